@@ -1,0 +1,194 @@
+//! A central coordinator: the yardstick for everything else.
+//!
+//! **Channels**: fifo (a RELEASE must not be overtaken by the same node's next REQUEST).
+//! **Cost**: 3 messages an entry (none for the coordinator's own), response time 2T,
+//! synchronisation delay 2T.
+//!
+//! Who wants in asks the coordinator, which grants one request at a time, first come, first served.
+//! The coordinator is the node at home.
+//!
+//! **Invariants**: only the coordinator has a queue; it has granted to nobody only if the queue is empty.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Complete;
+use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Central {
+    place: Place<Complete>,
+    coordinator: NodeId,
+    phase: Phase,
+    /// At the coordinator: who has the grant.
+    granted: Option<NodeId>,
+    /// At the coordinator: who waits, in order of arrival.
+    queue: VecDeque<NodeId>,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum CentralMessage {
+    /// From a node that wants in, to the coordinator.
+    Request,
+    /// From the coordinator: you are inside.
+    Grant,
+    /// To the coordinator: I have left.
+    Release,
+}
+
+use CentralMessage::{Grant, Release, Request};
+
+impl Message for CentralMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "GRANT", "RELEASE"];
+
+    fn kind(&self) -> usize {
+        *self as usize
+    }
+
+    fn examples() -> Vec<Self> {
+        vec![Request, Grant, Release]
+    }
+}
+
+impl fmt::Display for CentralMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Algorithm for Central {
+    type Message = CentralMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "central",
+        aliases: &[],
+        paper: "a central coordinator, the yardstick",
+        channels: Channels::Fifo,
+        variants: &[],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        let me = config.place.me;
+        let coordinator = config.start.home;
+        Central {
+            place: config.place.clone(),
+            coordinator,
+            phase: config.start.phase(me),
+            granted: config.start.inside.filter(|_| me == coordinator),
+            queue: VecDeque::new(),
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.phase = Phase::Waiting;
+        if self.is_coordinator() {
+            self.queue.push_back(self.place.me);
+            self.grant_next(out);
+        } else {
+            out.send(self.coordinator, Request);
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            Request | Release if !self.is_coordinator() => {
+                return refuse("this node is not the coordinator");
+            }
+            Request => {
+                if self.granted == Some(from) || self.queue.contains(&from) {
+                    return refuse("it asked before and has not left since");
+                }
+                self.queue.push_back(from);
+                self.grant_next(out);
+            }
+            Release => {
+                if self.granted != Some(from) {
+                    return refuse("it was not granted the critical section");
+                }
+                self.granted = None;
+                self.grant_next(out);
+            }
+            Grant => {
+                if from != self.coordinator || self.phase != Phase::Waiting {
+                    return refuse("no grant is expected from it");
+                }
+                self.enter(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        if self.is_coordinator() {
+            self.granted = None;
+            self.grant_next(out);
+        } else {
+            out.send(self.coordinator, Release);
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if !self.is_coordinator() && (self.granted.is_some() || !self.queue.is_empty()) {
+            return Err("a node that is not the coordinator keeps grants");
+        }
+        if self.granted.is_none() && !self.queue.is_empty() {
+            return Err("somebody waits although nobody is inside");
+        }
+        Ok(())
+    }
+}
+
+impl Central {
+    fn is_coordinator(&self) -> bool {
+        self.place.me == self.coordinator
+    }
+
+    fn grant_next(&mut self, out: &mut Outbox<CentralMessage>) {
+        if self.granted.is_some() {
+            return;
+        }
+        self.granted = self.queue.pop_front();
+        match self.granted {
+            Some(next) if next == self.place.me => self.enter(out),
+            Some(next) => out.send(next, Grant),
+            None => {}
+        }
+    }
+
+    fn enter(&mut self, out: &mut Outbox<CentralMessage>) {
+        self.phase = Phase::Inside;
+        out.enter();
+    }
+}
+
+impl fmt::Display for Central {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.phase)?;
+        if self.is_coordinator() {
+            write!(f, " granted={:?} queue={:?}", self.granted, self.queue)?;
+        }
+        Ok(())
+    }
+}

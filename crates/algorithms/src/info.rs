@@ -1,0 +1,122 @@
+//! What is said about an algorithm, and the variants of its rules.
+
+use std::fmt;
+
+use crate::NameError;
+
+/// What is said about an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// Authors, year and title.
+    pub paper: &'static str,
+    /// What it assumes of the channels between nodes.
+    pub channels: Channels,
+    /// Variants of its rules; none is on by default.
+    pub variants: &'static [Variant],
+    /// Names for this algorithm with certain variants on.
+    pub presets: &'static [Preset],
+}
+
+/// What an algorithm assumes of the channels between nodes. They never lose or double anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channels {
+    /// Messages from one node to another arrive in the order sent.
+    Fifo,
+    /// Messages may overtake each other.
+    Any,
+}
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Channels::Fifo => "fifo",
+            Channels::Any => "any",
+        })
+    }
+}
+
+/// A switch in an algorithm's rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// Its bit in a [`VariantSet`]; unique within the algorithm.
+    pub bit: u8,
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line of explanation.
+    pub about: &'static str,
+    /// Names of variants that cannot be combined with it.
+    pub excludes: &'static [&'static str],
+}
+
+/// A name for an algorithm with certain variants on.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Authors, year and title.
+    pub paper: &'static str,
+    /// The variants it stands for.
+    pub variants: &'static [Variant],
+}
+
+/// The variants in use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct VariantSet(u8);
+
+impl VariantSet {
+    /// Whether the variant is in use.
+    pub const fn has(self, variant: Variant) -> bool {
+        self.0 & (1 << variant.bit) != 0
+    }
+
+    /// This set and the variant.
+    #[must_use]
+    pub const fn with(self, variant: Variant) -> Self {
+        VariantSet(self.0 | (1 << variant.bit))
+    }
+
+    /// Reads names separated by commas; empty means none.
+    ///
+    /// ```
+    /// # use soloist_algorithms::{Algorithm, VariantSet, raymond::{self, Raymond}};
+    /// let set = VariantSet::parse("piggyback,greedy", &Raymond::INFO).unwrap();
+    /// assert!(set.has(raymond::GREEDY));
+    /// assert!(VariantSet::parse("gredy", &Raymond::INFO).unwrap_err().to_string().contains("greedy"));
+    /// ```
+    pub fn parse(names: &str, info: &Info) -> Result<Self, NameError> {
+        let mut set = VariantSet::default();
+        for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+            let found = info.variants.iter().find(|v| v.name == name);
+            let Some(variant) = found else {
+                let known = info.variants.iter().map(|v| v.name);
+                return Err(NameError::unknown_variant(name, info.name, known));
+            };
+            set = set.with(*variant);
+        }
+        for variant in set.of(info) {
+            if let Some(other) = set.of(info).find(|v| variant.excludes.contains(&v.name)) {
+                return Err(NameError::Contradiction {
+                    one: variant.name,
+                    other: other.name,
+                    algorithm: info.name,
+                });
+            }
+        }
+        Ok(set)
+    }
+
+    /// The variants in use, of those the algorithm has.
+    pub fn of(self, info: &Info) -> impl Iterator<Item = &'static Variant> + use<> {
+        info.variants.iter().filter(move |v| self.has(**v))
+    }
+
+    /// The names of the variants in use, separated by commas.
+    pub fn names(self, info: &Info) -> String {
+        let names: Vec<_> = self.of(info).map(|v| v.name).collect();
+        names.join(",")
+    }
+}

@@ -1,0 +1,30 @@
+//! Distributed mutual exclusion algorithms as pure state machines.
+//!
+//! Each [`Algorithm`] is one node's part for one lock: events in, effects out, no clock, no socket,
+//! no thread, no randomness. A simulator, a checker and a network node drive the same code.
+//!
+//! One file an algorithm; [`Kind`] lists them all; [`shape`] has the arrangements of nodes they need;
+//! [`machine`] turns any of them into bytes in, bytes out.
+
+mod algorithm;
+mod id;
+mod info;
+pub mod kind;
+pub mod machine;
+mod node_set;
+mod outbox;
+pub mod shape;
+mod violation;
+
+pub mod central;
+pub mod ricart_agrawala;
+
+pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};
+pub use id::{NodeId, RequestId};
+pub use info::{Channels, Info, Preset, Variant, VariantSet};
+pub use kind::{Choice, Kind, NameError};
+pub use machine::{ByteOutbox, Cluster, Machine};
+pub use node_set::NodeSet;
+pub use outbox::{Effect, Outbox};
+pub use shape::{Shape, ShapeError};
+pub use violation::Violation;

@@ -1,0 +1,226 @@
+//! Algorithms chosen at run time: bytes in, bytes out.
+//!
+//! One generic adapter turns any [`Algorithm`] into a trait object, for callers that carry
+//! messages over a network and learn only from their configuration which algorithm runs.
+
+use std::sync::Arc;
+
+use crate::kind::Visitor;
+use crate::{
+    Algorithm, Choice, Config, Effect, Message, NodeId, Outbox, Phase, Place, Shape, ShapeError,
+    Start, VariantSet, Violation,
+};
+
+/// A cluster whose algorithm and shape were chosen at run time: makes its nodes' parts.
+pub trait Cluster: Send + Sync {
+    /// How many nodes there are.
+    fn nodes(&self) -> usize;
+
+    /// The part of node `me` in a lock that begins with `start`.
+    fn machine(&self, me: NodeId, start: Start) -> Box<dyn Machine>;
+}
+
+/// One node's part of one lock, behind bytes. As [`Algorithm`], event by event.
+pub trait Machine: Send {
+    /// See [`Algorithm::start`].
+    fn start(&mut self, out: &mut ByteOutbox);
+    /// See [`Algorithm::request`].
+    fn request(&mut self, out: &mut ByteOutbox) -> Result<(), Violation>;
+    /// See [`Algorithm::receive`]. The bytes may be anything.
+    fn receive(
+        &mut self,
+        from: NodeId,
+        bytes: &[u8],
+        out: &mut ByteOutbox,
+    ) -> Result<(), Violation>;
+    /// See [`Algorithm::release`].
+    fn release(&mut self, out: &mut ByteOutbox) -> Result<(), Violation>;
+    /// See [`Algorithm::phase`].
+    fn phase(&self) -> Phase;
+}
+
+/// The effects of one transition, messages encoded. Reused like [`Outbox`].
+#[derive(Clone, Default, Debug)]
+pub struct ByteOutbox {
+    bytes: Vec<u8>,
+    sends: Vec<ByteSend>,
+    entered: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ByteSend {
+    to: NodeId,
+    name: &'static str,
+    end: usize,
+}
+
+/// One message to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing<'a> {
+    /// The peer it goes to.
+    pub to: NodeId,
+    /// The message's kind, for counting.
+    pub name: &'static str,
+    /// The encoded message.
+    pub bytes: &'a [u8],
+}
+
+impl ByteOutbox {
+    /// An empty outbox.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The messages, in the order sent.
+    pub fn sends(&self) -> impl Iterator<Item = Outgoing<'_>> {
+        let begins = std::iter::once(0).chain(self.sends.iter().map(|send| send.end));
+        self.sends.iter().zip(begins).map(|(send, begin)| Outgoing {
+            to: send.to,
+            name: send.name,
+            bytes: &self.bytes[begin..send.end],
+        })
+    }
+
+    /// Whether the node enters.
+    pub fn entered(&self) -> bool {
+        self.entered
+    }
+
+    /// Forgets the effects, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.sends.clear();
+        self.entered = false;
+    }
+
+    fn take<M: Message>(&mut self, out: &mut Outbox<M>) {
+        for effect in out.drain() {
+            match effect {
+                Effect::Enter => self.entered = true,
+                Effect::Send { to, message } => {
+                    encode(&message, &mut self.bytes);
+                    self.sends.push(ByteSend {
+                        to,
+                        name: message.name(),
+                        end: self.bytes.len(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Appends the encoding of a message.
+pub fn encode<M: Message>(message: &M, bytes: &mut Vec<u8>) {
+    let taken = std::mem::take(bytes);
+    *bytes =
+        postcard::to_extend(message, taken).expect("messages have no part that cannot be encoded");
+}
+
+/// Reads a message back. Anything but exactly one message is refused.
+pub fn decode<M: Message>(bytes: &[u8]) -> Option<M> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Some(message),
+        _ => None,
+    }
+}
+
+impl Choice {
+    /// A cluster of this algorithm: of the shape that `form` names, or of the default shape.
+    ///
+    /// ```
+    /// use soloist_algorithms::{ByteOutbox, Choice, NodeId, Start};
+    ///
+    /// let cluster = Choice::parse("ricart-agrawala", "").unwrap().cluster(None, 2).unwrap();
+    /// let mut node = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)));
+    /// let mut out = ByteOutbox::new();
+    /// node.request(&mut out).unwrap();
+    /// assert_eq!(out.sends().next().unwrap().bytes, [0, 1]); // REQUEST number 1
+    /// ```
+    pub fn cluster(self, form: Option<&str>, nodes: usize) -> Result<Box<dyn Cluster>, ShapeError> {
+        struct Make<'a>(Option<&'a str>, usize, VariantSet);
+        impl Visitor for Make<'_> {
+            type Output = Result<Box<dyn Cluster>, ShapeError>;
+            fn visit<A: Algorithm>(self) -> Self::Output {
+                let Make(form, nodes, variants) = self;
+                crate::shape::check_nodes(nodes)?;
+                let shape = match form {
+                    Some(form) => A::Shape::parse(form, nodes)?,
+                    None => A::Shape::default_for(nodes),
+                };
+                Ok(Box::new(ClusterOf::<A> {
+                    shape: Arc::new(shape),
+                    variants,
+                }))
+            }
+        }
+        self.kind.visit(Make(form, nodes, self.variants))
+    }
+}
+
+struct ClusterOf<A: Algorithm> {
+    shape: Arc<A::Shape>,
+    variants: VariantSet,
+}
+
+impl<A: Algorithm> Cluster for ClusterOf<A> {
+    fn nodes(&self) -> usize {
+        self.shape.nodes()
+    }
+
+    fn machine(&self, me: NodeId, start: Start) -> Box<dyn Machine> {
+        let place = Place {
+            me,
+            shape: Arc::clone(&self.shape),
+        };
+        Box::new(MachineOf {
+            node: A::new(&Config {
+                place,
+                start,
+                variants: self.variants,
+            }),
+            out: Outbox::new(),
+        })
+    }
+}
+
+struct MachineOf<A: Algorithm> {
+    node: A,
+    out: Outbox<A::Message>,
+}
+
+impl<A: Algorithm> Machine for MachineOf<A> {
+    fn start(&mut self, out: &mut ByteOutbox) {
+        self.node.start(&mut self.out);
+        out.take(&mut self.out);
+    }
+
+    fn request(&mut self, out: &mut ByteOutbox) -> Result<(), Violation> {
+        self.node.request(&mut self.out)?;
+        out.take(&mut self.out);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        bytes: &[u8],
+        out: &mut ByteOutbox,
+    ) -> Result<(), Violation> {
+        let length = bytes.len();
+        let message = decode(bytes).ok_or(Violation::Undecodable { from, length })?;
+        self.node.receive(from, message, &mut self.out)?;
+        out.take(&mut self.out);
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut ByteOutbox) -> Result<(), Violation> {
+        self.node.release(&mut self.out)?;
+        out.take(&mut self.out);
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.node.phase()
+    }
+}

@@ -1,0 +1,223 @@
+//! Ricart and Agrawala 1981, *An optimal algorithm for mutual exclusion in computer networks*,
+//! CACM 24(1); with the rule for sequence numbers of Lodha and Kshemkalyani 2000, §2.1.
+//!
+//! **Channels**: any order. **Cost**: exactly 2(N-1) messages an entry, synchronisation delay T.
+//!
+//! Who wants in asks everybody and enters when everybody has replied. A node defers its reply
+//! while it is inside, or waits with a request that goes first.
+//!
+//! **Invariants**: a node that does not wait expects no reply; deferred replies exist only while
+//! waiting or inside.
+//!
+//! **Errata**: Fig. 1 of Lodha and Kshemkalyani 2000 tells this algorithm with the highest
+//! sequence number updated in one branch of three, which lets two nodes inside at N = 2. The
+//! number is always updated here; the variant `as-published` is that figure's rule.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Complete;
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
+    Variant, Violation,
+};
+
+/// The highest number seen is updated only when a reply is deferred, as in Fig. 1 of Lodha and
+/// Kshemkalyani 2000.
+pub const AS_PUBLISHED: Variant = Variant {
+    bit: 0,
+    name: "as-published",
+    about: "numbers seen as in Lodha-Kshemkalyani 2000, Fig. 1: two nodes inside at N = 2",
+    excludes: &[],
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RicartAgrawala {
+    place: Place<Complete>,
+    as_published: bool,
+    phase: Phase,
+    /// The number of the own request, the latest one.
+    my_sequence_number: u64,
+    highest_sequence_number_seen: u64,
+    /// From whom a reply is still expected.
+    awaited: NodeSet,
+    /// Whose reply waits for our release.
+    reply_deferred: NodeSet,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RicartAgrawalaMessage {
+    /// From a node that wants in, to all others: please reply. Carries the request's sequence number.
+    Request(u64),
+    /// Go ahead, as far as I am concerned. Sent at once, or on release if it was deferred.
+    Reply,
+}
+
+impl Message for RicartAgrawalaMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "REPLY"];
+
+    fn kind(&self) -> usize {
+        match self {
+            RicartAgrawalaMessage::Request(_) => 0,
+            RicartAgrawalaMessage::Reply => 1,
+        }
+    }
+
+    fn examples() -> Vec<Self> {
+        use RicartAgrawalaMessage::{Reply, Request};
+        vec![Request(1), Request(u64::MAX), Reply]
+    }
+}
+
+impl fmt::Display for RicartAgrawalaMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RicartAgrawalaMessage::Request(number) => write!(f, "REQUEST {number}"),
+            RicartAgrawalaMessage::Reply => f.write_str("REPLY"),
+        }
+    }
+}
+
+impl Algorithm for RicartAgrawala {
+    type Message = RicartAgrawalaMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "ricart-agrawala",
+        aliases: &["ra"],
+        paper: "Ricart, Agrawala 1981, An optimal algorithm for mutual exclusion in computer networks",
+        channels: Channels::Any,
+        variants: &[AS_PUBLISHED],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        let nodes = config.place.nodes();
+        RicartAgrawala {
+            place: config.place.clone(),
+            as_published: config.variants.has(AS_PUBLISHED),
+            // A node that starts inside has all replies and the number 0, before all others.
+            phase: config.start.phase(config.place.me),
+            my_sequence_number: 0,
+            highest_sequence_number_seen: 0,
+            awaited: NodeSet::new(nodes),
+            reply_deferred: NodeSet::new(nodes),
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.my_sequence_number = self.highest_sequence_number_seen + 1;
+        if !self.as_published {
+            self.highest_sequence_number_seen = self.my_sequence_number;
+        }
+        self.phase = Phase::Waiting;
+        for peer in self.place.peers() {
+            self.awaited.insert(peer);
+            out.send(
+                peer,
+                RicartAgrawalaMessage::Request(self.my_sequence_number),
+            );
+        }
+        self.enter_if_all_replied(out);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            RicartAgrawalaMessage::Request(number) => {
+                if self.reply_deferred.contains(from) {
+                    return refuse("it asked before and has no reply yet");
+                }
+                if !RequestId::is_sequence(number) {
+                    return refuse("a number that no request has");
+                }
+                self.on_request(RequestId::new(number, from), out);
+            }
+            RicartAgrawalaMessage::Reply => {
+                if !self.awaited.remove(from) {
+                    return refuse("no reply is expected from it");
+                }
+                self.enter_if_all_replied(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        for peer in self.reply_deferred.iter() {
+            out.send(peer, RicartAgrawalaMessage::Reply);
+        }
+        self.reply_deferred.clear();
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if (self.phase == Phase::Waiting) == self.awaited.is_empty() {
+            return Err("a node waits exactly while a reply is awaited");
+        }
+        if self.phase == Phase::Idle && !self.reply_deferred.is_empty() {
+            return Err("an idle node defers a reply");
+        }
+        Ok(())
+    }
+}
+
+impl RicartAgrawala {
+    /// Replies at once, or defers the reply if this node goes first.
+    fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<RicartAgrawalaMessage>) {
+        let ours = RequestId::new(self.my_sequence_number, self.place.me);
+        let we_go_first = match self.phase {
+            Phase::Inside => true,
+            Phase::Waiting => ours < theirs,
+            Phase::Idle => false,
+        };
+        // The published figure does this only where the reply is deferred: see the errata above.
+        if we_go_first || !self.as_published {
+            self.highest_sequence_number_seen =
+                self.highest_sequence_number_seen.max(theirs.sequence);
+        }
+        if we_go_first {
+            self.reply_deferred.insert(theirs.node);
+        } else {
+            out.send(theirs.node, RicartAgrawalaMessage::Reply);
+        }
+    }
+
+    fn enter_if_all_replied(&mut self, out: &mut Outbox<RicartAgrawalaMessage>) {
+        if self.awaited.is_empty() {
+            self.phase = Phase::Inside;
+            out.enter();
+        }
+    }
+}
+
+impl fmt::Display for RicartAgrawala {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} own={} seen={} awaited={} deferred={}",
+            self.phase,
+            self.my_sequence_number,
+            self.highest_sequence_number_seen,
+            self.awaited,
+            self.reply_deferred,
+        )
+    }
+}

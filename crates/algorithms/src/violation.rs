@@ -1,0 +1,55 @@
+//! What an algorithm refuses.
+
+use crate::{Message, NodeId, Phase};
+
+/// Input that no correct caller or peer gives in this state. The state stayed as it was.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A node number that the cluster does not have.
+    #[error("no node {node}: the cluster has {nodes} nodes, numbered from 0")]
+    NoSuchNode {
+        /// The number.
+        node: NodeId,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A message that claims to come from the node that receives it.
+    #[error("a message from node {0} to itself")]
+    FromSelf(NodeId),
+    /// A message that no correct peer sends in this state.
+    #[error("{message} from node {from} refused: {reason}")]
+    Unexpected {
+        /// The sender.
+        from: NodeId,
+        /// The message's kind.
+        message: &'static str,
+        /// Why it cannot be.
+        reason: &'static str,
+    },
+    /// Bytes that are no message of this algorithm.
+    #[error("{length} bytes from node {from} are no message of this algorithm")]
+    Undecodable {
+        /// The sender.
+        from: NodeId,
+        /// How many bytes came.
+        length: usize,
+    },
+    /// A request while the node waits or is inside.
+    #[error("a request while the node is {0}: a node has one request at a time")]
+    NotIdle(Phase),
+    /// A release while the node is not inside.
+    #[error("a release while the node is {0}, not inside")]
+    NotInside(Phase),
+}
+
+impl Violation {
+    /// A message that no correct peer sends in this state, and why.
+    pub fn unexpected<M: Message>(from: NodeId, message: &M, reason: &'static str) -> Self {
+        Violation::Unexpected {
+            from,
+            message: message.name(),
+            reason,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Runs as text: a script, and the full transcript of what it makes the nodes do.
+//!
+//! A scenario begins with a head, `key value` a line, then has steps, each after `> `. The lines
+//! under a step are what it did; [`replay`] writes them anew, so a scenario is right if replaying
+//! it changes nothing. `#` begins a comment line.
+//!
+//! | head | |
+//! |---|---|
+//! | `algorithm NAME` | required |
+//! | `variant A,B` | |
+//! | `names A B C` or `nodes N` | one is required; names stand for nodes 0, 1, 2... in this text |
+//! | `shape FORM`, or `listing LINE; LINE` | the shape; a listing in the nodes' numbers |
+//! | `home A`, `inside A` | where the token starts, who starts inside |
+//! | `channels fifo\|any` | may messages overtake each other? |
+//!
+//! | step | |
+//! |---|---|
+//! | `request A`, `release A` | |
+//! | `deliver A B [KIND]` | the oldest message (of that kind) from A to B that may arrive |
+//! | `run` | delivers everything in the order sent, until nothing is under way |
+//! | `show A` | A's state |
+//! | `crash A`, `restart A`, `settled A` | recovery, for algorithms that know it |
+//!
+//! ```
+//! let text = "algorithm central\nnodes 2\n\n> request 1\n1 -> 0 REQUEST\n> run\n0 -> 1 GRANT\n1 enters\n";
+//! assert_eq!(soloist_lab::scenario::replay(text).unwrap(), text);
+//! ```
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::{
+    Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Place, Shape,
+    ShapeError, Start,
+};
+
+use crate::network::Letter;
+use crate::world::{Event, Fault, World};
+
+/// Why a text is no scenario.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// A line that cannot be understood or done.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The head does not say which algorithm, or of how many nodes.
+    #[error("the head of a scenario needs '{0}'")]
+    Missing(&'static str),
+    /// A name that stands for nothing.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A shape that cannot be.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+}
+
+/// Runs a scenario and returns its text with what really happened under each step.
+pub fn replay(text: &str) -> Result<String, ScenarioError> {
+    let head = Head::read(text)?;
+    head.choice.kind.visit(Replay { text, head: &head })
+}
+
+struct Replay<'a> {
+    text: &'a str,
+    head: &'a Head,
+}
+
+impl Visitor for Replay<'_> {
+    type Output = Result<String, ScenarioError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let mut stage = Stage::<A>::new(self.head)?;
+        let mut result = String::new();
+        let mut in_steps = false;
+        for (number, line) in self.text.lines().enumerate() {
+            let comment = line.is_empty() || line.starts_with('#');
+            if let Some(step) = line.strip_prefix("> ") {
+                in_steps = true;
+                let _ = writeln!(result, "{line}");
+                stage.step(step).map_err(|reason| ScenarioError::Line {
+                    line: number + 1,
+                    reason,
+                })?;
+                result.push_str(&std::mem::take(&mut stage.transcript));
+            } else if comment || !in_steps {
+                let _ = writeln!(result, "{line}");
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// What a scenario's head says.
+struct Head {
+    choice: Choice,
+    names: Vec<String>,
+    shape: ShapeGiven,
+    start: Start,
+    channels: Channels,
+}
+
+enum ShapeGiven {
+    Default,
+    Form(String),
+    Listing(String),
+}
+
+impl Head {
+    fn read(text: &str) -> Result<Self, ScenarioError> {
+        let value = |key: &str| {
+            text.lines()
+                .take_while(|line| !line.starts_with('>'))
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+                .map(str::trim)
+        };
+        let algorithm = value("algorithm").ok_or(ScenarioError::Missing("algorithm"))?;
+        let choice = Choice::parse(algorithm, value("variant").unwrap_or_default())?;
+        let names: Vec<String> = match (value("names"), value("nodes")) {
+            (Some(names), _) => names.split_whitespace().map(str::to_owned).collect(),
+            (None, Some(nodes)) => {
+                let nodes: usize = nodes.parse().map_err(|_| ScenarioError::Missing("nodes"))?;
+                (0..nodes).map(|node| node.to_string()).collect()
+            }
+            (None, None) => return Err(ScenarioError::Missing("nodes")),
+        };
+        let node = |key: &'static str| match value(key) {
+            None => Ok(None),
+            Some(name) => find(&names, name)
+                .map(Some)
+                .ok_or(ScenarioError::Missing(key)),
+        };
+        let start = Start {
+            home: node("home")?.unwrap_or(NodeId::new(0)),
+            inside: node("inside")?,
+        };
+        let channels = match value("channels") {
+            Some("fifo") => Channels::Fifo,
+            Some("any") => Channels::Any,
+            Some(_) => return Err(ScenarioError::Missing("channels fifo|any")),
+            None => choice.kind.info().channels,
+        };
+        let shape = match (value("shape"), value("listing")) {
+            (Some(form), _) => ShapeGiven::Form(form.to_owned()),
+            (None, Some(lines)) => ShapeGiven::Listing(lines.replace(';', "\n")),
+            (None, None) => ShapeGiven::Default,
+        };
+        Ok(Head {
+            choice,
+            names,
+            shape,
+            start,
+            channels,
+        })
+    }
+}
+
+fn find(names: &[String], name: &str) -> Option<NodeId> {
+    let index = names.iter().position(|known| known == name)?;
+    Some(NodeId::from_index(index))
+}
+
+/// A cluster on which the steps are played.
+struct Stage<'a, A: Algorithm> {
+    head: &'a Head,
+    shape: Arc<A::Shape>,
+    world: World<A>,
+    /// Messages under way, in the order sent.
+    under_way: VecDeque<Letter<A::Message>>,
+    out: Outbox<A::Message>,
+    incarnations: u64,
+    transcript: String,
+}
+
+impl<'a, A: Algorithm> Stage<'a, A> {
+    fn new(head: &'a Head) -> Result<Self, ScenarioError> {
+        let nodes = head.names.len();
+        soloist_algorithms::shape::check_nodes(nodes)?;
+        let shape = Arc::new(match &head.shape {
+            ShapeGiven::Default => A::Shape::default_for(nodes),
+            ShapeGiven::Form(form) => A::Shape::parse(form, nodes)?,
+            ShapeGiven::Listing(text) => A::Shape::from_listing(text, nodes)?,
+        });
+        let world = World::new(&shape, head.start, head.choice.variants);
+        let mut stage = Stage {
+            head,
+            shape,
+            world,
+            under_way: VecDeque::new(),
+            out: Outbox::new(),
+            incarnations: 0,
+            transcript: String::new(),
+        };
+        for node in NodeId::all(nodes) {
+            let result = stage.world.start(node, &mut stage.out);
+            stage.note(node, result);
+        }
+        Ok(stage)
+    }
+
+    fn step(&mut self, step: &str) -> Result<(), String> {
+        let words: Vec<&str> = step.split_whitespace().collect();
+        match words[..] {
+            ["request", who] => self.happen(self.node(who)?, Event::Request),
+            ["release", who] => self.happen(self.node(who)?, Event::Release),
+            ["deliver", from, to] => self.deliver(self.node(from)?, self.node(to)?, None)?,
+            ["deliver", from, to, kind] => {
+                self.deliver(self.node(from)?, self.node(to)?, Some(kind))?;
+            }
+            ["run"] => self.run()?,
+            ["show", who] => {
+                let state = self.world.node(self.node(who)?).to_string();
+                let _ = writeln!(self.transcript, "{who}: {state}");
+            }
+            ["crash", who] => self.crash(self.node(who)?)?,
+            ["restart", who] => {
+                let node = self.node(who)?;
+                let result = self.world.start(node, &mut self.out);
+                self.note(node, result);
+            }
+            ["settled", who] => {
+                let node = self.node(who)?;
+                let result = self.world.settled(node, &mut self.out);
+                self.note(node, result);
+            }
+            _ => return Err(format!("'{step}' is no step")),
+        }
+        Ok(())
+    }
+
+    fn node(&self, name: &str) -> Result<NodeId, String> {
+        find(&self.head.names, name).ok_or_else(|| format!("no node '{name}'"))
+    }
+
+    fn name(&self, node: NodeId) -> &'a str {
+        &self.head.names[node.index()]
+    }
+
+    fn happen(&mut self, node: NodeId, event: fn(NodeId) -> Event<A::Message>) {
+        let result = self.world.apply(event(node), &mut self.out);
+        self.note(node, result);
+    }
+
+    fn deliver(&mut self, from: NodeId, to: NodeId, kind: Option<&str>) -> Result<(), String> {
+        let of_channel = |l: &Letter<A::Message>| (l.from, l.to) == (from, to);
+        let wanted = |l: &Letter<A::Message>| {
+            of_channel(l) && kind.is_none_or(|kind| l.message.name() == kind)
+        };
+        let place = self
+            .under_way
+            .iter()
+            .position(wanted)
+            .ok_or("no such message is under way")?;
+        if self.head.channels == Channels::Fifo
+            && self.under_way.iter().position(of_channel) != Some(place)
+        {
+            return Err("an earlier message from there is under way: channels are fifo".to_owned());
+        }
+        self.arrive(place);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        for _ in 0..10_000 {
+            if self.under_way.is_empty() {
+                return Ok(());
+            }
+            self.arrive(0);
+        }
+        Err("messages without end; use 'deliver'".to_owned())
+    }
+
+    fn arrive(&mut self, place: usize) {
+        let Letter { from, to, message } =
+            self.under_way.remove(place).expect("a place in the list");
+        let event = Event::Deliver { from, to, message };
+        let result = self.world.apply(event, &mut self.out);
+        self.note(to, result);
+    }
+
+    fn crash(&mut self, node: NodeId) -> Result<(), String> {
+        self.incarnations += 1;
+        let config = Config {
+            place: Place {
+                me: node,
+                shape: Arc::clone(&self.shape),
+            },
+            start: self.head.start,
+            variants: self.head.choice.variants,
+        };
+        let state =
+            A::recovering(&config, self.incarnations).ok_or("this algorithm knows no recovery")?;
+        self.world.crash(node, state);
+        Ok(())
+    }
+
+    /// Writes down what a node did, and puts what it sent under way.
+    fn note(&mut self, node: NodeId, result: Result<(), Fault>) {
+        let me = self.name(node);
+        for effect in self.out.drain() {
+            match effect {
+                Effect::Enter => {
+                    let _ = writeln!(self.transcript, "{me} enters");
+                }
+                Effect::Send { to, message } => {
+                    let peer = &self.head.names[to.index()];
+                    let _ = writeln!(self.transcript, "{me} -> {peer} {message}");
+                    self.under_way.push_back(Letter {
+                        from: node,
+                        to,
+                        message,
+                    });
+                }
+            }
+        }
+        if let Err(fault) = result {
+            let _ = writeln!(self.transcript, "FAULT {fault}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A cluster's nodes: what the simulator, the checker and the scenarios all step through.
+
+use std::sync::Arc;
+
+use soloist_algorithms::{
+    Algorithm, Config, NodeId, Outbox, Phase, Place, Shape, Start, VariantSet, Violation,
+};
+
+/// All nodes of a cluster and how many of them are inside. Messages under way are the caller's:
+/// a simulator keeps them by time, a checker as a set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct World<A> {
+    nodes: Vec<A>,
+    inside: u32,
+}
+
+/// One thing that happens to one node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<M> {
+    /// The node wants in.
+    Request(NodeId),
+    /// A message arrives.
+    Deliver {
+        /// The sender.
+        from: NodeId,
+        /// The receiver.
+        to: NodeId,
+        /// What arrives.
+        message: M,
+    },
+    /// The node leaves its critical section.
+    Release(NodeId),
+}
+
+/// What must never happen in a cluster of correct nodes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Mutual exclusion is broken.
+    #[error("two nodes inside: {newcomer} entered while {other} was inside")]
+    TwoInside {
+        /// The node that just entered.
+        newcomer: NodeId,
+        /// One that was inside already.
+        other: NodeId,
+    },
+    /// A node refused what a correct peer sent.
+    #[error("node {node}: {violation}")]
+    Refused {
+        /// The node.
+        node: NodeId,
+        /// What it refused.
+        violation: Violation,
+    },
+    /// A node's own invariant is broken.
+    #[error("node {node}: {broken}")]
+    Invariant {
+        /// The node.
+        node: NodeId,
+        /// What is broken.
+        broken: &'static str,
+    },
+}
+
+impl<A: Algorithm> World<A> {
+    /// A cluster before anything happened. Call [`start`](World::start) for each node next.
+    pub fn new(shape: &Arc<A::Shape>, start: Start, variants: VariantSet) -> Self {
+        let nodes = NodeId::all(shape.nodes()).map(|me| {
+            let shape = Arc::clone(shape);
+            A::new(&Config {
+                place: Place { me, shape },
+                start,
+                variants,
+            })
+        });
+        World {
+            nodes: nodes.collect(),
+            inside: u32::from(start.inside.is_some()),
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes; there always are.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many nodes are inside.
+    pub fn inside(&self) -> u32 {
+        self.inside
+    }
+
+    /// One node's state.
+    pub fn node(&self, node: NodeId) -> &A {
+        &self.nodes[node.index()]
+    }
+
+    /// All nodes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &A)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (NodeId::from_index(index), node))
+    }
+
+    /// Lets a node start: see [`Algorithm::start`].
+    pub fn start(&mut self, node: NodeId, out: &mut Outbox<A::Message>) -> Result<(), Fault> {
+        self.nodes[node.index()].start(out);
+        self.note_entry(node, out)
+    }
+
+    /// Lets a recovering node settle: see [`Algorithm::settled`].
+    pub fn settled(&mut self, node: NodeId, out: &mut Outbox<A::Message>) -> Result<(), Fault> {
+        self.nodes[node.index()].settled(out);
+        self.note_entry(node, out)
+    }
+
+    /// A node loses its state and comes back as `recovering`; if it was inside, it no longer is.
+    pub fn crash(&mut self, node: NodeId, recovering: A) {
+        let state = &mut self.nodes[node.index()];
+        if state.phase() == Phase::Inside {
+            self.inside -= 1;
+        }
+        *state = recovering;
+    }
+
+    /// Does what an event asks for. The effects of it are in `out`, which must be empty before.
+    pub fn apply(
+        &mut self,
+        event: Event<A::Message>,
+        out: &mut Outbox<A::Message>,
+    ) -> Result<(), Fault> {
+        debug_assert!(out.is_empty(), "the last event's effects were not taken");
+        let (node, result) = match event {
+            Event::Request(node) => (node, self.nodes[node.index()].request(out)),
+            Event::Deliver { from, to, message } => {
+                (to, self.nodes[to.index()].receive(from, message, out))
+            }
+            Event::Release(node) => {
+                let result = self.nodes[node.index()].release(out);
+                self.inside -= u32::from(result.is_ok());
+                (node, result)
+            }
+        };
+        result.map_err(|violation| Fault::Refused { node, violation })?;
+        self.note_entry(node, out)
+    }
+
+    /// Counts a node that entered, and looks who else is inside.
+    fn note_entry(&mut self, newcomer: NodeId, out: &Outbox<A::Message>) -> Result<(), Fault> {
+        if !out.entered() {
+            return Ok(());
+        }
+        self.inside += 1;
+        if self.inside == 1 {
+            return Ok(());
+        }
+        let mut others = self.iter().filter(|(node, _)| *node != newcomer);
+        let (other, _) = others
+            .find(|(_, state)| state.phase() == Phase::Inside)
+            .expect("more than one node is counted as inside");
+        Err(Fault::TwoInside { newcomer, other })
+    }
+
+    /// Checks every node's own invariant.
+    pub fn check_invariants(&self) -> Result<(), Fault> {
+        for (node, state) in self.iter() {
+            if let Err(broken) = state.invariant() {
+                return Err(Fault::Invariant { node, broken });
+            }
+        }
+        Ok(())
+    }
+}

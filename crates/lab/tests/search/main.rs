@@ -1,0 +1,40 @@
+//! Every interleaving of small clusters, one module an algorithm.
+
+mod central;
+mod ricart_agrawala;
+
+use std::sync::Arc;
+
+use soloist_algorithms::{Algorithm, NodeId, Shape, Start, VariantSet};
+use soloist_lab::check::{Bounds, Outcome, search};
+
+/// The default shape, the token at node 0, no variant, the algorithm's own channels; node i may
+/// ask `requests[i]` times.
+fn bounds<A: Algorithm>(requests: &[u8]) -> Bounds<A::Shape> {
+    Bounds {
+        shape: Arc::new(A::Shape::default_for(requests.len())),
+        start: Start::idle(NodeId::new(0)),
+        variants: VariantSet::default(),
+        channels: A::INFO.channels,
+        requests: requests.to_vec(),
+        states_max: 10_000_000,
+    }
+}
+
+/// Every state is searched and all is well.
+#[track_caller]
+fn holds<A: Algorithm>(bounds: &Bounds<A::Shape>) {
+    let outcome = search::<A>(bounds);
+    assert!(matches!(outcome, Outcome::Holds { .. }), "{outcome:#?}");
+}
+
+/// Each node in turn starts inside.
+#[track_caller]
+fn holds_from_any_start<A: Algorithm>(requests: &[u8]) {
+    for node in NodeId::all(requests.len()) {
+        holds::<A>(&Bounds {
+            start: Start::inside(node),
+            ..bounds::<A>(requests)
+        });
+    }
+}
