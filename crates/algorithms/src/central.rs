@@ -15,7 +15,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Complete;
-use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Violation,
+};
 
 /// One node's part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -27,6 +29,8 @@ pub struct Central {
     granted: Option<NodeId>,
     /// At the coordinator: who waits, in order of arrival.
     queue: VecDeque<NodeId>,
+    /// At the coordinator: who has the grant or waits. Empty elsewhere.
+    asking: NodeSet,
 }
 
 /// What nodes say to each other.
@@ -76,12 +80,21 @@ impl Algorithm for Central {
     fn new(config: &Config<Complete>) -> Self {
         let me = config.place.me;
         let coordinator = config.start.home;
+        let mut asking = NodeSet::new(if me == coordinator {
+            config.place.nodes()
+        } else {
+            0
+        });
+        if me == coordinator {
+            asking.extend(config.start.inside);
+        }
         Central {
             place: config.place.clone(),
             coordinator,
             phase: config.start.phase(me),
             granted: config.start.inside.filter(|_| me == coordinator),
             queue: VecDeque::new(),
+            asking,
         }
     }
 
@@ -89,6 +102,7 @@ impl Algorithm for Central {
         self.phase.may_request()?;
         self.phase = Phase::Waiting;
         if self.is_coordinator() {
+            self.asking.insert(self.place.me);
             self.queue.push_back(self.place.me);
             self.grant_next(out);
         } else {
@@ -110,7 +124,7 @@ impl Algorithm for Central {
                 return refuse("this node is not the coordinator");
             }
             Request => {
-                if self.granted == Some(from) || self.queue.contains(&from) {
+                if !self.asking.insert(from) {
                     return refuse("it asked before and has not left since");
                 }
                 self.queue.push_back(from);
@@ -120,8 +134,7 @@ impl Algorithm for Central {
                 if self.granted != Some(from) {
                     return refuse("it was not granted the critical section");
                 }
-                self.granted = None;
-                self.grant_next(out);
+                self.withdraw_grant(from, out);
             }
             Grant => {
                 if from != self.coordinator || self.phase != Phase::Waiting {
@@ -137,8 +150,7 @@ impl Algorithm for Central {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
         if self.is_coordinator() {
-            self.granted = None;
-            self.grant_next(out);
+            self.withdraw_grant(self.place.me, out);
         } else {
             out.send(self.coordinator, Release);
         }
@@ -152,6 +164,9 @@ impl Algorithm for Central {
     fn invariant(&self) -> Result<(), &'static str> {
         if !self.is_coordinator() && (self.granted.is_some() || !self.queue.is_empty()) {
             return Err("a node that is not the coordinator keeps grants");
+        }
+        if self.asking.len() != self.queue.len() + usize::from(self.granted.is_some()) {
+            return Err("who asks does not match who waits or has the grant");
         }
         if self.granted.is_none() && !self.queue.is_empty() {
             return Err("somebody waits although nobody is inside");
@@ -175,6 +190,12 @@ impl Central {
             Some(next) => out.send(next, Grant),
             None => {}
         }
+    }
+
+    fn withdraw_grant(&mut self, from: NodeId, out: &mut Outbox<CentralMessage>) {
+        self.granted = None;
+        self.asking.remove(from);
+        self.grant_next(out);
     }
 
     fn enter(&mut self, out: &mut Outbox<CentralMessage>) {

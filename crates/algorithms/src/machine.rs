@@ -117,6 +117,12 @@ pub fn encode<M: Message>(message: &M, bytes: &mut Vec<u8>) {
         postcard::to_extend(message, taken).expect("messages have no part that cannot be encoded");
 }
 
+/// How many bytes the encoding of a message has.
+pub fn encoded_len<M: Message>(message: &M) -> usize {
+    postcard::experimental::serialized_size(message)
+        .expect("messages have no part that cannot be encoded")
+}
+
 /// Reads a message back. Anything but exactly one message is refused.
 pub fn decode<M: Message>(bytes: &[u8]) -> Option<M> {
     match postcard::take_from_bytes(bytes) {

@@ -1,2 +1,68 @@
-//! The command line.
-fn main() {}
+//! The `soloist` command: one file a subcommand.
+//!
+//! Exit codes: 0 all is well, 1 a run went wrong, 2 the input was wrong.
+
+mod lab;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+/// Mutual exclusion for distributed systems, without a central server.
+#[derive(Parser)]
+#[command(name = "soloist", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Simulate, measure and compare the algorithms.
+    #[command(subcommand)]
+    Lab(lab::Command),
+}
+
+/// How a command ended that did what it was asked to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Well,
+    /// Mutual exclusion was broken, or somebody was left waiting.
+    Failed,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage_error(&error),
+    };
+    let result = match cli.command {
+        Command::Lab(command) => command.run(),
+    };
+    match result {
+        Ok(Verdict::Well) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::from(1),
+        // Whoever read our output had enough of it.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// A value that cannot be gets one line; help, and the rest, as clap prints it.
+fn usage_error(error: &clap::Error) -> ExitCode {
+    if matches!(
+        error.kind(),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue
+    ) {
+        let text = error.render().to_string();
+        eprintln!("{}", text.lines().next().unwrap_or_default());
+        return ExitCode::from(2);
+    }
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}

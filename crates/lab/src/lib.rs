@@ -2,6 +2,13 @@
 //! machines of [`soloist_algorithms`] that also run on the network.
 
 pub mod check;
+mod compare;
 pub mod network;
+pub mod report;
 pub mod scenario;
+mod shape_given;
+pub mod simulate;
 pub mod world;
+
+pub use compare::compare;
+pub use shape_given::ShapeGiven;

@@ -32,11 +32,12 @@ use std::sync::Arc;
 
 use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::{
-    Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Place, Shape,
+    Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Place,
     ShapeError, Start,
 };
 
 use crate::network::Letter;
+use crate::shape_given::ShapeGiven;
 use crate::world::{Event, Fault, World};
 
 /// Why a text is no scenario.
@@ -105,12 +106,6 @@ struct Head {
     shape: ShapeGiven,
     start: Start,
     channels: Channels,
-}
-
-enum ShapeGiven {
-    Default,
-    Form(String),
-    Listing(String),
 }
 
 impl Head {
@@ -182,12 +177,7 @@ struct Stage<'a, A: Algorithm> {
 impl<'a, A: Algorithm> Stage<'a, A> {
     fn new(head: &'a Head) -> Result<Self, ScenarioError> {
         let nodes = head.names.len();
-        soloist_algorithms::shape::check_nodes(nodes)?;
-        let shape = Arc::new(match &head.shape {
-            ShapeGiven::Default => A::Shape::default_for(nodes),
-            ShapeGiven::Form(form) => A::Shape::parse(form, nodes)?,
-            ShapeGiven::Listing(text) => A::Shape::from_listing(text, nodes)?,
-        });
+        let shape = Arc::new(head.shape.build(nodes)?);
         let world = World::new(&shape, head.start, head.choice.variants);
         let mut stage = Stage {
             head,

@@ -1,0 +1,263 @@
+//! `soloist lab compare`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use soloist_algorithms::Choice;
+use soloist_lab::report::{Table, plot};
+use soloist_lab::simulate::{Load, Report, Setup};
+use soloist_lab::{ShapeGiven, compare};
+
+use super::settings;
+use crate::{Verdict, output};
+
+/// Simulates every algorithm at every size under every load, on all cores, each in its default shape.
+#[derive(clap::Args)]
+#[command(
+    after_long_help = "Example:\n  soloist lab compare --algorithms raymond,raymond+greedy,maekawa \
+    --nodes 4,16,64,256 --load light,heavy --plot compare.svg"
+)]
+pub struct Args {
+    /// Names separated by commas, each with variants after a plus (raymond+greedy); or all
+    #[arg(long, short, value_name = "A,B", default_value = "all")]
+    algorithms: String,
+
+    /// Numbers of nodes, separated by commas
+    #[arg(long, short, value_name = "N,M", value_delimiter = ',', value_parser = settings::nodes,
+          default_value = "4,16,64", allow_hyphen_values = true)]
+    nodes: Vec<usize>,
+
+    /// Loads, separated by commas: light, heavy, burst, poisson:RATE or think:MEAN
+    #[arg(
+        long,
+        value_name = "L,M", value_parser = settings::setting::<Load>,
+        value_delimiter = ',',
+        default_value = "light,heavy",
+        allow_hyphen_values = true
+    )]
+    load: Vec<Load>,
+
+    /// How many entries each [default: 20 a node, at least 1000; with burst, one a node]
+    #[arg(long, value_name = "E", value_parser = settings::entries, allow_hyphen_values = true)]
+    entries: Option<u64>,
+
+    #[command(flatten)]
+    world: settings::World,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+
+    /// Also draw messages per entry against nodes, on logarithmic axes, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let setups = self.setups()?;
+        if let Some(path) = &self.plot {
+            check_writable(path)?;
+        }
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} to go")?;
+        let bar = ProgressBar::new(setups.len() as u64).with_style(style);
+        let reports = compare(&setups, &|_| bar.inc(1))?;
+        bar.finish_and_clear();
+        if let Some(path) = &self.plot {
+            std::fs::write(path, plot(&reports)?)
+                .with_context(|| format!("cannot write the picture to '{}'", path.display()))?;
+        }
+        if self.json {
+            output::json(&reports)?;
+        } else if self.csv {
+            output::text(&csv(&reports)?)?;
+        } else {
+            output::text(&table(&reports).to_string())?;
+        }
+        Ok(verdict(&reports))
+    }
+
+    fn setups(&self) -> Result<Vec<Setup>> {
+        let mut setups = Vec::new();
+        for &load in &self.load {
+            for &nodes in &self.nodes {
+                for choice in choices(&self.algorithms)? {
+                    let entries = match load {
+                        Load::Burst => nodes as u64,
+                        _ => self.entries.unwrap_or((20 * nodes as u64).max(1000)),
+                    };
+                    let shape = ShapeGiven::Default;
+                    setups.push(self.world.setup(choice, nodes, shape, load, entries));
+                }
+            }
+        }
+        Ok(setups)
+    }
+}
+
+fn choices(given: &str) -> Result<Vec<Choice>> {
+    if given == "all" {
+        return Ok(Choice::all().collect());
+    }
+    let mut choices = Vec::new();
+    for word in given
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        let (name, variants) = word.split_once('+').unwrap_or((word, ""));
+        choices.push(Choice::parse(name, &variants.replace('+', ","))?);
+    }
+    if choices.is_empty() {
+        bail!("no algorithm in '{given}': name some, or all");
+    }
+    Ok(choices)
+}
+
+/// Before hours of simulation: could the picture be written there at all?
+fn check_writable(path: &Path) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        bail!(
+            "cannot write the picture to '{}': no folder '{}'",
+            path.display(),
+            folder.display()
+        );
+    }
+    if path.is_dir() {
+        bail!(
+            "cannot write the picture to '{}': it is a folder",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn table(reports: &[Report]) -> Table {
+    let mut table = Table::new([
+        "load",
+        "nodes",
+        "algorithm",
+        "shape",
+        "messages",
+        "bytes",
+        "idle",
+        "response",
+        "sync",
+        "jain",
+        "overtaken",
+        "result",
+    ]);
+    for report in reports {
+        let measures = &report.measures;
+        table.row([
+            report.load.clone(),
+            report.nodes.to_string(),
+            label(report),
+            report.shape.clone(),
+            format!("{:.2}", measures.messages_per_entry),
+            format!("{:.1}", measures.bytes_per_entry),
+            format!("{:.2}", measures.idle_messages_per_time),
+            format!("{:.2}", measures.response_time.mean),
+            format!("{:.2}", measures.sync_delay.mean),
+            format!("{:.3}", measures.fairness.jain),
+            measures.fairness.max_overtaken.to_string(),
+            if report.is_well() { "ok" } else { "FAILED" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn label(report: &Report) -> String {
+    match report.variant.as_str() {
+        "" => report.algorithm.to_owned(),
+        variant => format!("{} ({variant})", report.algorithm),
+    }
+}
+
+fn csv(reports: &[Report]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "algorithm",
+        "variant",
+        "shape",
+        "nodes",
+        "load",
+        "delay",
+        "channels",
+        "hold",
+        "seed",
+        "entries",
+        "messages",
+        "messages_per_entry",
+        "idle_messages_per_time",
+        "bytes_per_entry",
+        "response_time_mean",
+        "response_time_p99",
+        "sync_delay_mean",
+        "sync_delay_p99",
+        "jain",
+        "max_overtaken",
+        "node_load_mean",
+        "node_load_max",
+        "violations",
+        "unserved",
+    ])?;
+    for report in reports {
+        let measures = &report.measures;
+        writer.serialize((
+            (
+                report.algorithm,
+                &report.variant,
+                &report.shape,
+                report.nodes,
+            ),
+            (
+                &report.load,
+                &report.delay,
+                &report.channels,
+                report.hold,
+                report.seed,
+            ),
+            (
+                measures.entries,
+                measures.messages,
+                measures.messages_per_entry,
+            ),
+            (measures.idle_messages_per_time, measures.bytes_per_entry),
+            (measures.response_time.mean, measures.response_time.p99),
+            (measures.sync_delay.mean, measures.sync_delay.p99),
+            (measures.fairness.jain, measures.fairness.max_overtaken),
+            (measures.node_load.mean, measures.node_load.max),
+            (report.violations, report.unserved),
+        ))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn verdict(reports: &[Report]) -> Verdict {
+    let failed: Vec<_> = reports.iter().filter(|report| !report.is_well()).collect();
+    for report in &failed {
+        eprintln!(
+            "failed: {} with {} nodes under {} load: {} violations, {} unserved",
+            label(report),
+            report.nodes,
+            report.load,
+            report.violations,
+            report.unserved
+        );
+    }
+    if failed.is_empty() {
+        Verdict::Well
+    } else {
+        Verdict::Failed
+    }
+}

@@ -1,0 +1,214 @@
+//! `soloist lab run`.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use soloist_algorithms::Choice;
+use soloist_lab::ShapeGiven;
+use soloist_lab::report::Table;
+use soloist_lab::simulate::{Load, Report, Summary, simulate};
+
+use super::settings;
+use crate::{Verdict, output};
+
+const ENTRIES_DEFAULT: u64 = 10_000;
+
+/// Simulates one algorithm and measures it.
+///
+/// Messages are counted as the papers do: a hop over a logical link is one message, to oneself
+/// none. A token that never rests also moves while nobody waits or is inside; such idle moves are
+/// no entry's cost and are reported for each message delay of idle time.
+#[derive(clap::Args)]
+#[command(
+    after_long_help = "Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, \
+    2 wrong input.\n\nExample:\n  soloist lab run --algorithm raymond --nodes 31 --shape kary:2 --load heavy"
+)]
+pub struct Args {
+    /// Its name, alias or preset; `soloist lab list` shows them all
+    #[arg(long, short, value_name = "A")]
+    algorithm: String,
+
+    /// How many nodes
+    #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
+    nodes: usize,
+
+    /// How they are arranged: one of the algorithm's shapes, or file:PATH [default: the paper's own, nearest to N]
+    #[arg(long, value_name = "S")]
+    shape: Option<String>,
+
+    /// Variants of the rules, separated by commas, such as piggyback,greedy or as-published
+    #[arg(long, value_name = "V", default_value = "")]
+    variant: String,
+
+    /// Who asks, and when: light, heavy, burst, poisson:RATE or think:MEAN
+    #[arg(
+        long,
+        value_name = "L",
+        default_value = "heavy",
+        allow_hyphen_values = true
+    )]
+    load: Load,
+
+    /// How many entries [default: 10000; with burst, one a node]
+    #[arg(long, value_name = "E", value_parser = settings::entries, allow_hyphen_values = true)]
+    entries: Option<u64>,
+
+    #[command(flatten)]
+    world: settings::World,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Timed {
+    #[serde(flatten)]
+    report: Report,
+    wall_seconds: f64,
+    events_per_second: f64,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let shape = read_shape(self.shape.as_deref())?;
+        let entries = self.entries()?;
+        let setup = self
+            .world
+            .setup(choice, self.nodes, shape, self.load, entries);
+        let bar = progress_bar(entries);
+        let begin = Instant::now();
+        let report = simulate(&setup, &mut |entries| bar.set_position(entries))?;
+        let wall_seconds = begin.elapsed().as_secs_f64();
+        bar.finish_and_clear();
+        let timed = Timed {
+            events_per_second: report.events as f64 / wall_seconds.max(1e-9),
+            report,
+            wall_seconds,
+        };
+        if self.json {
+            output::json(&timed)?;
+        } else {
+            output::text(&describe(&timed))?;
+        }
+        Ok(verdict(&timed.report))
+    }
+
+    fn entries(&self) -> Result<u64> {
+        let nodes = self.nodes as u64;
+        match (self.load, self.entries) {
+            (Load::Burst, Some(entries)) if entries != nodes => {
+                bail!(
+                    "{entries} entries: a burst is one entry a node, here {nodes}; leave --entries out"
+                )
+            }
+            (Load::Burst, _) => Ok(nodes),
+            (_, entries) => Ok(entries.unwrap_or(ENTRIES_DEFAULT)),
+        }
+    }
+}
+
+/// Reads a shape's form, or the file that lists it.
+fn read_shape(given: Option<&str>) -> Result<ShapeGiven> {
+    let Some(given) = given else {
+        return Ok(ShapeGiven::Default);
+    };
+    let Some(path) = given.strip_prefix("file:") else {
+        return Ok(ShapeGiven::Form(given.to_owned()));
+    };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the shape from '{path}'"))?;
+    Ok(ShapeGiven::Listing(text))
+}
+
+/// Says on stderr what went wrong, if anything did.
+fn verdict(report: &Report) -> Verdict {
+    if let Some(first) = &report.first_violation {
+        eprintln!(
+            "failed: {} violations, the first: {first}",
+            report.violations
+        );
+    }
+    if report.unserved > 0 {
+        eprintln!("failed: {} nodes were left waiting", report.unserved);
+    }
+    if report.is_well() {
+        Verdict::Well
+    } else {
+        Verdict::Failed
+    }
+}
+
+fn progress_bar(entries: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} entries, {eta} to go")
+        .expect("the template is right");
+    ProgressBar::new(entries).with_style(style)
+}
+
+fn describe(timed: &Timed) -> String {
+    let report = &timed.report;
+    let measures = &report.measures;
+    let mut page = String::new();
+    let variant = match report.variant.as_str() {
+        "" => String::new(),
+        variant => format!(" ({variant})"),
+    };
+    let _ = writeln!(
+        page,
+        "{}{variant}, {} nodes, shape {}, {} load, delay {}, channels {}, hold {}, seed {}\n",
+        report.algorithm,
+        report.nodes,
+        report.shape,
+        report.load,
+        report.delay,
+        report.channels,
+        report.hold,
+        report.seed,
+    );
+    let mut table = Table::new(["", "total", "per entry"]);
+    let entries = measures.entries.max(1) as f64;
+    let mut line = |name: &str, total: u64| {
+        let per_entry = format!("{:.3}", total as f64 / entries);
+        table.row([name.to_owned(), total.to_string(), per_entry]);
+    };
+    line("entries", measures.entries);
+    line("messages", measures.messages);
+    for (name, count) in &measures.messages_by_kind {
+        line(&format!("  {name}"), *count);
+    }
+    let _ = writeln!(page, "{table}");
+    let mut table = Table::new(["in message delays", "mean", "p50", "p99", "max"]);
+    let mut line = |name: &str, summary: &Summary| {
+        let numbers = [summary.mean, summary.p50, summary.p99, summary.max];
+        let cells = numbers.iter().map(|number| format!("{number:.3}"));
+        table.row(std::iter::once(name.to_owned()).chain(cells));
+    };
+    line("response time", &measures.response_time);
+    line("synchronisation delay", &measures.sync_delay);
+    let _ = writeln!(page, "{table}");
+    let _ = writeln!(
+        page,
+        "bytes per entry {:.1}; idle messages per delay {:.3}; Jain's index {:.4}; a waiter was \
+         overtaken at most {} times; messages received by a node: mean {:.1}, max {}",
+        measures.bytes_per_entry,
+        measures.idle_messages_per_time,
+        measures.fairness.jain,
+        measures.fairness.max_overtaken,
+        measures.node_load.mean,
+        measures.node_load.max,
+    );
+    let _ = writeln!(
+        page,
+        "violations {}, unserved {}; {} events in {:.3} s, {:.1} million a second",
+        report.violations,
+        report.unserved,
+        report.events,
+        timed.wall_seconds,
+        timed.events_per_second / 1e6,
+    );
+    page
+}

@@ -1,0 +1,200 @@
+//! How often a waiter was overtaken, at the cost of a logarithm an entry.
+//!
+//! A waiter is overtaken by each entry whose request was made after the waiter's own request had
+//! *arrived*, that is, when every message that it sent on asking was delivered. Counting from the
+//! call of `request` would blame a fair algorithm for slow messages.
+
+use soloist_algorithms::NodeId;
+
+/// Counts overtakings. Requests get slots in the order made; a Fenwick tree over the slots
+/// counts those that still wait. When the slots run out, those still waiting move together.
+#[derive(Debug)]
+pub struct Overtaking {
+    nodes: Vec<Waiter>,
+    /// Partial sums over the slots of waiting requests (index 0 unused).
+    sums: Vec<u32>,
+    owners: Vec<u32>,
+    slots_used: u32,
+    waiting: u32,
+    entries: u64,
+    most: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiter {
+    slot: u32,
+    arrived: bool,
+    /// As of the arrival: the slots in use, who waited, and the entries so far.
+    slots_before: u32,
+    waiting_before: u32,
+    entries_before: u64,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+impl Overtaking {
+    /// For a cluster of `nodes`.
+    pub fn new(nodes: usize) -> Self {
+        let slots = 2 * nodes + 2;
+        Overtaking {
+            nodes: vec![Waiter::default(); nodes],
+            sums: vec![0; slots + 1],
+            owners: vec![NOBODY; slots],
+            slots_used: 0,
+            waiting: 0,
+            entries: 0,
+            most: 0,
+        }
+    }
+
+    /// The node asks.
+    pub fn requested(&mut self, node: NodeId) {
+        if self.slots_used as usize == self.owners.len() {
+            self.move_together();
+        }
+        self.nodes[node.index()] = Waiter {
+            slot: self.slots_used,
+            ..Waiter::default()
+        };
+        self.owners[self.slots_used as usize] = node.index() as u32;
+        self.add(self.slots_used, 1);
+        self.slots_used += 1;
+        self.waiting += 1;
+    }
+
+    /// All messages that the node sent on asking are delivered.
+    pub fn arrived(&mut self, node: NodeId) {
+        let waiter = &mut self.nodes[node.index()];
+        waiter.arrived = true;
+        waiter.slots_before = self.slots_used;
+        waiter.waiting_before = self.waiting;
+        waiter.entries_before = self.entries;
+    }
+
+    /// The node enters.
+    pub fn entered(&mut self, node: NodeId) {
+        let waiter = self.nodes[node.index()];
+        if waiter.arrived {
+            let entries_since = self.entries - waiter.entries_before;
+            let earlier_still_waiting = self.waiting_in_first(waiter.slots_before);
+            let earlier_entered = waiter.waiting_before - earlier_still_waiting;
+            let overtaken = entries_since - u64::from(earlier_entered);
+            self.most = self.most.max(overtaken);
+        }
+        self.owners[waiter.slot as usize] = NOBODY;
+        self.add(waiter.slot, -1);
+        self.waiting -= 1;
+        self.entries += 1;
+    }
+
+    /// The largest number of times that one waiter was overtaken.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    fn add(&mut self, slot: u32, change: i32) {
+        let mut index = slot as usize + 1;
+        while index < self.sums.len() {
+            self.sums[index] = self.sums[index].wrapping_add_signed(change);
+            index += index & index.wrapping_neg();
+        }
+    }
+
+    fn waiting_in_first(&self, slots: u32) -> u32 {
+        let mut index = slots as usize;
+        let mut sum = 0;
+        while index > 0 {
+            sum += self.sums[index];
+            index &= index - 1;
+        }
+        sum
+    }
+
+    fn move_together(&mut self) {
+        // A waiter's view of "the slots before" becomes the number of those among them that
+        // still wait, which is where they move to.
+        for slot in 0..self.owners.len() {
+            let owner = self.owners[slot];
+            if owner != NOBODY {
+                let slots_before = self.nodes[owner as usize].slots_before;
+                self.nodes[owner as usize].slots_before = self.waiting_in_first(slots_before);
+            }
+        }
+        let mut used = 0;
+        for slot in 0..self.owners.len() {
+            let owner = std::mem::replace(&mut self.owners[slot], NOBODY);
+            if owner != NOBODY {
+                self.owners[used] = owner;
+                self.nodes[owner as usize].slot = used as u32;
+                used += 1;
+            }
+        }
+        self.sums.fill(0);
+        for slot in 0..used as u32 {
+            self.add(slot, 1);
+        }
+        self.slots_used = used as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32) -> NodeId {
+        NodeId::new(number)
+    }
+
+    #[test]
+    fn only_requests_made_after_the_arrival_overtake() {
+        let mut overtaking = Overtaking::new(3);
+        overtaking.requested(node(1));
+        overtaking.requested(node(0));
+        overtaking.requested(node(2));
+        overtaking.arrived(node(0));
+        overtaking.entered(node(2)); // asked before the arrival: does not count
+        overtaking.entered(node(1));
+        for _ in 0..5 {
+            overtaking.requested(node(1));
+            overtaking.entered(node(1));
+        }
+        overtaking.entered(node(0));
+        assert_eq!(overtaking.most(), 5);
+    }
+
+    /// Against the definition itself, on random histories, across many moves of the slots.
+    #[test]
+    fn agrees_with_the_definition() {
+        use crate::simulate::Random;
+        let nodes = 5;
+        let mut random = Random::new(7, 0);
+        let mut fast = Overtaking::new(nodes);
+        // For each node: (time of request, time of arrival, overtaken), while it waits.
+        let mut slow: Vec<Option<(u64, Option<u64>, u64)>> = vec![None; nodes];
+        let mut most = 0;
+        for now in 1..20_000 {
+            let index = random.below(nodes as u64) as usize;
+            match slow[index] {
+                None => {
+                    slow[index] = Some((now, None, 0));
+                    fast.requested(NodeId::from_index(index));
+                }
+                Some((at, None, _)) if random.below(2) == 0 => {
+                    slow[index] = Some((at, Some(now), 0));
+                    fast.arrived(NodeId::from_index(index));
+                }
+                Some((at, _, overtaken)) if random.below(3) == 0 => {
+                    slow[index] = None;
+                    most = most.max(overtaken);
+                    for waiter in slow.iter_mut().flatten() {
+                        waiter.2 += u64::from(waiter.1.is_some_and(|arrival| arrival < at));
+                    }
+                    fast.entered(NodeId::from_index(index));
+                    assert_eq!(fast.most(), most, "at {now}");
+                }
+                Some(_) => {}
+            }
+        }
+        assert!(most > 3, "the history must contain overtaking");
+    }
+}

@@ -1,0 +1,195 @@
+//! What a run can be told: delays, loads, and how they are written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Random, Time};
+
+/// The longest mean, rate or span that is accepted: beyond it virtual time would overflow.
+const DELAYS_MAX: f64 = 1e9;
+
+/// A setting that cannot be.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{what} '{given}': {reason}")]
+pub struct SettingError {
+    what: &'static str,
+    given: String,
+    reason: String,
+}
+
+impl SettingError {
+    fn new(what: &'static str, given: &str, reason: impl Into<String>) -> Self {
+        SettingError {
+            what,
+            given: given.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Why it cannot be, and what is allowed.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// Reads a number of message delays, from 0 (or just above it) to the largest allowed.
+fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64, SettingError> {
+    let bad = |reason: &str| SettingError::new(what, given, reason);
+    let value: f64 = text
+        .parse()
+        .map_err(|_| bad(&format!("'{text}' is not a number")))?;
+    match zero {
+        _ if value > 0.0 && value <= DELAYS_MAX => Ok(value),
+        true if value == 0.0 => Ok(value),
+        true => Err(bad("use a number from 0 to 1e9")),
+        false => Err(bad("use a number above 0, up to 1e9")),
+    }
+}
+
+/// How long a message is under way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Delay {
+    /// Always the same.
+    Constant(f64),
+    /// Anything between two bounds alike.
+    Uniform(f64, f64),
+    /// Often short, sometimes long; the mean.
+    Exponential(f64),
+}
+
+impl Delay {
+    /// The delay of one message.
+    pub fn draw(self, random: &mut Random) -> Time {
+        match self {
+            Delay::Constant(delay) => Time::from_delays(delay),
+            Delay::Uniform(low, high) => Time::from_delays(low + (high - low) * random.unit()),
+            Delay::Exponential(mean) => random.exponential(mean),
+        }
+    }
+}
+
+impl FromStr for Delay {
+    type Err = SettingError;
+
+    fn from_str(given: &str) -> Result<Self, SettingError> {
+        const WHAT: &str = "delay";
+        let (name, parameter) = given.split_once(':').unwrap_or((given, ""));
+        let mean = || match parameter {
+            "" => Ok(1.0),
+            _ => number(WHAT, given, parameter, false),
+        };
+        match name {
+            "constant" => Ok(Delay::Constant(mean()?)),
+            "exponential" => Ok(Delay::Exponential(mean()?)),
+            "uniform" if parameter.is_empty() => Ok(Delay::Uniform(0.5, 1.5)),
+            "uniform" => {
+                let (low, high) = parameter.split_once("..").ok_or_else(|| {
+                    SettingError::new(WHAT, given, "write the bounds as uniform:LOW..HIGH")
+                })?;
+                let low = number(WHAT, given, low, true)?;
+                let high = number(WHAT, given, high, false)?;
+                if low > high {
+                    return Err(SettingError::new(WHAT, given, "the bounds are reversed"));
+                }
+                Ok(Delay::Uniform(low, high))
+            }
+            _ => {
+                let allowed = "use constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]";
+                Err(SettingError::new(WHAT, given, allowed))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Delay::Constant(mean) => write!(f, "constant:{mean}"),
+            Delay::Uniform(low, high) => write!(f, "uniform:{low}..{high}"),
+            Delay::Exponential(mean) => write!(f, "exponential:{mean}"),
+        }
+    }
+}
+
+/// Who asks, and when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Load {
+    /// One request at a time: when everything has settled, and after a random pause, a random node asks.
+    Light,
+    /// Every node asks again at once after it leaves.
+    Heavy,
+    /// All nodes ask at once, one entry each.
+    Burst,
+    /// Requests come to random nodes at this rate in all, however many are unserved; a node that is
+    /// busy asks again when it leaves.
+    Poisson(f64),
+    /// Every node thinks for a random time of this mean before it asks again.
+    Think(f64),
+}
+
+impl FromStr for Load {
+    type Err = SettingError;
+
+    fn from_str(given: &str) -> Result<Self, SettingError> {
+        const WHAT: &str = "load";
+        match given.split_once(':') {
+            None => match given {
+                "light" => Ok(Load::Light),
+                "heavy" => Ok(Load::Heavy),
+                "burst" => Ok(Load::Burst),
+                _ => {
+                    let allowed = "use light, heavy, burst, poisson:RATE or think:MEAN";
+                    Err(SettingError::new(WHAT, given, allowed))
+                }
+            },
+            Some(("poisson", rate)) => Ok(Load::Poisson(number(WHAT, given, rate, false)?)),
+            Some(("think", mean)) => Ok(Load::Think(number(WHAT, given, mean, true)?)),
+            Some(_) => {
+                let allowed = "use light, heavy, burst, poisson:RATE or think:MEAN";
+                Err(SettingError::new(WHAT, given, allowed))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Load::Light => f.write_str("light"),
+            Load::Heavy => f.write_str("heavy"),
+            Load::Burst => f.write_str("burst"),
+            Load::Poisson(rate) => write!(f, "poisson:{rate}"),
+            Load::Think(mean) => write!(f, "think:{mean}"),
+        }
+    }
+}
+
+/// How long a node stays inside, in message delays.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Hold(f64);
+
+impl Hold {
+    /// As a span of time.
+    pub fn span(self) -> Time {
+        Time::from_delays(self.0)
+    }
+
+    /// In message delays.
+    pub fn delays(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Hold {
+    type Err = SettingError;
+
+    fn from_str(given: &str) -> Result<Self, SettingError> {
+        Ok(Hold(number("hold", given, given, true)?))
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
