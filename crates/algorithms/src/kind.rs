@@ -42,6 +42,7 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    neamatollahi::Neamatollahi,
     central::Central,
     ricart_agrawala::RicartAgrawala,
 }

@@ -90,5 +90,7 @@ impl ShapeError {
 }
 
 mod complete;
+mod torus;
 
 pub use complete::Complete;
+pub use torus::Torus;

@@ -1,0 +1,494 @@
+//! Neamatollahi, Sedaghat, Naghibzadeh 2017, *A simple token-based algorithm for the mutual
+//! exclusion problem in distributed systems*, J. Supercomputing 73.
+//!
+//! **Channels**: any order. **Cost**: about 2√N + 1 to 3√N + 1 messages an entry alone (more if the
+//! token passes before the alert has reached its column), (2N + √N + 1)/N when saturated; a restless
+//! token also moves while nobody wants it.
+//!
+//! Nodes form a torus. The token walks down a column, row by row, and after a full round moves one
+//! column to the right. Who wants in alerts its row; when the token finds a row alerted it goes round
+//! that row first and lets in whoever waits there.
+//!
+//! **Invariants**: a node's Waiting has at most two entries, its own request and one other.
+//!
+//! **Errata** (Fig. 2; the rules by the letter are the variant `as-published`). The token's counters
+//! start at 1, so a full round of √N steps is over at √N + 1, as the text of §3.1, Fig. 3 and §5 have
+//! it. By the letter (√N in lines 28, 11 and 50) the last row of a round is passed to the right without
+//! looking at Waiting, and a node can wait for ever although the token never stops. Also, by the
+//! letter a Request that reaches a node inside is ignored and then wiped out by line 10; here it is
+//! handled after line 10.
+//!
+//! **Deviations**: the torus may be ragged, so the token carries the number of the column that it
+//! follows, and R rows of C nodes take the place of √N. The variant `resting` is another form of the
+//! algorithm in which an idle cluster sends nothing: see [`resting`].
+
+pub mod resting;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Torus;
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, VariantSet,
+    Violation,
+};
+use resting::{Resting, RestingToken};
+
+/// Fig. 2 by the letter.
+pub const AS_PUBLISHED: Variant = Variant {
+    bit: 0,
+    name: "as-published",
+    about: "Fig. 2 by the letter: a node may wait for ever",
+    excludes: &["resting"],
+};
+
+/// The token rests while nobody wants it.
+pub const RESTING: Variant = Variant {
+    bit: 1,
+    name: "resting",
+    about: "the token rests at home while nobody wants it; an idle cluster sends nothing",
+    excludes: &["as-published"],
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Neamatollahi {
+    place: Place<Torus>,
+    variants: VariantSet,
+    phase: Phase,
+    /// The other node's request in Waiting. The own one is there while this node waits or is inside.
+    alert: Option<NodeId>,
+    /// A Request that came while this node was inside, for after line 10.
+    late: Option<NodeId>,
+    /// Here while this node is inside; in a cluster of one node, always.
+    token: Option<Token>,
+    /// What the resting form keeps instead of `alert`, `late` and `token`.
+    resting: Option<Resting>,
+}
+
+/// The restless token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Token {
+    /// How many rows it has come to in this round down the column, with the first.
+    pub row_counter: u32,
+    /// Negative: it changes its column; 0: it came from above; else the place in a round of the row.
+    pub col_counter: i32,
+    /// Whether it changes its column.
+    pub chg_col: bool,
+    /// The column that it follows.
+    pub column: u32,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum NeamatollahiMessage {
+    /// To the right, round the row: the node named in it waits. Kept and passed on by a node whose
+    /// Waiting is empty, else stopped, since the row is alerted.
+    Request(NodeId),
+    /// The privilege: see the module's text for its way.
+    Token(Token),
+    /// Resting form: the privilege.
+    RestingToken(RestingToken),
+    /// Resting form, down the token's column to where it rests: some row is alerted.
+    Call,
+}
+
+impl Message for NeamatollahiMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "TOKEN", "CALL"];
+
+    fn kind(&self) -> usize {
+        match self {
+            NeamatollahiMessage::Request(_) => 0,
+            NeamatollahiMessage::Token(_) | NeamatollahiMessage::RestingToken(_) => 1,
+            NeamatollahiMessage::Call => 2,
+        }
+    }
+
+    fn is_token(&self) -> bool {
+        self.kind() == 1
+    }
+
+    /// Moves round a row are called for by a request; moves down and to the next column are not.
+    fn is_roaming(&self) -> bool {
+        matches!(self, NeamatollahiMessage::Token(token) if token.col_counter <= 0)
+    }
+
+    fn examples() -> Vec<Self> {
+        let token = Token {
+            row_counter: 3,
+            col_counter: -1,
+            chg_col: true,
+            column: 300,
+        };
+        let resting = RestingToken {
+            in_row: true,
+            row_again: false,
+            again: true,
+        };
+        vec![
+            NeamatollahiMessage::Request(NodeId::new(300)),
+            NeamatollahiMessage::Token(token),
+            NeamatollahiMessage::RestingToken(resting),
+            NeamatollahiMessage::Call,
+        ]
+    }
+}
+
+impl fmt::Display for NeamatollahiMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NeamatollahiMessage::Request(node) => write!(f, "REQUEST {node}"),
+            NeamatollahiMessage::Token(token) => write!(f, "TOKEN {token}"),
+            NeamatollahiMessage::RestingToken(token) => write!(f, "TOKEN {token}"),
+            NeamatollahiMessage::Call => f.write_str("CALL"),
+        }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = if self.chg_col { " ChgCol" } else { "" };
+        write!(
+            f,
+            "RowCounter={} ColCounter={}{change}",
+            self.row_counter, self.col_counter
+        )
+    }
+}
+
+/// Where the token goes from a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Down,
+    /// Round the row.
+    Right,
+    /// To the next column.
+    NextColumn,
+    /// It stays: the node enters.
+    Stay,
+}
+
+impl Algorithm for Neamatollahi {
+    type Message = NeamatollahiMessage;
+    type Shape = Torus;
+
+    const INFO: Info = Info {
+        name: "neamatollahi",
+        aliases: &["torus"],
+        paper: "Neamatollahi, Sedaghat, Naghibzadeh 2017, A simple token-based algorithm for the mutual exclusion problem in distributed systems",
+        channels: Channels::Any,
+        variants: &[AS_PUBLISHED, RESTING],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Torus>) -> Self {
+        let Config {
+            place,
+            start,
+            variants,
+        } = config;
+        let resting = variants
+            .has(RESTING)
+            .then(|| Resting::new(start.token(), place));
+        let holds_token = start.token() == place.me && resting.is_none();
+        let inside = start.inside == Some(place.me);
+        let token = Token {
+            row_counter: 1,
+            // Who starts inside has the token as if it had come from above and found a request.
+            col_counter: i32::from(inside),
+            chg_col: false,
+            column: place.shape.position(place.me).1 as u32,
+        };
+        Neamatollahi {
+            place: place.clone(),
+            variants: *variants,
+            phase: start.phase(place.me),
+            alert: None,
+            late: None,
+            token: holds_token.then_some(token),
+            resting,
+        }
+    }
+
+    /// §3.1: the token sets out down its column.
+    fn start(&mut self, out: &mut Outbox<Self::Message>) {
+        if self.phase == Phase::Idle
+            && let Some(token) = self.token.take()
+        {
+            self.go(token, Way::Down, out);
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.phase = Phase::Waiting;
+        if self.resting.is_some() {
+            self.request_resting(out);
+        } else if self.token.is_some() {
+            self.enter(out); // a cluster of one node
+        } else if self.alert.is_none() {
+            // Lines 5-6; with another request in Waiting the row is alerted already (PCL_2).
+            self.send_right(NeamatollahiMessage::Request(self.place.me), out);
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        if self.resting.is_some() {
+            return self.receive_resting(from, message, out);
+        }
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            NeamatollahiMessage::Request(origin) => {
+                self.may_be_alerted(from, origin, &message)?;
+                self.on_request(origin, out);
+            }
+            NeamatollahiMessage::Token(token) => {
+                if self.token.is_some() {
+                    return refuse("the token is here");
+                }
+                if !self.may_come(from, token) {
+                    return refuse("the token cannot come from there like this");
+                }
+                self.arrive(token, out);
+            }
+            NeamatollahiMessage::RestingToken(_) | NeamatollahiMessage::Call => {
+                return refuse("the token does not rest in this form");
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        if self.resting.is_some() {
+            self.release_resting(out);
+            return Ok(());
+        }
+        self.alert = None; // line 10
+        let token = self.token.take().expect("a node inside has the token");
+        // Lines 11-15.
+        let way = self.after_row_step(token);
+        self.go(token, way, out);
+        // The repair: behind the token, so that the token does not wipe it out further on.
+        if let Some(origin) = self.late.take() {
+            self.on_request(origin, out);
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn has_token(&self) -> bool {
+        self.token.is_some() || self.resting.as_ref().is_some_and(Resting::has_token)
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if let Some(resting) = &self.resting {
+            return resting.invariant(&self.place, self.phase);
+        }
+        let alone = self.place.nodes() == 1;
+        if self.token.is_some() != (self.phase == Phase::Inside || alone) {
+            return Err("the token is here exactly while the node is inside");
+        }
+        if self.late.is_some() && self.phase != Phase::Inside {
+            return Err("a late Request was not handled on release");
+        }
+        Ok(())
+    }
+}
+
+impl Neamatollahi {
+    fn is_as_published(&self) -> bool {
+        self.variants.has(AS_PUBLISHED)
+    }
+
+    fn row(&self) -> usize {
+        self.place.shape.position(self.place.me).0
+    }
+
+    fn send_right(&self, message: NeamatollahiMessage, out: &mut Outbox<NeamatollahiMessage>) {
+        let right = self.place.shape.right(self.place.me);
+        if right != self.place.me {
+            out.send(right, message);
+        }
+    }
+
+    /// Refuses a Request that does not come along the row.
+    fn may_be_alerted(
+        &self,
+        from: NodeId,
+        origin: NodeId,
+        message: &NeamatollahiMessage,
+    ) -> Result<(), Violation> {
+        let torus = &self.place.shape;
+        if origin.index() >= self.place.nodes() || torus.position(origin).0 != self.row() {
+            return Err(Violation::unexpected(
+                from,
+                message,
+                "it names no node of this row",
+            ));
+        }
+        if torus.right(from) != self.place.me {
+            return Err(Violation::unexpected(
+                from,
+                message,
+                "it is not the left neighbour",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Lines 18-23.
+    fn on_request(&mut self, origin: NodeId, out: &mut Outbox<NeamatollahiMessage>) {
+        let waiting_is_empty = self.phase == Phase::Idle && self.alert.is_none();
+        if origin == self.place.me {
+            return; // it came round the row
+        }
+        if waiting_is_empty {
+            self.alert = Some(origin);
+            self.send_right(NeamatollahiMessage::Request(origin), out);
+        } else if self.phase == Phase::Inside && !self.is_as_published() {
+            self.late = Some(origin);
+        }
+    }
+
+    /// Whether a token can come so from that node.
+    fn may_come(&self, from: NodeId, token: Token) -> bool {
+        let torus = &self.place.shape;
+        let row = self.row();
+        let (their_row, _) = torus.position(from);
+        let rows_max = torus.rows() as u32 + u32::from(token.chg_col);
+        let in_bounds = (1..=rows_max).contains(&token.row_counter)
+            && token.col_counter <= torus.row_length(row) as i32
+            && (token.column as usize) < torus.columns()
+            && token.chg_col == (token.col_counter == -1);
+        let from_there = match token.col_counter {
+            -1 => their_row == row,
+            0 => torus.row_below(their_row) == row,
+            1.. => torus.right(from) == self.place.me,
+            _ => false,
+        };
+        in_bounds && from_there
+    }
+
+    /// The token has come (lines 24-68) and goes its way, or stays and lets this node in.
+    fn arrive(&mut self, mut token: Token, out: &mut Outbox<NeamatollahiMessage>) {
+        let waiting_is_empty = self.phase == Phase::Idle && self.alert.is_none();
+        let way = if token.col_counter > 0 {
+            // Lines 42-54: on a round of the row.
+            token.col_counter += 1;
+            self.serve(self.after_row_step(token))
+        } else if token.col_counter == 0 && {
+            token.row_counter += 1;
+            token.row_counter >= self.full_column()
+        } {
+            // Lines 25-31: a full round of the column.
+            token.chg_col = true;
+            token.col_counter = -1;
+            Way::NextColumn
+        } else {
+            // Lines 32-41, and 55-68 in a new column.
+            if token.chg_col {
+                token.chg_col = false;
+                token.row_counter = 1;
+            }
+            token.col_counter = i32::from(!waiting_is_empty);
+            if waiting_is_empty {
+                Way::Down
+            } else {
+                self.serve(Way::Right)
+            }
+        };
+        self.go(token, way, out);
+    }
+
+    /// Lets this node in if it waits; else clears Waiting, and the token goes on.
+    fn serve(&mut self, else_way: Way) -> Way {
+        if self.phase == Phase::Waiting {
+            return Way::Stay;
+        }
+        self.alert = None;
+        else_way
+    }
+
+    /// The value of RowCounter (line 28) at which the token has come to all rows of its column.
+    /// By the letter it is one too small: the row that it has come to is then not looked at.
+    fn full_column(&self) -> u32 {
+        self.place.shape.rows() as u32 + u32::from(!self.is_as_published())
+    }
+
+    /// Lines 11-15 and 50-54: is the round of the row complete? By the letter it is so one step too
+    /// early, one node before where it began.
+    fn after_row_step(&self, token: Token) -> Way {
+        let length = self.place.shape.row_length(self.row()) as i32;
+        if token.col_counter >= length + i32::from(!self.is_as_published()) {
+            Way::Down
+        } else {
+            Way::Right
+        }
+    }
+
+    /// Sends the token on. Where the torus is only one node wide it is still here, and goes on.
+    fn go(&mut self, mut token: Token, way: Way, out: &mut Outbox<NeamatollahiMessage>) {
+        let torus = &self.place.shape;
+        let (row, place) = torus.position(self.place.me);
+        let to = match way {
+            Way::Stay => {
+                self.token = Some(token);
+                return self.enter(out);
+            }
+            Way::Right => torus.right(self.place.me),
+            Way::NextColumn => {
+                token.column = (token.column + 1) % torus.columns() as u32;
+                torus.at(row, token.column as usize)
+            }
+            Way::Down => {
+                token.col_counter = 0;
+                if self.is_as_published() {
+                    token.column = place as u32; // a round of the row ends elsewhere than it began
+                }
+                torus.at(torus.row_below(row), token.column as usize)
+            }
+        };
+        if to != self.place.me {
+            out.send(to, NeamatollahiMessage::Token(token));
+        } else if self.place.nodes() == 1 {
+            self.token = Some(token);
+        } else {
+            self.arrive(token, out);
+        }
+    }
+
+    fn enter(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
+        self.phase = Phase::Inside;
+        out.enter();
+    }
+}
+
+impl fmt::Display for Neamatollahi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(resting) = &self.resting {
+            return write!(f, "{} {resting}", self.phase);
+        }
+        let own = (self.phase != Phase::Idle).then_some(self.place.me);
+        write!(f, "{} Waiting=", self.phase)?;
+        f.debug_list()
+            .entries(self.alert.into_iter().chain(own))
+            .finish()?;
+        if let Some(token) = self.token {
+            write!(f, " {token}")?;
+        }
+        Ok(())
+    }
+}

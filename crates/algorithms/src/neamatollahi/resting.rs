@@ -1,0 +1,340 @@
+//! The resting form: an idle cluster sends nothing.
+//!
+//! The token has a *home*, where it starts and rests, and walks only down the column of its home. The
+//! node where that column crosses a row is the row's *gate*. All nodes know both.
+//!
+//! - Who wants in sends REQUEST to the right, towards its gate. A node on the way becomes `alerted`
+//!   and passes it on, until it reaches the gate. A node that is alerted already stops it and
+//!   notes `blocked`: an alert went before it, and brings the token here. A node that is alerted
+//!   when it wants in itself sends nothing.
+//! - A gate that is alerted while the token is not in its row sends CALL down the column to the home.
+//! - A token that rests at home and is called sets out down the column. At an alerted gate it goes round
+//!   the row to the right, back to the gate, and lets in whoever waits; each node that it passes is no
+//!   longer alerted. If a node was `blocked`, the one that was blocked there may have been passed
+//!   before it asked: so the gate counts as alerted again, and the token will make another round.
+//!   So it will if an alert reached the gate meanwhile. It does not go round the same row twice
+//!   running while there are others: a busy row does not starve the rest.
+//! - Back at home it makes another round if it was called meanwhile or has to come again; else it rests.
+//!
+//! An alert is never lost: while a node waits, an alert is on its way to the gate, or was stopped
+//! by a node that the token has still to pass, or the gate is alerted and the home called. A
+//! request or a call that comes too late costs a round in vain, nothing worse; so messages may overtake
+//! each other. All state is bounded.
+//!
+//! **Cost** of a lone request: at most (C-1) REQUEST + (R-1) CALL + R + C moves of the token.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Neamatollahi, NeamatollahiMessage};
+use crate::shape::Torus;
+use crate::{NodeId, Outbox, Phase, Place, Violation};
+
+/// The token of the resting form.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+pub struct RestingToken {
+    /// It goes round a row, not down the column.
+    pub in_row: bool,
+    /// A node of this row stopped an alert: the row needs another round.
+    pub row_again: bool,
+    /// Some row needs another round.
+    pub again: bool,
+}
+
+impl fmt::Display for RestingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.in_row { "round the row" } else { "down" })?;
+        if self.again || self.row_again {
+            f.write_str(", again")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a node keeps in the resting form.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Resting {
+    home: NodeId,
+    /// The gate of this node's row, and those of the rows above and below.
+    gate: NodeId,
+    gate_above: NodeId,
+    gate_below: NodeId,
+    /// An alert came by since the token was last here (at a gate: since it last went into the row).
+    alerted: bool,
+    /// An alert was stopped here since then.
+    blocked: bool,
+    /// At a gate: the token goes round this row.
+    token_in_row: bool,
+    /// At home: a CALL came since the token last set out.
+    called: bool,
+    /// The token, while it rests here or this node is inside.
+    token: Option<RestingToken>,
+}
+
+impl Resting {
+    pub(super) fn new(home: NodeId, place: &Place<Torus>) -> Self {
+        let torus = &place.shape;
+        let (row, _) = torus.position(place.me);
+        let gate = |row| torus.at(row, torus.position(home).1);
+        Resting {
+            home,
+            gate: gate(row),
+            gate_above: gate((row + torus.rows() - 1) % torus.rows()),
+            gate_below: gate(torus.row_below(row)),
+            alerted: false,
+            blocked: false,
+            token_in_row: false,
+            called: false,
+            token: (home == place.me).then(RestingToken::default),
+        }
+    }
+
+    pub(super) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    pub(super) fn invariant(&self, place: &Place<Torus>, phase: Phase) -> Result<(), &'static str> {
+        if self.called && place.me != self.home {
+            return Err("a CALL was kept elsewhere than at home");
+        }
+        if self.token_in_row && place.me != self.gate {
+            return Err("only a gate knows that the token is in its row");
+        }
+        if self.blocked && !self.alerted {
+            return Err("an alert was stopped although none went before it");
+        }
+        match (phase, self.token) {
+            (Phase::Inside, None) => Err("inside without the token"),
+            (Phase::Waiting, Some(_)) => Err("waits although the token is here"),
+            (Phase::Idle, Some(_)) if place.me != self.home => {
+                Err("the token rests away from home")
+            }
+            (Phase::Idle, Some(_)) if self.called || self.alerted => Err("the token does not hear"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Neamatollahi {
+    fn rest(&self) -> &Resting {
+        self.resting
+            .as_ref()
+            .expect("called in the resting form only")
+    }
+
+    fn rest_mut(&mut self) -> &mut Resting {
+        self.resting
+            .as_mut()
+            .expect("called in the resting form only")
+    }
+
+    fn is_home(&self) -> bool {
+        self.rest().home == self.place.me
+    }
+
+    fn is_gate(&self) -> bool {
+        self.rest().gate == self.place.me
+    }
+
+    pub(super) fn request_resting(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
+        if self.rest().token.is_some() {
+            self.enter(out);
+        } else if self.is_gate() {
+            self.alert_gate(out);
+        } else if !std::mem::replace(&mut self.rest_mut().alerted, true) {
+            self.send_right(NeamatollahiMessage::Request(self.place.me), out);
+        }
+    }
+
+    pub(super) fn receive_resting(
+        &mut self,
+        from: NodeId,
+        message: NeamatollahiMessage,
+        out: &mut Outbox<NeamatollahiMessage>,
+    ) -> Result<(), Violation> {
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            NeamatollahiMessage::Request(origin) => {
+                self.may_be_alerted(from, origin, &message)?;
+                if origin == self.place.me {
+                    return refuse("an alert does not come round the row");
+                }
+                if self.is_gate() {
+                    self.alert_gate(out);
+                } else if std::mem::replace(&mut self.rest_mut().alerted, true) {
+                    self.rest_mut().blocked = true;
+                } else {
+                    self.send_right(message, out);
+                }
+            }
+            NeamatollahiMessage::Call => {
+                if !self.is_below(from) {
+                    return refuse("this node is not the gate below it");
+                }
+                self.on_call(out);
+            }
+            NeamatollahiMessage::RestingToken(token) => {
+                if self.rest().token.is_some() {
+                    return refuse("the token is here");
+                }
+                if !self.may_come_resting(from, token) {
+                    return refuse("the token cannot come from there like this");
+                }
+                self.arrive_resting(token, out);
+            }
+            NeamatollahiMessage::Token(_) => return refuse("the token rests in this form"),
+        }
+        Ok(())
+    }
+
+    /// Whether this node is a gate and `from` the gate above it.
+    fn is_below(&self, from: NodeId) -> bool {
+        self.is_gate() && self.rest().gate_above == from
+    }
+
+    fn may_come_resting(&self, from: NodeId, token: RestingToken) -> bool {
+        if !token.in_row {
+            return !token.row_again && !self.rest().token_in_row && self.is_below(from);
+        }
+        let expected = !self.is_gate() || self.rest().token_in_row;
+        expected && self.place.shape.right(from) == self.place.me
+    }
+
+    /// This node is a gate, and its row is alerted.
+    fn alert_gate(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
+        let idle = self.phase == Phase::Idle;
+        let is_home = self.is_home();
+        let rest = self.rest_mut();
+        if std::mem::replace(&mut rest.alerted, true) || rest.token_in_row {
+            return; // the home is called already, or the token comes back here
+        }
+        if !is_home {
+            self.send_down(NeamatollahiMessage::Call, out);
+        } else if idle && let Some(token) = rest.token.take() {
+            self.set_out(token, out);
+        }
+    }
+
+    fn on_call(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
+        if !self.is_home() {
+            return self.send_down(NeamatollahiMessage::Call, out);
+        }
+        self.rest_mut().called = true;
+        if self.phase == Phase::Idle
+            && let Some(token) = self.rest_mut().token.take()
+        {
+            self.set_out(token, out);
+        }
+    }
+
+    fn arrive_resting(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        if !token.in_row {
+            return self.at_gate(token, out);
+        }
+        if self.rest().token_in_row {
+            return self.end_round(token, out);
+        }
+        let rest = self.rest_mut();
+        rest.alerted = false;
+        token.row_again |= std::mem::take(&mut rest.blocked);
+        if self.phase == Phase::Waiting {
+            self.rest_mut().token = Some(token);
+            self.enter(out);
+        } else {
+            self.send_right(NeamatollahiMessage::RestingToken(token), out);
+        }
+    }
+
+    pub(super) fn release_resting(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
+        let token = self.rest_mut().token.take();
+        let token = token.expect("a node inside has the token");
+        if !token.in_row {
+            self.at_gate(token, out); // it rested here when this node asked
+        } else if self.place.shape.right(self.place.me) == self.place.me {
+            self.end_round(token, out);
+        } else {
+            self.send_right(NeamatollahiMessage::RestingToken(token), out);
+        }
+    }
+
+    /// The token is at a gate, not in its row. At home it rests, unless it is called.
+    fn at_gate(&mut self, token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        let is_home = self.is_home();
+        let rest = self.rest_mut();
+        if is_home && !(token.again || rest.called || rest.alerted) {
+            rest.token = Some(RestingToken::default());
+        } else if is_home {
+            self.set_out(token, out);
+        } else {
+            self.look_into_row(token, out);
+        }
+    }
+
+    /// The token leaves home for a round.
+    fn set_out(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        token.again = false;
+        self.rest_mut().called = false;
+        self.look_into_row(token, out);
+    }
+
+    /// Into the row if it is alerted, else down the column.
+    fn look_into_row(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        if !std::mem::take(&mut self.rest_mut().alerted) {
+            return self.down_the_column(token, out);
+        }
+        token.in_row = true;
+        self.rest_mut().token_in_row = true;
+        if self.phase == Phase::Waiting {
+            self.rest_mut().token = Some(token);
+            self.enter(out);
+        } else if self.place.shape.right(self.place.me) == self.place.me {
+            self.end_round(token, out);
+        } else {
+            self.send_right(NeamatollahiMessage::RestingToken(token), out);
+        }
+    }
+
+    /// The token has gone round the row and is back at the gate.
+    fn end_round(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        token.in_row = false;
+        let rest = self.rest_mut();
+        rest.token_in_row = false;
+        rest.alerted |= std::mem::take(&mut token.row_again);
+        token.again |= rest.alerted;
+        self.down_the_column(token, out);
+    }
+
+    fn down_the_column(&mut self, token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
+        if self.place.shape.rows() == 1 {
+            self.at_gate(token, out); // the only gate is the home
+        } else {
+            self.send_down(NeamatollahiMessage::RestingToken(token), out);
+        }
+    }
+
+    /// To the gate of the row below.
+    fn send_down(&self, message: NeamatollahiMessage, out: &mut Outbox<NeamatollahiMessage>) {
+        out.send(self.rest().gate_below, message);
+    }
+}
+
+impl fmt::Display for Resting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = [
+            (self.alerted, "alerted"),
+            (self.blocked, "blocked"),
+            (self.token_in_row, "token-in-row"),
+            (self.called, "called"),
+            (self.token.is_some(), "token"),
+        ];
+        let set: Vec<_> = flags
+            .iter()
+            .filter(|flag| flag.0)
+            .map(|flag| flag.1)
+            .collect();
+        write!(f, "[{}]", set.join(" "))
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+
+use soloist_algorithms::neamatollahi::{AS_PUBLISHED, Neamatollahi, RESTING};
+use soloist_algorithms::shape::Torus;
+use soloist_algorithms::{NodeId, Shape, Start, Variant, VariantSet};
+use soloist_lab::check::{Bounds, Outcome, search};
+
+use crate::{bounds, holds};
+
+/// On a torus of this form, with or without a variant.
+fn on(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bounds<Torus> {
+    Bounds {
+        shape: Arc::new(Torus::parse(form, requests.len()).unwrap()),
+        variants: variant.map_or(VariantSet::default(), |v| VariantSet::default().with(v)),
+        ..bounds::<Neamatollahi>(requests)
+    }
+}
+
+#[test]
+fn holds_in_any_order_repaired_and_resting() {
+    for variant in [None, Some(RESTING)] {
+        holds::<Neamatollahi>(&on("1x1", variant, &[3]));
+        holds::<Neamatollahi>(&on("1x2", variant, &[2, 2]));
+        holds::<Neamatollahi>(&on("2x1", variant, &[2, 2]));
+        holds::<Neamatollahi>(&on("1x3", variant, &[2, 2, 2]));
+        holds::<Neamatollahi>(&on("3x1", variant, &[2, 2, 2]));
+        holds::<Neamatollahi>(&on("2x2", variant, &[2, 2, 2]));
+        holds::<Neamatollahi>(&on("2x2", variant, &[1, 1, 1, 1]));
+        holds::<Neamatollahi>(&on("2x3", variant, &[1, 1, 1, 0, 1]));
+        holds::<Neamatollahi>(&on("3x3", variant, &[0, 0, 0, 1, 1, 1, 0, 0, 0]));
+    }
+}
+
+#[test]
+fn holds_whoever_starts_inside_and_wherever_the_token_is() {
+    for variant in [None, Some(RESTING)] {
+        for (form, requests) in [
+            ("1x2", &[2, 2][..]),
+            ("2x2", &[1, 1, 1][..]),
+            ("2x2", &[1, 1, 1, 1]),
+        ] {
+            for node in NodeId::all(requests.len()) {
+                for start in [Start::idle(node), Start::inside(node)] {
+                    holds::<Neamatollahi>(&Bounds {
+                        start,
+                        ..on(form, variant, requests)
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Fig. 2 by the letter: the token moves on for ever and never comes to a node that waits.
+#[test]
+fn as_published_leaves_a_node_waiting_for_ever() {
+    for requests in [&[1, 1, 0, 1], &[1, 1, 1, 1]] {
+        let outcome = search::<Neamatollahi>(&on("2x2", Some(AS_PUBLISHED), requests));
+        assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome:#?}");
+    }
+}
