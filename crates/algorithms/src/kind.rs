@@ -42,6 +42,7 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    chaudhuri_karaata::ChaudhuriKaraata,
     central::Central,
     ricart_agrawala::RicartAgrawala,
 }

@@ -90,5 +90,7 @@ impl ShapeError {
 }
 
 mod complete;
+mod mesh;
 
 pub use complete::Complete;
+pub use mesh::{Coordinates, Mesh};
