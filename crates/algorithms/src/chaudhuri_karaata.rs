@@ -3,8 +3,10 @@
 //!
 //! **Channels**: fifo (Assumption A2). With the repair below nothing depends on it: the search
 //! holds in any order too, so no message is refused for having overtaken another.
-//! **Cost**: with c = n^1/3, at most 8(c-1) messages an entry alone; from (i,j,k) with the token
-//! in plane w exactly 3(i+j) + 2|k-w|. Saturated at most 3(c-1) + 2(c-1)/c².
+//! **Cost**, with c = n^1/3: alone from (i,j,k), with the token in plane w, exactly
+//! 3(i+j) + 2|k-w| messages an entry, at most 8(c-1). Saturated 3(c-1) + 4(c-1)/c³, if the token's
+//! round along the heads and back serves everybody once; the paper's own count of the moves between
+//! planes, 2(c-1)/c² an entry, is never less. It is no bound while some plane's queue runs empty.
 //!
 //! Nodes form a [`Mesh`]. The head (0,0,k) of each plane has a token that is green (the plane is
 //! privileged, nobody is inside), yellow (privileged, a node of the plane has the PERMIT) or red
@@ -14,7 +16,8 @@
 //! **Invariants**: I1 and I2, at most one green or yellow token in the world, counting the one that
 //! travels in a PERMIT between heads. At each head: a green token means an empty queue; a red one
 //! that the head has asked exactly while its queue is not empty. A queue never holds more than the
-//! nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated).
+//! nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated; with fifo channels
+//! one less).
 //!
 //! **Errata**: by the letter of procedures P1-P4 (variant `as-published`)
 //! - C1: a REQUEST of a plane goes to all heads, also beyond the privileged one, and PERMIT deletes
@@ -24,6 +27,8 @@
 //!   they wait for ever.
 //! - C3: each request that reaches a red head is flooded anew, and stale copies pile up: queues
 //!   outgrow Theorem 4, without bound.
+//!
+//! The lab's search and scenarios show each in its smallest case.
 //!
 //! Repair, with the same three messages: the line of heads is Raymond's tree. A red head knows the
 //! neighbouring head `towards` the token and whether it has `asked` it; it asks once, in its own
