@@ -51,13 +51,16 @@ use crate::{
     Variant, Violation,
 };
 
-/// Requests of a plane as printed: to all heads, again for each node that asks, never again.
+/// Requests of a plane as printed: to all heads, anew for each node that asks, and never again for
+/// those that are left when the token goes.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
     about: "procedures P1-P4 by the letter: requests between planes get lost, nodes wait for ever",
     excludes: &[],
 };
+
+type Out = Outbox<ChaudhuriKaraataMessage>;
 
 /// One node's part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -72,6 +75,7 @@ pub struct ChaudhuriKaraata {
 /// The head's part: token and queue of node (0,0,k).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Head {
+    place: Place<Mesh>,
     as_published: bool,
     token: Token,
     /// Q: nodes of this plane, and heads of neighbouring planes (as published: of any plane).
@@ -186,12 +190,12 @@ impl Algorithm for ChaudhuriKaraata {
     }
 
     // Procedure P1, up to "wait for (mutex = TRUE)".
-    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+    fn request(&mut self, out: &mut Out) -> Result<(), Violation> {
         self.phase.may_request()?;
         self.phase = Phase::Waiting;
         let me = self.place.me;
         match self.head.as_deref_mut() {
-            Some(head) => head.on_request(&self.place, me, out),
+            Some(head) => head.on_request(me, out),
             None => self.pass_up(Request(me), out),
         }
         self.enter_if_granted(out);
@@ -202,7 +206,7 @@ impl Algorithm for ChaudhuriKaraata {
         &mut self,
         from: NodeId,
         message: Self::Message,
-        out: &mut Outbox<Self::Message>,
+        out: &mut Out,
     ) -> Result<(), Violation> {
         self.place.is_peer(from)?;
         let (node, nodes) = (message.node(), self.place.nodes());
@@ -213,16 +217,16 @@ impl Algorithm for ChaudhuriKaraata {
         let place = &self.place;
         match (message, self.head.as_deref_mut()) {
             (Request(origin), Some(head)) => {
-                head.check_request(place, from, origin).map_err(refuse)?;
-                head.on_request(place, origin, out);
+                head.check_request(from, origin).map_err(refuse)?;
+                head.on_request(origin, out);
             }
             (Interchange(to), Some(head)) => {
-                head.check_interchange(place, from, to).map_err(refuse)?;
-                head.on_interchange(place, to, out);
+                head.check_interchange(from, to).map_err(refuse)?;
+                head.on_interchange(to, out);
             }
             (Release(member), Some(head)) => {
-                head.check_release(place, from, member).map_err(refuse)?;
-                head.turn_green(place, out); // P4
+                head.check_release(from, member).map_err(refuse)?;
+                head.turn_green(out); // P4
             }
             // P2 and P4, the last two branches: on to the head.
             (Request(origin) | Release(origin), None) => {
@@ -240,11 +244,11 @@ impl Algorithm for ChaudhuriKaraata {
     }
 
     // Procedure P1, from "Release critical section" on.
-    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+    fn release(&mut self, out: &mut Out) -> Result<(), Violation> {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
         match self.head.as_deref_mut() {
-            Some(head) => head.turn_green(&self.place, out),
+            Some(head) => head.turn_green(out),
             None => self.pass_up(Release(self.place.me), out),
         }
         Ok(())
@@ -268,10 +272,10 @@ impl Algorithm for ChaudhuriKaraata {
         if granted_itself != (self.phase == Phase::Inside) {
             return Err("a head is inside exactly while it has granted itself");
         }
-        if head.has_queued(&self.place, me) != (self.phase == Phase::Waiting) {
+        if head.has_queued(me) != (self.phase == Phase::Waiting) {
             return Err("a head waits exactly while it is in its own queue");
         }
-        head.invariant(&self.place)
+        head.invariant()
     }
 }
 
@@ -279,7 +283,7 @@ impl Algorithm for ChaudhuriKaraata {
 const OFF_THE_WAY: &str = "the sender is not next to this node on the message's way";
 
 impl ChaudhuriKaraata {
-    fn pass_up(&self, message: ChaudhuriKaraataMessage, out: &mut Outbox<ChaudhuriKaraataMessage>) {
+    fn pass_up(&self, message: ChaudhuriKaraataMessage, out: &mut Out) {
         if let Some(next) = self.place.shape.towards_head(self.place.me) {
             out.send(next, message);
         }
@@ -290,7 +294,7 @@ impl ChaudhuriKaraata {
         &mut self,
         from: NodeId,
         member: NodeId,
-        out: &mut Outbox<ChaudhuriKaraataMessage>,
+        out: &mut Out,
     ) -> Result<(), &'static str> {
         let Place { me, shape } = &self.place;
         if shape.towards_head(*me) != Some(from) {
@@ -310,7 +314,7 @@ impl ChaudhuriKaraata {
     }
 
     /// A head that granted itself enters: `mutex := TRUE` in P1 and in grant_permission.
-    fn enter_if_granted(&mut self, out: &mut Outbox<ChaudhuriKaraataMessage>) {
+    fn enter_if_granted(&mut self, out: &mut Out) {
         let granted = self.place.me;
         let token = self.head.as_deref().map(|head| head.token);
         if self.phase == Phase::Waiting && token == Some(Token::Yellow { granted }) {
@@ -324,6 +328,7 @@ impl Head {
     fn new(config: &Config<Mesh>) -> Self {
         let Place { me, shape } = &config.place;
         Head {
+            place: config.place.clone(),
             as_published: config.variants.has(AS_PUBLISHED),
             token: Token::first(*me, shape, config.start),
             queue: VecDeque::new(),
@@ -332,45 +337,37 @@ impl Head {
     }
 
     /// P1 of the head itself, and P2 at a head.
-    fn on_request(
-        &mut self,
-        place: &Place<Mesh>,
-        origin: NodeId,
-        out: &mut Outbox<ChaudhuriKaraataMessage>,
-    ) {
-        self.enqueue(place, origin);
+    fn on_request(&mut self, origin: NodeId, out: &mut Out) {
+        self.enqueue(origin);
         if self.as_published {
-            self.spread(place, origin, out);
+            self.spread(origin, out);
         } else {
-            self.ask_once(place, out);
+            self.ask_once(out);
         }
         if self.token == Token::Green {
-            self.grant_next(place, out);
+            self.grant_next(out);
         }
     }
 
     /// The repaired rule for other planes: a head with a red token asks for it in its own name,
     /// once, on the side where it is.
-    fn ask_once(&mut self, place: &Place<Mesh>, out: &mut Outbox<ChaudhuriKaraataMessage>) {
+    fn ask_once(&mut self, out: &mut Out) {
         if let Token::Red { towards, asked } = &mut self.token
             && !*asked
         {
             *asked = true;
-            out.send(*towards, Request(place.me));
+            out.send(*towards, Request(self.place.me));
         }
     }
 
     /// The published rule for other planes, in P1 and P2: another head's request goes on to the
     /// next plane whatever the token's colour here (C1); a request of this plane at a red head goes
-    /// out to both sides, each time (C3).
-    fn spread(
-        &self,
-        place: &Place<Mesh>,
-        origin: NodeId,
-        out: &mut Outbox<ChaudhuriKaraataMessage>,
-    ) {
-        let sides = place.shape.heads_beside(place.me).into_iter().flatten();
-        match place.shape.head_towards(place.me, origin) {
+    /// out to both sides, each time (C3). Search tests as_published_a_stale_request_strands_a_plane
+    /// and as_published_queues_outgrow_theorem_4.
+    fn spread(&self, origin: NodeId, out: &mut Out) {
+        let Place { me, shape } = &self.place;
+        let sides = shape.heads_beside(*me).into_iter().flatten();
+        match shape.head_towards(*me, origin) {
             Some(came_from) => {
                 for next in sides.filter(|side| *side != came_from) {
                     out.send(next, Request(origin));
@@ -378,7 +375,7 @@ impl Head {
             }
             None if matches!(self.token, Token::Red { .. }) => {
                 for side in sides {
-                    out.send(side, Request(place.me));
+                    out.send(side, Request(*me));
                 }
             }
             None => {}
@@ -386,15 +383,10 @@ impl Head {
     }
 
     /// P3 at a head: "token := GREEN".
-    fn on_interchange(
-        &mut self,
-        place: &Place<Mesh>,
-        to: NodeId,
-        out: &mut Outbox<ChaudhuriKaraataMessage>,
-    ) {
-        if to == place.me {
-            self.turn_green(place, out);
-        } else if let Some(next) = place.shape.head_towards(place.me, to) {
+    fn on_interchange(&mut self, to: NodeId, out: &mut Out) {
+        if to == self.place.me {
+            self.turn_green(out);
+        } else if let Some(next) = self.place.shape.head_towards(self.place.me, to) {
             // As published the token passes through red heads, and this deletes the request only
             // on its way (C1). "delete" is read as: the first one, if there are several.
             if let Some(first) = self.queue.iter().position(|entry| *entry == to) {
@@ -405,17 +397,17 @@ impl Head {
     }
 
     /// The end of P1, of P3 and P4: the token is green, and the next one's if somebody is queued.
-    fn turn_green(&mut self, place: &Place<Mesh>, out: &mut Outbox<ChaudhuriKaraataMessage>) {
+    fn turn_green(&mut self, out: &mut Out) {
         self.token = Token::Green;
-        self.grant_next(place, out);
+        self.grant_next(out);
     }
 
     /// "dequeue; grant_permission".
-    fn grant_next(&mut self, place: &Place<Mesh>, out: &mut Outbox<ChaudhuriKaraataMessage>) {
-        let Some(next) = self.dequeue(place) else {
+    fn grant_next(&mut self, out: &mut Out) {
+        let Some(next) = self.dequeue() else {
             return;
         };
-        let Place { me, shape } = place;
+        let Place { me, shape } = &self.place;
         let Some(towards) = shape.head_towards(*me, next) else {
             self.token = Token::Yellow { granted: next };
             if let Some(hop) = shape.towards_member(*me, next) {
@@ -426,36 +418,37 @@ impl Head {
         let asked = false;
         self.token = Token::Red { towards, asked };
         out.send(towards, Interchange(next));
-        // As published nobody asks for those who are left in the queue (C2).
+        // As published nobody asks for those who are left in the queue (C2): search test
+        // as_published_a_head_does_not_ask_again.
         if !self.as_published && !self.queue.is_empty() {
-            self.ask_once(place, out);
+            self.ask_once(out);
         }
     }
 
-    fn enqueue(&mut self, place: &Place<Mesh>, entry: NodeId) {
+    fn enqueue(&mut self, entry: NodeId) {
         self.queue.push_back(entry);
-        if let Some(slot) = self.slot(place, entry) {
+        if let Some(slot) = self.slot(entry) {
             self.queued.insert(slot);
         }
     }
 
-    fn dequeue(&mut self, place: &Place<Mesh>) -> Option<NodeId> {
+    fn dequeue(&mut self) -> Option<NodeId> {
         let entry = self.queue.pop_front()?;
-        if let Some(slot) = self.slot(place, entry) {
+        if let Some(slot) = self.slot(entry) {
             self.queued.remove(slot);
         }
         Some(entry)
     }
 
-    fn has_queued(&self, place: &Place<Mesh>, entry: NodeId) -> bool {
-        self.slot(place, entry)
+    fn has_queued(&self, entry: NodeId) -> bool {
+        self.slot(entry)
             .is_some_and(|slot| self.queued.contains(slot))
     }
 
     /// An entry's bit in `queued`. Other planes have none as published, where one of them can be
     /// queued many times.
-    fn slot(&self, place: &Place<Mesh>, entry: NodeId) -> Option<NodeId> {
-        let Place { me, shape } = place;
+    fn slot(&self, entry: NodeId) -> Option<NodeId> {
+        let Place { me, shape } = &self.place;
         let members = shape.plane_len(shape.plane(*me));
         let index = match shape.plane(entry).cmp(&shape.plane(*me)) {
             Ordering::Equal => shape.index_in_plane(entry),
@@ -466,14 +459,9 @@ impl Head {
         Some(NodeId::from_index(index))
     }
 
-    fn check_request(
-        &self,
-        place: &Place<Mesh>,
-        from: NodeId,
-        origin: NodeId,
-    ) -> Result<(), &'static str> {
-        let Place { me, shape } = place;
-        if self.has_queued(place, origin) {
+    fn check_request(&self, from: NodeId, origin: NodeId) -> Result<(), &'static str> {
+        let Place { me, shape } = &self.place;
+        if self.has_queued(origin) {
             return Err("it asked before and was not granted yet");
         }
         let Some(side) = shape.head_towards(*me, origin) else {
@@ -490,33 +478,16 @@ impl Head {
             return Err("a head asks in its own name");
         }
         // It can ask us back only with, or after, the token that we asked it for.
-        let asked = false;
-        if self.token
-            == (Token::Red {
-                towards: from,
-                asked,
-            })
-        {
+        if self.token.is_red(from, false) {
             return Err("the token is on its side and was not asked for");
         }
         Ok(())
     }
 
-    fn check_interchange(
-        &self,
-        place: &Place<Mesh>,
-        from: NodeId,
-        to: NodeId,
-    ) -> Result<(), &'static str> {
-        let Place { me, shape } = place;
+    fn check_interchange(&self, from: NodeId, to: NodeId) -> Result<(), &'static str> {
+        let Place { me, shape } = &self.place;
         if !self.as_published {
-            let asked = true;
-            let expected = to == *me
-                && self.token
-                    == (Token::Red {
-                        towards: from,
-                        asked,
-                    });
+            let expected = to == *me && self.token.is_red(from, true);
             return expected.then_some(()).ok_or("no token is expected from it");
         }
         let goes_back = shape.head_towards(*me, to) == Some(from);
@@ -529,13 +500,8 @@ impl Head {
         Ok(())
     }
 
-    fn check_release(
-        &self,
-        place: &Place<Mesh>,
-        from: NodeId,
-        member: NodeId,
-    ) -> Result<(), &'static str> {
-        if place.shape.towards_member(place.me, member) != Some(from) {
+    fn check_release(&self, from: NodeId, member: NodeId) -> Result<(), &'static str> {
+        if self.place.shape.towards_member(self.place.me, member) != Some(from) {
             return Err(OFF_THE_WAY);
         }
         if self.token != (Token::Yellow { granted: member }) {
@@ -544,13 +510,13 @@ impl Head {
         Ok(())
     }
 
-    fn invariant(&self, place: &Place<Mesh>) -> Result<(), &'static str> {
-        let shape = &place.shape;
+    fn invariant(&self) -> Result<(), &'static str> {
+        let shape = &self.place.shape;
         if self.token == Token::Green && !self.queue.is_empty() {
             return Err("somebody is queued although the token is green");
         }
         // Theorem 4 (ii) counts the plane's nodes and a request a plane, c² + c.
-        let members = shape.plane_len(shape.plane(place.me));
+        let members = shape.plane_len(shape.plane(self.place.me));
         let others = if self.as_published { shape.planes() } else { 2 };
         if self.queue.len() > members + others {
             return Err("more is queued than Theorem 4 allows");
@@ -579,6 +545,10 @@ impl Token {
             (None, Some(granted)) => Token::Yellow { granted },
             (None, None) => Token::Green,
         }
+    }
+
+    fn is_red(self, towards: NodeId, asked: bool) -> bool {
+        self == Token::Red { towards, asked }
     }
 }
 
