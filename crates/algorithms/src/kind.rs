@@ -43,6 +43,7 @@ macro_rules! algorithms {
 
 algorithms! {
     neamatollahi::Neamatollahi,
+    chaudhuri_karaata::ChaudhuriKaraata,
     central::Central,
     ricart_agrawala::RicartAgrawala,
 }

@@ -17,6 +17,7 @@ pub mod shape;
 mod violation;
 
 pub mod central;
+pub mod chaudhuri_karaata;
 pub mod neamatollahi;
 pub mod ricart_agrawala;
 

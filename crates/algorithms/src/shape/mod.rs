@@ -90,7 +90,9 @@ impl ShapeError {
 }
 
 mod complete;
+mod mesh;
 mod torus;
 
 pub use complete::Complete;
+pub use mesh::{Coordinates, Mesh};
 pub use torus::Torus;

@@ -1,6 +1,7 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
 mod central;
+mod chaudhuri_karaata;
 mod neamatollahi;
 mod ricart_agrawala;
 

@@ -1,0 +1,230 @@
+//! Planes of rows and columns, the first node of each plane its head.
+
+use std::fmt;
+
+use super::{Shape, ShapeError, check_nodes};
+use crate::NodeId;
+
+/// A P x Q x R mesh (Chaudhuri and Karaata 1998, section 2): P rows, Q columns, R planes.
+///
+/// Nodes are numbered plane by plane, in a plane row by row. The mesh need not be full: the last
+/// plane may end early, and planes beyond the last node do not exist. Whatever the number of
+/// nodes, everything on the way from a node to its head is there, because it has lower numbers.
+///
+/// Of the mesh's links only these are used: up and down each column, along row 0 of each plane,
+/// and along the line of heads (0,0,k). That is a spanning tree. Every question is answered in
+/// constant time and nothing is stored for a node.
+///
+/// ```
+/// # use soloist_algorithms::{NodeId, Shape, shape::Mesh};
+/// let mesh = Mesh::parse("3x3x3", 27).unwrap();
+/// let node = mesh.node_at(2, 1, 1).unwrap();
+/// assert_eq!(mesh.coordinates(node).to_string(), "(2,1,1)");
+/// assert_eq!(mesh.towards_head(node), mesh.node_at(1, 1, 1));
+/// assert_eq!(mesh.links(), 26);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mesh {
+    nodes: usize,
+    rows: usize,
+    columns: usize,
+    /// As asked for; there may be fewer.
+    planes: usize,
+}
+
+/// Where a node is: the paper's triple (i, j, k).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coordinates {
+    /// i, the row's number.
+    pub row: usize,
+    /// j, the column's number.
+    pub column: usize,
+    /// k, the plane's number.
+    pub plane: usize,
+}
+
+impl fmt::Display for Coordinates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.row, self.column, self.plane)
+    }
+}
+
+impl Shape for Mesh {
+    const FORMS: &'static [(&'static str, &'static str)] = &[(
+        "PxQxR",
+        "P rows, Q columns, R planes with room for all nodes; filled plane by plane",
+    )];
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The smallest cube with room for all nodes.
+    fn default_for(nodes: usize) -> Self {
+        check_nodes(nodes).expect("a possible number of nodes");
+        let side = (1..)
+            .find(|side: &usize| side.pow(3) >= nodes)
+            .expect("cubes grow beyond any number of nodes");
+        Mesh {
+            nodes,
+            rows: side,
+            columns: side,
+            planes: side,
+        }
+    }
+
+    fn parse(form: &str, nodes: usize) -> Result<Self, ShapeError> {
+        check_nodes(nodes)?;
+        let parts: Vec<&str> = form.split('x').collect();
+        let [rows, columns, planes] = parts[..] else {
+            return Err(ShapeError::unknown::<Self>(form));
+        };
+        let size = |part: &str| match part.parse::<u32>() {
+            Ok(size) if size >= 1 => Ok(size as usize),
+            _ => Err(ShapeError::bad(
+                form,
+                format!("'{part}' is no number from 1 to {}", u32::MAX),
+            )),
+        };
+        let (rows, columns, planes) = (size(rows)?, size(columns)?, size(planes)?);
+        let room = rows.saturating_mul(columns).saturating_mul(planes);
+        if room < nodes {
+            return Err(ShapeError::bad(
+                form,
+                format!("room for {room} nodes, but there are {nodes}"),
+            ));
+        }
+        Ok(Mesh {
+            nodes,
+            rows,
+            columns,
+            planes,
+        })
+    }
+}
+
+impl fmt::Display for Mesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.rows, self.columns, self.planes)
+    }
+}
+
+impl Mesh {
+    /// Where a node is.
+    pub fn coordinates(&self, node: NodeId) -> Coordinates {
+        let index = self.index_in_plane(node);
+        Coordinates {
+            row: index / self.columns,
+            column: index % self.columns,
+            plane: self.plane(node),
+        }
+    }
+
+    /// The node at a place, if there is one.
+    pub fn node_at(&self, row: usize, column: usize, plane: usize) -> Option<NodeId> {
+        if row >= self.rows || column >= self.columns || plane >= self.planes() {
+            return None;
+        }
+        let index = plane * self.plane_room() + row * self.columns + column;
+        (index < self.nodes).then(|| NodeId::from_index(index))
+    }
+
+    /// How many planes there are; the last may end early.
+    pub fn planes(&self) -> usize {
+        self.nodes.div_ceil(self.plane_room())
+    }
+
+    /// The number of a node's plane.
+    pub fn plane(&self, node: NodeId) -> usize {
+        node.index() / self.plane_room()
+    }
+
+    /// How many nodes a plane has.
+    pub fn plane_len(&self, plane: usize) -> usize {
+        let before = plane.saturating_mul(self.plane_room());
+        self.nodes.saturating_sub(before).min(self.plane_room())
+    }
+
+    /// A node's place among the nodes of its plane, from 0 (the head).
+    pub fn index_in_plane(&self, node: NodeId) -> usize {
+        node.index() % self.plane_room()
+    }
+
+    /// The node (0,0,k) of a plane, if there is such a plane.
+    pub fn head(&self, plane: usize) -> Option<NodeId> {
+        self.node_at(0, 0, plane)
+    }
+
+    /// Whether the node is the head of its plane.
+    pub fn is_head(&self, node: NodeId) -> bool {
+        self.index_in_plane(node) == 0
+    }
+
+    /// The heads of the planes below and above a node's plane.
+    pub fn heads_beside(&self, node: NodeId) -> [Option<NodeId>; 2] {
+        let plane = self.plane(node);
+        let below = plane.checked_sub(1).and_then(|plane| self.head(plane));
+        [below, self.head(plane + 1)]
+    }
+
+    /// The head next to a node's plane on the side of `other`'s plane; none if they share one.
+    pub fn head_towards(&self, node: NodeId, other: NodeId) -> Option<NodeId> {
+        let [below, above] = self.heads_beside(node);
+        match self.plane(other).cmp(&self.plane(node)) {
+            std::cmp::Ordering::Less => below,
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => above,
+        }
+    }
+
+    /// The next node on the way from a node to the head of its plane: up its column to row 0,
+    /// then along row 0. None at the head.
+    pub fn towards_head(&self, node: NodeId) -> Option<NodeId> {
+        let Coordinates { row, column, plane } = self.coordinates(node);
+        if row > 0 {
+            self.node_at(row - 1, column, plane)
+        } else {
+            self.node_at(0, column.checked_sub(1)?, plane)
+        }
+    }
+
+    /// The next node on the way from a head down to a member of its plane: along row 0 to the
+    /// member's column, then down that column. None unless `node` is on this way, short of the member.
+    pub fn towards_member(&self, node: NodeId, member: NodeId) -> Option<NodeId> {
+        let (here, there) = (self.coordinates(node), self.coordinates(member));
+        if here.plane != there.plane {
+            None
+        } else if here.column == there.column && here.row < there.row {
+            self.node_at(here.row + 1, here.column, here.plane)
+        } else if here.row == 0 && here.column < there.column {
+            self.node_at(0, here.column + 1, here.plane)
+        } else {
+            None
+        }
+    }
+
+    /// All nodes that a node has a link to.
+    pub fn neighbours(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        let Coordinates { row, column, plane } = self.coordinates(node);
+        let beside = if self.is_head(node) {
+            self.heads_beside(node)
+        } else {
+            [None, None]
+        };
+        let right = self.node_at(0, column + 1, plane).filter(|_| row == 0);
+        let down = self.node_at(row + 1, column, plane);
+        [beside[0], self.towards_head(node), right, down, beside[1]]
+            .into_iter()
+            .flatten()
+    }
+
+    /// How many links there are: a spanning tree's.
+    pub fn links(&self) -> usize {
+        self.nodes - 1
+    }
+
+    /// How many nodes fit in a plane.
+    fn plane_room(&self) -> usize {
+        self.rows.saturating_mul(self.columns)
+    }
+}

@@ -1,0 +1,214 @@
+use std::sync::Arc;
+
+use soloist_algorithms::chaudhuri_karaata::{AS_PUBLISHED, ChaudhuriKaraata};
+use soloist_algorithms::shape::Mesh;
+use soloist_algorithms::{
+    Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
+};
+use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::network::{Letter, Network};
+use soloist_lab::world::{Event, Fault, World};
+
+use crate::{bounds, holds};
+
+/// Small meshes, full and ragged, each with how often a node may ask.
+const MESHES: &[(&str, &[u8])] = &[
+    ("1x1x1", &[2]),
+    ("1x1x2", &[2, 2]),
+    ("1x1x3", &[2, 2, 2]),
+    ("2x1x2", &[2, 2, 2]),
+    ("2x1x2", &[2, 2, 2, 2]),
+    ("1x2x2", &[2, 2, 2, 2]),
+    ("2x2x1", &[2, 2, 2, 2]),
+    ("1x1x4", &[1, 1, 1, 1]),
+    ("2x1x3", &[1, 1, 1, 1, 1]),
+    ("1x2x3", &[1, 1, 1, 1, 1, 1]),
+];
+
+fn in_mesh(form: &str, requests: &[u8]) -> Bounds<Mesh> {
+    Bounds {
+        shape: Arc::new(Mesh::parse(form, requests.len()).unwrap()),
+        ..bounds::<ChaudhuriKaraata>(requests)
+    }
+}
+
+fn as_published(form: &str, requests: &[u8]) -> Bounds<Mesh> {
+    Bounds {
+        variants: VariantSet::default().with(AS_PUBLISHED),
+        ..in_mesh(form, requests)
+    }
+}
+
+/// The token starts at each node in turn, idle and with the node inside.
+#[track_caller]
+fn holds_from_everywhere(channels: Channels) {
+    for (form, requests) in MESHES {
+        for node in NodeId::all(requests.len()) {
+            for start in [Start::idle(node), Start::inside(node)] {
+                holds::<ChaudhuriKaraata>(&Bounds {
+                    start,
+                    channels,
+                    ..in_mesh(form, requests)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn holds_in_every_mesh_wherever_the_token_starts() {
+    holds_from_everywhere(Channels::Fifo);
+}
+
+/// Assumption A2 asks for order; the repaired rules do not need it.
+#[test]
+fn holds_in_any_order_too() {
+    holds_from_everywhere(Channels::Any);
+}
+
+/// C1: two requests, planes 1 and 2, one after the other: plane 2 keeps plane 1's request.
+#[test]
+fn as_published_a_stale_request_strands_a_plane() {
+    let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 1, 1]));
+    let Outcome::Stuck { trace } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    // From here on nothing helps any more, although plane 2 has not even asked.
+    assert_eq!(trace, ["request 1", "deliver 1 2 REQUEST 1"]);
+}
+
+/// C2: the head gives the token away and forgets its own plane: two planes, three nodes.
+#[test]
+fn as_published_a_head_does_not_ask_again() {
+    for form in ["2x1x2", "1x2x2"] {
+        let outcome = search::<ChaudhuriKaraata>(&Bounds {
+            start: Start::inside(NodeId::new(1)),
+            ..as_published(form, &[1, 0, 1])
+        });
+        let Outcome::Stuck { trace } = outcome else {
+            panic!("{outcome:#?}");
+        };
+        assert_eq!(trace, ["request 2", "deliver 2 0 REQUEST 2", "request 0"]);
+    }
+}
+
+/// C3: copies of requests pile up at a head that never asks for anything.
+#[test]
+fn as_published_queues_outgrow_theorem_4() {
+    let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 4, 4]));
+    let Outcome::Broken { fault, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    let Fault::Invariant { node, broken } = fault else {
+        panic!("{fault}");
+    };
+    assert_eq!(node, NodeId::new(0));
+    assert_eq!(broken, "more is queued than Theorem 4 allows");
+}
+
+/// Nothing less shows a fault: one plane has no other to ask, and two planes of one node each
+/// have nobody else to forget.
+#[test]
+fn as_published_holds_in_the_smallest_meshes() {
+    for (form, requests) in [("2x2x1", &[2, 2, 2, 2][..]), ("1x1x2", &[3, 3])] {
+        holds::<ChaudhuriKaraata>(&as_published(form, requests));
+    }
+}
+
+/// A cluster with its messages under way, for long runs.
+struct Run {
+    world: World<ChaudhuriKaraata>,
+    network: Network<<ChaudhuriKaraata as Algorithm>::Message>,
+    out: Outbox<<ChaudhuriKaraata as Algorithm>::Message>,
+    random: u64,
+}
+
+impl Run {
+    fn new(form: &str, nodes: usize, seed: u64) -> Self {
+        let shape = Arc::new(Mesh::parse(form, nodes).unwrap());
+        Run {
+            world: World::new(&shape, Start::idle(NodeId::new(0)), VariantSet::default()),
+            network: Network::new(),
+            out: Outbox::new(),
+            random: seed,
+        }
+    }
+
+    /// One of `choices`, by the high bits of Knuth's linear congruential generator.
+    fn pick(&mut self, choices: usize) -> usize {
+        self.random = self
+            .random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.random >> 33) as usize % choices
+    }
+
+    /// Something that can happen happens; says whether anything could.
+    fn step(&mut self, may_ask: bool) -> bool {
+        let mut events: Vec<_> = self
+            .world
+            .iter()
+            .filter_map(|(node, state)| match state.phase() {
+                Phase::Idle if may_ask => Some(Event::Request(node)),
+                Phase::Inside => Some(Event::Release(node)),
+                Phase::Idle | Phase::Waiting => None,
+            })
+            .collect();
+        let deliverable: Vec<_> = self.network.deliverable(Channels::Fifo).collect();
+        let choices = events.len() + deliverable.len();
+        if choices == 0 {
+            return false;
+        }
+        let choice = self.pick(choices);
+        let event = match choice.checked_sub(events.len()) {
+            None => events.swap_remove(choice),
+            Some(place) => {
+                let Letter { from, to, message } = self.network.take(deliverable[place]);
+                Event::Deliver { from, to, message }
+            }
+        };
+        let from = match event {
+            Event::Request(node) | Event::Release(node) => node,
+            Event::Deliver { to, .. } => to,
+        };
+        self.world.apply(event, &mut self.out).unwrap();
+        for effect in self.out.drain() {
+            if let Effect::Send { to, message } = effect {
+                let letter = Letter { from, to, message };
+                self.network.send(Channels::Fifo, letter);
+            }
+        }
+        true
+    }
+
+    /// Green and yellow tokens, and those under way between planes.
+    fn tokens(&self) -> usize {
+        let here = self.world.iter().filter(|(_, node)| node.has_token());
+        let letters = self.network.letters().iter();
+        here.count() + letters.filter(|letter| letter.message.is_token()).count()
+    }
+}
+
+/// Invariants I1 and I2: one privileged plane, or its token is under way. When nobody asks any
+/// more, everybody is served.
+#[test]
+fn one_privileged_plane_at_any_time() {
+    for (form, nodes) in [("3x3x3", 27), ("2x2x7", 26), ("1x1x9", 9), ("4x2x2", 13)] {
+        for seed in 0..20 {
+            let mut run = Run::new(form, nodes, seed);
+            for step in 0.. {
+                if !run.step(step < 3_000) {
+                    break;
+                }
+                assert_eq!(run.tokens(), 1, "{form}, seed {seed}, step {step}");
+                run.world.check_invariants().unwrap();
+            }
+            let idle = |(_, node): (_, &ChaudhuriKaraata)| node.phase() == Phase::Idle;
+            assert!(
+                run.world.iter().all(idle),
+                "{form}, seed {seed}: {:#?}",
+                run.world
+            );
+        }
+    }
+}
