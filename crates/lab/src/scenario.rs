@@ -15,6 +15,7 @@
 //!
 //! | step | |
 //! |---|---|
+//! | `start` | shows what the nodes did when they started, if anything |
 //! | `request A`, `release A` | |
 //! | `deliver A B [KIND]` | the oldest message (of that kind) from A to B that may arrive |
 //! | `run` | delivers everything in the order sent, until nothing is under way |
@@ -198,6 +199,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
     fn step(&mut self, step: &str) -> Result<(), String> {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words[..] {
+            ["start"] => {} // all nodes did; what they did comes under the first step
             ["request", who] => self.happen(self.node(who)?, Event::Request),
             ["release", who] => self.happen(self.node(who)?, Event::Release),
             ["deliver", from, to] => self.deliver(self.node(from)?, self.node(to)?, None)?,
