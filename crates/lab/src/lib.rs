@@ -8,6 +8,7 @@ pub mod report;
 pub mod scenario;
 mod shape_given;
 pub mod simulate;
+pub mod swarm;
 pub mod world;
 
 pub use compare::compare;

@@ -30,6 +30,10 @@ impl Shape for Complete {
             _ => Err(ShapeError::unknown::<Self>(form)),
         }
     }
+
+    fn samples(_nodes: usize) -> Vec<String> {
+        vec!["complete".to_owned()]
+    }
 }
 
 impl fmt::Display for Complete {

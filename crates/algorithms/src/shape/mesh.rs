@@ -101,6 +101,19 @@ impl Shape for Mesh {
             planes,
         })
     }
+
+    /// The cube, a line of heads, one plane, and ones that are flat or not full.
+    fn samples(nodes: usize) -> Vec<String> {
+        let half = nodes.div_ceil(2);
+        vec![
+            Mesh::default_for(nodes).to_string(),
+            format!("1x1x{nodes}"),
+            format!("{half}x2x1"),
+            format!("2x1x{half}"),
+            format!("1x2x{nodes}"),
+            format!("2x2x{}", nodes.div_ceil(4)),
+        ]
+    }
 }
 
 impl fmt::Display for Mesh {

@@ -21,6 +21,9 @@ pub trait Shape: fmt::Debug + fmt::Display + Send + Sync + Sized + 'static {
     /// Reads one of the forms for a cluster of `nodes`.
     fn parse(form: &str, nodes: usize) -> Result<Self, ShapeError>;
 
+    /// Some forms that [`parse`](Shape::parse) accepts for this many nodes, telling ones: for swarms.
+    fn samples(nodes: usize) -> Vec<String>;
+
     /// Reads a shape that is listed in full (the contents of a file).
     fn from_listing(_text: &str, _nodes: usize) -> Result<Self, ShapeError> {
         Err(ShapeError::NoListing)

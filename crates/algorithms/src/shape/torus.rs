@@ -134,6 +134,15 @@ impl Shape for Torus {
         }
         Ok(Torus::new(nodes, rows))
     }
+
+    /// The square one, a row, a column, and flat ones.
+    fn samples(nodes: usize) -> Vec<String> {
+        let square = Torus::default_for(nodes).rows;
+        let rows = [square, 1, nodes, square.div_ceil(2), nodes.min(2)];
+        rows.iter()
+            .map(|&rows| Torus::new(nodes, rows).to_string())
+            .collect()
+    }
 }
 
 impl fmt::Display for Torus {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use soloist_algorithms::Choice;
+use soloist_lab::compare;
 use soloist_lab::report::{Table, plot};
 use soloist_lab::simulate::{Load, Report, Setup};
-use soloist_lab::{ShapeGiven, compare};
 
 use super::settings;
 use crate::{Verdict, output};
@@ -91,8 +91,7 @@ impl Args {
                         Load::Burst => nodes as u64,
                         _ => self.entries.unwrap_or((20 * nodes as u64).max(1000)),
                     };
-                    let shape = ShapeGiven::Default;
-                    setups.push(self.world.setup(choice, nodes, shape, load, entries));
+                    setups.push(self.world.setup(choice, nodes, load, entries));
                 }
             }
         }

@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_algorithms::Choice;
+use soloist_algorithms::{Choice, NodeId, Start};
 use soloist_lab::ShapeGiven;
 use soloist_lab::report::Table;
-use soloist_lab::simulate::{Load, Report, Summary, simulate};
+use soloist_lab::simulate::{Load, Report, Setup, Summary, simulate};
 
 use super::settings;
 use crate::{Verdict, output};
@@ -52,6 +52,14 @@ pub struct Args {
     )]
     load: Load,
 
+    /// The node where the token starts [default: the one inside, or 0]
+    #[arg(long, value_name = "NODE")]
+    home: Option<u32>,
+
+    /// A node that is inside from the start; its leaving is no entry of the run
+    #[arg(long, value_name = "NODE")]
+    inside: Option<u32>,
+
     /// How many entries [default: 10000; with burst, one a node]
     #[arg(long, value_name = "E", value_parser = settings::entries, allow_hyphen_values = true)]
     entries: Option<u64>,
@@ -75,11 +83,12 @@ struct Timed {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
-        let shape = read_shape(self.shape.as_deref())?;
         let entries = self.entries()?;
-        let setup = self
-            .world
-            .setup(choice, self.nodes, shape, self.load, entries);
+        let setup = Setup {
+            shape: read_shape(self.shape.as_deref())?,
+            start: self.start()?,
+            ..self.world.setup(choice, self.nodes, self.load, entries)
+        };
         let bar = progress_bar(entries);
         let begin = Instant::now();
         let report = simulate(&setup, &mut |entries| bar.set_position(entries))?;
@@ -96,6 +105,21 @@ impl Args {
             output::text(&describe(&timed))?;
         }
         Ok(verdict(&timed.report))
+    }
+
+    fn start(&self) -> Result<Start> {
+        let nodes = self.nodes;
+        for node in [self.home, self.inside].into_iter().flatten() {
+            if node as usize >= nodes {
+                bail!("no node {node}: the {nodes} nodes are numbered from 0");
+            }
+        }
+        let inside = self.inside.map(NodeId::new);
+        let home = self.home.map(NodeId::new).or(inside);
+        Ok(Start {
+            home: home.unwrap_or(NodeId::new(0)),
+            inside,
+        })
     }
 
     fn entries(&self) -> Result<u64> {

@@ -39,19 +39,12 @@ pub struct World {
 }
 
 impl World {
-    /// A setup in this world, with the token at node 0 and nobody inside.
-    pub fn setup(
-        &self,
-        choice: Choice,
-        nodes: usize,
-        shape: ShapeGiven,
-        load: Load,
-        entries: u64,
-    ) -> Setup {
+    /// A setup in this world, of the default shape, with the token at node 0 and nobody inside.
+    pub fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
         Setup {
             choice,
             nodes,
-            shape,
+            shape: ShapeGiven::Default,
             start: Start::idle(NodeId::new(0)),
             load,
             delay: self.delay,

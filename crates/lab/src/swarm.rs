@@ -1,0 +1,118 @@
+//! Runs whose every parameter comes from a seed.
+
+use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::{Algorithm, Channels, Choice, Kind, NodeId, Shape, Start, VariantSet};
+
+use crate::ShapeGiven;
+use crate::simulate::{Delay, Hold, Load, Random, Setup};
+
+/// The largest cluster of a swarm.
+const NODES_MAX: u64 = 64;
+
+/// The run that belongs to a seed: algorithm, variants (repaired rules only), nodes, shape, start,
+/// load, delays, channels and hold.
+pub fn setup(seed: u64) -> Setup {
+    let mut random = Random::new(seed, 3);
+    let kind = *pick(Kind::ALL, &mut random);
+    let nodes = 1 + random.below(NODES_MAX) as usize;
+    let load = match random.below(6) {
+        0 => Load::Light,
+        1 => Load::Heavy,
+        2 => Load::Burst,
+        3 => Load::Poisson(0.05 + random.unit() / 2.0),
+        4 => Load::Think(random.unit() * nodes as f64),
+        _ => Load::Think(random.unit() * 20.0 * nodes as f64),
+    };
+    let node = NodeId::from_index(random.below(nodes as u64) as usize);
+    let assumed = kind.info().channels;
+    let channels = *pick(&[assumed, Channels::Fifo], &mut random);
+    let hold = *pick(&["0", "0.1", "1", "5"], &mut random);
+    Setup {
+        choice: Choice {
+            kind,
+            name: kind.info().name,
+            variants: variants(kind, &mut random),
+        },
+        nodes,
+        shape: kind.visit(PickShape(nodes, &mut random)),
+        start: *pick(&[Start::idle(node), Start::inside(node)], &mut random),
+        load,
+        delay: *pick(
+            &[
+                Delay::Constant(1.0),
+                Delay::Uniform(0.0, 2.0),
+                Delay::Exponential(1.0),
+            ],
+            &mut random,
+        ),
+        channels: Some(channels),
+        hold: hold.parse::<Hold>().expect("a number"),
+        entries: match load {
+            Load::Burst => nodes as u64,
+            _ => 50 + random.below(450),
+        },
+        seed,
+    }
+}
+
+/// The command that repeats a run.
+pub fn command(setup: &Setup) -> String {
+    let variants = setup.choice.variants.names(setup.choice.kind.info());
+    let shape = match &setup.shape {
+        ShapeGiven::Form(form) => format!(" --shape {form}"),
+        ShapeGiven::Default | ShapeGiven::Listing(_) => String::new(),
+    };
+    let variant = if variants.is_empty() {
+        String::new()
+    } else {
+        format!(" --variant {variants}")
+    };
+    let start = match setup.start.inside {
+        Some(node) => format!(" --inside {node}"),
+        None => format!(" --home {}", setup.start.home),
+    };
+    let channels = setup
+        .channels
+        .map_or_else(String::new, |channels| format!(" --channels {channels}"));
+    format!(
+        "soloist lab run --algorithm {} --nodes {}{shape}{variant}{start} --load {} --delay {}{channels} \
+         --hold {} --entries {} --seed {}",
+        setup.choice.name,
+        setup.nodes,
+        setup.load,
+        setup.delay,
+        setup.hold,
+        setup.entries,
+        setup.seed
+    )
+}
+
+fn pick<'a, T>(list: &'a [T], random: &mut Random) -> &'a T {
+    &list[random.below(list.len() as u64) as usize]
+}
+
+/// Each variant but the published rules with even odds; those that contradict each other, one of them.
+fn variants(kind: Kind, random: &mut Random) -> VariantSet {
+    let info = kind.info();
+    let mut names: Vec<&str> = Vec::new();
+    for variant in info.variants {
+        let clashes = variant.excludes.iter().any(|name| names.contains(name));
+        if variant.name != "as-published" && !clashes && random.below(2) == 0 {
+            names.push(variant.name);
+        }
+    }
+    VariantSet::parse(&names.join(","), info)
+        .expect("names of its own variants, without contradiction")
+}
+
+struct PickShape<'a>(usize, &'a mut Random);
+
+impl Visitor for PickShape<'_> {
+    type Output = ShapeGiven;
+
+    fn visit<A: Algorithm>(self) -> ShapeGiven {
+        let PickShape(nodes, random) = self;
+        let forms = A::Shape::samples(nodes);
+        ShapeGiven::Form(pick(&forms, random).clone())
+    }
+}
