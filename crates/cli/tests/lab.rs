@@ -1,0 +1,322 @@
+//! The real executable: what it prints, what it refuses, and its exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `soloist lab` with these arguments, separated by spaces.
+fn lab(arguments: &str) -> Output {
+    lab_in(Path::new("."), arguments)
+}
+
+fn lab_in(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_soloist"))
+        .current_dir(folder)
+        .arg("lab")
+        .args(arguments.split_whitespace())
+        .output()
+        .expect("the executable starts")
+}
+
+#[track_caller]
+fn json(arguments: &str) -> Value {
+    let output = lab(arguments);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("stdout is JSON and nothing else")
+}
+
+/// One line on stderr that contains each of `words`; nothing on stdout; exit code 2.
+#[track_caller]
+fn refused(arguments: &str, words: &[&str]) {
+    let output = lab(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments}: {stderr}");
+    assert!(output.stdout.is_empty(), "{arguments}");
+    assert_eq!(stderr.lines().count(), 1, "{arguments}: {stderr}");
+    for word in words {
+        assert!(
+            stderr.contains(word),
+            "{arguments}: no '{word}' in {stderr}"
+        );
+    }
+}
+
+#[test]
+fn run_prints_every_promised_field() {
+    let report = json("run --algorithm raymond --nodes 7 --entries 200 --json");
+    for field in [
+        "algorithm",
+        "variant",
+        "shape",
+        "nodes",
+        "load",
+        "delay",
+        "hold",
+        "seed",
+        "entries",
+        "messages",
+        "messages_per_entry",
+        "messages_by_kind",
+        "idle_messages_per_time",
+        "bytes_per_entry",
+        "response_time",
+        "sync_delay",
+        "fairness",
+        "node_load",
+        "violations",
+        "unserved",
+        "events",
+        "wall_seconds",
+        "events_per_second",
+    ] {
+        assert!(!report[field].is_null(), "no {field} in {report:#}");
+    }
+    for (field, parts) in [
+        ("response_time", &["mean", "p50", "p99", "max"][..]),
+        ("sync_delay", &["mean", "p50", "p99", "max"]),
+        ("fairness", &["jain", "max_overtaken"]),
+        ("node_load", &["mean", "max"]),
+        ("messages_by_kind", &["REQUEST", "PRIVILEGE"]),
+    ] {
+        for part in parts {
+            assert!(report[field][part].is_number(), "no {field}.{part}");
+        }
+    }
+    assert_eq!(report["entries"], 200);
+    assert_eq!(report["violations"], 0);
+}
+
+#[test]
+fn defaults_are_the_documented_ones() {
+    let report = json("run --algorithm raymond --nodes 10 --json");
+    assert_eq!(report["load"], "heavy");
+    assert_eq!(report["delay"], "exponential:1");
+    assert_eq!(report["hold"], 1.0);
+    assert_eq!(report["seed"], 1);
+    assert_eq!(report["shape"], "star:3");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let arguments = "run --algorithm maekawa --nodes 13 --entries 500 --json --seed";
+    let mut reports = ["7", "7", "8"].map(|seed| json(&format!("{arguments} {seed}")));
+    for report in &mut reports {
+        let fields = report.as_object_mut().unwrap();
+        fields.remove("wall_seconds");
+        fields.remove("events_per_second");
+        fields.remove("seed");
+    }
+    assert_eq!(reports[0], reports[1]);
+    assert_ne!(reports[0], reports[2]);
+}
+
+#[test]
+fn aliases_and_presets_work() {
+    for (alias, name) in [
+        ("mesh", "chaudhuri-karaata"),
+        ("quorum", "maekawa"),
+        ("tree", "raymond"),
+        ("torus", "neamatollahi"),
+        ("fair", "lodha-kshemkalyani"),
+        ("singhal-dynamic", "singhal-dynamic"),
+    ] {
+        let report = json(&format!(
+            "run --algorithm {alias} --nodes 5 --entries 50 --json"
+        ));
+        assert_eq!(report["algorithm"], name);
+    }
+}
+
+#[test]
+fn a_failed_run_exits_with_1_and_says_why() {
+    let output = lab(
+        "run --algorithm neamatollahi --variant as-published --nodes 4 --load think:3 --entries 500 --json",
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["unserved"].as_u64() > Some(0));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("left waiting"), "{stderr}");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    refused("run --algorithm raymond --nodes 0", &["'0'", "1 to"]);
+    refused("run --algorithm raymond --nodes -3", &["'-3'", "1 to"]);
+    refused("run --algorithm raymond --nodes many", &["'many'", "1 to"]);
+    refused(
+        "run --algorithm raymnod --nodes 3",
+        &["'raymnod'", "did you mean 'raymond'?"],
+    );
+    refused(
+        "run --algorithm mesh --nodes 9 --shape 2x2x2",
+        &["2x2x2", "8", "9"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --hold -1",
+        &["'-1'", "from 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --hold nan",
+        &["'nan'", "from 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --delay constant:-1",
+        &["'constant:-1'", "above 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --delay slow",
+        &["'slow'", "constant", "uniform", "exponential"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --load think:-2",
+        &["'think:-2'", "from 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --load poisson:0",
+        &["'poisson:0'", "above 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --load busy",
+        &["'busy'", "light", "heavy", "burst"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --entries 0",
+        &["'0'", "from 1"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --load burst --entries 9",
+        &["9", "3", "burst"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --variant gredy",
+        &["'gredy'", "did you mean 'greedy'?"],
+    );
+    refused(
+        "run --algorithm torus --nodes 4 --variant resting,as-published",
+        &["resting", "as-published", "contradict"],
+    );
+    refused(
+        "run --algorithm ra --nodes 3 --variant greedy",
+        &["'greedy'", "as-published"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --shape file:no/such/file",
+        &["no/such/file"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --shape ring",
+        &["'ring'", "star:K", "line"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --inside 3",
+        &["3", "numbered from 0"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --channels lifo",
+        &["'lifo'", "fifo or any"],
+    );
+    refused(
+        "compare --algorithms raymond,nobody --nodes 4",
+        &["'nobody'"],
+    );
+    refused("compare --algorithms , --nodes 4", &["','"]);
+    refused("compare --nodes 4,0", &["'0'", "1 to"]);
+    refused(
+        "compare --nodes 4 --plot no/such/folder/a.svg",
+        &["no/such/folder"],
+    );
+}
+
+#[test]
+fn shapes_are_read_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("tree", "0-1\n1-2\n1-3\n");
+    write("cycle", "0-1\n1-2\n2-0\n");
+    write("sets", "0: 0 1\n1: 1 2\n2: 2 0\n");
+    write("apart", "0: 0 1\n1: 0 1\n2: 2\n");
+    let run = |arguments: &str| lab_in(folder.path(), &format!("run --entries 50 {arguments}"));
+    assert!(
+        run("--algorithm raymond --nodes 4 --shape file:tree")
+            .status
+            .success()
+    );
+    assert!(
+        run("--algorithm maekawa --nodes 3 --shape file:sets")
+            .status
+            .success()
+    );
+    for arguments in [
+        "--algorithm raymond --nodes 3 --shape file:cycle",
+        "--algorithm raymond --nodes 5 --shape file:tree",
+        "--algorithm maekawa --nodes 3 --shape file:apart",
+        "--algorithm maekawa --nodes 4 --shape file:sets",
+        "--algorithm lamport --nodes 4 --shape file:tree",
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {output:?}");
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap().lines().count(),
+            1,
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn compare_covers_every_algorithm_size_and_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "compare --algorithms all --nodes 3,8 --load light,heavy --entries 100";
+    let output = lab_in(
+        folder.path(),
+        &format!("{arguments} --json --plot picture.svg"),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let reports: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let algorithms = json("list --json");
+    let names: Vec<_> = algorithms
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|listed| listed["name"].as_str().unwrap())
+        .collect();
+    assert!(names.len() >= 13, "{names:?}");
+    for name in &names {
+        let runs = reports
+            .iter()
+            .filter(|report| report["algorithm"] == **name);
+        assert_eq!(runs.count(), 4, "{name}");
+    }
+    let svg = std::fs::read_to_string(folder.path().join("picture.svg")).unwrap();
+    for name in names {
+        assert!(svg.contains(name), "the picture does not name {name}");
+    }
+    let table = lab(arguments);
+    assert_eq!(
+        String::from_utf8(table.stdout).unwrap().lines().count(),
+        reports.len() + 1
+    );
+    let csv = lab(&format!("{arguments} --csv"));
+    assert_eq!(
+        String::from_utf8(csv.stdout).unwrap().lines().count(),
+        reports.len() + 1
+    );
+}
+
+#[test]
+fn compare_takes_variants_after_a_plus() {
+    let reports = json(
+        "compare --algorithms raymond,raymond+greedy+piggyback --nodes 5 --load heavy --entries 100 --json",
+    );
+    assert_eq!(reports[0]["variant"], "");
+    assert_eq!(reports[1]["variant"], "piggyback,greedy");
+}
+
+#[test]
+fn nothing_but_the_result_goes_into_a_pipe() {
+    let output = lab("run --algorithm raymond --nodes 5 --entries 100 --json");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    assert!(!output.stdout.contains(&0x1b), "no colours in a pipe");
+}
