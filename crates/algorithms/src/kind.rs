@@ -44,6 +44,9 @@ macro_rules! algorithms {
 algorithms! {
     central::Central,
     ricart_agrawala::RicartAgrawala,
+    suzuki_kasami::SuzukiKasami,
+    naimi_trehel::NaimiTrehel,
+    carvalho_roucairol::CarvalhoRoucairol,
 }
 
 impl fmt::Display for Kind {

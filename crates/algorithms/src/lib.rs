@@ -16,8 +16,11 @@ mod outbox;
 pub mod shape;
 mod violation;
 
+pub mod carvalho_roucairol;
 pub mod central;
+pub mod naimi_trehel;
 pub mod ricart_agrawala;
+pub mod suzuki_kasami;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};
 pub use id::{NodeId, RequestId};
