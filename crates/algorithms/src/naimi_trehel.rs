@@ -214,14 +214,14 @@ impl NaimiTrehel {
 
 impl fmt::Display for NaimiTrehel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} father={:?} next={:?}{}",
-            self.phase,
-            self.father(),
-            self.next(),
-            if self.token_present { " token" } else { "" },
-        )
+        self.phase.fmt(f)?;
+        for (name, node) in [("father", self.father()), ("next", self.next())] {
+            match node {
+                Some(node) => write!(f, " {name}={node}")?,
+                None => write!(f, " {name}=nil")?,
+            }
+        }
+        f.write_str(if self.token_present { " token" } else { "" })
     }
 }
 

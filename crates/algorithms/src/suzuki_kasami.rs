@@ -43,9 +43,9 @@ pub struct SuzukiKasami {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Token {
     /// LN: the number of each node's latest satisfied request.
-    ln: Box<[u64]>,
+    pub ln: Box<[u64]>,
     /// Q: who gets the token next, in order.
-    queue: VecDeque<NodeId>,
+    pub queue: VecDeque<NodeId>,
 }
 
 /// What nodes say to each other.

@@ -32,6 +32,11 @@ fn staircase_holds_in_any_order_with_two_requests_each() {
     holds::<CarvalhoRoucairol>(&staircase(&[2, 2, 2]));
 }
 
+#[test]
+fn staircase_holds_in_any_order_at_four_nodes() {
+    holds::<CarvalhoRoucairol>(&staircase(&[1, 1, 1, 1]));
+}
+
 /// The staircase begins at home; who starts inside stands above it.
 #[test]
 fn staircase_holds_wherever_home_is_and_whoever_starts_inside() {
@@ -39,7 +44,7 @@ fn staircase_holds_wherever_home_is_and_whoever_starts_inside() {
         for inside in std::iter::once(None).chain(NodeId::all(3).map(Some)) {
             holds::<CarvalhoRoucairol>(&Bounds {
                 start: Start { home, inside },
-                ..staircase(&[1, 1, 1])
+                ..staircase(&[2, 1, 2])
             });
         }
     }

@@ -16,6 +16,6 @@ fn holds_in_any_order_at_four_nodes() {
 
 #[test]
 fn holds_wherever_the_token_starts() {
-    holds_wherever_home_is::<SuzukiKasami>(&[1, 1, 1]);
-    holds_from_any_start::<SuzukiKasami>(&[1, 1, 1]);
+    holds_wherever_home_is::<SuzukiKasami>(&[1, 2, 1]);
+    holds_from_any_start::<SuzukiKasami>(&[1, 2, 1]);
 }
