@@ -46,6 +46,9 @@ algorithms! {
     chaudhuri_karaata::ChaudhuriKaraata,
     central::Central,
     ricart_agrawala::RicartAgrawala,
+    suzuki_kasami::SuzukiKasami,
+    naimi_trehel::NaimiTrehel,
+    carvalho_roucairol::CarvalhoRoucairol,
 }
 
 impl fmt::Display for Kind {

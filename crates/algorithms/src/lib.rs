@@ -16,10 +16,13 @@ mod outbox;
 pub mod shape;
 mod violation;
 
+pub mod carvalho_roucairol;
 pub mod central;
 pub mod chaudhuri_karaata;
 pub mod neamatollahi;
+pub mod naimi_trehel;
 pub mod ricart_agrawala;
+pub mod suzuki_kasami;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};
 pub use id::{NodeId, RequestId};

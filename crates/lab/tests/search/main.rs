@@ -1,9 +1,12 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
+mod carvalho_roucairol;
 mod central;
 mod chaudhuri_karaata;
 mod neamatollahi;
+mod naimi_trehel;
 mod ricart_agrawala;
+mod suzuki_kasami;
 
 use std::sync::Arc;
 
@@ -36,6 +39,17 @@ fn holds_from_any_start<A: Algorithm>(requests: &[u8]) {
     for node in NodeId::all(requests.len()) {
         holds::<A>(&Bounds {
             start: Start::inside(node),
+            ..bounds::<A>(requests)
+        });
+    }
+}
+
+/// Each node in turn is home, and nobody starts inside.
+#[track_caller]
+fn holds_wherever_home_is<A: Algorithm>(requests: &[u8]) {
+    for home in NodeId::all(requests.len()) {
+        holds::<A>(&Bounds {
+            start: Start::idle(home),
             ..bounds::<A>(requests)
         });
     }

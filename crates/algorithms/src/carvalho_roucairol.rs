@@ -1,0 +1,264 @@
+//! Carvalho and Roucairol 1983, *On mutual exclusion in computer networks*, CACM 26(2); with the
+//! initial state of Singhal 1992 (*A dynamic information-structure mutual exclusion algorithm for
+//! distributed systems*, IEEE TPDS 3(1)) as the variant `staircase`.
+//!
+//! **Channels**: any order. **Cost**: 0 to 2(N-1) messages an entry, synchronisation delay T.
+//!
+//! As Ricart and Agrawala's, but a permission once given is kept until its giver asks for the
+//! critical section itself: who wants in asks only those whose permission is missing. Between two
+//! nodes at most one has the permission of the other.
+//!
+//! A node that waits and has j's permission may meet a request of j that goes first. It gives its
+//! own permission, and j's is gone with it: it asks j again, with the number it has.
+//! So a node asks another at most once for an entry, and what it misses while it waits is exactly
+//! what it has asked for.
+//!
+//! **Initial state**: nobody has any permission, so that each node's first request asks all. A
+//! node that starts inside has all permissions. With `staircase`, each node has those of all that
+//! come after it, counted from home: the first asks nobody, the last asks all. Nothing else
+//! differs between the two papers' algorithms.
+//!
+//! **Invariants**: who is inside misses no permission, who waits misses one at least; deferred
+//! replies exist only while waiting or inside.
+//!
+//! **Deviations**: none known. The number is always updated when a request arrives.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Complete;
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Preset,
+    RequestId, Start, Variant, Violation,
+};
+
+/// Of each two nodes, the one nearer to home has the permission of the other from the start, as
+/// in Singhal 1992.
+pub const STAIRCASE: Variant = Variant {
+    bit: 0,
+    name: "staircase",
+    about: "each node begins with the permissions of all nodes after it, as in Singhal 1992",
+    excludes: &[],
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CarvalhoRoucairol {
+    place: Place<Complete>,
+    phase: Phase,
+    /// The number of the own request, the latest one.
+    my_sequence_number: u64,
+    highest_sequence_number_seen: u64,
+    /// Whose permission this node does not have. While it waits, it has asked each of them.
+    missing: NodeSet,
+    /// Whose reply waits for our release.
+    reply_deferred: NodeSet,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum CarvalhoRoucairolMessage {
+    /// From a node that wants in, to those whose permission it does not have: please reply.
+    /// Carries the request's sequence number.
+    Request(u64),
+    /// You have my permission, until I ask you for yours. Sent at once, or on release if it was
+    /// deferred.
+    Reply,
+}
+
+use CarvalhoRoucairolMessage::{Reply, Request};
+
+impl Message for CarvalhoRoucairolMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "REPLY"];
+
+    fn kind(&self) -> usize {
+        match self {
+            Request(_) => 0,
+            Reply => 1,
+        }
+    }
+
+    fn examples() -> Vec<Self> {
+        vec![Request(1), Request(u64::MAX), Reply]
+    }
+}
+
+impl fmt::Display for CarvalhoRoucairolMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request(number) => write!(f, "REQUEST {number}"),
+            Reply => f.write_str("REPLY"),
+        }
+    }
+}
+
+impl Algorithm for CarvalhoRoucairol {
+    type Message = CarvalhoRoucairolMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "carvalho-roucairol",
+        aliases: &["cr"],
+        paper: "Carvalho, Roucairol 1983, On mutual exclusion in computer networks",
+        channels: Channels::Any,
+        variants: &[STAIRCASE],
+        presets: &[Preset {
+            name: "singhal-dynamic",
+            paper: "Singhal 1992, A dynamic information-structure mutual exclusion algorithm for distributed systems",
+            variants: &[STAIRCASE],
+        }],
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        let place = config.place.clone();
+        let nodes = place.nodes();
+        let staircase = config.variants.has(STAIRCASE);
+        let mut missing = NodeSet::new(nodes);
+        missing.extend(place.peers().filter(|&giver| {
+            !begins_with_permission(place.me, giver, config.start, staircase, nodes)
+        }));
+        CarvalhoRoucairol {
+            phase: config.start.phase(place.me),
+            place,
+            my_sequence_number: 0,
+            highest_sequence_number_seen: 0,
+            missing,
+            reply_deferred: NodeSet::new(nodes),
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.my_sequence_number = self.highest_sequence_number_seen + 1;
+        self.highest_sequence_number_seen = self.my_sequence_number;
+        self.phase = Phase::Waiting;
+        for giver in self.missing.iter() {
+            out.send(giver, Request(self.my_sequence_number));
+        }
+        self.enter_if_none_is_missing(out);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            Request(number) => {
+                if self.reply_deferred.contains(from) {
+                    return refuse("it asked before and has no reply yet");
+                }
+                if !RequestId::is_sequence(number) {
+                    return refuse("a number that no request has");
+                }
+                self.on_request(RequestId::new(number, from), out);
+            }
+            Reply => {
+                if self.phase != Phase::Waiting || !self.missing.remove(from) {
+                    return refuse("no reply is expected from it");
+                }
+                self.enter_if_none_is_missing(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        for peer in self.reply_deferred.iter() {
+            self.missing.insert(peer);
+            out.send(peer, Reply);
+        }
+        self.reply_deferred.clear();
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if self.phase == Phase::Inside && !self.missing.is_empty() {
+            return Err("a node is inside without all permissions");
+        }
+        if self.phase == Phase::Waiting && self.missing.is_empty() {
+            return Err("a node waits although it has all permissions");
+        }
+        if self.phase == Phase::Idle && !self.reply_deferred.is_empty() {
+            return Err("an idle node defers a reply");
+        }
+        if self.missing.contains(self.place.me) {
+            return Err("a node misses its own permission");
+        }
+        Ok(())
+    }
+}
+
+impl CarvalhoRoucairol {
+    /// Replies at once, or defers the reply if this node goes first.
+    fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<CarvalhoRoucairolMessage>) {
+        self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(theirs.sequence);
+        let ours = RequestId::new(self.my_sequence_number, self.place.me);
+        let we_go_first = match self.phase {
+            Phase::Inside => true,
+            Phase::Waiting => ours < theirs,
+            Phase::Idle => false,
+        };
+        if we_go_first {
+            self.reply_deferred.insert(theirs.node);
+            return;
+        }
+        out.send(theirs.node, Reply);
+        let had_theirs = self.missing.insert(theirs.node);
+        // Who misses their permission has asked for it already.
+        if had_theirs && self.phase == Phase::Waiting {
+            out.send(theirs.node, Request(self.my_sequence_number));
+        }
+    }
+
+    fn enter_if_none_is_missing(&mut self, out: &mut Outbox<CarvalhoRoucairolMessage>) {
+        if self.missing.is_empty() {
+            self.phase = Phase::Inside;
+            out.enter();
+        }
+    }
+}
+
+/// Whether `me` has the permission of `giver` before anything happened. Of two nodes at most one
+/// has the other's; with the staircase exactly one.
+fn begins_with_permission(
+    me: NodeId,
+    giver: NodeId,
+    start: Start,
+    staircase: bool,
+    nodes: usize,
+) -> bool {
+    match start.inside {
+        Some(inside) if inside == me => true,
+        Some(inside) if inside == giver => false,
+        _ => {
+            let step = |node: NodeId| (node.index() + nodes - start.home.index()) % nodes;
+            staircase && step(me) < step(giver)
+        }
+    }
+}
+
+impl fmt::Display for CarvalhoRoucairol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} own={} seen={} missing={} deferred={}",
+            self.phase,
+            self.my_sequence_number,
+            self.highest_sequence_number_seen,
+            self.missing,
+            self.reply_deferred,
+        )
+    }
+}

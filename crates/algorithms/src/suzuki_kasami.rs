@@ -1,0 +1,313 @@
+//! Suzuki and Kasami 1985, *A distributed mutual exclusion algorithm*, ACM TOCS 3(4).
+//!
+//! **Channels**: any order. **Cost**: N messages an entry (N-1 REQUESTs and the PRIVILEGE), none
+//! if the token is here; synchronisation delay T. The PRIVILEGE is O(N) long.
+//!
+//! Who wants in and has no token asks everybody. The token carries LN, the number of each node's
+//! latest satisfied request, and Q, the nodes that wait for it. `RN[j] = LN[j] + 1` says that j
+//! has a request which is not satisfied: whoever leaves puts all such nodes into Q and passes the
+//! token to the first.
+//!
+//! **Invariants**: who is inside has the token, who waits has not. While the token rests, Q is
+//! empty and nobody known to ask is left out. At the token, `RN[j] <= LN[j] + 1`: a node asks
+//! again only after it was served.
+//!
+//! **Deviations**: numbers begin at 0 (nothing asked yet) and requests at 1. On release the nodes
+//! are looked at in cyclic order from the next one, so that low numbers are not preferred. A token
+//! that contradicts what this node has seen is refused, since it may be a second one.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Complete;
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
+    Violation,
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SuzukiKasami {
+    place: Place<Complete>,
+    phase: Phase,
+    /// RN: the highest number of a request seen from each node.
+    rn: Box<[u64]>,
+    token: Option<Token>,
+    /// The nodes in the token's queue, while the token is here: tells in one step who is in it.
+    queued: NodeSet,
+}
+
+/// The token. Its parts are moved along with it, never copied.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Token {
+    /// LN: the number of each node's latest satisfied request.
+    pub ln: Box<[u64]>,
+    /// Q: who gets the token next, in order.
+    pub queue: VecDeque<NodeId>,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum SuzukiKasamiMessage {
+    /// From a node that wants in and has no token, to all others. Carries the request's number:
+    /// how many times this node has asked. The receiver notes it and, if the token rests there,
+    /// sends the token.
+    Request(u64),
+    /// The token: the receiver is inside.
+    Privilege(Token),
+}
+
+use SuzukiKasamiMessage::{Privilege, Request};
+
+impl Message for SuzukiKasamiMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "PRIVILEGE"];
+
+    fn kind(&self) -> usize {
+        match self {
+            Request(_) => 0,
+            Privilege(_) => 1,
+        }
+    }
+
+    fn is_token(&self) -> bool {
+        matches!(self, Privilege(_))
+    }
+
+    fn examples() -> Vec<Self> {
+        let token = |ln: &[u64], queue: &[u32]| {
+            Privilege(Token {
+                ln: ln.into(),
+                queue: queue.iter().map(|&node| NodeId::new(node)).collect(),
+            })
+        };
+        vec![
+            Request(1),
+            Request(u64::MAX),
+            token(&[0, 0], &[]),
+            token(&[3, 300, 0], &[2, 1]),
+        ]
+    }
+}
+
+impl fmt::Display for SuzukiKasamiMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request(number) => write!(f, "REQUEST {number}"),
+            Privilege(token) => write!(f, "PRIVILEGE {token}"),
+        }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LN={:?} Q={:?}", self.ln, self.queue)
+    }
+}
+
+impl Algorithm for SuzukiKasami {
+    type Message = SuzukiKasamiMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "suzuki-kasami",
+        aliases: &["sk"],
+        paper: "Suzuki, Kasami 1985, A distributed mutual exclusion algorithm",
+        channels: Channels::Any,
+        variants: &[],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        let nodes = config.place.nodes();
+        let me = config.place.me;
+        let token = (config.start.token() == me).then(|| Token {
+            ln: vec![0; nodes].into(),
+            queue: VecDeque::new(),
+        });
+        SuzukiKasami {
+            place: config.place.clone(),
+            phase: config.start.phase(me),
+            rn: vec![0; nodes].into(),
+            token,
+            queued: NodeSet::new(nodes),
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        if self.token.is_some() {
+            self.enter(out);
+            return Ok(());
+        }
+        self.phase = Phase::Waiting;
+        let number = &mut self.rn[self.place.me.index()];
+        *number += 1;
+        for peer in self.place.peers() {
+            out.send(peer, Request(*number));
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        let checked = match &message {
+            Request(number) => self.check_number(from, *number),
+            Privilege(token) => self.check_token(from, token),
+        };
+        if let Err(reason) = checked {
+            return Err(Violation::unexpected(from, &message, reason));
+        }
+        match message {
+            Request(number) => self.on_request(from, number, out),
+            Privilege(token) => {
+                self.queued.extend(token.queue.iter().copied());
+                self.token = Some(token);
+                self.enter(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        let mut token = self.token.take().expect("who is inside has the token");
+        let me = self.place.me.index();
+        token.ln[me] = self.rn[me];
+        for index in (me + 1..self.rn.len()).chain(0..me) {
+            let node = NodeId::from_index(index);
+            if self.rn[index] == token.ln[index] + 1 && self.queued.insert(node) {
+                token.queue.push_back(node);
+            }
+        }
+        match token.queue.pop_front() {
+            Some(first) => {
+                self.queued.clear();
+                out.send(first, Privilege(token));
+            }
+            None => self.token = Some(token),
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        let Some(token) = &self.token else {
+            if self.phase == Phase::Inside {
+                return Err("a node is inside without the token");
+            }
+            if !self.queued.is_empty() {
+                return Err("a node without the token keeps its queue");
+            }
+            return Ok(());
+        };
+        if self.phase == Phase::Waiting {
+            return Err("a node waits although it has the token");
+        }
+        if token.queue.len() != self.queued.len()
+            || token.queue.iter().any(|&node| !self.queued.contains(node))
+        {
+            return Err("the set of queued nodes is not the queue");
+        }
+        let mut numbers = self.rn.iter().zip(&token.ln);
+        if numbers.any(|(&seen, &satisfied)| seen > satisfied + 1) {
+            return Err("a node asked again before it was served");
+        }
+        let mut numbers = self.rn.iter().zip(&token.ln);
+        if self.phase == Phase::Idle
+            && (!token.queue.is_empty() || numbers.any(|(&seen, &done)| seen == done + 1))
+        {
+            return Err("the token rests although somebody asks");
+        }
+        Ok(())
+    }
+}
+
+impl SuzukiKasami {
+    fn check_number(&self, from: NodeId, number: u64) -> Result<(), &'static str> {
+        if !RequestId::is_sequence(number) {
+            return Err("a number that no request has");
+        }
+        let served = self.token.as_ref().map(|token| token.ln[from.index()]);
+        if served.is_some_and(|served| number > served + 1) {
+            return Err("it asks again before it was served");
+        }
+        Ok(())
+    }
+
+    /// Refuses a token that cannot be the one token, come to this node in its turn. As long as the
+    /// token itself: it is read once.
+    fn check_token(&mut self, from: NodeId, token: &Token) -> Result<(), &'static str> {
+        if self.phase != Phase::Waiting {
+            return Err("this node has the token or has not asked for it");
+        }
+        if token.ln.len() != self.rn.len() {
+            return Err("LN is not as long as the cluster is large");
+        }
+        let is_number = |number: u64| number == 0 || RequestId::is_sequence(number);
+        if !token.ln.iter().all(|&number| is_number(number)) {
+            return Err("a number in LN that no request has");
+        }
+        let me = self.place.me.index();
+        if token.ln[me] + 1 != self.rn[me] {
+            return Err("LN does not say that this node's request is the next to be satisfied");
+        }
+        let mut numbers = self.rn.iter().zip(&token.ln);
+        if numbers.any(|(&seen, &satisfied)| seen > satisfied + 1) {
+            return Err("LN is older than a request that was seen");
+        }
+        // The receiver was taken from Q, the sender has just been served. The set is empty before
+        // and after: it only serves to see a node twice.
+        let queued = &mut self.queued;
+        let queue_is_sound = token
+            .queue
+            .iter()
+            .all(|&node| self.place.is_peer(node).is_ok() && node != from && queued.insert(node));
+        self.queued.clear();
+        if !queue_is_sound {
+            return Err("Q names a node that does not wait in it");
+        }
+        Ok(())
+    }
+
+    fn on_request(&mut self, from: NodeId, number: u64, out: &mut Outbox<SuzukiKasamiMessage>) {
+        let seen = &mut self.rn[from.index()];
+        // An older request that a later one overtook says nothing new.
+        *seen = number.max(*seen);
+        let asks = |token: &mut Token| *seen == token.ln[from.index()] + 1;
+        if self.phase == Phase::Idle
+            && let Some(token) = self.token.take_if(asks)
+        {
+            out.send(from, Privilege(token));
+        }
+    }
+
+    fn enter(&mut self, out: &mut Outbox<SuzukiKasamiMessage>) {
+        self.phase = Phase::Inside;
+        out.enter();
+    }
+}
+
+impl fmt::Display for SuzukiKasami {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} RN={:?}", self.phase, self.rn)?;
+        match &self.token {
+            Some(token) => write!(f, " {token}"),
+            None => Ok(()),
+        }
+    }
+}

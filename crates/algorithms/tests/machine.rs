@@ -1,0 +1,192 @@
+//! The adapter from bytes to algorithms does exactly what the algorithms themselves do.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::machine::{decode, encode};
+use soloist_algorithms::{
+    Algorithm, ByteOutbox, Choice, Config, Machine, NodeId, Outbox, Phase, Place, Shape, Start,
+    Violation,
+};
+
+/// Far more deliveries than any algorithm needs to let nine nodes enter once.
+const DELIVERIES_MAX: usize = 10_000;
+
+/// The same cluster twice, once of algorithms and once of machines, step by step. Messages
+/// arrive in the order sent, all channels together.
+struct Pair<A: Algorithm> {
+    nodes: Vec<A>,
+    machines: Vec<Box<dyn Machine>>,
+    under_way: VecDeque<(NodeId, NodeId, Vec<u8>)>,
+    entries: Vec<usize>,
+    out: Outbox<A::Message>,
+    bytes_out: ByteOutbox,
+}
+
+impl<A: Algorithm> Pair<A> {
+    fn new(choice: Choice, nodes: usize, start: Start) -> Self {
+        let shape = Arc::new(A::Shape::default_for(nodes));
+        let cluster = choice.cluster(None, nodes).unwrap();
+        assert_eq!(cluster.nodes(), nodes);
+        let config = |me| Config {
+            place: Place {
+                me,
+                shape: Arc::clone(&shape),
+            },
+            start,
+            variants: choice.variants,
+        };
+        let mut pair = Pair {
+            nodes: NodeId::all(nodes).map(|me| A::new(&config(me))).collect(),
+            machines: NodeId::all(nodes)
+                .map(|me| cluster.machine(me, start))
+                .collect(),
+            under_way: VecDeque::new(),
+            entries: vec![0; nodes],
+            out: Outbox::new(),
+            bytes_out: ByteOutbox::new(),
+        };
+        // Whoever starts inside has entered once.
+        if let Some(inside) = start.inside {
+            pair.entries[inside.index()] = 1;
+        }
+        for node in NodeId::all(nodes) {
+            pair.nodes[node.index()].start(&mut pair.out);
+            pair.machines[node.index()].start(&mut pair.bytes_out);
+            pair.compare(node);
+        }
+        pair
+    }
+
+    fn request(&mut self, node: NodeId) {
+        let result = self.nodes[node.index()].request(&mut self.out);
+        let of_machine = self.machines[node.index()].request(&mut self.bytes_out);
+        assert_eq!(result, Ok(()));
+        assert_eq!(of_machine, Ok(()));
+        self.compare(node);
+    }
+
+    fn release(&mut self, node: NodeId) {
+        let result = self.nodes[node.index()].release(&mut self.out);
+        let of_machine = self.machines[node.index()].release(&mut self.bytes_out);
+        assert_eq!(result, Ok(()));
+        assert_eq!(of_machine, Ok(()));
+        self.compare(node);
+    }
+
+    fn deliver(&mut self) {
+        let (from, to, bytes) = self
+            .under_way
+            .pop_front()
+            .expect("somebody waits, nobody is inside and no message is under way");
+        let message = decode(&bytes).expect("the bytes of a message");
+        let result = self.nodes[to.index()].receive(from, message, &mut self.out);
+        let of_machine = self.machines[to.index()].receive(from, &bytes, &mut self.bytes_out);
+        assert_eq!(result, Ok(()));
+        assert_eq!(of_machine, Ok(()));
+        self.compare(to);
+    }
+
+    /// Both did the same. Puts what they sent under way.
+    fn compare(&mut self, node: NodeId) {
+        let phase = self.nodes[node.index()].phase();
+        assert_eq!(phase, self.machines[node.index()].phase());
+        assert_eq!(self.out.entered(), self.bytes_out.entered());
+        self.entries[node.index()] += usize::from(self.out.entered());
+        assert_eq!(self.out.sends().count(), self.bytes_out.sends().count());
+        for ((to, message), outgoing) in self.out.sends().zip(self.bytes_out.sends()) {
+            let mut bytes = Vec::new();
+            encode(message, &mut bytes);
+            assert_eq!((to, bytes.as_slice()), (outgoing.to, outgoing.bytes));
+            assert_eq!(soloist_algorithms::Message::name(message), outgoing.name);
+            self.under_way.push_back((node, to, bytes));
+        }
+        self.out.clear();
+        self.bytes_out.clear();
+    }
+
+    fn inside(&self) -> Option<NodeId> {
+        let is_inside = |node: &NodeId| self.nodes[node.index()].phase() == Phase::Inside;
+        let mut inside = NodeId::all(self.nodes.len()).filter(is_inside);
+        let one = inside.next();
+        assert_eq!(inside.next(), None, "two nodes inside");
+        one
+    }
+
+    /// Everybody asks at once, and leaves as soon as it is inside.
+    fn everybody_enters_once(mut self) {
+        for node in NodeId::all(self.nodes.len()) {
+            if self.nodes[node.index()].phase() == Phase::Idle {
+                self.request(node);
+            }
+        }
+        for _ in 0..DELIVERIES_MAX {
+            if let Some(inside) = self.inside() {
+                self.release(inside);
+            }
+            if self.entries.iter().all(|&entries| entries == 1) && self.inside().is_none() {
+                return;
+            }
+            if self.inside().is_none() {
+                self.deliver();
+            }
+        }
+        panic!("entries so far: {:?}", self.entries);
+    }
+}
+
+struct EverybodyEntersOnce(Choice, usize, Start);
+
+impl Visitor for EverybodyEntersOnce {
+    type Output = ();
+    fn visit<A: Algorithm>(self) {
+        let EverybodyEntersOnce(choice, nodes, start) = self;
+        println!("{} of {nodes} nodes, {start:?}", choice.name);
+        Pair::<A>::new(choice, nodes, start).everybody_enters_once();
+    }
+}
+
+#[test]
+fn bytes_and_types_do_the_same() {
+    for choice in Choice::all() {
+        for nodes in 1..=9 {
+            let (first, last) = (NodeId::new(0), NodeId::from_index(nodes - 1));
+            for start in [
+                Start::idle(first),
+                Start::idle(last),
+                Start::inside(first),
+                Start {
+                    home: first,
+                    inside: Some(last),
+                },
+            ] {
+                choice.kind.visit(EverybodyEntersOnce(choice, nodes, start));
+            }
+        }
+    }
+}
+
+/// What is no message changes nothing and says how long it was.
+#[test]
+fn bytes_that_are_no_message_are_refused() {
+    for choice in Choice::all() {
+        let cluster = choice.cluster(None, 2).unwrap();
+        let mut machine = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)));
+        let mut out = ByteOutbox::new();
+        let from = NodeId::new(1);
+        for bytes in [&[] as &[u8], &[0xff], &[0xff; 100]] {
+            let length = bytes.len();
+            let refused = machine.receive(from, bytes, &mut out);
+            assert_eq!(
+                refused,
+                Err(Violation::Undecodable { from, length }),
+                "{}",
+                choice.name
+            );
+            assert_eq!(machine.phase(), Phase::Idle);
+            assert_eq!(out.sends().count(), 0);
+            assert!(!out.entered());
+        }
+    }
+}

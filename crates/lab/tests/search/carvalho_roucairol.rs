@@ -1,0 +1,51 @@
+use soloist_algorithms::carvalho_roucairol::{CarvalhoRoucairol, STAIRCASE};
+use soloist_algorithms::shape::Complete;
+use soloist_algorithms::{NodeId, Start, VariantSet};
+use soloist_lab::check::Bounds;
+
+use crate::{bounds, holds, holds_from_any_start};
+
+fn staircase(requests: &[u8]) -> Bounds<Complete> {
+    Bounds {
+        variants: VariantSet::default().with(STAIRCASE),
+        ..bounds::<CarvalhoRoucairol>(requests)
+    }
+}
+
+#[test]
+fn holds_in_any_order_with_two_requests_each() {
+    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[2]));
+    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[3, 3]));
+    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[2, 2, 2]));
+}
+
+#[test]
+fn holds_whoever_starts_inside() {
+    holds_from_any_start::<CarvalhoRoucairol>(&[2, 2, 2]);
+}
+
+/// Singhal 1992 begins with the staircase.
+#[test]
+fn staircase_holds_in_any_order_with_two_requests_each() {
+    holds::<CarvalhoRoucairol>(&staircase(&[2]));
+    holds::<CarvalhoRoucairol>(&staircase(&[3, 3]));
+    holds::<CarvalhoRoucairol>(&staircase(&[2, 2, 2]));
+}
+
+#[test]
+fn staircase_holds_in_any_order_at_four_nodes() {
+    holds::<CarvalhoRoucairol>(&staircase(&[1, 1, 1, 1]));
+}
+
+/// The staircase begins at home; who starts inside stands above it.
+#[test]
+fn staircase_holds_wherever_home_is_and_whoever_starts_inside() {
+    for home in NodeId::all(3) {
+        for inside in std::iter::once(None).chain(NodeId::all(3).map(Some)) {
+            holds::<CarvalhoRoucairol>(&Bounds {
+                start: Start { home, inside },
+                ..staircase(&[2, 1, 2])
+            });
+        }
+    }
+}
