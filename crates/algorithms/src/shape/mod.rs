@@ -90,5 +90,7 @@ impl ShapeError {
 }
 
 mod complete;
+mod tree;
 
 pub use complete::Complete;
+pub use tree::Tree;
