@@ -42,8 +42,10 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    raymond::Raymond,
     central::Central,
     ricart_agrawala::RicartAgrawala,
+    neilsen_mizuno::NeilsenMizuno,
 }
 
 impl fmt::Display for Kind {

@@ -1,6 +1,8 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
 mod central;
+mod neilsen_mizuno;
+mod raymond;
 mod ricart_agrawala;
 
 use std::sync::Arc;
