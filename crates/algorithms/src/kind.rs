@@ -49,6 +49,10 @@ algorithms! {
     suzuki_kasami::SuzukiKasami,
     naimi_trehel::NaimiTrehel,
     carvalho_roucairol::CarvalhoRoucairol,
+    raymond::Raymond,
+    central::Central,
+    ricart_agrawala::RicartAgrawala,
+    neilsen_mizuno::NeilsenMizuno,
 }
 
 impl fmt::Display for Kind {

@@ -21,6 +21,8 @@ pub mod central;
 pub mod chaudhuri_karaata;
 pub mod neamatollahi;
 pub mod naimi_trehel;
+pub mod neilsen_mizuno;
+pub mod raymond;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 

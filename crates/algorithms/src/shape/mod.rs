@@ -99,3 +99,7 @@ mod torus;
 pub use complete::Complete;
 pub use mesh::{Coordinates, Mesh};
 pub use torus::Torus;
+mod tree;
+
+pub use complete::Complete;
+pub use tree::Tree;

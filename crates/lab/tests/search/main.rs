@@ -5,6 +5,8 @@ mod central;
 mod chaudhuri_karaata;
 mod neamatollahi;
 mod naimi_trehel;
+mod neilsen_mizuno;
+mod raymond;
 mod ricart_agrawala;
 mod suzuki_kasami;
 

@@ -1,0 +1,221 @@
+//! Neilsen and Mizuno 1991, *A DAG-based algorithm for distributed mutual exclusion*, ICDCS 11.
+//!
+//! **Channels**: any order. **Cost**: at most D+1 messages an entry, D the tree's diameter: 3 with
+//! everybody around one hub (`star:N-1`); synchronisation delay T, as the privilege goes straight to
+//! the next node. State and messages do not grow with N.
+//!
+//! Nodes form a tree. A request walks along LAST, from neighbour to neighbour, to the node that is
+//! last in the line of waiters, and turns the edges round as it goes. That node keeps the
+//! requester as FOLLOW and sends it the privilege on release: directly, not along the tree.
+//!
+//! **Invariants**: every edge is LAST of one of its two ends, or a REQUEST is under way on it; so a
+//! request never turns back, and comes from the side on which its origin is. A node without LAST
+//! is last in line: it has the privilege or waits for it, and nobody follows.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Tree;
+use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NeilsenMizuno {
+    place: Place<Tree>,
+    /// The neighbour in whose direction the last one in line is; none if this node is that.
+    last: Option<NodeId>,
+    /// Who gets the privilege after this node.
+    follow: Option<NodeId>,
+    phase: Phase,
+    /// Whether the privilege rests here, unused.
+    holding: bool,
+}
+
+/// What nodes say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum NeilsenMizunoMessage {
+    /// REQUEST(X, Y): the sender X hands on the request of node Y. The last one in line takes Y
+    /// as its follower, or gives it the privilege; any other node passes it on towards the last.
+    Request(NodeId),
+    /// The privilege, straight to the node whose turn it is.
+    Privilege,
+}
+
+use NeilsenMizunoMessage::{Privilege, Request};
+
+impl Message for NeilsenMizunoMessage {
+    const KINDS: &'static [&'static str] = &["REQUEST", "PRIVILEGE"];
+
+    fn kind(&self) -> usize {
+        match self {
+            Request(_) => 0,
+            Privilege => 1,
+        }
+    }
+
+    fn is_token(&self) -> bool {
+        *self == Privilege
+    }
+
+    fn examples() -> Vec<Self> {
+        vec![
+            Request(NodeId::new(0)),
+            Request(NodeId::new(300)),
+            Privilege,
+        ]
+    }
+}
+
+impl fmt::Display for NeilsenMizunoMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request(origin) => write!(f, "REQUEST of {origin}"),
+            Privilege => f.write_str("PRIVILEGE"),
+        }
+    }
+}
+
+impl Algorithm for NeilsenMizuno {
+    type Message = NeilsenMizunoMessage;
+    type Shape = Tree;
+
+    const INFO: Info = Info {
+        name: "neilsen-mizuno",
+        aliases: &[],
+        paper: "Neilsen, Mizuno 1991, A DAG-based algorithm for distributed mutual exclusion",
+        channels: Channels::Any,
+        variants: &[],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Tree>) -> Self {
+        let me = config.place.me;
+        let privileged = config.start.token();
+        let phase = config.start.phase(me);
+        let last = config.place.shape.next_hop(me, privileged);
+        NeilsenMizuno {
+            place: config.place.clone(),
+            last: (last != me).then_some(last),
+            follow: None,
+            phase,
+            holding: me == privileged && phase == Phase::Idle,
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        if self.holding {
+            self.holding = false;
+            self.enter(out);
+        } else if let Some(last) = self.last.take() {
+            self.phase = Phase::Waiting;
+            out.send(last, Request(self.place.me));
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
+        match message {
+            Request(origin) => {
+                if origin.index() >= self.place.nodes() {
+                    let nodes = self.place.nodes();
+                    return Err(Violation::NoSuchNode {
+                        node: origin,
+                        nodes,
+                    });
+                }
+                let Place { me, shape } = &self.place;
+                if !shape.is_neighbour(*me, from) {
+                    return refuse("it is no neighbour in the tree");
+                }
+                if self.last == Some(from) {
+                    return refuse("the last one in line is on its own side");
+                }
+                if !shape.leads_to(*me, from, origin) {
+                    return refuse("the node that asks is not on its side");
+                }
+                self.on_request(from, origin, out);
+            }
+            Privilege => {
+                if self.phase != Phase::Waiting {
+                    return refuse("this node does not wait for it");
+                }
+                self.enter(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        match self.follow.take() {
+            Some(next) => out.send(next, Privilege),
+            None => self.holding = true,
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn has_token(&self) -> bool {
+        self.holding || self.phase == Phase::Inside
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if self.holding && self.phase != Phase::Idle {
+            return Err("HOLDING although the privilege does not rest here");
+        }
+        if self.phase == Phase::Idle && self.follow.is_some() {
+            return Err("FOLLOW at a node that neither waits nor is inside");
+        }
+        let in_line = self.holding || self.phase != Phase::Idle;
+        if self.last.is_none() != (in_line && self.follow.is_none()) {
+            return Err("a node has no LAST exactly while it is last in line");
+        }
+        Ok(())
+    }
+}
+
+impl NeilsenMizuno {
+    /// REQUEST(X, Y) from X = `from`, Y = `origin`.
+    fn on_request(&mut self, from: NodeId, origin: NodeId, out: &mut Outbox<NeilsenMizunoMessage>) {
+        match self.last.replace(from) {
+            Some(last) => out.send(last, Request(origin)),
+            None if self.holding => {
+                self.holding = false;
+                out.send(origin, Privilege);
+            }
+            None => self.follow = Some(origin),
+        }
+    }
+
+    fn enter(&mut self, out: &mut Outbox<NeilsenMizunoMessage>) {
+        self.phase = Phase::Inside;
+        out.enter();
+    }
+}
+
+impl fmt::Display for NeilsenMizuno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |node: Option<NodeId>| node.map_or_else(|| "none".to_owned(), |n| n.to_string());
+        write!(
+            f,
+            "{} HOLDING={} LAST={} FOLLOW={}",
+            self.phase,
+            self.holding,
+            name(self.last),
+            name(self.follow),
+        )
+    }
+}

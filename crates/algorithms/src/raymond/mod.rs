@@ -1,0 +1,531 @@
+//! Raymond 1989, *A tree-based algorithm for distributed mutual exclusion*, ACM TOCS 7(1).
+//!
+//! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`.
+//! **Cost**: at most 2D messages an entry, D the tree's diameter; 4(N-1)/N when all nodes want in
+//! all the time. State and messages do not grow with N.
+//!
+//! Nodes form a tree and talk to their neighbours only. Each node knows in which neighbour's
+//! direction the privilege is (HOLDER) and asks that neighbour for it, once for all who ask it in
+//! turn; the privilege comes back along the same edges.
+//!
+//! **Invariants**: USING implies HOLDER = self. A node that holds the privilege without using it has
+//! an empty REQUEST_Q; one that does not hold it has asked exactly if its REQUEST_Q has entries
+//! (after a recovery it may have asked without). No name is in a REQUEST_Q twice.
+//!
+//! **Variants** of the paper: `piggyback` (§6.1), `greedy` (§6.2), `initialize` (§7).
+//!
+//! **Deviations**: a PRIVILEGE that arrives sets ASKED to false at once, not only when it is
+//! passed on; the difference shows only at a node that recovered and had nobody to give it to. A node
+//! that wants in before INITIALIZE has reached it waits in its own REQUEST_Q until then.
+//!
+//! **Errata**: in §8.1 the conclusions of (3) and (4) are interchanged: X in REQUEST_Q of Y means
+//! that X *has* asked, as §8.3 says. By the letter (`as-published`) a recovered node waits for
+//! ever for an answer to a request that it never made. For what §8 leaves open see [`recovery`].
+
+mod recovery;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::Tree;
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, VariantSet,
+    Violation,
+};
+use recovery::Recovery;
+
+/// A REQUEST that would follow a PRIVILEGE at once travels with it (§6.1).
+pub const PIGGYBACK: Variant = Variant {
+    bit: 0,
+    name: "piggyback",
+    about: "a REQUEST that would follow a PRIVILEGE at once travels with it (§6.1)",
+    excludes: &[],
+};
+
+/// A node's own request goes to the head of its queue (§6.2).
+pub const GREEDY: Variant = Variant {
+    bit: 1,
+    name: "greedy",
+    about: "a node's own request goes to the head of its queue (§6.2): faster, less fair",
+    excludes: &[],
+};
+
+/// Nodes learn from INITIALIZE messages where the privilege is (§7).
+pub const INITIALIZE: Variant = Variant {
+    bit: 2,
+    name: "initialize",
+    about: "nodes learn from INITIALIZE messages where the privilege is (§7)",
+    excludes: &[],
+};
+
+/// Recovery for channels that do not keep order: it ends when the caller says
+/// [`settled`](Algorithm::settled).
+pub const SECOND_WAIT: Variant = Variant {
+    bit: 3,
+    name: "second-wait",
+    about: "recovery also waits for what was sent before the ADVISEs: no need of fifo",
+    excludes: &["as-published"],
+};
+
+/// Requests that a recovering node learns of twice stay in its queue twice (§8.6).
+pub const DUPLICATES: Variant = Variant {
+    bit: 4,
+    name: "duplicates",
+    about: "requests that a recovering node learns of twice stay queued twice (§8.6)",
+    excludes: &[],
+};
+
+/// (3) and (4) of §8.1 by the letter.
+pub const AS_PUBLISHED: Variant = Variant {
+    bit: 5,
+    name: "as-published",
+    about: "recovery by the letter of §8.1 (3) and (4): a recovered node may wait for ever",
+    excludes: &["second-wait"],
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Raymond {
+    place: Place<Tree>,
+    /// The neighbour in whose direction the privilege is, or this node itself. Not known before
+    /// INITIALIZE came, nor in recovery.
+    holder: Option<NodeId>,
+    /// Who wants the privilege from this node: neighbours, and this node itself.
+    request_q: VecDeque<NodeId>,
+    /// USING is `Inside`; "self" is in `request_q` exactly while `Waiting`.
+    phase: Phase,
+    /// Whether HOLDER was sent a REQUEST that it has not answered.
+    asked: bool,
+    variants: VariantSet,
+    recovery: Option<Box<Recovery>>,
+}
+
+/// What neighbours in the tree say to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RaymondMessage {
+    /// To the neighbour in whose direction the privilege is: give it to me, for myself or for a
+    /// neighbour of mine. The receiver queues the sender, and asks on if it has not asked yet.
+    Request,
+    /// The privilege. The receiver gives it to the head of its queue: to itself, or further on.
+    Privilege,
+    /// Both at once (§6.1): the privilege, and please give it back to me.
+    PrivilegeRequest,
+    /// The privilege is on my side (§7). The receiver tells its other neighbours the same.
+    Initialize,
+    /// I lost my state and come back as this incarnation (§8): advise me. The receiver answers
+    /// at once and goes on as before.
+    Restart(u64),
+    /// The answer to RESTART: quotes its incarnation, and tells how the sender sees the
+    /// two of us (§8.1). The receiver rebuilds its state when all neighbours have answered.
+    Advise(u64, Relation),
+}
+
+/// How a node Y sees its relation to a neighbour X: the states of §8.1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Relation {
+    /// (1) HOLDER of Y is X, and Y has not asked.
+    Holder,
+    /// (2) HOLDER of Y is X, and Y has asked.
+    HolderAsked,
+    /// (3) HOLDER of Y is not X, and X is in the REQUEST_Q of Y.
+    Queued,
+    /// (4) HOLDER of Y is not X, and X is not in the REQUEST_Q of Y.
+    NotQueued,
+    /// Y does not know itself: it is recovering too, or INITIALIZE has not reached it. Not in the paper.
+    Unknown,
+}
+
+impl Message for RaymondMessage {
+    const KINDS: &'static [&'static str] = &[
+        "REQUEST",
+        "PRIVILEGE",
+        "PRIVILEGE+REQUEST",
+        "INITIALIZE",
+        "RESTART",
+        "ADVISE",
+    ];
+
+    fn kind(&self) -> usize {
+        match self {
+            RaymondMessage::Request => 0,
+            RaymondMessage::Privilege => 1,
+            RaymondMessage::PrivilegeRequest => 2,
+            RaymondMessage::Initialize => 3,
+            RaymondMessage::Restart(_) => 4,
+            RaymondMessage::Advise(..) => 5,
+        }
+    }
+
+    fn is_token(&self) -> bool {
+        use RaymondMessage::{Privilege, PrivilegeRequest};
+        matches!(self, Privilege | PrivilegeRequest)
+    }
+
+    fn examples() -> Vec<Self> {
+        use RaymondMessage::*;
+        vec![
+            Request,
+            Privilege,
+            PrivilegeRequest,
+            Initialize,
+            Restart(1),
+            Advise(1, Relation::Holder),
+            Advise(1, Relation::HolderAsked),
+            Advise(1, Relation::Queued),
+            Advise(1, Relation::NotQueued),
+            Advise(u64::MAX, Relation::Unknown),
+        ]
+    }
+}
+
+impl fmt::Display for RaymondMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            RaymondMessage::Restart(incarnation) => write!(f, " {incarnation}"),
+            RaymondMessage::Advise(incarnation, relation) => write!(f, " {incarnation} {relation}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relation::Holder => "(1) HOLDER=you ASKED=false",
+            Relation::HolderAsked => "(2) HOLDER=you ASKED=true",
+            Relation::Queued => "(3) HOLDER≠you, you are in REQUEST_Q",
+            Relation::NotQueued => "(4) HOLDER≠you, you are not in REQUEST_Q",
+            Relation::Unknown => "HOLDER unknown",
+        })
+    }
+}
+
+impl Algorithm for Raymond {
+    type Message = RaymondMessage;
+    type Shape = Tree;
+
+    const INFO: Info = Info {
+        name: "raymond",
+        aliases: &["tree"],
+        paper: "Raymond 1989, A tree-based algorithm for distributed mutual exclusion",
+        channels: Channels::Any,
+        variants: &[
+            PIGGYBACK,
+            GREEDY,
+            INITIALIZE,
+            SECOND_WAIT,
+            DUPLICATES,
+            AS_PUBLISHED,
+        ],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Tree>) -> Self {
+        let me = config.place.me;
+        let privileged = config.start.token();
+        let knows = me == privileged || !config.variants.has(INITIALIZE);
+        Raymond {
+            place: config.place.clone(),
+            holder: knows.then(|| config.place.shape.next_hop(me, privileged)),
+            request_q: VecDeque::new(),
+            phase: config.start.phase(me),
+            asked: false,
+            variants: config.variants,
+            recovery: None,
+        }
+    }
+
+    fn start(&mut self, out: &mut Outbox<Self::Message>) {
+        if self.recovery.is_some() {
+            self.restart(out);
+        } else if self.variants.has(INITIALIZE) && self.has_token() {
+            // Raymond 1989, §7: the initial privileged node tells its neighbours.
+            self.tell_initialize(None, out);
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        // Raymond 1989, §3.4: the node wishes to enter the critical section.
+        self.phase = Phase::Waiting;
+        if self.variants.has(GREEDY) {
+            self.request_q.push_front(self.place.me);
+        } else {
+            self.request_q.push_back(self.place.me);
+        }
+        self.assign_and_ask(out);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        self.check(from, message)
+            .map_err(|reason| Violation::unexpected(from, &message, reason))?;
+        match message {
+            // Raymond 1989, §3.4: the node receives a REQUEST message from neighbor X.
+            RaymondMessage::Request => {
+                self.request_q.push_back(from);
+                self.assign_and_ask(out);
+            }
+            // Raymond 1989, §3.4: the node receives a PRIVILEGE message.
+            RaymondMessage::Privilege => {
+                self.take_privilege();
+                self.assign_and_ask(out);
+            }
+            // Raymond 1989, §6.1: as if two messages had arrived. As if the REQUEST had overtaken (§3.5):
+            // so the next PRIVILEGE, if one leaves now, knows that it has to come back.
+            RaymondMessage::PrivilegeRequest => {
+                self.request_q.push_back(from);
+                self.take_privilege();
+                self.assign_and_ask(out);
+            }
+            RaymondMessage::Initialize => self.on_initialize(from, out),
+            RaymondMessage::Restart(incarnation) => {
+                let relation = self.relation_to(from);
+                out.send(from, RaymondMessage::Advise(incarnation, relation));
+            }
+            RaymondMessage::Advise(incarnation, relation) => {
+                self.on_advise(from, incarnation, relation, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        // Raymond 1989, §3.4: the node exits the critical section.
+        self.phase = Phase::Idle;
+        self.assign_and_ask(out);
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn has_token(&self) -> bool {
+        self.holder == Some(self.place.me)
+    }
+
+    fn recovering(config: &Config<Tree>, incarnation: u64) -> Option<Self> {
+        let place = config.place.clone();
+        let neighbours = place.shape.neighbours(place.me).len();
+        Some(Raymond {
+            place,
+            holder: None,
+            request_q: VecDeque::new(),
+            // Raymond 1989, §8.5: USING can be set to false.
+            phase: Phase::Idle,
+            asked: false,
+            variants: config.variants,
+            recovery: Some(Box::new(Recovery::new(incarnation, neighbours))),
+        })
+    }
+
+    fn settled(&mut self, out: &mut Outbox<Self::Message>) {
+        self.on_settled(out);
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if self.phase == Phase::Inside && !self.has_token() {
+            return Err("USING without the privilege");
+        }
+        if self.asked && (self.has_token() || self.holder.is_none()) {
+            return Err("ASKED although there is nobody to ask");
+        }
+        if (self.phase == Phase::Waiting) != self.request_q.contains(&self.place.me) {
+            return Err("a node waits exactly while it is in its own REQUEST_Q");
+        }
+        if !self.is_lax() && has_duplicates(&self.request_q) {
+            return Err("a name is in REQUEST_Q twice");
+        }
+        if self.recovery.is_some() || self.holder.is_none() || self.request_q.is_empty() {
+            return Ok(());
+        }
+        if self.has_token() && self.phase != Phase::Inside {
+            return Err("the privilege rests although REQUEST_Q has entries");
+        }
+        if !self.has_token() && !self.asked {
+            return Err("REQUEST_Q has entries but the HOLDER was not asked");
+        }
+        Ok(())
+    }
+}
+
+impl Raymond {
+    /// Up to this length REQUEST_Q is searched for a neighbour that asks twice. The hub of a large
+    /// star must not do so for each message; there the queue's length is bounded instead.
+    const SEARCHED_MAX: usize = 16;
+
+    fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
+        // Raymond 1989, §8: neither is called during the recovery phase.
+        if self.recovery.is_none() {
+            self.assign_privilege(out);
+            self.make_request(out);
+        }
+    }
+
+    /// Raymond 1989, §3.2, ASSIGN_PRIVILEGE.
+    fn assign_privilege(&mut self, out: &mut Outbox<RaymondMessage>) {
+        if !self.has_token() || self.phase == Phase::Inside {
+            return;
+        }
+        let Some(next) = self.request_q.pop_front() else {
+            return;
+        };
+        self.holder = Some(next);
+        self.asked = false;
+        if next == self.place.me {
+            self.phase = Phase::Inside;
+            out.enter();
+        } else if self.variants.has(PIGGYBACK) && !self.request_q.is_empty() {
+            // Raymond 1989, §6.1: what MAKE_REQUEST would send next goes along.
+            self.asked = true;
+            out.send(next, RaymondMessage::PrivilegeRequest);
+        } else {
+            out.send(next, RaymondMessage::Privilege);
+        }
+    }
+
+    /// Raymond 1989, §3.3, MAKE_REQUEST.
+    fn make_request(&mut self, out: &mut Outbox<RaymondMessage>) {
+        let Some(holder) = self.holder else {
+            return;
+        };
+        if holder != self.place.me && !self.request_q.is_empty() && !self.asked {
+            self.asked = true;
+            out.send(holder, RaymondMessage::Request);
+        }
+    }
+
+    fn take_privilege(&mut self) {
+        self.holder = Some(self.place.me);
+        self.asked = false;
+    }
+
+    /// Raymond 1989, §7: the privilege is on the side of `from`, if from anybody; all others hear it from here.
+    fn tell_initialize(&self, from: Option<NodeId>, out: &mut Outbox<RaymondMessage>) {
+        for &neighbour in self.place.shape.neighbours(self.place.me) {
+            if Some(neighbour) != from {
+                out.send(neighbour, RaymondMessage::Initialize);
+            }
+        }
+    }
+
+    fn on_initialize(&mut self, from: NodeId, out: &mut Outbox<RaymondMessage>) {
+        if self.recovery.is_some() {
+            self.on_initialize_in_recovery(from, out);
+            return;
+        }
+        self.holder = Some(from);
+        self.tell_initialize(Some(from), out);
+        self.assign_and_ask(out);
+    }
+
+    /// Whether a correct neighbour can have sent this; if not, why.
+    fn check(&self, from: NodeId, message: RaymondMessage) -> Result<(), &'static str> {
+        if !self.place.shape.is_neighbour(self.place.me, from) {
+            return Err("it is no neighbour in the tree");
+        }
+        match message {
+            RaymondMessage::Request => self.check_request(from),
+            RaymondMessage::Privilege => self.check_privilege(from),
+            RaymondMessage::PrivilegeRequest if !self.variants.has(PIGGYBACK) => {
+                Err("nothing is piggybacked in this cluster")
+            }
+            RaymondMessage::PrivilegeRequest => {
+                self.check_privilege(from)?;
+                self.check_request(from)
+            }
+            RaymondMessage::Initialize if self.holder.is_some() && self.recovery.is_none() => {
+                Err("this node knows where the privilege is")
+            }
+            RaymondMessage::Advise(incarnation, relation) => {
+                self.check_advise(from, incarnation, relation)
+            }
+            RaymondMessage::Initialize | RaymondMessage::Restart(_) => Ok(()),
+        }
+    }
+
+    fn check_request(&self, from: NodeId) -> Result<(), &'static str> {
+        if self.holder.is_none() && self.recovery.is_none() {
+            // Nothing overtakes INITIALIZE: the sender's side has the privilege and asks for it only
+            // after it gave it here; our side learns of INITIALIZE through this node.
+            return Err("INITIALIZE has not come yet");
+        }
+        if self.is_lax() {
+            return Ok(());
+        }
+        if self.holder == Some(from) && !self.asked {
+            return Err("the privilege is on its own side and was not asked for");
+        }
+        let queue = &self.request_q;
+        let neighbours = || self.place.shape.neighbours(self.place.me).len();
+        let twice = if queue.len() <= Self::SEARCHED_MAX {
+            queue.contains(&from)
+        } else {
+            queue.len() > neighbours()
+        };
+        if twice {
+            return Err("it asked before and was not given the privilege since");
+        }
+        Ok(())
+    }
+
+    fn check_privilege(&self, from: NodeId) -> Result<(), &'static str> {
+        if self.recovery.is_some() {
+            return match self.has_token() {
+                true => Err("the privilege is here"),
+                false => Ok(()),
+            };
+        }
+        if self.holder != Some(from) {
+            return Err("the privilege is not on its side");
+        }
+        if !self.asked && !self.is_lax() {
+            return Err("it was not asked for the privilege");
+        }
+        Ok(())
+    }
+
+    /// Whether the variants let requests be doubled and the privilege come unasked (§8.6).
+    fn is_lax(&self) -> bool {
+        self.variants.has(DUPLICATES) || self.variants.has(AS_PUBLISHED)
+    }
+}
+
+fn has_duplicates(queue: &VecDeque<NodeId>) -> bool {
+    let mut sorted: Vec<_> = queue.iter().collect();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+impl fmt::Display for Raymond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |node: NodeId| match node == self.place.me {
+            true => "self".to_owned(),
+            false => node.to_string(),
+        };
+        let holder = self.holder.map_or_else(|| "unknown".to_owned(), name);
+        let queue: Vec<_> = self.request_q.iter().copied().map(name).collect();
+        write!(
+            f,
+            "HOLDER={holder} USING={} REQUEST_Q=[{}] ASKED={}",
+            self.phase == Phase::Inside,
+            queue.join(", "),
+            self.asked,
+        )?;
+        match &self.recovery {
+            Some(recovery) => write!(f, " {recovery}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Recovery of a node that lost its state: Raymond 1989, §8.
+//!
+//! The node waits until everything that it sent before the crash has arrived (the caller sees to that),
+//! sends RESTART to its neighbours and rebuilds HOLDER, ASKED and REQUEST_Q from their
+//! ADVISEs. Until then it takes in REQUEST, PRIVILEGE and its own wish, and does nothing about them.
+//!
+//! **Channels**: fifo. If an ADVISE overtakes a PRIVILEGE, all neighbours point here, the node
+//! concludes that it has the privilege, and there are two when the second arrives. With the variant
+//! `second-wait` the node stays in recovery, after all ADVISEs came, until the caller says that
+//! whatever was sent before them has come too; then any order will do.
+//!
+//! **What the paper leaves open**: a node that crashed in its critical section comes back with
+//! USING = false; whoever drives it must treat the hold as lost and must not come back before the
+//! critical section's own effects have ended. The rebuilt REQUEST_Q has those first who had
+//! asked before they advised, beginning at another neighbour for each incarnation: the
+//! order is lost, but no neighbour is last each time (§8.4 fears starvation, and proposes counters
+//! that every node would have to carry). Who asked later follows, in order of arrival.
+//! A request that came both as a REQUEST and in an ADVISE is queued once (§8.6).
+//!
+//! **Extent** (§8.8): any nodes no two of which are neighbours. A node that does not know HOLDER itself
+//! answers so; the asker then stays in recovery until it learns from elsewhere where the privilege
+//! is, and tells on with INITIALIZE. So two neighbours that crash together recover if the
+//! privilege was with neither of them, and else wait for ever; they never make a second one. A node that crashes
+//! before INITIALIZE has reached it recovers too.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{AS_PUBLISHED, DUPLICATES, GREEDY, Raymond, RaymondMessage, Relation, SECOND_WAIT};
+use crate::{Algorithm, NodeId, Outbox};
+
+/// What a recovering node has learned so far.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Recovery {
+    incarnation: u64,
+    /// What each neighbour said, in the order of the tree's list of them.
+    advice: Box<[Option<Relation>]>,
+    /// How many have not answered.
+    missing: usize,
+    /// The neighbour whose HOLDER is not this node, and whether it was asked (§8.2, §8.3).
+    dissent: Option<(NodeId, bool)>,
+    /// Whether what was sent before the ADVISEs has come too.
+    settled: bool,
+}
+
+impl Recovery {
+    pub(super) fn new(incarnation: u64, neighbours: usize) -> Self {
+        Recovery {
+            incarnation,
+            advice: vec![None; neighbours].into(),
+            missing: neighbours,
+            dissent: None,
+            settled: false,
+        }
+    }
+}
+
+impl Raymond {
+    /// Raymond 1989, §8: after the delay, RESTART to each neighbour.
+    pub(super) fn restart(&mut self, out: &mut Outbox<RaymondMessage>) {
+        let Some(recovery) = &self.recovery else {
+            return;
+        };
+        for &neighbour in self.place.shape.neighbours(self.place.me) {
+            out.send(neighbour, RaymondMessage::Restart(recovery.incarnation));
+        }
+        self.finish_if_known(out);
+    }
+
+    /// Raymond 1989, §8.1: how this node sees its relation to a neighbour.
+    pub(super) fn relation_to(&self, neighbour: NodeId) -> Relation {
+        match self.holder {
+            _ if self.recovery.is_some() => Relation::Unknown,
+            None => Relation::Unknown,
+            Some(holder) if holder == neighbour => match self.asked {
+                false => Relation::Holder,
+                true => Relation::HolderAsked,
+            },
+            Some(_) => match self.request_q.contains(&neighbour) {
+                true => Relation::Queued,
+                false => Relation::NotQueued,
+            },
+        }
+    }
+
+    pub(super) fn check_advise(
+        &self,
+        from: NodeId,
+        incarnation: u64,
+        relation: Relation,
+    ) -> Result<(), &'static str> {
+        let Some(recovery) = self.recovery_of(incarnation) else {
+            return Ok(());
+        };
+        let place = self.place.shape.position(self.place.me, from);
+        if place.is_none_or(|place| recovery.advice[place].is_some()) {
+            return Err("it advised before");
+        }
+        let dissents = matches!(relation, Relation::Queued | Relation::NotQueued);
+        match recovery.dissent {
+            // Raymond 1989, §8.2: impossible for more than one neighbor.
+            Some((other, _)) if dissents && other != from => {
+                Err("the privilege is on another neighbour's side")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn on_advise(
+        &mut self,
+        from: NodeId,
+        incarnation: u64,
+        relation: Relation,
+        out: &mut Outbox<RaymondMessage>,
+    ) {
+        // Raymond 1989, §8.7: an answer to an earlier recovery is outdated.
+        if self.recovery_of(incarnation).is_none() {
+            return;
+        }
+        let place = self.place.shape.position(self.place.me, from);
+        let (Some(recovery), Some(place)) = (&mut self.recovery, place) else {
+            return;
+        };
+        recovery.advice[place] = Some(relation);
+        recovery.missing -= 1;
+        // The printed (3) and (4) are interchanged: see the errata.
+        let by_the_letter = self.variants.has(AS_PUBLISHED);
+        match relation {
+            Relation::Queued => recovery.dissent = Some((from, !by_the_letter)),
+            Relation::NotQueued => recovery.dissent = Some((from, by_the_letter)),
+            Relation::Holder | Relation::HolderAsked | Relation::Unknown => {}
+        }
+        self.finish_if_known(out);
+    }
+
+    pub(super) fn on_initialize_in_recovery(
+        &mut self,
+        from: NodeId,
+        out: &mut Outbox<RaymondMessage>,
+    ) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.dissent.get_or_insert((from, false));
+            self.finish_if_known(out);
+        }
+    }
+
+    pub(super) fn on_settled(&mut self, out: &mut Outbox<RaymondMessage>) {
+        if let Some(recovery) = &mut self.recovery {
+            // Before the last ADVISE it would mean nothing.
+            recovery.settled = recovery.missing == 0;
+            self.finish_if_known(out);
+        }
+    }
+
+    /// The recovery under way, if it is that of this incarnation.
+    fn recovery_of(&self, incarnation: u64) -> Option<&Recovery> {
+        let recovery = self.recovery.as_deref()?;
+        (recovery.incarnation == incarnation).then_some(recovery)
+    }
+
+    /// Leaves recovery if HOLDER can be told by now.
+    fn finish_if_known(&mut self, out: &mut Outbox<RaymondMessage>) {
+        let Some(recovery) = self.recovery.as_deref() else {
+            return;
+        };
+        if recovery.missing > 0 || self.variants.has(SECOND_WAIT) && !recovery.settled {
+            return;
+        }
+        let me = self.place.me;
+        let unknown = |advice: &Option<Relation>| *advice == Some(Relation::Unknown);
+        let (holder, asked) = match recovery.dissent {
+            // Raymond 1989, §8.6: possession is proof enough, contradictory advice is outdated.
+            _ if self.has_token() => (me, false),
+            // Raymond 1989, §8.2 and §8.3.
+            Some(dissent) => dissent,
+            None if recovery.advice.iter().any(unknown) => return,
+            None => (me, false),
+        };
+        self.holder = Some(holder);
+        self.asked = asked;
+        if let Some(recovery) = self.recovery.take() {
+            self.rebuild_queue(&recovery);
+            let neighbours = self.place.shape.neighbours(me).iter();
+            for (&neighbour, advice) in neighbours.zip(&recovery.advice) {
+                if unknown(advice) && neighbour != holder {
+                    out.send(neighbour, RaymondMessage::Initialize);
+                }
+            }
+        }
+        // Raymond 1989, §8: to recommence participation in the algorithm.
+        self.assign_and_ask(out);
+    }
+
+    /// Raymond 1989, §8.4: those who advised that they have asked, then those who asked meanwhile.
+    fn rebuild_queue(&mut self, recovery: &Recovery) {
+        let me = self.place.me;
+        let shape = Arc::clone(&self.place.shape);
+        let neighbours = shape.neighbours(me);
+        let arrived = std::mem::take(&mut self.request_q);
+        let mut queued = vec![false; neighbours.len()];
+
+        let places = neighbours.len();
+        let first = recovery.incarnation.checked_rem(places as u64).unwrap_or(0) as usize;
+        for place in (first..places).chain(0..first) {
+            if recovery.advice[place] == Some(Relation::HolderAsked) {
+                self.request_q.push_back(neighbours[place]);
+                queued[place] = true;
+            }
+        }
+        for asker in arrived {
+            let Some(place) = shape.position(me, asker) else {
+                match self.variants.has(GREEDY) {
+                    true => self.request_q.push_front(me),
+                    false => self.request_q.push_back(me),
+                }
+                continue;
+            };
+            // Raymond 1989, §8.6: "one could check for such duplication (...) at the end".
+            let twice = std::mem::replace(&mut queued[place], true);
+            if !twice || self.variants.has(DUPLICATES) {
+                self.request_q.push_back(asker);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Recovery {
+            incarnation,
+            missing,
+            ..
+        } = self;
+        write!(f, "recovering as {incarnation}, {missing} ADVISE to come")
+    }
+}
