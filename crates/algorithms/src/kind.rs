@@ -44,6 +44,7 @@ macro_rules! algorithms {
 algorithms! {
     central::Central,
     ricart_agrawala::RicartAgrawala,
+    le_lann::LeLann,
 }
 
 impl fmt::Display for Kind {

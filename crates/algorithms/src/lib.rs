@@ -17,6 +17,7 @@ pub mod shape;
 mod violation;
 
 pub mod central;
+pub mod le_lann;
 pub mod ricart_agrawala;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};

@@ -90,5 +90,7 @@ impl ShapeError {
 }
 
 mod complete;
+mod ring;
 
 pub use complete::Complete;
+pub use ring::Ring;

@@ -1,6 +1,8 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
 mod central;
+mod fair;
+mod le_lann;
 mod ricart_agrawala;
 
 use std::sync::Arc;
