@@ -53,6 +53,7 @@ algorithms! {
     central::Central,
     ricart_agrawala::RicartAgrawala,
     neilsen_mizuno::NeilsenMizuno,
+    le_lann::LeLann,
 }
 
 impl fmt::Display for Kind {

@@ -23,6 +23,7 @@ pub mod neamatollahi;
 pub mod naimi_trehel;
 pub mod neilsen_mizuno;
 pub mod raymond;
+pub mod le_lann;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 

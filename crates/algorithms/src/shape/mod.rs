@@ -103,3 +103,7 @@ mod tree;
 
 pub use complete::Complete;
 pub use tree::Tree;
+mod ring;
+
+pub use complete::Complete;
+pub use ring::Ring;

@@ -1,5 +1,8 @@
 //! Searches every interleaving of a small cluster.
 
+mod fair;
+mod graph;
 mod search;
 
-pub use search::{Action, Bounds, Outcome, search};
+pub use fair::{FairOutcome, fair};
+pub use search::{Action, Bounds, ENDLESS, Outcome, search};

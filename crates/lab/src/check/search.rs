@@ -11,6 +11,9 @@ use soloist_algorithms::{Algorithm, Channels, Effect, NodeId, Outbox, Phase, Sta
 use crate::network::{Letter, Network};
 use crate::world::{Event, Fault, World};
 
+/// In [`Bounds::requests`]: as often as it likes. Only for algorithms whose states are finite in number.
+pub const ENDLESS: u8 = u8::MAX;
+
 /// What to search.
 #[derive(Clone, Debug)]
 pub struct Bounds<S> {
@@ -22,7 +25,7 @@ pub struct Bounds<S> {
     pub variants: VariantSet,
     /// Whether messages between two nodes keep their order.
     pub channels: Channels,
-    /// How often each node may ask.
+    /// How often each node may ask; [`ENDLESS`]: without bound.
     pub requests: Vec<u8>,
     /// Give up beyond this many states.
     pub states_max: usize,
@@ -65,14 +68,14 @@ pub enum Outcome {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct State<A: Algorithm> {
-    world: World<A>,
-    network: Network<A::Message>,
+pub(super) struct State<A: Algorithm> {
+    pub(super) world: World<A>,
+    pub(super) network: Network<A::Message>,
     left: Vec<u8>,
 }
 
 impl<A: Algorithm> State<A> {
-    fn first(bounds: &Bounds<A::Shape>) -> Result<Self, Fault> {
+    pub(super) fn first(bounds: &Bounds<A::Shape>) -> Result<Self, Fault> {
         let mut state = State {
             world: World::new(&bounds.shape, bounds.start, bounds.variants),
             network: Network::new(),
@@ -94,7 +97,7 @@ impl<A: Algorithm> State<A> {
         }
     }
 
-    fn actions(&self, channels: Channels) -> Vec<Action> {
+    pub(super) fn actions(&self, channels: Channels) -> Vec<Action> {
         let mut actions = Vec::new();
         for (node, state) in self.world.iter() {
             match state.phase() {
@@ -107,11 +110,12 @@ impl<A: Algorithm> State<A> {
         actions
     }
 
-    fn act(&mut self, action: Action, channels: Channels) -> Result<(), Fault> {
+    pub(super) fn act(&mut self, action: Action, channels: Channels) -> Result<(), Fault> {
         let mut out = Outbox::new();
         let (node, event) = match action {
             Action::Request(node) => {
-                self.left[node.index()] -= 1;
+                let left = &mut self.left[node.index()];
+                *left -= u8::from(*left != ENDLESS);
                 (node, Event::Request(node))
             }
             Action::Release(node) => (node, Event::Release(node)),
@@ -136,16 +140,16 @@ impl<A: Algorithm> State<A> {
         }
     }
 
-    /// Nobody waits, nobody is inside, nobody will ask.
+    /// Nobody waits, nobody is inside, nobody will ask (who asks without end need not ask now).
     fn all_served(&self) -> bool {
-        self.left.iter().all(|left| *left == 0)
+        self.left.iter().all(|left| [0, ENDLESS].contains(left))
             && self
                 .world
                 .iter()
                 .all(|(_, node)| node.phase() == Phase::Idle)
     }
 
-    fn fingerprint(&self) -> u64 {
+    pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
@@ -224,21 +228,35 @@ fn first_hopeless(mut hopeful: Vec<bool>, mut edges: Vec<(u32, u32)>) -> Option<
     hopeful.iter().position(|hopeful| !hopeful)
 }
 
-/// Replays the way to a state, and one more action if given, as readable lines.
-fn trace<A: Algorithm>(
+/// The way to a state, and one more action if given, as readable lines.
+pub(super) fn trace<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
     parents: &[Option<(usize, Action)>],
-    mut index: usize,
+    index: usize,
     last: Option<Action>,
 ) -> Vec<String> {
-    let mut actions: Vec<Action> = last.into_iter().collect();
+    replay::<A>(bounds, path(parents, index).into_iter().chain(last))
+}
+
+/// The actions that lead to a state.
+pub(super) fn path(parents: &[Option<(usize, Action)>], mut index: usize) -> Vec<Action> {
+    let mut actions = Vec::new();
     while let Some((parent, action)) = parents[index] {
         actions.push(action);
         index = parent;
     }
+    actions.reverse();
+    actions
+}
+
+/// Does the actions once more, from the first state, and puts them down as readable lines.
+pub(super) fn replay<A: Algorithm>(
+    bounds: &Bounds<A::Shape>,
+    actions: impl IntoIterator<Item = Action>,
+) -> Vec<String> {
     let mut state = State::<A>::first(bounds).expect("the first state was fine before");
     let mut lines = Vec::new();
-    for action in actions.into_iter().rev() {
+    for action in actions {
         lines.push(state.describe(action));
         if let Err(fault) = state.act(action, bounds.channels) {
             lines.push(fault.to_string());

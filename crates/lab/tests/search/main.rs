@@ -7,6 +7,8 @@ mod neamatollahi;
 mod naimi_trehel;
 mod neilsen_mizuno;
 mod raymond;
+mod fair;
+mod le_lann;
 mod ricart_agrawala;
 mod suzuki_kasami;
 

@@ -1,0 +1,48 @@
+//! One after the other, and the last before the first.
+
+use std::fmt;
+
+use super::{Shape, ShapeError, check_nodes};
+use crate::NodeId;
+
+/// A one-way ring: a node sends to its right neighbour only, node i to node i+1, the last to node 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ring {
+    nodes: usize,
+}
+
+impl Ring {
+    /// The node that `node` sends to; itself, if it is alone.
+    pub fn right(&self, node: NodeId) -> NodeId {
+        let next = node.index() + 1;
+        NodeId::from_index(if next < self.nodes { next } else { 0 })
+    }
+}
+
+impl Shape for Ring {
+    const FORMS: &'static [(&'static str, &'static str)] =
+        &[("ring", "node i sends to node i+1, the last to node 0")];
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn default_for(nodes: usize) -> Self {
+        check_nodes(nodes).expect("a possible number of nodes");
+        Ring { nodes }
+    }
+
+    fn parse(form: &str, nodes: usize) -> Result<Self, ShapeError> {
+        check_nodes(nodes)?;
+        match form {
+            "ring" => Ok(Ring { nodes }),
+            _ => Err(ShapeError::unknown::<Self>(form)),
+        }
+    }
+}
+
+impl fmt::Display for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ring")
+    }
+}

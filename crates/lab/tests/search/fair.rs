@@ -1,0 +1,159 @@
+//! Does everybody who asks enter in the end? And does the check of it find who does not?
+
+use soloist_algorithms::central::{Central, CentralMessage};
+use soloist_algorithms::shape::Complete;
+use soloist_algorithms::{
+    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, Violation,
+};
+use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
+
+use crate::bounds;
+
+/// As [`bounds`], and all nodes may ask for ever.
+pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
+    bounds::<A>(&vec![ENDLESS; nodes])
+}
+
+/// With no more messages under way than `letters_max`, in all fairness everybody enters.
+#[track_caller]
+pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, letters_max: usize) {
+    let outcome = fair::<A>(bounds, letters_max);
+    let FairOutcome::Fair { cut, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(cut > 0, letters_max < usize::MAX, "a bound that is reached");
+}
+
+#[test]
+fn a_queue_serves_all() {
+    serves_all::<Central>(&endless::<Central>(3), usize::MAX);
+}
+
+/// A coordinator, node 0, that grants to the lowest number that asks: it always can serve
+/// everybody, and never need serve the highest.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct LowestFirst {
+    place: Place<Complete>,
+    phase: Phase,
+    asking: NodeSet,
+    granted: bool,
+}
+
+impl LowestFirst {
+    fn grant(&mut self, out: &mut Outbox<CentralMessage>) {
+        let lowest = self.asking.iter().next();
+        if let Some(lowest) = lowest.filter(|_| !self.granted) {
+            self.granted = true;
+            self.asking.remove(lowest);
+            out.send(lowest, CentralMessage::Grant);
+        }
+    }
+}
+
+impl Algorithm for LowestFirst {
+    type Message = CentralMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "lowest-first",
+        ..Central::INFO
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        LowestFirst {
+            place: config.place.clone(),
+            phase: Phase::Idle,
+            asking: NodeSet::new(config.place.nodes()),
+            granted: false,
+        }
+    }
+
+    fn request(&mut self, out: &mut Outbox<CentralMessage>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.phase = Phase::Waiting;
+        out.send(NodeId::new(0), CentralMessage::Request);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: CentralMessage,
+        out: &mut Outbox<CentralMessage>,
+    ) -> Result<(), Violation> {
+        match message {
+            CentralMessage::Request => {
+                self.asking.insert(from);
+                self.grant(out);
+            }
+            CentralMessage::Grant => {
+                self.phase = Phase::Inside;
+                out.enter();
+            }
+            CentralMessage::Release => {
+                self.granted = false;
+                self.grant(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, out: &mut Outbox<CentralMessage>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        out.send(NodeId::new(0), CentralMessage::Release);
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl std::fmt::Display for LowestFirst {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} asking={}", self.phase, self.asking)
+    }
+}
+
+/// Nodes 1 and 2 take turns so fast that node 3 never is the lowest.
+#[test]
+fn who_is_never_the_lowest_starves() {
+    let bounds = Bounds {
+        requests: vec![0, ENDLESS, ENDLESS, ENDLESS],
+        ..endless::<LowestFirst>(4)
+    };
+    let outcome = search::<LowestFirst>(&bounds);
+    assert!(matches!(outcome, Outcome::Holds { .. }), "{outcome:#?}");
+    let outcome = fair::<LowestFirst>(&bounds, usize::MAX);
+    let FairOutcome::Starved { node, cycle, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(node, NodeId::new(3));
+    assert!(!cycle.contains(&"request 3".to_owned()));
+    for busy in [1, 2] {
+        assert!(cycle.contains(&format!("request {busy}")), "{cycle:#?}");
+        assert!(cycle.contains(&format!("release {busy}")), "{cycle:#?}");
+    }
+}
+
+/// With two that ask there are moments in which only node 2 asks, and its turn comes... unless
+/// node 1's next request is there before its RELEASE.
+#[test]
+fn order_of_messages_decides_who_starves() {
+    let in_order = Bounds {
+        requests: vec![0, ENDLESS, ENDLESS],
+        ..endless::<LowestFirst>(3)
+    };
+    assert_eq!(in_order.channels, Channels::Fifo);
+    serves_all::<LowestFirst>(&in_order, usize::MAX);
+    let any_order = Bounds {
+        channels: Channels::Any,
+        ..in_order
+    };
+    let outcome = fair::<LowestFirst>(&any_order, usize::MAX);
+    let FairOutcome::Starved { node, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(node, NodeId::new(2));
+}
