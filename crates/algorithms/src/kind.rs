@@ -42,6 +42,7 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    maekawa::Maekawa,
     central::Central,
     ricart_agrawala::RicartAgrawala,
 }

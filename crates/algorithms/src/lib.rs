@@ -17,6 +17,7 @@ pub mod shape;
 mod violation;
 
 pub mod central;
+pub mod maekawa;
 pub mod ricart_agrawala;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};

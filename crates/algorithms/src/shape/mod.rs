@@ -90,5 +90,7 @@ impl ShapeError {
 }
 
 mod complete;
+mod quorum;
 
 pub use complete::Complete;
+pub use quorum::Quorums;

@@ -1,6 +1,7 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
 mod central;
+mod maekawa;
 mod ricart_agrawala;
 
 use std::sync::Arc;
