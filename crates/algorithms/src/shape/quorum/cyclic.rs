@@ -24,10 +24,12 @@ pub fn difference_cover(nodes: usize) -> Vec<u32> {
 pub fn missing_difference(residues: &[u32], modulus: usize) -> Option<usize> {
     let mut seen = vec![false; modulus];
     let mut unseen = modulus;
-    for &from in residues {
-        for &to in residues {
+    for (place, &from) in residues.iter().enumerate() {
+        for &to in &residues[place..] {
             let difference = (to as usize + modulus - from as usize) % modulus;
-            unseen -= usize::from(!std::mem::replace(&mut seen[difference], true));
+            for difference in [difference, (modulus - difference) % modulus] {
+                unseen -= usize::from(!std::mem::replace(&mut seen[difference], true));
+            }
         }
         if unseen == 0 {
             return None;

@@ -25,7 +25,7 @@ pub fn plane_points(q: u32) -> usize {
 pub fn prime_of_power(q: u32) -> Option<u32> {
     let prime = *prime_factors(q).first()?;
     let mut rest = q;
-    while rest % prime == 0 {
+    while rest.is_multiple_of(prime) {
         rest /= prime;
     }
     (rest == 1).then_some(prime)
@@ -56,9 +56,9 @@ fn prime_factors(number: u32) -> Vec<u32> {
     let mut rest = number;
     let mut divisor = 2;
     while divisor * divisor <= rest {
-        if rest % divisor == 0 {
+        if rest.is_multiple_of(divisor) {
             factors.push(divisor);
-            while rest % divisor == 0 {
+            while rest.is_multiple_of(divisor) {
                 rest /= divisor;
             }
         }
