@@ -44,6 +44,7 @@ macro_rules! algorithms {
 algorithms! {
     neamatollahi::Neamatollahi,
     chaudhuri_karaata::ChaudhuriKaraata,
+    maekawa::Maekawa,
     central::Central,
     ricart_agrawala::RicartAgrawala,
     suzuki_kasami::SuzukiKasami,

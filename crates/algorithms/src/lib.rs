@@ -24,6 +24,7 @@ pub mod naimi_trehel;
 pub mod neilsen_mizuno;
 pub mod raymond;
 pub mod le_lann;
+pub mod maekawa;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 

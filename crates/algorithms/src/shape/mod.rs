@@ -107,3 +107,7 @@ mod ring;
 
 pub use complete::Complete;
 pub use ring::Ring;
+mod quorum;
+
+pub use complete::Complete;
+pub use quorum::Quorums;

@@ -9,6 +9,7 @@ mod neilsen_mizuno;
 mod raymond;
 mod fair;
 mod le_lann;
+mod maekawa;
 mod ricart_agrawala;
 mod suzuki_kasami;
 
