@@ -42,17 +42,15 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    neamatollahi::Neamatollahi,
     chaudhuri_karaata::ChaudhuriKaraata,
     maekawa::Maekawa,
+    raymond::Raymond,
+    neamatollahi::Neamatollahi,
     central::Central,
     ricart_agrawala::RicartAgrawala,
     suzuki_kasami::SuzukiKasami,
     naimi_trehel::NaimiTrehel,
     carvalho_roucairol::CarvalhoRoucairol,
-    raymond::Raymond,
-    central::Central,
-    ricart_agrawala::RicartAgrawala,
     neilsen_mizuno::NeilsenMizuno,
     le_lann::LeLann,
 }

@@ -19,12 +19,12 @@ mod violation;
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod chaudhuri_karaata;
-pub mod neamatollahi;
-pub mod naimi_trehel;
-pub mod neilsen_mizuno;
-pub mod raymond;
 pub mod le_lann;
 pub mod maekawa;
+pub mod naimi_trehel;
+pub mod neamatollahi;
+pub mod neilsen_mizuno;
+pub mod raymond;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 

@@ -94,20 +94,14 @@ impl ShapeError {
 
 mod complete;
 mod mesh;
+mod quorum;
+mod ring;
 mod torus;
-
-pub use complete::Complete;
-pub use mesh::{Coordinates, Mesh};
-pub use torus::Torus;
 mod tree;
 
 pub use complete::Complete;
-pub use tree::Tree;
-mod ring;
-
-pub use complete::Complete;
-pub use ring::Ring;
-mod quorum;
-
-pub use complete::Complete;
+pub use mesh::{Coordinates, Mesh};
 pub use quorum::Quorums;
+pub use ring::Ring;
+pub use torus::Torus;
+pub use tree::Tree;

@@ -39,6 +39,10 @@ impl Shape for Ring {
             _ => Err(ShapeError::unknown::<Self>(form)),
         }
     }
+
+    fn samples(_nodes: usize) -> Vec<String> {
+        vec!["ring".to_owned()]
+    }
 }
 
 impl fmt::Display for Ring {

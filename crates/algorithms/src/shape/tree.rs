@@ -85,6 +85,14 @@ impl Shape for Tree {
         Ok(Tree::generate(parsed, nodes))
     }
 
+    fn samples(nodes: usize) -> Vec<String> {
+        let hub = nodes.saturating_sub(1).max(2);
+        let seeded = format!("random:{nodes}");
+        let forms = ["star:3", "star:5", "line", "kary:2", "kary:4", "random:7"];
+        let fixed = forms.iter().map(|&form| form.to_owned());
+        fixed.chain([format!("star:{hub}"), seeded]).collect()
+    }
+
     /// Reads one edge a line, `A-B` or `A B`, nodes numbered from 0; `#` begins a comment.
     fn from_listing(text: &str, nodes: usize) -> Result<Self, ShapeError> {
         check_nodes(nodes)?;

@@ -3,13 +3,13 @@
 mod carvalho_roucairol;
 mod central;
 mod chaudhuri_karaata;
-mod neamatollahi;
-mod naimi_trehel;
-mod neilsen_mizuno;
-mod raymond;
 mod fair;
 mod le_lann;
 mod maekawa;
+mod naimi_trehel;
+mod neamatollahi;
+mod neilsen_mizuno;
+mod raymond;
 mod ricart_agrawala;
 mod suzuki_kasami;
 

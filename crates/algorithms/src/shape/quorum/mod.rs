@@ -135,6 +135,10 @@ impl Shape for Quorums {
         }
     }
 
+    fn samples(_nodes: usize) -> Vec<String> {
+        [SINGER, CYCLIC, GRID, MAJORITY].map(str::to_owned).to_vec()
+    }
+
     /// One set a line, `i: a b c` or `i: {a, b, c}`, nodes numbered from 0; `#` begins a comment.
     ///
     /// ```
