@@ -131,7 +131,7 @@ fn aliases_and_presets_work() {
 #[test]
 fn a_failed_run_exits_with_1_and_says_why() {
     let output = lab(
-        "run --algorithm neamatollahi --variant as-published --nodes 4 --load think:3 --entries 500 --json",
+        "run --algorithm mesh --variant as-published --nodes 7 --load think:3 --entries 500 --json",
     );
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -330,17 +330,20 @@ fn chaudhuri_karaata_keeps_its_bounds() {
     }
 }
 
-/// Neamatollahi et al. 2017, section 5.2: (2N + √N + 1)/N when saturated.
+/// Neamatollahi et al. 2017, section 5.2: at most (2N + √N + 1)/N when saturated. Measured it is less:
+/// the node where a round of the row begins and ends is read twice (lines 36-38 and 46-47), and has asked
+/// again by then. So a round of the row makes √N + 1 entries, with √N + 1 REQUESTs, √N moves along
+/// the row and one down; and a column has one move more: 2 + 1/√N(√N + 1).
 #[test]
 fn neamatollahi_saturated_sends_about_two() {
     for side in [2_usize, 3, 4, 6, 8] {
         let nodes = side * side;
-        let expected = (2 * nodes + side + 1) as f64 / nodes as f64;
         let cost = Run::of("neamatollahi", nodes)
             .hold("2")
             .entries(10_000)
             .messages_per_entry();
-        assert_near(cost, expected, 0.03);
+        assert_near(cost, 2.0 + 1.0 / (side * (side + 1)) as f64, 0.01);
+        assert!(cost <= (2 * nodes + side + 1) as f64 / nodes as f64);
     }
 }
 
@@ -395,7 +398,9 @@ fn le_lann_saturated_sends_one() {
             .load("light")
             .delay("constant")
             .report();
-        assert_near(idle.measures.idle_messages_per_time, 1.0, 0.05);
+        // One more than its length for each idle spell, which lasts N delays on average.
+        let expected = 1.0 + 0.5 / nodes as f64;
+        assert_near(idle.measures.idle_messages_per_time, expected, 0.05);
         let idle = Run::of("le-lann+resting", nodes).load("light").report();
         assert_eq!(idle.measures.idle_messages_per_time, 0.0);
     }

@@ -259,8 +259,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     /// The node has left: does it ask again, and when?
     fn ask_again(&mut self, node: NodeId) {
         let at_once = match self.setup.load {
-            Load::Light | Load::Burst => false,
-            Load::Heavy => self.take_turn(),
+            Load::Light => false,
+            // After a burst only the node that started inside is left to ask.
+            Load::Heavy | Load::Burst => self.take_turn(),
             Load::Poisson(_) => {
                 let backlog = &mut self.backlog[node.index()];
                 let any = *backlog > 0;

@@ -1,0 +1,68 @@
+//! How many events a second the simulator does: `cargo bench -p soloist-lab`.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use soloist_algorithms::{Choice, NodeId, Start};
+use soloist_lab::ShapeGiven;
+use soloist_lab::simulate::{Setup, simulate};
+
+fn setup(algorithm: &str, nodes: usize, load: &str, entries: u64) -> Setup {
+    Setup {
+        choice: Choice::parse(algorithm, "").unwrap(),
+        nodes,
+        shape: ShapeGiven::Default,
+        start: Start::idle(NodeId::new(0)),
+        load: load.parse().unwrap(),
+        delay: "exponential".parse().unwrap(),
+        channels: None,
+        hold: "1".parse().unwrap(),
+        entries,
+        seed: 1,
+    }
+}
+
+/// Every algorithm under heavy load.
+fn algorithms(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("heavy");
+    group
+        .sample_size(10)
+        .measurement_time(Duration::from_secs(3));
+    for choice in Choice::all() {
+        let setup = setup(choice.name, 64, "heavy", 5_000);
+        let events = simulate(&setup, &mut |_| ()).unwrap().events;
+        group.throughput(Throughput::Elements(events));
+        group.bench_function(choice.name, |bencher| {
+            bencher.iter(|| simulate(black_box(&setup), &mut |_| ()).unwrap());
+        });
+    }
+    group.finish();
+}
+
+/// The cost of an event as the cluster grows: beyond the event queue's logarithm, only what the
+/// machine's caches make of it.
+fn sizes(criterion: &mut Criterion) {
+    for (algorithm, load) in [
+        ("raymond", "heavy"),
+        ("raymond", "light"),
+        ("naimi-trehel", "light"),
+    ] {
+        let mut group = criterion.benchmark_group(format!("{algorithm}-{load}"));
+        group
+            .sample_size(10)
+            .measurement_time(Duration::from_secs(3));
+        for nodes in [15, 127, 1_023, 8_191, 65_535] {
+            let setup = setup(algorithm, nodes, load, 200_000);
+            let events = simulate(&setup, &mut |_| ()).unwrap().events;
+            group.throughput(Throughput::Elements(events));
+            group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| {
+                bencher.iter(|| simulate(black_box(&setup), &mut |_| ()).unwrap());
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, algorithms, sizes);
+criterion_main!(benches);

@@ -1,0 +1,43 @@
+//! No allocation per event in the steady state: twice the entries, no more allocations.
+
+use soloist_algorithms::{Choice, NodeId, Start};
+use soloist_lab::ShapeGiven;
+use soloist_lab::simulate::{Setup, simulate};
+
+/// What may still grow now and then in a longer run: a queue or a table that reaches a new peak.
+const PEAKS_MAX: u64 = 40;
+
+fn allocations(choice: Choice, load: &str, entries: u64) -> u64 {
+    let setup = Setup {
+        choice,
+        nodes: 12,
+        shape: ShapeGiven::Default,
+        start: Start::idle(NodeId::new(0)),
+        load: load.parse().unwrap(),
+        delay: "exponential".parse().unwrap(),
+        channels: None,
+        hold: "1".parse().unwrap(),
+        entries,
+        seed: 1,
+    };
+    let counted = allocation_counter::measure(|| {
+        let report = simulate(&setup, &mut |_| ()).unwrap();
+        assert!(report.is_well());
+    });
+    counted.count_total
+}
+
+#[test]
+fn the_steady_state_allocates_nothing() {
+    for choice in Choice::all() {
+        for load in ["light", "heavy", "think:20"] {
+            let short = allocations(choice, load, 5_000);
+            let long = allocations(choice, load, 10_000);
+            assert!(
+                long <= short + PEAKS_MAX,
+                "{} under {load} load: {short} allocations for 5,000 entries, {long} for 10,000",
+                choice.name
+            );
+        }
+    }
+}
