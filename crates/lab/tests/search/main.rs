@@ -3,6 +3,7 @@
 mod central;
 mod neilsen_mizuno;
 mod raymond;
+mod raymond_recovery;
 mod ricart_agrawala;
 
 use std::sync::Arc;
