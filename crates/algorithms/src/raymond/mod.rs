@@ -20,21 +20,23 @@
 //!
 //! **Errata**: in §8.1 the conclusions of (3) and (4) are interchanged: X in REQUEST_Q of Y means
 //! that X *has* asked, as §8.3 says. By the letter (`as-published`) a recovered node waits for
-//! ever for an answer to a request that it never made. For what §8 leaves open see [`recovery`].
+//! ever for an answer to a request that it never made. §8.6 holds that requests queued twice correct
+//! themselves; after two recoveries (`duplicates`) the privilege can go to and fro for ever, so they
+//! are queued once. For what §8 assumes and leaves open, see `recovery.rs`.
 
+mod message;
 mod recovery;
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::shape::Tree;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, VariantSet,
-    Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Variant, VariantSet, Violation,
 };
 use recovery::Recovery;
+
+pub use message::{RaymondMessage, Relation};
 
 /// A REQUEST that would follow a PRIVILEGE at once travels with it (§6.1).
 pub const PIGGYBACK: Variant = Variant {
@@ -73,7 +75,7 @@ pub const SECOND_WAIT: Variant = Variant {
 pub const DUPLICATES: Variant = Variant {
     bit: 4,
     name: "duplicates",
-    about: "requests that a recovering node learns of twice stay queued twice (§8.6)",
+    about: "requests that a recovering node learns of twice stay queued twice (§8.6): may never rest",
     excludes: &[],
 };
 
@@ -100,107 +102,6 @@ pub struct Raymond {
     asked: bool,
     variants: VariantSet,
     recovery: Option<Box<Recovery>>,
-}
-
-/// What neighbours in the tree say to each other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum RaymondMessage {
-    /// To the neighbour in whose direction the privilege is: give it to me, for myself or for a
-    /// neighbour of mine. The receiver queues the sender, and asks on if it has not asked yet.
-    Request,
-    /// The privilege. The receiver gives it to the head of its queue: to itself, or further on.
-    Privilege,
-    /// Both at once (§6.1): the privilege, and please give it back to me.
-    PrivilegeRequest,
-    /// The privilege is on my side (§7). The receiver tells its other neighbours the same.
-    Initialize,
-    /// I lost my state and come back as this incarnation (§8): advise me. The receiver answers
-    /// at once and goes on as before.
-    Restart(u64),
-    /// The answer to RESTART: quotes its incarnation, and tells how the sender sees the
-    /// two of us (§8.1). The receiver rebuilds its state when all neighbours have answered.
-    Advise(u64, Relation),
-}
-
-/// How a node Y sees its relation to a neighbour X: the states of §8.1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Relation {
-    /// (1) HOLDER of Y is X, and Y has not asked.
-    Holder,
-    /// (2) HOLDER of Y is X, and Y has asked.
-    HolderAsked,
-    /// (3) HOLDER of Y is not X, and X is in the REQUEST_Q of Y.
-    Queued,
-    /// (4) HOLDER of Y is not X, and X is not in the REQUEST_Q of Y.
-    NotQueued,
-    /// Y does not know itself: it is recovering too, or INITIALIZE has not reached it. Not in the paper.
-    Unknown,
-}
-
-impl Message for RaymondMessage {
-    const KINDS: &'static [&'static str] = &[
-        "REQUEST",
-        "PRIVILEGE",
-        "PRIVILEGE+REQUEST",
-        "INITIALIZE",
-        "RESTART",
-        "ADVISE",
-    ];
-
-    fn kind(&self) -> usize {
-        match self {
-            RaymondMessage::Request => 0,
-            RaymondMessage::Privilege => 1,
-            RaymondMessage::PrivilegeRequest => 2,
-            RaymondMessage::Initialize => 3,
-            RaymondMessage::Restart(_) => 4,
-            RaymondMessage::Advise(..) => 5,
-        }
-    }
-
-    fn is_token(&self) -> bool {
-        use RaymondMessage::{Privilege, PrivilegeRequest};
-        matches!(self, Privilege | PrivilegeRequest)
-    }
-
-    fn examples() -> Vec<Self> {
-        use RaymondMessage::*;
-        vec![
-            Request,
-            Privilege,
-            PrivilegeRequest,
-            Initialize,
-            Restart(1),
-            Advise(1, Relation::Holder),
-            Advise(1, Relation::HolderAsked),
-            Advise(1, Relation::Queued),
-            Advise(1, Relation::NotQueued),
-            Advise(u64::MAX, Relation::Unknown),
-        ]
-    }
-}
-
-impl fmt::Display for RaymondMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        match self {
-            RaymondMessage::Restart(incarnation) => write!(f, " {incarnation}"),
-            RaymondMessage::Advise(incarnation, relation) => write!(f, " {incarnation} {relation}"),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Relation::Holder => "(1) HOLDER=you ASKED=false",
-            Relation::HolderAsked => "(2) HOLDER=you ASKED=true",
-            Relation::Queued => "(3) HOLDER≠you, you are in REQUEST_Q",
-            Relation::NotQueued => "(4) HOLDER≠you, you are not in REQUEST_Q",
-            Relation::Unknown => "HOLDER unknown",
-        })
-    }
 }
 
 impl Algorithm for Raymond {
@@ -364,6 +265,11 @@ impl Raymond {
     /// Up to this length REQUEST_Q is searched for a neighbour that asks twice. The hub of a large
     /// star must not do so for each message; there the queue's length is bounded instead.
     const SEARCHED_MAX: usize = 16;
+
+    /// Whether this node crashed and has not rebuilt its state yet.
+    pub fn is_recovering(&self) -> bool {
+        self.recovery.is_some()
+    }
 
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
         // Raymond 1989, §8: neither is called during the recovery phase.

@@ -17,11 +17,10 @@
 //! that every node would have to carry). Who asked later follows, in order of arrival.
 //! A request that came both as a REQUEST and in an ADVISE is queued once (§8.6).
 //!
-//! **Extent** (§8.8): any nodes no two of which are neighbours. A node that does not know HOLDER itself
-//! answers so; the asker then stays in recovery until it learns from elsewhere where the privilege
-//! is, and tells on with INITIALIZE. So two neighbours that crash together recover if the
-//! privilege was with neither of them, and else wait for ever; they never make a second one. A node that crashes
-//! before INITIALIZE has reached it recovers too.
+//! **Extent** (§8.8): any nodes no two of which are neighbours. A node that does not know HOLDER
+//! itself answers so; the asker then stays in recovery until it learns from elsewhere where the
+//! privilege is, and tells on with INITIALIZE. So a node that crashes before INITIALIZE has
+//! reached it recovers too. Neighbours that are down together may end without a privilege, never with two.
 
 use std::fmt;
 use std::sync::Arc;

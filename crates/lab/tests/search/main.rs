@@ -10,6 +10,7 @@ mod naimi_trehel;
 mod neamatollahi;
 mod neilsen_mizuno;
 mod raymond;
+mod raymond_recovery;
 mod ricart_agrawala;
 mod suzuki_kasami;
 
