@@ -120,6 +120,19 @@ fn refuses_what_no_correct_peer_sends() {
     refuses(&waiting, 1, Inquire(1), "inquired before");
 }
 
+/// Step (1): "a sequence number greater than any REQUEST message sent, received, or observed".
+#[test]
+fn a_request_is_numbered_after_all_that_were_received() {
+    let mut state = Maekawa::new(&hub());
+    let mut out = Outbox::new();
+    state.receive(node(1), Request(41), &mut out).unwrap();
+    state.receive(node(2), Request(7), &mut out).unwrap();
+    out.clear();
+    state.request(&mut out).unwrap();
+    let sent: Vec<_> = out.sends().collect();
+    assert_eq!(sent, [(node(1), &Request(42)), (node(2), &Request(42))]);
+}
+
 /// Its members know it from the start, and take its RELEASE.
 #[test]
 fn a_node_that_starts_inside_can_leave() {
