@@ -152,6 +152,15 @@ fn sizes_are_what_each_form_promises() {
 
         let singer = made("singer", nodes);
         assert!(singer.k_max() >= bound, "singer for {nodes}");
+        // Every two points that fold together make a set smaller by one; not so if three do.
+        let orders = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17];
+        let points = |q: &usize| q * q + q + 1;
+        let q = orders.iter().find(|q| points(q) >= nodes).unwrap();
+        if points(q) <= 2 * nodes {
+            let members: usize = sets(&singer).map(|(_, set)| set.len()).sum();
+            assert_eq!(members, nodes * (q + 1) - (points(q) - nodes), "{nodes}");
+            assert!(singer.load_max() <= 2 * (q + 1), "singer for {nodes}");
+        }
 
         let cyclic = made("cyclic", nodes);
         let k = cyclic.k_max();
@@ -178,6 +187,12 @@ fn small_cyclic_quorums_are_the_smallest_there_are() {
         let expected = k_bound(nodes) + usize::from(is_above(nodes));
         assert_eq!(made("cyclic", nodes).k_max(), expected, "for {nodes}");
     }
+}
+
+/// Fig. 1a is the plane of 7 points folded to 3.
+#[test]
+fn three_nodes_make_a_triangle() {
+    verify_plane(&Quorums::default_for(3), 2);
 }
 
 #[test]
