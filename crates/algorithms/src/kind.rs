@@ -43,6 +43,8 @@ macro_rules! algorithms {
 
 algorithms! {
     central::Central,
+    lamport::Lamport,
+    lodha_kshemkalyani::LodhaKshemkalyani,
     ricart_agrawala::RicartAgrawala,
 }
 

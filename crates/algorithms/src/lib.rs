@@ -17,6 +17,8 @@ pub mod shape;
 mod violation;
 
 pub mod central;
+pub mod lamport;
+pub mod lodha_kshemkalyani;
 pub mod ricart_agrawala;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};

@@ -1,7 +1,10 @@
 //! Every interleaving of small clusters, one module an algorithm.
 
 mod central;
+mod lamport;
+mod lodha_kshemkalyani;
 mod ricart_agrawala;
+mod watched;
 
 use std::sync::Arc;
 
