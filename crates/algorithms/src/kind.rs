@@ -47,6 +47,8 @@ algorithms! {
     raymond::Raymond,
     neamatollahi::Neamatollahi,
     central::Central,
+    lamport::Lamport,
+    lodha_kshemkalyani::LodhaKshemkalyani,
     ricart_agrawala::RicartAgrawala,
     suzuki_kasami::SuzukiKasami,
     naimi_trehel::NaimiTrehel,

@@ -25,6 +25,8 @@ pub mod naimi_trehel;
 pub mod neamatollahi;
 pub mod neilsen_mizuno;
 pub mod raymond;
+pub mod lamport;
+pub mod lodha_kshemkalyani;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 

@@ -13,6 +13,10 @@ mod raymond;
 mod raymond_recovery;
 mod ricart_agrawala;
 mod suzuki_kasami;
+mod lamport;
+mod lodha_kshemkalyani;
+mod ricart_agrawala;
+mod watched;
 
 use std::sync::Arc;
 

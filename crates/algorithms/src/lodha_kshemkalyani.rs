@@ -1,0 +1,461 @@
+//! Lodha and Kshemkalyani 2000, *A fair distributed mutual exclusion algorithm*, IEEE TPDS 11(6),
+//! Fig. 2 with repairs.
+//!
+//! **Channels**: fifo, which stays necessary: a REQUEST that overtakes a REPLY looks concurrent, and two nodes
+//! are inside at N = 2. **Cost**: N-1 REQUESTs, N-1-x REPLYs where x is the number of requests
+//! concurrent with this one (Definition 1), and one FLUSH if one of them comes later in the order (§4.1);
+//! exactly so in every interleaving, also with the repairs. Synchronisation delay T.
+//! **Fairness**: entries are in the order of their requests' identities, always.
+//!
+//! Who wants in asks everybody, as with Ricart and Agrawala; but where two requests cross, each is
+//! the answer to the other and neither node replies. Who leaves names its request in a FLUSH to the next of
+//! the crossing ones, and in a REPLY to who asked later; since all enter in order, the receiver knows that
+//! all requests up to it are satisfied.
+//!
+//! **Invariants**: LRQ is in order and has no request that is known to be satisfied; the own
+//! request is in it; a node is inside exactly when all have answered (RV) and its request is
+//! first in LRQ; each peer answers a request exactly once, by a REPLY or a REQUEST; a deferred
+//! request comes after the own one.
+//!
+//! **Errata**. Fig. 2 to the letter (`as-published`) deadlocks, and lets two nodes inside, at N = 3. Each
+//! number is a repair, none of which costs a message:
+//!
+//! 1. RcvFlush step 1 is left out: a FLUSH does not set RV. One that is outrun by another logical
+//!    reply arrives during the receiver's next request and is taken for an answer to that: two
+//!    nodes inside. A FLUSH that matters finds RV set, by the REQUEST of the same sender.
+//! 2. A node keeps the latest request that was named to it as satisfied (`done`), and a REQUEST at
+//!    or before it is an answer but is not queued. Else a FLUSH that arrives before a
+//!    REQUEST that it makes obsolete (from another node: fifo does not help) leaves that one in
+//!    LRQ for ever.
+//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Else a node that asks again before a
+//!    REQUEST that it was to answer has come never names it: the two requests count as concurrent.
+//! 4. A node's own numbers count as seen. Else it may use an identity twice.
+//!
+//! The abstract's cost, 2(N-1)-x, forgets the FLUSH; §4.1 has it right.
+//!
+//! **Deviations**: RV and LRQ are cleared also when the node leaves; nothing reads them before it
+//! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so for its request (0, node).
+//!
+//! **The improvements of §5**. The third is the variant `clock-everywhere`. The first is the variant
+//! `one-reply`: who leaves answers only the first of the deferred requests, which carries the other answers on
+//! when it leaves itself; so an exit costs at most two messages, but they are long. The paper
+//! says no more than that; what it takes is told at [`ONE_REPLY`]. The second (keep deferred
+//! requests unanswered until the own next request, which then is the answer) is left out: it is
+//! for a node that *knows* that it will ask again, which no state machine does. Without
+//! that knowledge it is not live: at N = 2 with one request each, the second waits for ever.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::shape::Complete;
+use crate::{
+    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId, Variant,
+    Violation,
+};
+
+mod check;
+mod message;
+
+pub use message::{Errand, LodhaKshemkalyaniMessage};
+
+use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
+
+/// Fig. 2 to the letter.
+pub const AS_PUBLISHED: Variant = Variant {
+    bit: 0,
+    name: "as-published",
+    about: "Fig. 2 to the letter: a deadlock, and two nodes inside, at N = 3",
+    excludes: &["clock-everywhere", "one-reply"],
+};
+
+/// Every message carries the highest sequence number seen (§5, third improvement), so that
+/// numbers follow the causality of all messages.
+pub const CLOCK_EVERYWHERE: Variant = Variant {
+    bit: 1,
+    name: "clock-everywhere",
+    about: "all messages carry the highest sequence number seen (§5)",
+    excludes: &["as-published"],
+};
+
+/// Who leaves answers the first of the deferred requests only (§5, first improvement).
+///
+/// That one gets the other answers as [`Errand`]s. When it leaves, these and the answers that it
+/// owes itself go, all in one message, to the first request among them: with its REPLY or FLUSH to that node if
+/// there is one, else with a FLUSH of their own. Nobody can enter before the errand for it has come, so
+/// errands always arrive at a node that waits, and they go from earlier requests to later ones.
+///
+/// A node that asks again while its answer to a request is still carried around tells so in its
+/// REQUEST to that node, which else would take the two requests for concurrent: this node would
+/// wait for its REPLY for ever.
+pub const ONE_REPLY: Variant = Variant {
+    bit: 2,
+    name: "one-reply",
+    about: "one REPLY at an exit, whose receiver carries the others on (§5): fewer, longer messages",
+    excludes: &["as-published"],
+};
+
+/// One node's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LodhaKshemkalyani {
+    place: Place<Complete>,
+    as_published: bool,
+    clock_everywhere: bool,
+    one_reply: bool,
+    /// The only node whose request may have the number 0.
+    started_inside: Option<NodeId>,
+    phase: Phase,
+    /// The number of the own request, the latest one.
+    my_sequence_number: u64,
+    highest_sequence_number_seen: u64,
+    /// Who has answered the own request; this node too. Empty while idle.
+    rv: NodeSet,
+    /// The own request and those concurrent with it, in order. Empty while idle.
+    lrq: VecDeque<RequestId>,
+    /// Who asked after it had answered the own request: is answered when this node leaves.
+    deferred: NodeSet,
+    /// The own request that was satisfied last.
+    last_satisfied: Option<RequestId>,
+    /// The latest request that this node knows to be satisfied; so are all before it.
+    done: Option<RequestId>,
+    /// With `one-reply`: answers to carry on when this node leaves, its own to the deferred
+    /// included, in order.
+    errands: Vec<Errand>,
+    /// With `one-reply`: the requests whose answer this node gave to others to carry, when it
+    /// left last; in the order of their nodes.
+    entrusted: Vec<RequestId>,
+}
+
+impl Algorithm for LodhaKshemkalyani {
+    type Message = LodhaKshemkalyaniMessage;
+    type Shape = Complete;
+
+    const INFO: Info = Info {
+        name: "lodha-kshemkalyani",
+        aliases: &["fair"],
+        paper: "Lodha, Kshemkalyani 2000, A fair distributed mutual exclusion algorithm",
+        channels: Channels::Fifo,
+        variants: &[AS_PUBLISHED, CLOCK_EVERYWHERE, ONE_REPLY],
+        presets: &[],
+    };
+
+    fn new(config: &Config<Complete>) -> Self {
+        let nodes = config.place.nodes();
+        let mut node = LodhaKshemkalyani {
+            place: config.place.clone(),
+            as_published: config.variants.has(AS_PUBLISHED),
+            clock_everywhere: config.variants.has(CLOCK_EVERYWHERE),
+            one_reply: config.variants.has(ONE_REPLY),
+            started_inside: config.start.inside,
+            phase: config.start.phase(config.place.me),
+            my_sequence_number: 0,
+            highest_sequence_number_seen: 0,
+            rv: NodeSet::new(nodes),
+            lrq: VecDeque::new(),
+            deferred: NodeSet::new(nodes),
+            last_satisfied: None,
+            done: None,
+            errands: Vec::new(),
+            entrusted: Vec::new(),
+        };
+        if node.phase == Phase::Inside {
+            // Its request (0, node) is before all others, and everybody has answered it.
+            node.rv.extend(NodeId::all(nodes));
+            node.lrq.push_back(node.my_request());
+        }
+        node
+    }
+
+    /// InvMutEx.
+    fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_request()?;
+        self.phase = Phase::Waiting;
+        self.my_sequence_number = self.highest_sequence_number_seen + 1; // InvMutEx 1
+        if !self.as_published {
+            self.highest_sequence_number_seen = self.my_sequence_number; // repair (4)
+        }
+        let request = self.my_request();
+        // InvMutEx 2 to 4
+        self.lrq.clear();
+        self.lrq.push_back(request);
+        // InvMutEx 6
+        self.rv.clear();
+        self.rv.insert(self.place.me);
+        let satisfied = self.last_satisfied.filter(|_| !self.as_published); // repair (3)
+        let mut entrusted = self.entrusted.drain(..).peekable();
+        for peer in self.place.peers() {
+            let had_yours = entrusted.next_if(|theirs| theirs.node == peer);
+            let message = Request {
+                request,
+                satisfied,
+                had_yours: had_yours.map(|theirs| theirs.sequence),
+            };
+            out.send(peer, message); // InvMutEx 5
+        }
+        drop(entrusted);
+        self.check_execute_cs(out);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        from: NodeId,
+        message: Self::Message,
+        out: &mut Outbox<Self::Message>,
+    ) -> Result<(), Violation> {
+        self.place.is_peer(from)?;
+        self.check(from, &message)
+            .map_err(|reason| Violation::unexpected(from, &message, reason))?;
+        match message {
+            Request {
+                request,
+                satisfied,
+                had_yours,
+            } => {
+                self.see(request.sequence); // RcvReq 1
+                self.learn(satisfied); // repair (3)
+                self.answer(request, had_yours, out);
+            }
+            Reply {
+                satisfied,
+                highest,
+                errands,
+            } => {
+                self.see(highest);
+                self.rv.insert(from); // RcvReply 1
+                self.learn(satisfied); // RcvReply 2
+                self.take_errands(errands);
+            }
+            Flush {
+                satisfied,
+                highest,
+                errands,
+            } => {
+                self.see(highest);
+                if self.as_published {
+                    self.rv.insert(from); // RcvFlush 1, which repair (1) leaves out
+                }
+                self.learn(Some(satisfied)); // RcvFlush 2
+                self.take_errands(errands);
+            }
+        }
+        self.check_execute_cs(out); // RcvReq 2a, RcvReply 3, RcvFlush 3
+        Ok(())
+    }
+
+    /// FinCS.
+    fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
+        self.phase.may_release()?;
+        self.phase = Phase::Idle;
+        let next = self.lrq.get(1).copied();
+        self.last_satisfied = Some(self.my_request());
+        self.lrq.clear();
+        self.rv.clear();
+        self.learn(self.last_satisfied);
+        if self.one_reply {
+            self.hand_on(next, out);
+        } else {
+            if let Some(next) = next {
+                out.send(next.node, self.flush(Vec::new())); // FinCS 1
+            }
+            for peer in self.deferred.iter() {
+                out.send(peer, self.reply(Vec::new())); // FinCS 2
+            }
+        }
+        self.deferred.clear();
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn invariant(&self) -> Result<(), &'static str> {
+        if !self.lrq.iter().is_sorted_by(|a, b| a < b) {
+            return Err("LRQ is out of order");
+        }
+        if self.as_published {
+            return Ok(());
+        }
+        if self.phase == Phase::Idle {
+            let clear = self.rv.is_empty() && self.lrq.is_empty() && self.deferred.is_empty();
+            return if clear && self.errands.is_empty() {
+                Ok(())
+            } else {
+                Err("an idle node keeps answers or requests")
+            };
+        }
+        if (self.phase == Phase::Inside) != self.may_execute_cs() {
+            return Err("a node is inside exactly when all have answered and its request is first");
+        }
+        if self.lrq.binary_search(&self.my_request()).is_err() {
+            return Err("the own request is not in LRQ");
+        }
+        if self.lrq.front().copied() <= self.done {
+            return Err("LRQ has a request that is known to be satisfied");
+        }
+        let ordered = self.errands.is_sorted_by(|a, b| a < b);
+        if !ordered || self.errands.iter().any(|e| e.request < self.my_request()) {
+            return Err("an errand to a request before the own one, or errands out of order");
+        }
+        Ok(())
+    }
+}
+
+impl LodhaKshemkalyani {
+    /// The identity of the own request, the latest one; (0, node) before the first.
+    pub fn my_request(&self) -> RequestId {
+        RequestId::new(self.my_sequence_number, self.place.me)
+    }
+
+    /// The own request that was satisfied last: the node has left the critical section since.
+    pub fn last_satisfied(&self) -> Option<RequestId> {
+        self.last_satisfied
+    }
+
+    /// RcvReq 2 and 3.
+    fn answer(
+        &mut self,
+        request: RequestId,
+        had_yours: Option<u64>,
+        out: &mut Outbox<LodhaKshemkalyaniMessage>,
+    ) {
+        if self.phase == Phase::Idle {
+            out.send(request.node, self.reply(Vec::new())); // RcvReq 3
+            return;
+        }
+        let concurrent = had_yours != Some(self.my_sequence_number) && self.rv.insert(request.node);
+        if !concurrent {
+            // RcvReq 2b
+            self.deferred.insert(request.node);
+            if self.one_reply {
+                let answers = self.place.me;
+                self.insert_errand(Errand { request, answers });
+            }
+        } else if self.as_published || Some(request) > self.done {
+            // RcvReq 2a, with repair (2)
+            let place = self.lrq.partition_point(|queued| *queued < request);
+            self.lrq.insert(place, request);
+        }
+    }
+
+    /// This node's answer, to a peer whose request does not wait for the own one any more.
+    fn reply(&self, errands: Vec<Errand>) -> LodhaKshemkalyaniMessage {
+        Reply {
+            satisfied: self.last_satisfied,
+            highest: self.highest_to_tell(),
+            errands,
+        }
+    }
+
+    /// The own request, the latest one, is satisfied.
+    fn flush(&self, errands: Vec<Errand>) -> LodhaKshemkalyaniMessage {
+        Flush {
+            satisfied: self.my_request(),
+            highest: self.highest_to_tell(),
+            errands,
+        }
+    }
+
+    fn see(&mut self, sequence: u64) {
+        self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(sequence);
+    }
+
+    /// What REPLY and FLUSH say of the highest number seen; 0 says nothing.
+    fn highest_to_tell(&self) -> u64 {
+        if self.clock_everywhere {
+            self.highest_sequence_number_seen
+        } else {
+            0
+        }
+    }
+
+    /// This request is satisfied, and so are all before it.
+    fn learn(&mut self, satisfied: Option<RequestId>) {
+        while self
+            .lrq
+            .front()
+            .is_some_and(|first| Some(*first) <= satisfied)
+        {
+            self.lrq.pop_front();
+        }
+        if !self.as_published {
+            self.done = self.done.max(satisfied); // repair (2)
+        }
+    }
+
+    /// CheckExecuteCS.
+    fn may_execute_cs(&self) -> bool {
+        self.rv.len() == self.place.nodes() && self.lrq.front() == Some(&self.my_request())
+    }
+
+    fn check_execute_cs(&mut self, out: &mut Outbox<LodhaKshemkalyaniMessage>) {
+        if self.phase == Phase::Waiting && self.may_execute_cs() {
+            self.phase = Phase::Inside;
+            out.enter();
+        }
+    }
+}
+
+/// The variant `one-reply`.
+impl LodhaKshemkalyani {
+    fn insert_errand(&mut self, errand: Errand) {
+        let place = self.errands.partition_point(|other| *other < errand);
+        self.errands.insert(place, errand);
+    }
+
+    /// Answers for this node count; the others are carried on.
+    fn take_errands(&mut self, errands: Vec<Errand>) {
+        for errand in errands {
+            if errand.request == self.my_request() {
+                self.rv.insert(errand.answers);
+            } else {
+                self.insert_errand(errand);
+            }
+        }
+    }
+
+    /// FinCS with one answer only: to the first of all requests that this node has an answer for.
+    fn hand_on(&mut self, next: Option<RequestId>, out: &mut Outbox<LodhaKshemkalyaniMessage>) {
+        let me = self.place.me;
+        let mut errands = std::mem::take(&mut self.errands);
+        let first = errands.first().map(|errand| errand.request);
+        if let Some(next) = next.filter(|next| Some(*next) != first) {
+            out.send(next.node, self.flush(Vec::new()));
+        }
+        let Some(first) = first else { return };
+        let later = errands
+            .iter()
+            .filter(|e| e.answers == me && e.request != first);
+        self.entrusted.extend(later.map(|errand| errand.request));
+        self.entrusted.sort_unstable_by_key(|request| request.node);
+        if self.deferred.contains(first.node) {
+            // The REPLY itself is this node's answer.
+            errands.retain(|e| e.answers != me || e.request != first);
+            out.send(first.node, self.reply(errands));
+        } else {
+            out.send(first.node, self.flush(errands));
+        }
+    }
+}
+
+impl fmt::Display for LodhaKshemkalyani {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} own={} seen={} RV={} LRQ={:?} deferred={}",
+            self.phase,
+            self.my_sequence_number,
+            self.highest_sequence_number_seen,
+            self.rv,
+            self.lrq,
+            self.deferred,
+        )?;
+        if let Some(done) = self.done {
+            write!(f, " done={done}")?;
+        }
+        for errand in &self.errands {
+            write!(f, ", {} answers {}", errand.answers, errand.request)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+use soloist_algorithms::lodha_kshemkalyani::{
+    AS_PUBLISHED, CLOCK_EVERYWHERE, LodhaKshemkalyani, LodhaKshemkalyaniMessage, ONE_REPLY,
+};
+use soloist_algorithms::shape::Complete;
+use soloist_algorithms::{Channels, NodeId, RequestId, Start, Variant, VariantSet};
+use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::world::Fault;
+
+use crate::watched::{Ordered, Seen, watch_all, watch_random};
+use crate::{bounds, holds, holds_from_any_start};
+
+type Fair = LodhaKshemkalyani;
+
+fn with(requests: &[u8], variants: &[Variant]) -> Bounds<Complete> {
+    let none = VariantSet::default();
+    Bounds {
+        variants: variants
+            .iter()
+            .fold(none, |set, variant| set.with(*variant)),
+        ..bounds::<Fair>(requests)
+    }
+}
+
+impl Ordered for Fair {
+    fn own(&self) -> RequestId {
+        self.my_request()
+    }
+
+    fn made_by(_: NodeId, message: &LodhaKshemkalyaniMessage) -> Option<RequestId> {
+        match message {
+            LodhaKshemkalyaniMessage::Request { request, .. } => Some(*request),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn holds_alone_in_pairs_and_among_three() {
+    holds::<Fair>(&bounds::<Fair>(&[3]));
+    holds::<Fair>(&bounds::<Fair>(&[3, 3]));
+    holds::<Fair>(&bounds::<Fair>(&[2, 2, 2]));
+}
+
+#[test]
+fn holds_with_an_idle_fourth() {
+    holds::<Fair>(&bounds::<Fair>(&[1, 1, 1, 0]));
+}
+
+#[test]
+fn holds_whoever_starts_inside() {
+    holds_from_any_start::<Fair>(&[2]);
+    holds_from_any_start::<Fair>(&[2, 2]);
+    holds_from_any_start::<Fair>(&[2, 1, 1]);
+}
+
+/// §5, the third improvement.
+#[test]
+fn holds_with_the_clock_on_all_messages() {
+    holds::<Fair>(&with(&[2, 2, 2], &[CLOCK_EVERYWHERE]));
+}
+
+/// §5, the first improvement.
+#[test]
+fn holds_with_one_reply_at_an_exit() {
+    holds::<Fair>(&with(&[2, 2, 2], &[ONE_REPLY]));
+    holds::<Fair>(&with(&[1, 1, 1, 0], &[ONE_REPLY]));
+    for node in NodeId::all(3) {
+        holds::<Fair>(&Bounds {
+            start: Start::inside(node),
+            ..with(&[2, 1, 1], &[ONE_REPLY, CLOCK_EVERYWHERE])
+        });
+    }
+}
+
+/// §2.1 assumes FIFO channels.
+#[test]
+fn fifo_is_necessary() {
+    let outcome = search::<Fair>(&Bounds {
+        channels: Channels::Any,
+        ..bounds::<Fair>(&[1, 1])
+    });
+    assert!(matches!(outcome, Outcome::Broken { .. }), "{outcome:#?}");
+}
+
+/// Fig. 2 misses that a FLUSH may arrive before a REQUEST that it makes obsolete.
+#[test]
+fn as_published_deadlocks_with_one_request_each() {
+    let outcome = search::<Fair>(&with(&[1, 1, 1], &[AS_PUBLISHED]));
+    let Outcome::Stuck { trace } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(trace.last().unwrap(), "deliver 1 2 FLUSH (1,1)");
+}
+
+/// Fig. 2, RcvFlush step 1.
+#[test]
+fn as_published_lets_two_inside_with_two_requests_each() {
+    let outcome = search::<Fair>(&with(&[2, 2, 2], &[AS_PUBLISHED]));
+    let Outcome::Broken { fault, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert!(matches!(fault, Fault::TwoInside { .. }), "{fault}");
+}
+
+/// Theorem 1: entries are in the order of the requests' identities. (The watch refuses any other.) §4.1: what
+/// each request costs.
+#[test]
+fn entries_are_in_order_and_cost_what_section_4_1_says() {
+    watch_all::<Fair>(&bounds::<Fair>(&[3, 3]), |seen| {
+        costs_as_in_section_4_1(2, seen)
+    });
+    watch_all::<Fair>(&bounds::<Fair>(&[2, 1, 1]), |seen| {
+        costs_as_in_section_4_1(3, seen)
+    });
+}
+
+#[test]
+fn entries_are_in_order_and_cost_what_section_4_1_says_in_random_runs() {
+    for seed in 0..300 {
+        let nodes = 2 + seed as usize % 8;
+        let seen = watch_random::<Fair>(&bounds::<Fair>(&vec![4; nodes]), seed);
+        costs_as_in_section_4_1(nodes as u32, &seen);
+    }
+}
+
+/// §5: the first improvement "saves on the number of REPLY messages", and never costs more in all.
+#[test]
+fn entries_are_in_order_and_cost_no_more_with_one_reply() {
+    let mut saved = 0;
+    for seed in 0..300 {
+        let nodes = 2 + seed as usize % 8;
+        let seen = watch_random::<Fair>(&with(&vec![4; nodes], &[ONE_REPLY]), seed);
+        let costs: u32 = seen.costs.values().flatten().sum();
+        let requests = seen.costs.keys();
+        let expected: u32 = requests
+            .flat_map(|&r| expected(nodes as u32, &seen, r))
+            .sum();
+        assert!(costs <= expected, "seed {seed}: {costs} > {expected}");
+        saved += expected - costs;
+    }
+    assert!(saved > 0, "one reply instead of several saves nothing");
+}
+
+fn costs_as_in_section_4_1(nodes: u32, seen: &Seen) {
+    for (&request, &cost) in &seen.costs {
+        assert_eq!(cost, expected(nodes, seen, request), "{request}");
+    }
+}
+
+/// REQUESTs, REPLYs and FLUSHes for one request.
+fn expected(nodes: u32, seen: &Seen, request: RequestId) -> [u32; 3] {
+    let concurrent = seen.concurrent(request).count() as u32;
+    let flushes = seen.concurrent(request).any(|other| other > request);
+    [nodes - 1, nodes - 1 - concurrent, u32::from(flushes)]
+}
