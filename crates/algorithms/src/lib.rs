@@ -19,14 +19,14 @@ mod violation;
 pub mod carvalho_roucairol;
 pub mod central;
 pub mod chaudhuri_karaata;
+pub mod lamport;
 pub mod le_lann;
+pub mod lodha_kshemkalyani;
 pub mod maekawa;
 pub mod naimi_trehel;
 pub mod neamatollahi;
 pub mod neilsen_mizuno;
 pub mod raymond;
-pub mod lamport;
-pub mod lodha_kshemkalyani;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 
