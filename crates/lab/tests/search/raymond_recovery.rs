@@ -191,6 +191,9 @@ impl State {
     }
 }
 
+/// A fault may let queues or messages grow without end.
+const STATES_MAX: usize = 300_000;
+
 /// Searches all states; says how many there are, or what goes wrong and how.
 fn search(case: &Case) -> Result<usize, String> {
     let first = State::first(case);
@@ -212,6 +215,9 @@ fn search(case: &Case) -> Result<usize, String> {
             }
             let number = *numbers.entry(after.clone()).or_insert(states.len());
             if number == states.len() {
+                if number == STATES_MAX {
+                    return Err(format!("too many states\n{}", trace(&states, current)));
+                }
                 states.push((after, line, current));
             }
             // Settled too early changes nothing.
