@@ -393,8 +393,8 @@ fn duplicates_may_chase_each_other_for_ever() {
     fails(&case(3, 0, variants, Channels::Any), "messages without end");
 }
 
-/// §8.8 promises nothing where neighbours are down together. They may wait for ever, but nothing panics and
-/// there never are two tokens.
+/// §8.8 promises nothing where neighbours are down together. They may wait for ever, but nothing
+/// panics and there never are two tokens.
 #[test]
 fn neighbours_down_together_make_no_second_token() {
     for (nodes, home) in LINES {
