@@ -96,7 +96,7 @@ fn forms_that_cannot_be_are_refused() {
 #[test]
 fn stars_have_the_diameter_of_section_5() {
     for k in 3..=6_usize {
-        // Nodes up to and with a level, without logarithms: the formula's levels are the first that hold N.
+        // The levels that it takes to hold N nodes, counted.
         let (mut levels, mut room, mut rim) = (0_usize, 1, k);
         for nodes in 1..2000 {
             if nodes > room {

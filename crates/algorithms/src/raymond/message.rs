@@ -37,7 +37,7 @@ pub enum Relation {
     Queued,
     /// (4) HOLDER of Y is not X, and X is not in the REQUEST_Q of Y.
     NotQueued,
-    /// Y does not know itself: it is recovering too, or INITIALIZE has not reached it. Not in the paper.
+    /// Not in the paper: Y does not know, as it recovers too or INITIALIZE has not reached it.
     Unknown,
 }
 

@@ -2,27 +2,27 @@
 //!
 //! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`.
 //! **Cost**: at most 2D messages an entry, D the tree's diameter; 4(N-1)/N when all nodes want in
-//! all the time. State and messages do not grow with N.
+//! all the time. Messages do not grow with N, and a node's state only with its neighbours.
 //!
 //! Nodes form a tree and talk to their neighbours only. Each node knows in which neighbour's
 //! direction the privilege is (HOLDER) and asks that neighbour for it, once for all who ask it in
 //! turn; the privilege comes back along the same edges.
 //!
-//! **Invariants**: USING implies HOLDER = self. A node that holds the privilege without using it has
-//! an empty REQUEST_Q; one that does not hold it has asked exactly if its REQUEST_Q has entries
-//! (after a recovery it may have asked without). No name is in a REQUEST_Q twice.
+//! **Invariants**: USING implies HOLDER = self. A node that holds the privilege without using it
+//! has an empty REQUEST_Q; one that does not hold it has asked exactly if its REQUEST_Q has
+//! entries (after a recovery it may have asked without). No name is in a REQUEST_Q twice.
 //!
 //! **Variants** of the paper: `piggyback` (§6.1), `greedy` (§6.2), `initialize` (§7).
 //!
 //! **Deviations**: a PRIVILEGE that arrives sets ASKED to false at once, not only when it is
-//! passed on; the difference shows only at a node that recovered and had nobody to give it to. A node
-//! that wants in before INITIALIZE has reached it waits in its own REQUEST_Q until then.
+//! passed on; the difference shows only at a node that recovered and had nobody to give it to. A
+//! node that wants in before INITIALIZE has reached it waits in its own REQUEST_Q until then.
 //!
 //! **Errata**: in §8.1 the conclusions of (3) and (4) are interchanged: X in REQUEST_Q of Y means
 //! that X *has* asked, as §8.3 says. By the letter (`as-published`) a recovered node waits for
-//! ever for an answer to a request that it never made. §8.6 holds that requests queued twice correct
-//! themselves; after two recoveries (`duplicates`) the privilege can go to and fro for ever, so they
-//! are queued once. For what §8 assumes and leaves open, see `recovery.rs`.
+//! ever for an answer to a request that it never made. §8.6 holds that requests queued twice
+//! correct themselves; after two recoveries (`duplicates`) the privilege can go to and fro for
+//! ever, so they are queued once. For what §8 assumes and leaves open, see `recovery.rs`.
 
 mod message;
 mod recovery;
@@ -75,7 +75,7 @@ pub const SECOND_WAIT: Variant = Variant {
 pub const DUPLICATES: Variant = Variant {
     bit: 4,
     name: "duplicates",
-    about: "requests that a recovering node learns of twice stay queued twice (§8.6): may never rest",
+    about: "requests learned of twice in recovery stay queued twice (§8.6): may never rest",
     excludes: &[],
 };
 
@@ -181,8 +181,8 @@ impl Algorithm for Raymond {
                 self.take_privilege();
                 self.assign_and_ask(out);
             }
-            // Raymond 1989, §6.1: as if two messages had arrived. As if the REQUEST had overtaken (§3.5):
-            // so the next PRIVILEGE, if one leaves now, knows that it has to come back.
+            // Raymond 1989, §6.1: as if two messages had arrived; the REQUEST first, as it may
+            // (§3.5), so that a PRIVILEGE that leaves now can say that it has to come back.
             RaymondMessage::PrivilegeRequest => {
                 self.request_q.push_back(from);
                 self.take_privilege();
@@ -317,7 +317,7 @@ impl Raymond {
         self.asked = false;
     }
 
-    /// Raymond 1989, §7: the privilege is on the side of `from`, if from anybody; all others hear it from here.
+    /// Raymond 1989, §7: all neighbours but the one that told this node hear where the privilege is.
     fn tell_initialize(&self, from: Option<NodeId>, out: &mut Outbox<RaymondMessage>) {
         for &neighbour in self.place.shape.neighbours(self.place.me) {
             if Some(neighbour) != from {

@@ -1,8 +1,8 @@
 //! Recovery of a node that lost its state: Raymond 1989, §8.
 //!
-//! The node waits until everything that it sent before the crash has arrived (the caller sees to that),
-//! sends RESTART to its neighbours and rebuilds HOLDER, ASKED and REQUEST_Q from their
-//! ADVISEs. Until then it takes in REQUEST, PRIVILEGE and its own wish, and does nothing about them.
+//! When everything that it sent before the crash has arrived (the caller sees to that), the node
+//! sends RESTART to its neighbours and rebuilds HOLDER, ASKED and REQUEST_Q from their ADVISEs.
+//! Until then it takes in REQUEST, PRIVILEGE and its own wish, and does nothing about them.
 //!
 //! **Channels**: fifo. If an ADVISE overtakes a PRIVILEGE, all neighbours point here, the node
 //! concludes that it has the privilege, and there are two when the second arrives. With the variant
@@ -10,17 +10,18 @@
 //! whatever was sent before them has come too; then any order will do.
 //!
 //! **What the paper leaves open**: a node that crashed in its critical section comes back with
-//! USING = false; whoever drives it must treat the hold as lost and must not come back before the
-//! critical section's own effects have ended. The rebuilt REQUEST_Q has those first who had
-//! asked before they advised, beginning at another neighbour for each incarnation: the
-//! order is lost, but no neighbour is last each time (§8.4 fears starvation, and proposes counters
-//! that every node would have to carry). Who asked later follows, in order of arrival.
+//! USING = false: the hold is lost, and whoever drives the node must have stopped what it did
+//! inside before the node restarts. The rebuilt REQUEST_Q has those first who had asked before
+//! they advised. Their order is lost; it begins at another neighbour for each incarnation, so that
+//! the same one is not last each time (against the starvation of §8.4, whose counters every node
+//! would have to carry). Who asked later follows, in order of arrival.
 //! A request that came both as a REQUEST and in an ADVISE is queued once (§8.6).
 //!
 //! **Extent** (§8.8): any nodes no two of which are neighbours. A node that does not know HOLDER
 //! itself answers so; the asker then stays in recovery until it learns from elsewhere where the
 //! privilege is, and tells on with INITIALIZE. So a node that crashes before INITIALIZE has
-//! reached it recovers too. Neighbours that are down together may end without a privilege, never with two.
+//! reached it recovers too. Neighbours that are down together may end without a privilege, but not
+//! with two (searched for N up to 3).
 
 use std::fmt;
 use std::sync::Arc;

@@ -251,7 +251,8 @@ fn at_least(min: u32, k: &str, form: &str) -> Result<NonZeroU32, ShapeError> {
 }
 
 /// Each node's neighbours, one node after the other: where they begin, and who they are. Where
-/// every edge is (parent, child) and children come in order, so do they in each list, after the parent.
+/// every edge is (parent, child) and children come in order, so do they in each list, behind
+/// the parent.
 fn adjacency(
     nodes: usize,
     edges: impl Iterator<Item = (NodeId, NodeId)> + Clone,

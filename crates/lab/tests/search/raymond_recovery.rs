@@ -191,6 +191,9 @@ impl State {
     }
 }
 
+/// A fault may let queues or messages grow without end.
+const STATES_MAX: usize = 300_000;
+
 /// Searches all states; says how many there are, or what goes wrong and how.
 fn search(case: &Case) -> Result<usize, String> {
     let first = State::first(case);
@@ -212,6 +215,9 @@ fn search(case: &Case) -> Result<usize, String> {
             }
             let number = *numbers.entry(after.clone()).or_insert(states.len());
             if number == states.len() {
+                if number == STATES_MAX {
+                    return Err(format!("too many states\n{}", trace(&states, current)));
+                }
                 states.push((after, line, current));
             }
             // Settled too early changes nothing.
@@ -387,8 +393,8 @@ fn duplicates_may_chase_each_other_for_ever() {
     fails(&case(3, 0, variants, Channels::Any), "messages without end");
 }
 
-/// §8.8 promises nothing where neighbours are down together. They may wait for ever, but nothing panics and
-/// there never are two tokens.
+/// §8.8 promises nothing where neighbours are down together. They may wait for ever, but nothing
+/// panics and there never are two tokens.
 #[test]
 fn neighbours_down_together_make_no_second_token() {
     for (nodes, home) in LINES {
