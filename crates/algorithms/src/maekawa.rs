@@ -20,12 +20,13 @@
 //! **Errata**, both repaired unless `as-published` is chosen:
 //! - Step (2) sends a request that waits first no FAILED. If a later arrival that precedes it takes its place, it
 //!   is never told, and defers INQUIREs for ever: a deadlock (B. Sanders 1987, *The information structure of distributed
-//!   mutual exclusion algorithms*, ACM TOCS 5(3)). The end of §5 has such a displaced request (node 7 at
-//!   node 13); one more request makes a deadlock of it. Repair (R1): whoever is displaced from the
-//!   first place is sent FAILED.
+//!   mutual exclusion algorithms*, ACM TOCS 5(3)). Three requests on a 2x2 grid are enough, and on Fig. 1b those
+//!   of nodes 2, 3, 4 and 5. The end of §5 has such a displaced request (node 7 at node 13); as told there it is
+//!   served in the end, and one more request makes a deadlock of it. Repair (R1): whoever is displaced
+//!   from the first place is sent FAILED.
 //! - Step (3) lets a node answer an INQUIRE that crossed its own RELEASE and arrives during its next
 //!   request. With a FAILED that becomes a RELINQUISH of a lock that the node does not hold, and step (4)
-//!   takes the lock from its rightful owner: two nodes inside. Repair (R2): an INQUIRE is
+//!   takes the lock from its rightful owner: two nodes inside, with three nodes and three requests. Repair (R2): an INQUIRE is
 //!   answered only while the LOCKED that it asks about is held.
 //!
 //! **Deviation**: in the paper only REQUEST carries a sequence number. Here each message carries that of the

@@ -179,6 +179,19 @@ fn sizes_are_what_each_form_promises() {
     }
 }
 
+/// Rows 0 1 2, 3 4 5 and 6.
+#[test]
+fn a_grid_has_rows_and_columns() {
+    let grid = made("grid", 7);
+    let set = |node| -> Vec<usize> {
+        let members = grid.set(NodeId::new(node)).iter();
+        members.map(|member| member.index()).collect()
+    };
+    assert_eq!(set(0), [0, 1, 2, 3, 6]);
+    assert_eq!(set(4), [1, 3, 4, 5]);
+    assert_eq!(set(6), [0, 3, 6]);
+}
+
 /// One more than the bound where no cover is that small.
 #[test]
 fn small_cyclic_quorums_are_the_smallest_there_are() {

@@ -43,7 +43,7 @@ fn holds_alone_and_for_two() {
     holds::<Maekawa>(&in_any_order(bounds::<Maekawa>(&[3, 3])));
 }
 
-/// Three nodes, each with itself and the next: Fig. 1a.
+/// Three nodes, each with itself and one other, as in Fig. 1a.
 #[test]
 fn holds_on_the_triangle_with_two_requests_each() {
     holds::<Maekawa>(&bounds::<Maekawa>(&[2, 2, 2]));
