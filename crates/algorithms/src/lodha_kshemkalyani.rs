@@ -1,48 +1,54 @@
 //! Lodha and Kshemkalyani 2000, *A fair distributed mutual exclusion algorithm*, IEEE TPDS 11(6),
 //! Fig. 2 with repairs.
 //!
-//! **Channels**: fifo, which stays necessary: a REQUEST that overtakes a REPLY looks concurrent, and two nodes
-//! are inside at N = 2. **Cost**: N-1 REQUESTs, N-1-x REPLYs where x is the number of requests
-//! concurrent with this one (Definition 1), and one FLUSH if one of them comes later in the order (§4.1);
-//! exactly so in every interleaving, also with the repairs. Synchronisation delay T.
-//! **Fairness**: entries are in the order of their requests' identities, always.
+//! **Channels**: fifo, which stays necessary: a REQUEST that overtakes the REPLY sent before it
+//! looks concurrent. Here the late REPLY is refused; without that check two nodes are inside at N = 2.
+//! **Cost**: N-1 REQUESTs, N-1-x REPLYs where x is the number of requests concurrent with this one
+//! (Definition 1), and one FLUSH if one of them comes later in the order (§4.1). Exactly so in every
+//! interleaving, also with the repairs. Synchronisation delay T.
+//! **Fairness**: entries are in the order of their requests' identities, in every interleaving.
 //!
 //! Who wants in asks everybody, as with Ricart and Agrawala; but where two requests cross, each is
-//! the answer to the other and neither node replies. Who leaves names its request in a FLUSH to the next of
-//! the crossing ones, and in a REPLY to who asked later; since all enter in order, the receiver knows that
-//! all requests up to it are satisfied.
+//! the answer to the other and neither node replies. Who leaves names its request in a FLUSH to the
+//! next of the crossing ones, and in a REPLY to who asked later; since all enter in order, the
+//! receiver knows that all requests up to it are satisfied.
 //!
 //! **Invariants**: LRQ is in order and has no request that is known to be satisfied; the own
 //! request is in it; a node is inside exactly when all have answered (RV) and its request is
 //! first in LRQ; each peer answers a request exactly once, by a REPLY or a REQUEST; a deferred
 //! request comes after the own one.
 //!
-//! **Errata**. Fig. 2 to the letter (`as-published`) deadlocks, and lets two nodes inside, at N = 3. Each
-//! number is a repair, none of which costs a message:
+//! **Errata**. Fig. 2 to the letter (`as-published`) deadlocks, and lets two nodes inside, at N = 3.
+//! Four repairs, none of which costs a message. In brackets the scenario that shows the fault; the
+//! first three have a twin that is repaired:
 //!
 //! 1. RcvFlush step 1 is left out: a FLUSH does not set RV. One that is outrun by another logical
 //!    reply arrives during the receiver's next request and is taken for an answer to that: two
-//!    nodes inside. A FLUSH that matters finds RV set, by the REQUEST of the same sender.
+//!    nodes inside, with six requests. A FLUSH that matters finds RV set, by the REQUEST of the
+//!    same sender. (`lodha-kshemkalyani-as-published-slow-flush`)
 //! 2. A node keeps the latest request that was named to it as satisfied (`done`), and a REQUEST at
-//!    or before it is an answer but is not queued. Else a FLUSH that arrives before a
-//!    REQUEST that it makes obsolete (from another node: fifo does not help) leaves that one in
-//!    LRQ for ever.
-//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Else a node that asks again before a
-//!    REQUEST that it was to answer has come never names it: the two requests count as concurrent.
-//! 4. A node's own numbers count as seen. Else it may use an identity twice.
+//!    or before it is an answer but is not queued. Else a FLUSH that arrives before a REQUEST that
+//!    it makes obsolete (from another node: fifo does not help) leaves that one in LRQ for ever: a
+//!    deadlock with one request each. (`lodha-kshemkalyani-as-published-late-request`)
+//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Else a node that asks again
+//!    before a REQUEST that it was to answer has come never names it, since the two count as
+//!    concurrent: a deadlock with four requests. (`lodha-kshemkalyani-as-published-asks-again`)
+//! 4. A node's own numbers count as seen. Else it uses an identity twice.
+//!    (`lodha-kshemkalyani-as-published-number-twice`)
 //!
 //! The abstract's cost, 2(N-1)-x, forgets the FLUSH; §4.1 has it right.
 //!
 //! **Deviations**: RV and LRQ are cleared also when the node leaves; nothing reads them before it
-//! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so for its request (0, node).
+//! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so
+//! for its request (0, node).
 //!
 //! **The improvements of §5**. The third is the variant `clock-everywhere`. The first is the variant
-//! `one-reply`: who leaves answers only the first of the deferred requests, which carries the other answers on
-//! when it leaves itself; so an exit costs at most two messages, but they are long. The paper
-//! says no more than that; what it takes is told at [`ONE_REPLY`]. The second (keep deferred
-//! requests unanswered until the own next request, which then is the answer) is left out: it is
-//! for a node that *knows* that it will ask again, which no state machine does. Without
-//! that knowledge it is not live: at N = 2 with one request each, the second waits for ever.
+//! `one-reply`: who leaves answers only the first of the deferred requests, which carries the other
+//! answers on when it leaves itself; so an exit costs at most two messages, but they are long. The
+//! paper says no more than that; what it takes is told at [`ONE_REPLY`]. The second (keep deferred
+//! requests unanswered until the own next request, which then is the answer) is left out: it is for
+//! a node that *knows* that it will ask again, which no state machine does. Without that knowledge
+//! it is not live: at N = 2 with one request each, the second waits for ever.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -80,9 +86,10 @@ pub const CLOCK_EVERYWHERE: Variant = Variant {
 /// Who leaves answers the first of the deferred requests only (§5, first improvement).
 ///
 /// That one gets the other answers as [`Errand`]s. When it leaves, these and the answers that it
-/// owes itself go, all in one message, to the first request among them: with its REPLY or FLUSH to that node if
-/// there is one, else with a FLUSH of their own. Nobody can enter before the errand for it has come, so
-/// errands always arrive at a node that waits, and they go from earlier requests to later ones.
+/// owes itself go, all in one message, to the first request among them: with its REPLY or FLUSH to
+/// that node if there is one, else with a FLUSH of their own. Nobody can enter before the errand for
+/// it has come, so errands always arrive at a node that waits, and they go from earlier requests to
+/// later ones.
 ///
 /// A node that asks again while its answer to a request is still carried around tells so in its
 /// REQUEST to that node, which else would take the two requests for concurrent: this node would
@@ -117,8 +124,8 @@ pub struct LodhaKshemkalyani {
     last_satisfied: Option<RequestId>,
     /// The latest request that this node knows to be satisfied; so are all before it.
     done: Option<RequestId>,
-    /// With `one-reply`: answers to carry on when this node leaves, its own to the deferred
-    /// included, in order.
+    /// With `one-reply`: answers to give or to carry on when this node leaves, its own to the
+    /// deferred included, in order.
     errands: Vec<Errand>,
     /// With `one-reply`: the requests whose answer this node gave to others to carry, when it
     /// left last; in the order of their nodes.
@@ -329,7 +336,9 @@ impl LodhaKshemkalyani {
             self.deferred.insert(request.node);
             if self.one_reply {
                 let answers = self.place.me;
-                self.insert_errand(Errand { request, answers });
+                let errand = Errand { request, answers };
+                let place = self.errands.partition_point(|other| *other < errand);
+                self.errands.insert(place, errand);
             }
         } else if self.as_published || Some(request) > self.done {
             // RcvReq 2a, with repair (2)
@@ -398,20 +407,16 @@ impl LodhaKshemkalyani {
 
 /// The variant `one-reply`.
 impl LodhaKshemkalyani {
-    fn insert_errand(&mut self, errand: Errand) {
-        let place = self.errands.partition_point(|other| *other < errand);
-        self.errands.insert(place, errand);
-    }
-
     /// Answers for this node count; the others are carried on.
     fn take_errands(&mut self, errands: Vec<Errand>) {
         for errand in errands {
             if errand.request == self.my_request() {
                 self.rv.insert(errand.answers);
             } else {
-                self.insert_errand(errand);
+                self.errands.push(errand);
             }
         }
+        self.errands.sort_unstable();
     }
 
     /// FinCS with one answer only: to the first of all requests that this node has an answer for.
