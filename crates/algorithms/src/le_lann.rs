@@ -1,32 +1,33 @@
 //! Le Lann 1977, *Distributed systems - towards a formal approach*, IFIP Congress, pp. 155-160: a
-//! token goes round a ring, and who has it may be inside. With a resting form that is our own.
+//! token goes round a ring, and who has it may be inside. The resting form is our own.
 //!
 //! **Channels**: any order. **Cost** of the restless ring: 1 message an entry when everybody always
-//! wants in, without bound when nobody does (the idle moves are reported for each unit of time);
-//! response time (N-1)T at most beyond the time that others are inside, synchronisation delay T to
-//! (N-1)T.
+//! wants in; when nobody does, the token moves all the same, which is reported for each unit of
+//! time. A node waits at most for N moves of the token and for one entry of each other node;
+//! synchronisation delay T to (N-1)T.
 //!
 //! **Resting form** (variant `resting`): an idle ring sends nothing. The node at which the token
-//! starts is its *resting place*. Who wants in sends a REQUEST after the token, to the right, as far as
-//! the resting place; a node lets only one REQUEST go on between two visits of the token, for one is
-//! enough to bring the token round. A token at rest that is asked for goes round once, and once
-//! more if a REQUEST ended at a node that it found on its way. A lone request from the node p
-//! places to the right of the resting place costs N-p REQUESTs and N moves of the token, 2N-1 messages at
-//! most, and has to wait NT; the resting place itself enters at once. When everybody always wants in,
-//! 2 messages an entry. A REQUEST that comes late (its sender was served on another's behalf) costs
-//! a round in vain and does nothing worse. Once nothing is under way, each node's state is the one it began with.
+//! starts is its *resting place*. Who wants in sends a REQUEST to the right, which goes on as far as
+//! the resting place and wakes the token; the token goes round once. Between two visits of the
+//! token a node lets one REQUEST go on, for one is enough; the next one ends there and is noted. A
+//! token that finds such a note, or is asked for while it is away, goes round once more: it may
+//! have passed the one who asks. A lone request from p places to the right of the resting place costs
+//! N-p REQUESTs and N moves of the token, at most 2N-1 messages, and waits NT; the resting place
+//! itself enters at once. When everybody always wants in, it is 2-1/N messages an entry.
 //!
-//! Why no node waits for ever: call a node *alerted* if a REQUEST went on from it since the token was
-//! there. Somebody who waits is at the resting place or alerted. From an alerted node that the token
-//! passed on this round, the REQUEST went the same way as the token, and ended to the right of it: at the resting
-//! place, which sends the token round again; at a node ahead of the token, or that has it, which makes it go round
-//! again; or at an alerted node behind the token, for which the same holds. The last one is the resting place.
+//! Why nobody waits for ever there: call a node *alerted* if a REQUEST went on from it since the
+//! token was there. Who waits away from the resting place is alerted. If the token is still to come
+//! on this round, it comes. If it has passed, then the REQUEST that went on follows it to the right,
+//! and either is under way or has ended: at the resting place or where the token was or is to come, which
+//! makes it go round once more; or at an alerted node that the token has passed, of which the same
+//! can be said. A REQUEST that comes late, for a node that was served meanwhile, costs a round in vain and
+//! nothing else. When nothing is under way and nobody is inside, each node is again as it began.
 //!
-//! **Invariants**: who is inside has the token, who waits has not; a resting token is at the resting
-//! place and nobody has asked for it; who waits elsewhere is alerted; a REQUEST ends only at an alerted node,
-//! at the token or at the resting place.
+//! **Invariants**: who is inside has the token, who waits has not; a resting token is at its resting
+//! place and nobody has asked for it; who waits elsewhere is alerted; a REQUEST ends only at an
+//! alerted node, at the token or at the resting place.
 //!
-//! **Left out**: the paper's election, by which a lost token is made anew. Channels lose nothing here.
+//! **Left out**: the paper's election, by which a lost token is replaced. Channels lose nothing here.
 
 use std::fmt;
 

@@ -9,9 +9,12 @@ use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
 
 use crate::bounds;
 
-/// As [`bounds`], and all nodes may ask for ever.
+/// As [`bounds`], and all nodes may ask for ever. An algorithm whose states have no end is soon given up.
 pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
-    bounds::<A>(&vec![ENDLESS; nodes])
+    Bounds {
+        states_max: 1_000_000,
+        ..bounds::<A>(&vec![ENDLESS; nodes])
+    }
 }
 
 /// With no more messages under way than `letters_max`, in all fairness everybody enters.
