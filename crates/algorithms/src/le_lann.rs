@@ -1,33 +1,36 @@
-//! Le Lann 1977, *Distributed systems - towards a formal approach*, IFIP Congress, pp. 155-160: a
-//! token goes round a ring, and who has it may be inside. The resting form is our own.
+//! Le Lann 1977, *Distributed systems - towards a formal approach*, IFIP Congress, pp. 155-160, as
+//! it is commonly told: a token goes round a ring, and who has it may be inside. The resting form
+//! is our own.
 //!
-//! **Channels**: any order. **Cost** of the restless ring: 1 message an entry when everybody always
-//! wants in; when nobody does, the token moves all the same, which is reported for each unit of
-//! time. A node waits at most for N moves of the token and for one entry of each other node;
+//! **Channels**: any order. **Cost** of the restless ring: 1 message an entry when everybody
+//! always wants in; when nobody does, the token moves all the same, which is reported for each
+//! unit of time. A node waits for N moves of the token and one entry of each other node at most;
 //! synchronisation delay T to (N-1)T.
 //!
 //! **Resting form** (variant `resting`): an idle ring sends nothing. The node at which the token
-//! starts is its *resting place*. Who wants in sends a REQUEST to the right, which goes on as far as
-//! the resting place and wakes the token; the token goes round once. Between two visits of the
+//! starts is its *resting place*. Who wants in sends a REQUEST to the right, which goes on as far
+//! as the resting place and wakes the token; the token goes round once. Between two visits of the
 //! token a node lets one REQUEST go on, for one is enough; the next one ends there and is noted. A
 //! token that finds such a note, or is asked for while it is away, goes round once more: it may
-//! have passed the one who asks. A lone request from p places to the right of the resting place costs
-//! N-p REQUESTs and N moves of the token, at most 2N-1 messages, and waits NT; the resting place
-//! itself enters at once. When everybody always wants in, it is 2-1/N messages an entry.
+//! have passed the one who asks. A lone request from p places to the right of the resting place
+//! costs N-p REQUESTs and N moves of the token, 2N-1 messages at most, and waits NT; the resting
+//! place itself enters at once. When everybody always wants in, it is 2-1/N messages an entry.
 //!
 //! Why nobody waits for ever there: call a node *alerted* if a REQUEST went on from it since the
-//! token was there. Who waits away from the resting place is alerted. If the token is still to come
-//! on this round, it comes. If it has passed, then the REQUEST that went on follows it to the right,
-//! and either is under way or has ended: at the resting place or where the token was or is to come, which
-//! makes it go round once more; or at an alerted node that the token has passed, of which the same
-//! can be said. A REQUEST that comes late, for a node that was served meanwhile, costs a round in vain and
-//! nothing else. When nothing is under way and nobody is inside, each node is again as it began.
+//! token was there. Who waits away from the resting place is alerted. If the token is still to
+//! pass it on this round, it will. If not, the REQUEST that went on is under way to the right, or
+//! it ended: at the resting place, or at a node that the token had yet to leave, and then the
+//! token goes round once more; or at an alerted node that the token had left before, of which the
+//! same can be said. A REQUEST that comes late, for a node that was served meanwhile, costs a
+//! round in vain and nothing else. When nothing is under way and nobody is inside, each node is
+//! again as it began.
 //!
-//! **Invariants**: who is inside has the token, who waits has not; a resting token is at its resting
-//! place and nobody has asked for it; who waits elsewhere is alerted; a REQUEST ends only at an
-//! alerted node, at the token or at the resting place.
+//! **Invariants**: who is inside has the token, who waits has not; a resting token is at its
+//! resting place and nobody has asked for it; who waits elsewhere is alerted; a REQUEST ends only
+//! at an alerted node, at the token or at the resting place.
 //!
-//! **Left out**: the paper's election, by which a lost token is replaced. Channels lose nothing here.
+//! **Left out**: the paper's election, by which a lost token is replaced. Channels lose nothing
+//! here.
 
 use std::fmt;
 
@@ -70,7 +73,7 @@ pub enum LeLannMessage {
     Request,
     /// The restless token. Who gets it enters if it waits, else passes it on at once.
     Token,
-    /// The token of the resting form, likewise; at its resting place it stays unless it was asked for.
+    /// The token of the resting form, likewise; at its resting place it stays unless asked for.
     RestingToken {
         /// A REQUEST ended on its way, whose sender it may have passed before: go round once more.
         again: bool,

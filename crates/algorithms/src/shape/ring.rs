@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
-/// A one-way ring: a node sends to its right neighbour only, node i to node i+1, the last to node 0.
+/// A one-way ring: node i sends to its right neighbour, node i+1, only; the last to node 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ring {
     nodes: usize,

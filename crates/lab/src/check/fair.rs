@@ -1,15 +1,15 @@
 //! Weak fairness: is everybody served in the end, however long the others go on asking?
 //!
-//! [`search`](super::search()) shows that everybody always *can* be served. This shows that they *will*
-//! be, in every run that is weakly fair: a duty that is open from some moment on without a break is
-//! done some time. Duties are that a message under way arrives, and that who is inside leaves. To ask
-//! is no duty; a run may also end, when no duty is open.
+//! [`search`](super::search()) shows that everybody always *can* be served. This shows that they
+//! *will* be, in every run that is weakly fair: a duty that is open from some moment on without a
+//! break is done some time. Duties are that a message under way arrives, and that who is inside
+//! leaves. To ask is no duty; and a run may end when no duty is open.
 //!
 //! A run in which a node waits for ever stays, from some moment on, in one strongly connected
-//! component of the states in which this node waits. If a duty is open in all states of a component
-//! and done on none of its steps, no fair run stays in it, or in a part of it. If there is no such duty, then the
-//! run that visits all its states and takes all its steps over and over is fair, and the node starves.
-//! So it suffices to look at the components, and what is found is no false alarm.
+//! component of the states in which this node waits. If a duty is open in all states of a
+//! component and done on none of its steps, no fair run stays in it, or in a part of it. If there
+//! is no such duty, the run that takes all its steps over and over is fair, and the node starves.
+//! So it is enough to look at the components, and what is found is no false alarm.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -26,7 +26,7 @@ pub enum FairOutcome {
     Fair {
         /// How many states there are.
         states: usize,
-        /// How many steps were not followed, since too many messages would be under way. If none, then
+        /// How many steps were not followed, since too many messages would be under way. If none,
         /// this holds for all runs.
         cut: usize,
     },
@@ -50,9 +50,9 @@ pub enum FairOutcome {
     NotExhausted,
 }
 
-/// Looks for a fair run within the bounds (give [`ENDLESS`](super::ENDLESS) requests) in which a node waits
-/// for ever. Steps that put more than `letters_max` messages under way are not followed: where messages
-/// overtake each other, there may be ever more of them.
+/// Looks for a fair run within the bounds in which a node waits for ever; give
+/// [`ENDLESS`](super::ENDLESS) requests. Steps that put more than `letters_max` messages under
+/// way are not followed: where messages overtake each other, there may be ever more of them.
 ///
 /// # Panics
 /// If there are more than 64 nodes.
@@ -104,8 +104,9 @@ fn is_within(component: &[u32], step: &Step) -> bool {
     component.binary_search(&step.target).is_ok()
 }
 
-/// A cycle in a trap, from its first state, that is fair if it goes on for ever: on it, each duty is
-/// done or is not open in some state. For those that are not open in the first state this is so already.
+/// A cycle in a trap, from its first state, that is fair if it goes on for ever: on it, each
+/// duty is done or is not open in some state. So it is already for those not open in the first
+/// state.
 fn fair_cycle(graph: &Graph, trap: &[u32]) -> Vec<Action> {
     let first = trap[0];
     let mut cycle: Vec<&Step> = Vec::new();

@@ -11,7 +11,7 @@ use soloist_algorithms::{Algorithm, Channels, Effect, NodeId, Outbox, Phase, Sta
 use crate::network::{Letter, Network};
 use crate::world::{Event, Fault, World};
 
-/// In [`Bounds::requests`]: as often as it likes. Only for algorithms whose states are finite in number.
+/// In [`Bounds::requests`]: as often as it likes. For algorithms whose states are finite in number.
 pub const ENDLESS: u8 = u8::MAX;
 
 /// What to search.

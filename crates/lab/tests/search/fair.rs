@@ -3,13 +3,14 @@
 use soloist_algorithms::central::{Central, CentralMessage};
 use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{
-    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, Violation,
+    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, Variant, VariantSet,
+    Violation,
 };
 use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
 
 use crate::bounds;
 
-/// As [`bounds`], and all nodes may ask for ever. An algorithm whose states have no end is soon given up.
+/// As [`bounds`], and all nodes may ask for ever. States without end are given up early.
 pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     Bounds {
         states_max: 1_000_000,
@@ -40,7 +41,16 @@ struct LowestFirst {
     phase: Phase,
     asking: NodeSet,
     granted: bool,
+    forgetful: bool,
 }
+
+/// A fault: a RELEASE makes it grant nothing, only the next REQUEST does.
+const FORGETFUL: Variant = Variant {
+    bit: 0,
+    name: "forgetful",
+    about: "",
+    excludes: &[],
+};
 
 impl LowestFirst {
     fn grant(&mut self, out: &mut Outbox<CentralMessage>) {
@@ -68,6 +78,7 @@ impl Algorithm for LowestFirst {
             phase: Phase::Idle,
             asking: NodeSet::new(config.place.nodes()),
             granted: false,
+            forgetful: config.variants.has(FORGETFUL),
         }
     }
 
@@ -95,7 +106,9 @@ impl Algorithm for LowestFirst {
             }
             CentralMessage::Release => {
                 self.granted = false;
-                self.grant(out);
+                if !self.forgetful {
+                    self.grant(out);
+                }
             }
         }
         Ok(())
@@ -140,8 +153,8 @@ fn who_is_never_the_lowest_starves() {
     }
 }
 
-/// With two that ask there are moments in which only node 2 asks, and its turn comes... unless
-/// node 1's next request is there before its RELEASE.
+/// When node 1 leaves, only node 2 asks, and its turn comes; unless node 1's next REQUEST overtakes
+/// its RELEASE.
 #[test]
 fn order_of_messages_decides_who_starves() {
     let in_order = Bounds {
@@ -159,4 +172,20 @@ fn order_of_messages_decides_who_starves() {
         panic!("{outcome:#?}");
     };
     assert_eq!(node, NodeId::new(2));
+}
+
+/// Nobody is obliged to ask: a run may end with somebody forgotten.
+#[test]
+fn who_is_forgotten_starves_without_a_cycle() {
+    let bounds = Bounds {
+        requests: vec![0, ENDLESS, ENDLESS],
+        variants: VariantSet::default().with(FORGETFUL),
+        ..endless::<LowestFirst>(3)
+    };
+    let outcome = fair::<LowestFirst>(&bounds, usize::MAX);
+    let FairOutcome::Starved { trace, cycle, .. } = outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(trace.last().unwrap(), "deliver 2 0 RELEASE");
+    assert!(cycle.is_empty());
 }
