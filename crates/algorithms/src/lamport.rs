@@ -276,6 +276,10 @@ impl Lamport {
             Request { .. } if self.asking.contains(from) => {
                 Err("it asked before and has not left since")
             }
+            // Each request advances the clock beyond what it showed before.
+            Request { time } if self.heard_later.contains(from) && time <= self.my_timestamp => {
+                Err("its clock does not run on")
+            }
             // Who started inside may leave at time 0.
             Release { time, request }
                 if time < request || !(time == 0 || RequestId::is_sequence(time)) =>

@@ -314,6 +314,9 @@ impl Maekawa {
                     Err("this node is not locked for that request")
                 } else if matches!(message, Relinquish(_)) && !self.inquired {
                     Err("it was not asked to relinquish")
+                } else if matches!(message, Relinquish(_)) && self.waits(from) {
+                    // It asks again only after it has left, with this lock.
+                    Err("its next request waits here already")
                 } else {
                     Ok(())
                 }
@@ -334,12 +337,21 @@ impl Maekawa {
         }
     }
 
+    /// Whether a request of that node is in the WAITING QUEUE.
+    fn waits(&self, node: NodeId) -> bool {
+        self.waiting_queue
+            .iter()
+            .any(|request| request.node == node)
+    }
+
     fn check_request(&self, request: RequestId) -> Result<(), &'static str> {
-        let is_same_node = |other: &RequestId| other.node == request.node;
-        if self.waiting_queue.iter().any(is_same_node) {
+        if self.waits(request.node) {
             return Err("a request of that node waits here");
         }
-        match self.locking_request.filter(is_same_node) {
+        match self
+            .locking_request
+            .filter(|locking| locking.node == request.node)
+        {
             // Its RELEASE may be overtaken by the next REQUEST, where channels keep no order.
             Some(locking) if locking >= request => Err("this node is locked for that request"),
             _ => Ok(()),
