@@ -10,9 +10,9 @@ use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 /// How the simulated world behaves.
 #[derive(clap::Args, Clone)]
 pub struct World {
-    /// How long messages are under way: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]
     #[arg(
         long,
+        help = "How long messages are under way: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]",
         value_name = "D",
         value_parser = setting::<Delay>, default_value = "exponential",
         allow_hyphen_values = true

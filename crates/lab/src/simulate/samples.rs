@@ -69,10 +69,11 @@ impl Samples {
         if self.count == 0 {
             return Summary::default();
         }
-        self.kept.sort_unstable();
-        let quantile = |share: f64| {
-            let rank = (share * self.kept.len() as f64).ceil() as usize;
-            self.kept[rank.max(1) - 1].delays()
+        let kept = &mut self.kept;
+        let mut quantile = |share: f64| {
+            let rank = (share * kept.len() as f64).ceil() as usize;
+            let (_, value, _) = kept.select_nth_unstable(rank.max(1) - 1);
+            value.delays()
         };
         let one_tick = Time::from_ticks(1).delays();
         Summary {

@@ -16,7 +16,7 @@ impl Time {
 
     /// This many message delays; beyond about 2^43 of them, the latest moment there is.
     pub fn from_delays(delays: f64) -> Self {
-        Time((delays * Self::TICKS_PER_DELAY).round() as u64)
+        Time((delays * Self::TICKS_PER_DELAY + 0.5) as u64)
     }
 
     /// In message delays.
