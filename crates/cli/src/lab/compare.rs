@@ -160,7 +160,7 @@ fn table(reports: &[Report]) -> Table {
         table.row([
             report.load.clone(),
             report.nodes.to_string(),
-            label(report),
+            report.label(),
             report.shape.clone(),
             format!("{:.2}", measures.messages_per_entry),
             format!("{:.1}", measures.bytes_per_entry),
@@ -173,13 +173,6 @@ fn table(reports: &[Report]) -> Table {
         ]);
     }
     table
-}
-
-fn label(report: &Report) -> String {
-    match report.variant.as_str() {
-        "" => report.algorithm.to_owned(),
-        variant => format!("{} ({variant})", report.algorithm),
-    }
 }
 
 fn csv(reports: &[Report]) -> Result<String> {
@@ -247,7 +240,7 @@ fn verdict(reports: &[Report]) -> Verdict {
     for report in &failed {
         eprintln!(
             "failed: {} with {} nodes under {} load: {} violations, {} unserved",
-            label(report),
+            report.label(),
             report.nodes,
             report.load,
             report.violations,

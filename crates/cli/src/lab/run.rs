@@ -177,14 +177,10 @@ fn describe(timed: &Timed) -> String {
     let report = &timed.report;
     let measures = &report.measures;
     let mut page = String::new();
-    let variant = match report.variant.as_str() {
-        "" => String::new(),
-        variant => format!(" ({variant})"),
-    };
     let _ = writeln!(
         page,
-        "{}{variant}, {} nodes, shape {}, {} load, delay {}, channels {}, hold {}, seed {}\n",
-        report.algorithm,
+        "{}, {} nodes, shape {}, {} load, delay {}, channels {}, hold {}, seed {}\n",
+        report.label(),
         report.nodes,
         report.shape,
         report.load,

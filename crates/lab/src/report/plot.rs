@@ -1,8 +1,9 @@
 //! Messages per entry against the number of nodes, as an SVG picture.
 
-use std::collections::BTreeMap;
+use std::error::Error;
 use std::ops::Range;
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::simulate::Report;
@@ -12,111 +13,133 @@ use crate::simulate::Report;
 #[error("cannot draw the picture: {0}")]
 pub struct PlotError(String);
 
-const PANEL_WIDTH: u32 = 900;
-const HEIGHT: u32 = 640;
+const PANEL_WIDTH: u32 = 720;
+const LEGEND_WIDTH: u32 = 260;
+const HEIGHT: u32 = 600;
+const LEGEND_LINE: i32 = 24;
 
-/// Distinct colours, after Okabe and Ito and further; lines also differ in their marks.
-const COLOURS: [RGBColor; 8] = [
+/// Distinct colours, after Okabe and Ito; when they are used up, hollow marks tell lines apart.
+const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
-    RGBColor(90, 90, 90),
-    RGBColor(120, 60, 20),
+    RGBColor(70, 70, 70),
 ];
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Draws one panel a load, one line an algorithm, both axes logarithmic. Points without any
 /// message (a cluster of one node) have no place on such an axis and are left out.
 pub fn plot(reports: &[Report]) -> Result<String, PlotError> {
-    let mut loads: Vec<&str> = Vec::new();
-    for report in reports {
-        if !loads.contains(&report.load.as_str()) {
-            loads.push(&report.load);
-        }
-    }
     let mut svg = String::new();
-    draw(&mut svg, reports, &loads).map_err(|error| PlotError(error.to_string()))?;
+    draw(&mut svg, reports).map_err(|error| PlotError(error.to_string()))?;
     Ok(svg)
 }
 
-fn draw(
-    svg: &mut String,
-    reports: &[Report],
-    loads: &[&str],
-) -> Result<(), Box<dyn std::error::Error>> {
-    let width = PANEL_WIDTH * u32::try_from(loads.len().max(1))?;
-    let root = SVGBackend::with_string(svg, (width, HEIGHT)).into_drawing_area();
+fn draw(svg: &mut String, reports: &[Report]) -> Result<(), Box<dyn Error>> {
+    let loads = distinct(reports.iter().map(|report| report.load.clone()));
+    let names = distinct(reports.iter().map(Report::label));
+    let panels_width = PANEL_WIDTH * u32::try_from(loads.len())?;
+    let size = (panels_width + LEGEND_WIDTH, HEIGHT);
+    let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
-    for (panel, load) in root.split_evenly((1, loads.len().max(1))).iter().zip(loads) {
-        let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
-        for report in reports.iter().filter(|report| report.load == **load) {
-            let point = (report.nodes as f64, report.measures.messages_per_entry);
-            let line = lines.entry(label(report)).or_default();
-            if point.1 > 0.0 {
-                line.push(point);
-            }
-        }
-        let points = || lines.values().flatten();
-        let nodes = bounds(points().map(|point| point.0));
-        let messages = bounds(points().map(|point| point.1));
-        let mut chart = ChartBuilder::on(panel)
-            .caption(format!("{load} load"), ("sans-serif", 22))
-            .margin(12)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .right_y_label_area_size(8)
-            .build_cartesian_2d(nodes.log_scale(), messages.log_scale())?;
-        chart
-            .configure_mesh()
-            .x_desc("nodes")
-            .y_desc("messages per entry")
-            .label_style(("sans-serif", 14))
-            .axis_desc_style(("sans-serif", 16))
-            .draw()?;
-        for (index, (name, line)) in lines.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
-            let hollow = index >= COLOURS.len();
-            let mark = |colour: RGBColor| {
-                if hollow {
-                    colour.stroke_width(2)
-                } else {
-                    colour.filled()
-                }
-            };
-            chart
-                .draw_series(LineSeries::new(
-                    line.iter().copied(),
-                    colour.stroke_width(2),
-                ))?
-                .label(name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
-                });
-            chart.draw_series(
-                line.iter()
-                    .map(|point| Circle::new(*point, 4, mark(colour))),
-            )?;
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK.mix(0.3))
-            .label_font(("sans-serif", 14))
-            .draw()?;
+    let (panels, legend) = root.split_horizontally(panels_width);
+    for (panel, load) in panels.split_evenly((1, loads.len())).iter().zip(&loads) {
+        let of_load: Vec<_> = reports.iter().filter(|r| r.load == *load).collect();
+        draw_panel(panel, load, &of_load, &names)?;
     }
+    draw_legend(&legend, &names)?;
     root.present()?;
     Ok(())
 }
 
-fn label(report: &Report) -> String {
-    if report.variant.is_empty() {
-        report.algorithm.to_owned()
-    } else {
-        format!("{} ({})", report.algorithm, report.variant)
+fn draw_panel(
+    panel: &Area<'_>,
+    load: &str,
+    reports: &[&Report],
+    names: &[String],
+) -> Result<(), Box<dyn Error>> {
+    let point = |report: &Report| (report.nodes as f64, report.measures.messages_per_entry);
+    let points: Vec<_> = reports
+        .iter()
+        .map(|r| point(r))
+        .filter(|p| p.1 > 0.0)
+        .collect();
+    let nodes = bounds(points.iter().map(|point| point.0));
+    let messages = bounds(points.iter().map(|point| point.1));
+    let mut chart = ChartBuilder::on(panel)
+        .caption(format!("{load} load"), ("sans-serif", 22))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(nodes.log_scale(), messages.log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("nodes")
+        .y_desc("messages per entry")
+        .label_style(("sans-serif", 14))
+        .axis_desc_style(("sans-serif", 16))
+        .light_line_style(WHITE)
+        .x_label_formatter(&round_number)
+        .y_label_formatter(&round_number)
+        .draw()?;
+    for (index, name) in names.iter().enumerate() {
+        let of_name = reports.iter().filter(|report| report.label() == *name);
+        let line: Vec<_> = of_name.map(|r| point(r)).filter(|p| p.1 > 0.0).collect();
+        let (stroke, mark) = style(index);
+        chart.draw_series(LineSeries::new(line.iter().copied(), stroke))?;
+        chart.draw_series(line.iter().map(|point| Circle::new(*point, 4, mark)))?;
     }
+    Ok(())
+}
+
+fn draw_legend(legend: &Area<'_>, names: &[String]) -> Result<(), Box<dyn Error>> {
+    for (index, name) in names.iter().enumerate() {
+        let y = 60 + LEGEND_LINE * i32::try_from(index)?;
+        let (stroke, mark) = style(index);
+        legend.draw(&PathElement::new([(0, y), (24, y)], stroke))?;
+        legend.draw(&Circle::new((12, y), 4, mark))?;
+        let text = ("sans-serif", 15).into_font().color(&BLACK);
+        legend.draw(&Text::new(name.as_str(), (32, y - 7), text))?;
+    }
+    Ok(())
+}
+
+/// An axis' number, if it is 1, 2 or 5 times a power of ten: the others would run into each other.
+fn round_number(value: &f64) -> String {
+    let text = value.to_string();
+    let digits = text.trim_matches(['0', '.']);
+    if ["1", "2", "5"].contains(&digits) {
+        text
+    } else {
+        String::new()
+    }
+}
+
+/// How the line of this number is drawn, and its marks.
+fn style(index: usize) -> (ShapeStyle, ShapeStyle) {
+    let colour = COLOURS[index % COLOURS.len()];
+    let stroke = colour.stroke_width(2);
+    let mark = if index < COLOURS.len() {
+        colour.filled()
+    } else {
+        stroke
+    };
+    (stroke, mark)
+}
+
+/// Each value once, in the order of first appearance.
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for value in values {
+        if !list.contains(&value) {
+            list.push(value);
+        }
+    }
+    list
 }
 
 /// From a bit below the least to a bit above the greatest value; of something, even for nothing.

@@ -21,9 +21,11 @@ pub struct Meter {
     idle_messages: u64,
     bytes: u64,
     entries: u64,
+    entries_max: u64,
     waiting: u32,
     inside: u32,
-    /// Since when nobody waits or is inside, if so; and for how long in all before that.
+    /// Since when nobody waits or is inside, if so; and for how long in all before that. What comes
+    /// after the last entry is the end of the run and no idle time.
     quiet_since: Option<Time>,
     quiet: Time,
     /// When somebody left while others waited, until the next one enters.
@@ -96,7 +98,7 @@ pub struct NodeLoad {
 }
 
 impl Meter {
-    /// For a cluster of `nodes`, of which so many begin inside, and about so many entries.
+    /// For a cluster of `nodes`, of which so many begin inside, and so many entries to be.
     pub fn new(nodes: usize, inside: u32, entries: u64) -> Self {
         Meter {
             nodes: vec![NodeMeter::default(); nodes],
@@ -105,6 +107,7 @@ impl Meter {
             idle_messages: 0,
             bytes: 0,
             entries: 0,
+            entries_max: entries,
             waiting: 0,
             inside,
             quiet_since: (inside == 0).then_some(Time::ZERO),
@@ -165,7 +168,7 @@ impl Meter {
         self.inside -= 1;
         if self.waiting > 0 {
             self.left_at = Some(now);
-        } else if self.inside == 0 {
+        } else if self.inside == 0 && self.entries < self.entries_max {
             self.quiet_since = Some(now);
         }
     }
@@ -173,7 +176,7 @@ impl Meter {
     /// A message is sent; says who bears its cost.
     pub fn sent<M: Message>(&mut self, message: &M) -> Charge {
         if message.is_roaming() && self.is_quiet() {
-            self.idle_messages += 1;
+            self.idle_messages += u64::from(self.quiet_since.is_some());
             return Charge::Idle;
         }
         self.messages += 1;

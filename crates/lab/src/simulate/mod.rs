@@ -99,6 +99,14 @@ impl Report {
     pub fn is_well(&self) -> bool {
         self.violations == 0 && self.unserved == 0
     }
+
+    /// The algorithm with its variants, for people: "raymond (greedy)".
+    pub fn label(&self) -> String {
+        match self.variant.as_str() {
+            "" => self.algorithm.to_owned(),
+            variant => format!("{} ({variant})", self.algorithm),
+        }
+    }
 }
 
 /// Simulates one run. `progress` hears now and then how many entries there were.
