@@ -33,16 +33,20 @@
 //! request it is about, so that one which arrives late is recognised. The variant
 //! `as-published` looks at none of these further numbers.
 
+mod check;
+mod message;
+
 use std::collections::VecDeque;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::shape::Quorums;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, RequestId, Variant,
-    Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Variant, Violation,
 };
+
+pub use message::MaekawaMessage;
+
+use message::MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Request};
 
 /// Steps (2), (3) and (4) by the letter.
 pub const AS_PUBLISHED: Variant = Variant {
@@ -87,83 +91,6 @@ enum Standing {
     LockedInquired,
     /// Its INQUIRE came before its LOCKED. Between correct nodes only if channels keep no order.
     Inquired,
-}
-
-/// What nodes say to each other. Each carries the sequence number of the request it is about.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum MaekawaMessage {
-    /// From a node that wants in, to each member of its set: lock yourself for my request.
-    Request(u64),
-    /// From a member: I am locked for your request. With that of all members the node enters.
-    Locked(u64),
-    /// From a member: another request goes first here. Who gets it gives back each lock it is
-    /// asked for from now on.
-    Failed(u64),
-    /// From a member to the owner of its lock: a request that precedes yours came; will you succeed?
-    /// Answered by RELINQUISH if not, by RELEASE if so, and by neither as long as that is not known.
-    Inquire(u64),
-    /// From the owner of a member's lock: I give it back. The member locks itself for
-    /// the request that goes first, and keeps the sender's waiting.
-    Relinquish(u64),
-    /// From a node that has left, to each member: forget my request.
-    Release(u64),
-}
-
-use MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Request};
-
-impl MaekawaMessage {
-    fn number(self) -> u64 {
-        match self {
-            Request(number) | Locked(number) | Failed(number) | Inquire(number)
-            | Relinquish(number) | Release(number) => number,
-        }
-    }
-}
-
-impl MaekawaMessage {
-    /// Whether it goes from a requesting node to a member of its set, not back.
-    fn is_to_member(self) -> bool {
-        matches!(self, Request(_) | Relinquish(_) | Release(_))
-    }
-}
-
-impl Message for MaekawaMessage {
-    const KINDS: &'static [&'static str] = &[
-        "REQUEST",
-        "LOCKED",
-        "FAILED",
-        "INQUIRE",
-        "RELINQUISH",
-        "RELEASE",
-    ];
-
-    fn kind(&self) -> usize {
-        match self {
-            Request(_) => 0,
-            Locked(_) => 1,
-            Failed(_) => 2,
-            Inquire(_) => 3,
-            Relinquish(_) => 4,
-            Release(_) => 5,
-        }
-    }
-
-    fn examples() -> Vec<Self> {
-        vec![
-            Request(1),
-            Locked(2),
-            Failed(300),
-            Inquire(1),
-            Relinquish(u64::MAX),
-            Release(0),
-        ]
-    }
-}
-
-impl fmt::Display for MaekawaMessage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name(), self.number())
-    }
 }
 
 type Out = Outbox<MaekawaMessage>;
@@ -292,72 +219,6 @@ impl Maekawa {
         }
     }
 
-    /// Says why no correct peer sends this now, if none does. Channels need not keep order for that.
-    fn check(&self, from: NodeId, message: MaekawaMessage) -> Result<(), &'static str> {
-        if message.is_to_member() {
-            if !self.place.shape.has_member(from, self.place.me) {
-                return Err("this node is not in its set");
-            }
-        } else if self.place_of(from).is_none() {
-            return Err("it is not in this node's set");
-        }
-        match message {
-            Request(number) if !RequestId::is_sequence(number) => {
-                Err("a number that no request has")
-            }
-            // By the letter, locks are taken from their owners: what follows from it is let in.
-            _ if self.as_published => Ok(()),
-            Request(number) => self.check_request(RequestId::new(number, from)),
-            Relinquish(number) | Release(number) => {
-                let owner = RequestId::new(number, from);
-                if self.locking_request != Some(owner) {
-                    Err("this node is not locked for that request")
-                } else if matches!(message, Relinquish(_)) && !self.inquired {
-                    Err("it was not asked to relinquish")
-                } else if matches!(message, Relinquish(_)) && self.waits(from) {
-                    // It asks again only after it has left, with this lock.
-                    Err("its next request waits here already")
-                } else {
-                    Ok(())
-                }
-            }
-            Locked(number) => match self.standing(from) {
-                Standing::Open | Standing::Inquired if self.waits_with(number) => Ok(()),
-                _ => Err("no LOCKED is expected from it"),
-            },
-            Failed(number) | Inquire(number) => {
-                if number == 0 || number > self.sequence_number {
-                    Err("this node has made no such request")
-                } else if matches!(message, Inquire(_)) && self.is_inquired_twice(from, number) {
-                    Err("it has inquired before and is not answered yet")
-                } else {
-                    Ok(())
-                }
-            }
-        }
-    }
-
-    /// Whether a request of that node is in the WAITING QUEUE.
-    fn waits(&self, node: NodeId) -> bool {
-        self.waiting_queue
-            .iter()
-            .any(|request| request.node == node)
-    }
-
-    fn check_request(&self, request: RequestId) -> Result<(), &'static str> {
-        if self.waits(request.node) {
-            return Err("a request of that node waits here");
-        }
-        match self
-            .locking_request
-            .filter(|locking| locking.node == request.node)
-        {
-            // Its RELEASE may be overtaken by the next REQUEST, where channels keep no order.
-            Some(locking) if locking >= request => Err("this node is locked for that request"),
-            _ => Ok(()),
-        }
-    }
-
     /// Whether a message with this number is about the request that this node waits with. By the
     /// letter messages have no number, and any is taken for that.
     fn is_about_current(&self, number: u64) -> bool {
@@ -366,12 +227,6 @@ impl Maekawa {
 
     fn waits_with(&self, number: u64) -> bool {
         self.phase == Phase::Waiting && self.sequence_number == number
-    }
-
-    fn is_inquired_twice(&self, member: NodeId, number: u64) -> bool {
-        let standing = self.standing(member);
-        let inquired = matches!(standing, Standing::Inquired | Standing::LockedInquired);
-        self.waits_with(number) && inquired
     }
 }
 
@@ -431,33 +286,6 @@ impl Maekawa {
     fn lock_for(&mut self, request: RequestId, out: &mut Out) {
         self.locking_request = Some(request);
         self.tell(request.node, Locked(request.sequence), out);
-    }
-
-    fn invariant_of_member(&self) -> Result<(), &'static str> {
-        let queue = &self.waiting_queue;
-        let Some(locking) = self.locking_request else {
-            return match (queue.is_empty(), self.inquired) {
-                (true, false) => Ok(()),
-                _ => Err("a request waits at a node that is not locked"),
-            };
-        };
-        if !queue.iter().is_sorted_by(|one, next| one < next) {
-            return Err("the waiting queue is not in order of precedence");
-        }
-        let first_precedes = queue.front().is_some_and(|first| *first < locking);
-        if first_precedes != self.inquired {
-            return Err("an INQUIRE is open exactly while a waiting request precedes the lock");
-        }
-        let shape = &self.place.shape;
-        let mut owners = queue.iter().chain([&locking]);
-        if !owners.all(|request| shape.has_member(request.node, self.place.me)) {
-            return Err("a request of a node whose set this node is not in");
-        }
-        let is_twice = |place: usize| queue.range(..place).any(|r| r.node == queue[place].node);
-        if (0..queue.len()).any(is_twice) {
-            return Err("two requests of one node wait");
-        }
-        Ok(())
     }
 }
 
@@ -541,25 +369,6 @@ impl Maekawa {
         self.locked_members -= u32::from(held);
         self.members[place] = Standing::Open;
         self.tell(self.member(place), Relinquish(self.sequence_number), out);
-    }
-
-    fn invariant_of_requester(&self) -> Result<(), &'static str> {
-        let is_locked = |s: &&Standing| matches!(s, Standing::Locked | Standing::LockedInquired);
-        let locked = self.members.iter().filter(is_locked).count();
-        if locked != self.locked_members as usize {
-            return Err("members that are locked are miscounted");
-        }
-        let all_are = |standing| self.members.iter().all(|s| *s == standing);
-        match self.phase {
-            Phase::Idle if !all_are(Standing::Open) => Err("an idle node holds a member"),
-            Phase::Inside if !all_are(Standing::Locked) => Err("inside without all members"),
-            Phase::Waiting if locked == self.members.len() => Err("waits although it has them all"),
-            Phase::Idle | Phase::Inside if self.failed => Err("failed without a request"),
-            _ if self.failed && self.members.contains(&Standing::LockedInquired) => {
-                Err("a node that was told FAILED defers an INQUIRE")
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -1,0 +1,272 @@
+//! The head of a plane: its token, its queue, and the line of heads.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use super::ChaudhuriKaraataMessage::{Interchange, Permit, Request};
+use super::{AS_PUBLISHED, Out};
+use crate::shape::Mesh;
+use crate::{Config, NodeId, NodeSet, Place, Start};
+
+/// The head's part: token and queue of node (0,0,k).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Head {
+    place: Place<Mesh>,
+    pub(super) as_published: bool,
+    pub(super) token: Token,
+    /// Q: nodes of this plane, and heads of neighbouring planes (as published: of any plane).
+    pub(super) queue: VecDeque<NodeId>,
+    /// What is in the queue, to refuse it a second time without a search: a bit a node of the plane,
+    /// then one for the head below and one for the head above.
+    queued: NodeSet,
+}
+
+/// The token of a head, by its colour.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Token {
+    /// Another plane is privileged.
+    Red {
+        /// The neighbouring head on the way to the token (not used as published).
+        towards: NodeId,
+        /// Whether it was asked for the token, and has not sent it yet (not used as published).
+        asked: bool,
+    },
+    /// The plane is privileged and nobody is inside.
+    Green,
+    /// The plane is privileged, and a node of it is inside or about to be.
+    Yellow {
+        /// That node.
+        granted: NodeId,
+    },
+}
+
+/// Why a message is refused that a neighbour cannot have got or made.
+pub(super) const OFF_THE_WAY: &str = "the sender is not next to this node on the message's way";
+
+impl Head {
+    pub(super) fn new(config: &Config<Mesh>) -> Self {
+        let Place { me, shape } = &config.place;
+        Head {
+            place: config.place.clone(),
+            as_published: config.variants.has(AS_PUBLISHED),
+            token: Token::first(*me, shape, config.start),
+            queue: VecDeque::new(),
+            queued: NodeSet::new(shape.plane_len(shape.plane(*me)) + 2),
+        }
+    }
+
+    /// P1 of the head itself, and P2 at a head.
+    pub(super) fn on_request(&mut self, origin: NodeId, out: &mut Out) {
+        self.enqueue(origin);
+        if self.as_published {
+            self.spread(origin, out);
+        } else {
+            self.ask_once(out);
+        }
+        if self.token == Token::Green {
+            self.grant_next(out);
+        }
+    }
+
+    /// The repaired rule for other planes: a head with a red token asks for it in its own name,
+    /// once, on the side where it is.
+    fn ask_once(&mut self, out: &mut Out) {
+        if let Token::Red { towards, asked } = &mut self.token
+            && !*asked
+        {
+            *asked = true;
+            out.send(*towards, Request(self.place.me));
+        }
+    }
+
+    /// The published rule for other planes, in P1 and P2: another head's request goes on to the
+    /// next plane whatever the token's colour here (C1); a request of this plane at a red head goes
+    /// out to both sides, each time (C3). Search tests as_published_a_stale_request_strands_a_plane
+    /// and as_published_queues_outgrow_theorem_4.
+    fn spread(&self, origin: NodeId, out: &mut Out) {
+        let Place { me, shape } = &self.place;
+        let sides = shape.heads_beside(*me).into_iter().flatten();
+        match shape.head_towards(*me, origin) {
+            Some(came_from) => {
+                for next in sides.filter(|side| *side != came_from) {
+                    out.send(next, Request(origin));
+                }
+            }
+            None if matches!(self.token, Token::Red { .. }) => {
+                for side in sides {
+                    out.send(side, Request(*me));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// P3 at a head: "token := GREEN".
+    pub(super) fn on_interchange(&mut self, to: NodeId, out: &mut Out) {
+        if to == self.place.me {
+            self.turn_green(out);
+        } else if let Some(next) = self.place.shape.head_towards(self.place.me, to) {
+            // As published the token passes through red heads, and this deletes the request only
+            // on its way (C1). "delete" is read as: the first one, if there are several.
+            if let Some(first) = self.queue.iter().position(|entry| *entry == to) {
+                self.queue.remove(first);
+            }
+            out.send(next, Interchange(to));
+        }
+    }
+
+    /// The end of P1, of P3 and P4: the token is green, and the next one's if somebody is queued.
+    pub(super) fn turn_green(&mut self, out: &mut Out) {
+        self.token = Token::Green;
+        self.grant_next(out);
+    }
+
+    /// "dequeue; grant_permission".
+    fn grant_next(&mut self, out: &mut Out) {
+        let Some(next) = self.dequeue() else {
+            return;
+        };
+        let Place { me, shape } = &self.place;
+        let Some(towards) = shape.head_towards(*me, next) else {
+            self.token = Token::Yellow { granted: next };
+            if let Some(hop) = shape.towards_member(*me, next) {
+                out.send(hop, Permit(next));
+            }
+            return;
+        };
+        let asked = false;
+        self.token = Token::Red { towards, asked };
+        out.send(towards, Interchange(next));
+        // As published nobody asks for those who are left in the queue (C2): search test
+        // as_published_a_head_does_not_ask_again.
+        if !self.as_published && !self.queue.is_empty() {
+            self.ask_once(out);
+        }
+    }
+
+    fn enqueue(&mut self, entry: NodeId) {
+        self.queue.push_back(entry);
+        if let Some(slot) = self.slot(entry) {
+            self.queued.insert(slot);
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<NodeId> {
+        let entry = self.queue.pop_front()?;
+        if let Some(slot) = self.slot(entry) {
+            self.queued.remove(slot);
+        }
+        Some(entry)
+    }
+
+    pub(super) fn has_queued(&self, entry: NodeId) -> bool {
+        self.slot(entry)
+            .is_some_and(|slot| self.queued.contains(slot))
+    }
+
+    /// An entry's bit in `queued`. Other planes have none as published, where one of them can be
+    /// queued many times.
+    fn slot(&self, entry: NodeId) -> Option<NodeId> {
+        let Place { me, shape } = &self.place;
+        let members = shape.plane_len(shape.plane(*me));
+        let index = match shape.plane(entry).cmp(&shape.plane(*me)) {
+            Ordering::Equal => shape.index_in_plane(entry),
+            _ if self.as_published => return None,
+            Ordering::Less => members,
+            Ordering::Greater => members + 1,
+        };
+        Some(NodeId::from_index(index))
+    }
+
+    pub(super) fn check_request(&self, from: NodeId, origin: NodeId) -> Result<(), &'static str> {
+        let Place { me, shape } = &self.place;
+        if self.has_queued(origin) {
+            return Err("it asked before and was not granted yet");
+        }
+        let Some(side) = shape.head_towards(*me, origin) else {
+            let on_the_way = shape.towards_member(*me, origin) == Some(from);
+            return on_the_way.then_some(()).ok_or(OFF_THE_WAY);
+        };
+        if from != side || !shape.is_head(origin) {
+            return Err(OFF_THE_WAY);
+        }
+        if self.as_published {
+            return Ok(());
+        }
+        if origin != from {
+            return Err("a head asks in its own name");
+        }
+        // It can ask us back only with, or after, the token that we asked it for.
+        if self.token.is_red(from, false) {
+            return Err("the token is on its side and was not asked for");
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_interchange(&self, from: NodeId, to: NodeId) -> Result<(), &'static str> {
+        let Place { me, shape } = &self.place;
+        if !self.as_published {
+            let expected = to == *me && self.token.is_red(from, true);
+            return expected.then_some(()).ok_or("no token is expected from it");
+        }
+        let goes_back = shape.head_towards(*me, to) == Some(from);
+        if !shape.heads_beside(*me).contains(&Some(from)) || !shape.is_head(to) || goes_back {
+            return Err(OFF_THE_WAY);
+        }
+        if !matches!(self.token, Token::Red { .. }) {
+            return Err("the token is here");
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_release(&self, from: NodeId, member: NodeId) -> Result<(), &'static str> {
+        if self.place.shape.towards_member(self.place.me, member) != Some(from) {
+            return Err(OFF_THE_WAY);
+        }
+        if self.token != (Token::Yellow { granted: member }) {
+            return Err("it was not granted the critical section");
+        }
+        Ok(())
+    }
+
+    pub(super) fn invariant(&self) -> Result<(), &'static str> {
+        let shape = &self.place.shape;
+        if self.token == Token::Green && !self.queue.is_empty() {
+            return Err("somebody is queued although the token is green");
+        }
+        // Theorem 4 (ii) counts the plane's nodes and a request a plane, c² + c.
+        let members = shape.plane_len(shape.plane(self.place.me));
+        let others = if self.as_published { shape.planes() } else { 2 };
+        if self.queue.len() > members + others {
+            return Err("more is queued than Theorem 4 allows");
+        }
+        if self.as_published {
+            return Ok(());
+        }
+        if self.queue.len() != self.queued.len() {
+            return Err("something is queued twice");
+        }
+        match self.token {
+            Token::Red { asked, .. } if asked == self.queue.is_empty() => {
+                Err("a red head has asked exactly while somebody is queued")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Token {
+    /// Green at the head of the plane where the token starts, yellow if a node there is inside.
+    fn first(head: NodeId, shape: &Mesh, start: Start) -> Self {
+        let asked = false;
+        match (shape.head_towards(head, start.token()), start.inside) {
+            (Some(towards), _) => Token::Red { towards, asked },
+            (None, Some(granted)) => Token::Yellow { granted },
+            (None, None) => Token::Green,
+        }
+    }
+
+    fn is_red(self, towards: NodeId, asked: bool) -> bool {
+        self == Token::Red { towards, asked }
+    }
+}
