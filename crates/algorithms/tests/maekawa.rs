@@ -120,7 +120,7 @@ fn refuses_what_no_correct_peer_sends() {
     refuses(&waiting, 1, Inquire(1), "inquired before");
 }
 
-/// Step (1): "a sequence number greater than any REQUEST message sent, received, or observed".
+/// Step (1): a request gets a number greater than those of all that the node has sent or received.
 #[test]
 fn a_request_is_numbered_after_all_that_were_received() {
     let mut state = Maekawa::new(&hub());

@@ -150,7 +150,7 @@ impl Algorithm for Raymond {
 
     fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
         self.phase.may_request()?;
-        // Raymond 1989, §3.4: the node wishes to enter the critical section.
+        // Raymond 1989, §3.4, first event.
         self.phase = Phase::Waiting;
         if self.variants.has(GREEDY) {
             self.request_q.push_front(self.place.me);
@@ -171,12 +171,12 @@ impl Algorithm for Raymond {
         self.check(from, message)
             .map_err(|reason| Violation::unexpected(from, &message, reason))?;
         match message {
-            // Raymond 1989, §3.4: the node receives a REQUEST message from neighbor X.
+            // Raymond 1989, §3.4, second event.
             RaymondMessage::Request => {
                 self.request_q.push_back(from);
                 self.assign_and_ask(out);
             }
-            // Raymond 1989, §3.4: the node receives a PRIVILEGE message.
+            // Raymond 1989, §3.4, third event.
             RaymondMessage::Privilege => {
                 self.take_privilege();
                 self.assign_and_ask(out);
@@ -202,7 +202,7 @@ impl Algorithm for Raymond {
 
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
         self.phase.may_release()?;
-        // Raymond 1989, §3.4: the node exits the critical section.
+        // Raymond 1989, §3.4, fourth event.
         self.phase = Phase::Idle;
         self.assign_and_ask(out);
         Ok(())

@@ -98,7 +98,7 @@ impl Raymond {
         }
         let dissents = matches!(relation, Relation::Queued | Relation::NotQueued);
         match recovery.dissent {
-            // Raymond 1989, §8.2: impossible for more than one neighbor.
+            // Raymond 1989, §8.2: at most one neighbour can dissent.
             Some((other, _)) if dissents && other != from => {
                 Err("the privilege is on another neighbour's side")
             }
@@ -187,7 +187,7 @@ impl Raymond {
                 }
             }
         }
-        // Raymond 1989, §8: to recommence participation in the algorithm.
+        // Raymond 1989, §8: from here on the node takes part again.
         self.assign_and_ask(out);
     }
 
@@ -215,7 +215,7 @@ impl Raymond {
                 }
                 continue;
             };
-            // Raymond 1989, §8.6: "one could check for such duplication (...) at the end".
+            // Raymond 1989, §8.6: duplicates are looked for when recovery ends.
             let twice = std::mem::replace(&mut queued[place], true);
             if !twice || self.variants.has(DUPLICATES) {
                 self.request_q.push_back(asker);

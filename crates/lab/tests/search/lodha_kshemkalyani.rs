@@ -132,7 +132,7 @@ fn entries_are_in_order_and_cost_what_section_4_1_says_in_random_runs() {
     }
 }
 
-/// §5: the first improvement "saves on the number of REPLY messages", and never costs more in all.
+/// §5, first improvement: fewer REPLYs, and never more messages in all.
 #[test]
 fn entries_are_in_order_and_cost_no_more_with_one_reply() {
     watch_all::<Fair>(&with(&[2, 2, 1], &[ONE_REPLY]), |_| {});
