@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use soloist_algorithms::neamatollahi::{AS_PUBLISHED, Neamatollahi, RESTING};
 use soloist_algorithms::shape::Torus;
-use soloist_algorithms::{NodeId, Shape, Start, Variant, VariantSet};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_algorithms::{Channels, NodeId, Shape, Start, Variant, VariantSet};
+use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
 
 use crate::{bounds, holds};
 
@@ -58,4 +58,43 @@ fn as_published_leaves_a_node_waiting_for_ever() {
         let outcome = search::<Neamatollahi>(&on("2x2", Some(AS_PUBLISHED), requests));
         assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome:#?}");
     }
+}
+
+/// Everybody may ask for ever, on channels that keep order; in any order letters could pile up without end.
+fn endless(form: &str, nodes: usize, variant: Option<Variant>) -> Bounds<Torus> {
+    Bounds {
+        channels: Channels::Fifo,
+        states_max: 1_000_000,
+        ..on(form, variant, &vec![ENDLESS; nodes])
+    }
+}
+
+#[test]
+fn nobody_starves_repaired_or_resting() {
+    for variant in [None, Some(RESTING)] {
+        for (form, nodes) in [
+            ("1x1", 1),
+            ("1x2", 2),
+            ("2x1", 2),
+            ("1x3", 3),
+            ("2x2", 3),
+            ("2x2", 4),
+        ] {
+            let outcome = fair::<Neamatollahi>(&endless(form, nodes, variant), usize::MAX);
+            assert!(
+                matches!(outcome, FairOutcome::Fair { cut: 0, .. }),
+                "{outcome:#?}"
+            );
+        }
+    }
+}
+
+/// The node that waits is one of a pair: see `as_published_leaves_a_node_waiting_for_ever`.
+#[test]
+fn as_published_starves_a_node_in_all_fairness() {
+    let outcome = fair::<Neamatollahi>(&endless("2x2", 4, Some(AS_PUBLISHED)), usize::MAX);
+    assert!(
+        matches!(outcome, FairOutcome::Starved { .. }),
+        "{outcome:#?}"
+    );
 }
