@@ -22,8 +22,8 @@ use crate::NodeId;
 ///
 /// Every system is verified when it is made. For a listed one all pairs are looked at. Where all sets
 /// are translates of one set (`singer`, `cyclic`, `majority`), every two meet exactly if every number
-/// is a difference of two of its members, and that is looked at. A grid's sets meet whatever its
-/// width: the argument is beside the code, and the tests look at all pairs.
+/// is a difference of two of its members, and that is looked at. Of a grid all pairs are looked at up to
+/// 1,024 nodes; beyond, its sets meet by the argument beside the code.
 ///
 /// Sets are worked out when they are first asked for: a network node needs its own and those of the
 /// nodes that ask it, not all N of them.
@@ -94,6 +94,9 @@ const MAJORITY: &str = "majority";
 /// Beyond this a majority is no sensible quorum: its sets would fill the memory.
 const MAJORITY_NODES_MAX: usize = 1 << 16;
 
+/// Up to this many nodes all pairs of a grid's sets are looked at: it takes milliseconds.
+const GRID_PAIRS_MAX: usize = 1024;
+
 impl Shape for Quorums {
     const FORMS: &'static [(&'static str, &'static str)] = &[
         (SINGER, "lines of a projective plane, folded to N nodes"),
@@ -121,7 +124,12 @@ impl Shape for Quorums {
             }
             GRID => {
                 let width = nodes.isqrt() + usize::from(nodes.isqrt().pow(2) < nodes);
-                Ok(Self::new(nodes, Rule::Grid(Grid { width })))
+                let grid = Self::new(nodes, Rule::Grid(Grid { width }));
+                if nodes <= GRID_PAIRS_MAX {
+                    let sets: Vec<_> = NodeId::all(nodes).map(|i| grid.set(i).to_vec()).collect();
+                    listing::verify(&sets).map_err(ShapeError::Listing)?;
+                }
+                Ok(grid)
             }
             MAJORITY if nodes > MAJORITY_NODES_MAX => Err(ShapeError::bad(
                 form,
