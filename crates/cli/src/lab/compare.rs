@@ -12,7 +12,13 @@ use soloist_lab::simulate::{Load, Report, Setup};
 use super::settings;
 use crate::{Verdict, output};
 
-/// Simulates every algorithm at every size under every load, on all cores, each in its default shape.
+/// Simulate many algorithms, sizes and loads, and show them beside each other
+///
+/// Every algorithm at every size under every load, on all cores, each in the paper's own shape nearest to
+/// that size. The columns: messages and encoded bytes for each entry; a restless token's idle moves for each
+/// message delay of idle time; the means of response time (from asking to entering) and synchronisation delay (from
+/// leaving, while others wait, to the next entry), in message delays; Jain's index of the nodes' entries; how often a
+/// waiter was overtaken at most.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Example:\n  soloist lab compare --algorithms raymond,raymond+greedy,maekawa \

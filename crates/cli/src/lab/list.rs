@@ -9,6 +9,7 @@ use soloist_algorithms::{Algorithm, Kind, Message, Shape};
 
 use crate::{Verdict, output};
 
+/// List the algorithms with their papers, channels, messages, shapes and variants
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON

@@ -10,13 +10,11 @@ use clap::Subcommand;
 
 use crate::Verdict;
 
+// What each does is said at its arguments.
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the algorithms with their papers, channels, shapes and variants.
     List(list::Args),
-    /// Simulate one algorithm and measure it.
     Run(run::Args),
-    /// Simulate many algorithms, sizes and loads, and show them beside each other.
     Compare(compare::Args),
 }
 

@@ -16,16 +16,34 @@ use crate::{Verdict, output};
 
 const ENTRIES_DEFAULT: u64 = 10_000;
 
-/// Simulates one algorithm and measures it.
+const EXPLANATION: &str = "\
+Loads:
+  light         one request at a time: when all is quiet, and after a pause, a random node asks
+  heavy         every node asks again at once after it leaves
+  burst         all nodes ask at once, one entry each
+  poisson:RATE  RATE requests a message delay in all, at random nodes; a busy node asks when it leaves
+  think:MEAN    every node pauses for a random time of this mean before it asks again
+
+A waiter counts as overtaken by an entry that was asked for after the waiter's own request had arrived, that is, after
+every message that it sent on asking was delivered.
+
+Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, 2 wrong input.
+
+Examples:
+  soloist lab run --algorithm raymond --nodes 31 --shape kary:2 --variant piggyback
+  soloist lab run --algorithm maekawa --nodes 13 --load light --delay constant --json
+  soloist lab run --algorithm torus --variant as-published --nodes 9 --load light";
+
+/// Simulate one algorithm and measure it
 ///
-/// Messages are counted as the papers do: a hop over a logical link is one message, to oneself
-/// none. A token that never rests also moves while nobody waits or is inside; such idle moves are
-/// no entry's cost and are reported for each message delay of idle time.
+/// Time is virtual and counted in message delays. Exactly as many requests are made as entries are asked for; then
+/// everything drains, and nobody may be left waiting. Mutual exclusion is watched at each step.
+///
+/// Messages are counted as the papers do: a hop over a logical link is one message, to oneself none. A token that never
+/// rests also moves while nobody wants it: such a move, sent while nobody waits or is inside, is idle. Idle moves are no
+/// entry's cost; they are reported for each message delay of idle time.
 #[derive(clap::Args)]
-#[command(
-    after_long_help = "Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, \
-    2 wrong input.\n\nExample:\n  soloist lab run --algorithm raymond --nodes 31 --shape kary:2 --load heavy"
-)]
+#[command(after_long_help = EXPLANATION)]
 pub struct Args {
     /// Its name, alias or preset; `soloist lab list` shows them all
     #[arg(long, short, value_name = "A")]
@@ -40,7 +58,7 @@ pub struct Args {
     shape: Option<String>,
 
     /// Variants of the rules, separated by commas, such as piggyback,greedy or as-published
-    #[arg(long, value_name = "V", default_value = "")]
+    #[arg(long, value_name = "V", default_value = "", hide_default_value = true)]
     variant: String,
 
     /// Who asks, and when: light, heavy, burst, poisson:RATE or think:MEAN
