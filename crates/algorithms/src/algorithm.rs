@@ -39,6 +39,9 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// Name, paper, assumptions and variants.
     const INFO: Info;
 
+    /// The largest cluster whose nodes all fit one machine's memory, for simulations.
+    const NODES_MAX: usize = crate::shape::NODES_MAX;
+
     /// The node's state before anything happened.
     fn new(config: &Config<Self::Shape>) -> Self;
 
@@ -84,6 +87,10 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         Ok(())
     }
 }
+
+/// [`Algorithm::NODES_MAX`] where every node keeps something of every other, and asks them all: N²
+/// of it, and as many messages under way.
+pub(crate) const NODES_MAX_OF_BROADCAST: usize = 1 << 13;
 
 /// What nodes say to each other. The `Display` form is for transcripts: the kind in upper case,
 /// then what the message carries.

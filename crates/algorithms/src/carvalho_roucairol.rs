@@ -110,6 +110,8 @@ impl Algorithm for CarvalhoRoucairol {
         }],
     };
 
+    const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
+
     fn new(config: &Config<Complete>) -> Self {
         let place = config.place.clone();
         let nodes = place.nodes();

@@ -187,11 +187,12 @@ impl NameError {
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(", did you mean '{name}'?"))
+    nearest.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"))
 }
 
 /// The known name that looks most like `name`, if any does.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let name = &name.to_lowercase();
     known
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .filter(|(likeness, _)| *likeness > 0.7)

@@ -143,6 +143,8 @@ impl Algorithm for Lamport {
         presets: &[],
     };
 
+    const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
+
     fn new(config: &Config<Complete>) -> Self {
         let nodes = config.place.nodes();
         let mut node = Lamport {

@@ -94,6 +94,8 @@ impl Algorithm for RicartAgrawala {
         presets: &[],
     };
 
+    const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
+
     fn new(config: &Config<Complete>) -> Self {
         let nodes = config.place.nodes();
         RicartAgrawala {

@@ -119,6 +119,8 @@ impl Algorithm for SuzukiKasami {
         presets: &[],
     };
 
+    const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
+
     fn new(config: &Config<Complete>) -> Self {
         let nodes = config.place.nodes();
         let me = config.place.me;

@@ -39,7 +39,7 @@ fn every_message_has_its_golden_bytes() {
             lines
         }
     }
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let update = std::env::var("UPDATE_GOLDEN").is_ok_and(|value| value == "1");
     for kind in Kind::ALL {
         let path = folder().join(format!("{kind}.txt"));
         let lines = kind.visit(Lines);

@@ -144,7 +144,7 @@ fn the_default_is_the_smallest_cube_with_room() {
         let mesh = Mesh::default_for(nodes);
         assert_eq!((mesh.to_string().as_str(), mesh.planes()), (form, planes));
     }
-    assert_eq!(Mesh::default_for(NODES_MAX).to_string(), "646x646x646");
+    assert_eq!(Mesh::default_for(NODES_MAX).to_string(), "256x256x256");
 }
 
 #[test]

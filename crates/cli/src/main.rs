@@ -44,10 +44,8 @@ fn main() -> ExitCode {
     match result {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
-        // Whoever read our output had enough of it.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::complain(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -60,7 +58,7 @@ fn usage_error(error: &clap::Error) -> ExitCode {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue
     ) {
         let text = error.render().to_string();
-        eprintln!("{}", text.lines().next().unwrap_or_default());
+        output::complain(text.lines().next().unwrap_or_default());
         return ExitCode::from(2);
     }
     let _ = error.print();

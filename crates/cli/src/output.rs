@@ -5,13 +5,21 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Prints text as it is.
+/// Prints text as it is. If nobody reads it any more, that is no error: they had enough of it.
 pub fn text(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout
+    let result = stdout
         .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .context("cannot write to standard output")
+        .and_then(|()| stdout.flush());
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+/// Says something on stderr; if that cannot be written either, there is nobody left to tell.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Prints a value as JSON.
@@ -19,12 +27,4 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     let mut json = serde_json::to_string_pretty(value)?;
     json.push('\n');
     text(&json)
-}
-
-/// Whether an error is only that nobody reads our output any more.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -155,11 +155,11 @@ fn bad_input_is_refused_in_one_line() {
     );
     refused(
         "run --algorithm raymond --nodes 3 --hold -1",
-        &["'-1'", "from 0"],
+        &["'-1'", "0"],
     );
     refused(
         "run --algorithm raymond --nodes 3 --hold nan",
-        &["'nan'", "from 0"],
+        &["'nan'", "use 0"],
     );
     refused(
         "run --algorithm raymond --nodes 3 --delay constant:-1",
@@ -171,7 +171,7 @@ fn bad_input_is_refused_in_one_line() {
     );
     refused(
         "run --algorithm raymond --nodes 3 --load think:-2",
-        &["'think:-2'", "from 0"],
+        &["'think:-2'", "use 0"],
     );
     refused(
         "run --algorithm raymond --nodes 3 --load poisson:0",
@@ -212,6 +212,31 @@ fn bad_input_is_refused_in_one_line() {
     refused(
         "run --algorithm raymond --nodes 3 --inside 3",
         &["3", "numbered from 0"],
+    );
+    refused(
+        "run --algorithm RAYMOND --nodes 3",
+        &["'RAYMOND'", "did you mean 'raymond'?"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --seed -1",
+        &["'-1'", "from 0 to"],
+    );
+    refused(
+        "run --algorithm raymond --nodes 3 --home -1",
+        &["'-1'", "0"],
+    );
+    refused("run --algorithm ra --nodes 1000000", &["1000000", "8192"]);
+    refused(
+        "run --algorithm raymond --nodes 3 --delay constant:0.0000001",
+        &["1e-6"],
+    );
+    refused(
+        "compare --nodes 4 --load burst --entries 7",
+        &["7", "burst"],
+    );
+    refused(
+        "run --algorithm central --nodes 3 --hold 1e9 --entries 100000",
+        &["virtual time ran out"],
     );
     refused(
         "run --algorithm raymond --nodes 3 --channels lifo",
@@ -319,4 +344,17 @@ fn nothing_but_the_result_goes_into_a_pipe() {
     let output = lab("run --algorithm raymond --nodes 5 --entries 100 --json");
     assert!(output.stderr.is_empty(), "{output:?}");
     assert!(!output.stdout.contains(&0x1b), "no colours in a pipe");
+}
+
+/// The exit code says what came of the run also if nobody reads the figures.
+#[test]
+fn a_closed_pipe_does_not_hide_a_failed_run() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_soloist"))
+        .args("lab run -a mesh --variant as-published -n 7 --load think:3 --json".split(' '))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }

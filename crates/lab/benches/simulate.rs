@@ -64,5 +64,18 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, algorithms, sizes);
+/// A million nodes, a million entries.
+fn a_million(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("million");
+    group.sample_size(10);
+    for algorithm in ["raymond", "naimi-trehel"] {
+        let setup = setup(algorithm, 1_000_000, "heavy", 1_000_000);
+        group.bench_function(algorithm, |bencher| {
+            bencher.iter(|| simulate(black_box(&setup), &mut |_| ()).unwrap());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, algorithms, sizes, a_million);
 criterion_main!(benches);

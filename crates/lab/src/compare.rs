@@ -1,16 +1,15 @@
 //! Many runs beside each other.
 
 use rayon::prelude::*;
-use soloist_algorithms::ShapeError;
 
-use crate::simulate::{Report, Setup, simulate};
+use crate::simulate::{Report, Setup, SimulateError, simulate};
 
 /// Simulates each setup, on all cores, and returns the reports in the setups' order. `done` hears
 /// of each that is finished.
 pub fn compare(
     setups: &[Setup],
     done: &(dyn Fn(&Report) + Sync),
-) -> Result<Vec<Report>, ShapeError> {
+) -> Result<Vec<Report>, SimulateError> {
     setups
         .par_iter()
         .map(|setup| {

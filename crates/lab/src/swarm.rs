@@ -6,16 +6,29 @@ use soloist_algorithms::{Algorithm, Channels, Choice, Kind, NodeId, Shape, Start
 use crate::ShapeGiven;
 use crate::simulate::{Delay, Hold, Load, Random, Setup};
 
+const DELAYS: [Delay; 3] = [
+    Delay::Constant(1.0),
+    Delay::Uniform(0.0, 2.0),
+    Delay::Exponential(1.0),
+];
+
 /// The largest cluster of a swarm.
 const NODES_MAX: u64 = 64;
 
 /// The run that belongs to a seed: algorithm, variants (repaired rules only), nodes, shape, start,
-/// load, delays, channels and hold.
+/// load, delays, channels and hold. Consecutive seeds go through all algorithms under all loads with all
+/// delays; the rest is chance.
 pub fn setup(seed: u64) -> Setup {
     let mut random = Random::new(seed, 3);
-    let kind = *pick(Kind::ALL, &mut random);
+    let mut turn = seed;
+    let mut take_turns = |among: usize| {
+        let index = turn % among as u64;
+        turn /= among as u64;
+        index as usize
+    };
+    let kind = Kind::ALL[take_turns(Kind::ALL.len())];
     let nodes = 1 + random.below(NODES_MAX) as usize;
-    let load = match random.below(6) {
+    let load = match take_turns(6) {
         0 => Load::Light,
         1 => Load::Heavy,
         2 => Load::Burst,
@@ -26,7 +39,7 @@ pub fn setup(seed: u64) -> Setup {
     let node = NodeId::from_index(random.below(nodes as u64) as usize);
     let assumed = kind.info().channels;
     let channels = *pick(&[assumed, Channels::Fifo], &mut random);
-    let hold = *pick(&["0", "0.1", "1", "5"], &mut random);
+    let hold = *pick(&["0.01", "0.1", "1", "5"], &mut random);
     Setup {
         choice: Choice {
             kind,
@@ -37,14 +50,7 @@ pub fn setup(seed: u64) -> Setup {
         shape: kind.visit(PickShape(nodes, &mut random)),
         start: *pick(&[Start::idle(node), Start::inside(node)], &mut random),
         load,
-        delay: *pick(
-            &[
-                Delay::Constant(1.0),
-                Delay::Uniform(0.0, 2.0),
-                Delay::Exponential(1.0),
-            ],
-            &mut random,
-        ),
+        delay: DELAYS[take_turns(DELAYS.len())],
         channels: Some(channels),
         hold: hold.parse::<Hold>().expect("a number"),
         entries: match load {

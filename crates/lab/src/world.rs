@@ -160,9 +160,10 @@ impl<A: Algorithm> World<A> {
             return Ok(());
         }
         let mut others = self.iter().filter(|(node, _)| *node != newcomer);
-        let (other, _) = others
+        // If it is nobody else, a faulty node entered twice.
+        let other = others
             .find(|(_, state)| state.phase() == Phase::Inside)
-            .expect("more than one node is counted as inside");
+            .map_or(newcomer, |(other, _)| other);
         Err(Fault::TwoInside { newcomer, other })
     }
 

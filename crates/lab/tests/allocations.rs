@@ -29,7 +29,9 @@ fn allocations(choice: Choice, load: &str, entries: u64) -> u64 {
 
 #[test]
 fn the_steady_state_allocates_nothing() {
-    for choice in Choice::all() {
+    let resting = ["neamatollahi", "le-lann"].map(|name| Choice::parse(name, "resting").unwrap());
+    let raymond = Choice::parse("raymond", "piggyback,greedy").unwrap();
+    for choice in Choice::all().chain(resting).chain([raymond]) {
         for load in ["light", "heavy", "think:20"] {
             let short = allocations(choice, load, 5_000);
             let long = allocations(choice, load, 10_000);

@@ -398,9 +398,7 @@ fn le_lann_saturated_sends_one() {
             .load("light")
             .delay("constant")
             .report();
-        // One more than its length for each idle spell, which lasts N delays on average.
-        let expected = 1.0 + 0.5 / nodes as f64;
-        assert_near(idle.measures.idle_messages_per_time, expected, 0.05);
+        assert_near(idle.measures.idle_messages_per_time, 1.0, 1e-9);
         let idle = Run::of("le-lann+resting", nodes).load("light").report();
         assert_eq!(idle.measures.idle_messages_per_time, 0.0);
     }

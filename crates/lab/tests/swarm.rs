@@ -1,7 +1,8 @@
 //! Several hundred runs, every parameter from the seed: nothing that must not happen, nobody unserved.
 
 use rayon::prelude::*;
-use soloist_lab::simulate::simulate;
+use soloist_algorithms::{Choice, NodeId, Start};
+use soloist_lab::simulate::{Setup, simulate};
 use soloist_lab::swarm;
 
 const RUNS: u64 = 600;
@@ -23,6 +24,64 @@ fn every_run_is_safe_and_serves_everybody() {
     });
 }
 
+/// A load so thin that a restless token goes round thousands of times between two requests is no fault;
+/// nor is a stay inside that outlasts thousands of demands.
+#[test]
+fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
+    for (algorithm, load, hold) in [
+        ("le-lann", "poisson:0.00001", "1"),
+        ("le-lann", "think:100000", "1"),
+        ("neamatollahi", "poisson:0.00001", "1"),
+        ("central", "poisson:1000", "1000"),
+    ] {
+        let setup = Setup {
+            choice: Choice::parse(algorithm, "").unwrap(),
+            nodes: 4,
+            shape: Default::default(),
+            start: Start::idle(NodeId::new(0)),
+            load: load.parse().unwrap(),
+            hold: hold.parse().unwrap(),
+            entries: 200,
+            ..swarm::setup(0)
+        };
+        let report = simulate(&setup, &mut |_| ()).unwrap();
+        assert!(report.is_well(), "{report:#?}");
+        assert_eq!(report.measures.entries, 200, "{algorithm} {load}");
+    }
+}
+
+/// Five times as much demand as can be served: who wants in waits ever longer.
+#[test]
+fn response_times_count_from_the_demand() {
+    let setup = Setup {
+        choice: Choice::parse("central", "").unwrap(),
+        nodes: 1,
+        shape: Default::default(),
+        start: Start::idle(NodeId::new(0)),
+        load: "poisson:5".parse().unwrap(),
+        hold: "1".parse().unwrap(),
+        entries: 1000,
+        ..swarm::setup(0)
+    };
+    let report = simulate(&setup, &mut |_| ()).unwrap();
+    assert!(report.measures.response_time.max > 700.0, "{report:#?}");
+}
+
+#[test]
+fn time_that_runs_out_is_an_error_not_a_figure() {
+    let setup = Setup {
+        hold: "1e9".parse().unwrap(),
+        entries: 100_000,
+        load: "heavy".parse().unwrap(),
+        ..swarm::setup(5)
+    };
+    let error = simulate(&setup, &mut |_| ()).unwrap_err();
+    assert!(
+        error.to_string().contains("virtual time ran out"),
+        "{error}"
+    );
+}
+
 /// A swarm that could not fail would prove nothing: printed rules are caught by the same means.
 #[test]
 fn the_same_runs_catch_the_printed_rules() {
@@ -32,7 +91,7 @@ fn the_same_runs_catch_the_printed_rules() {
         "chaudhuri-karaata",
         "neamatollahi",
     ] {
-        let choice = soloist_algorithms::Choice::parse(name, "as-published").unwrap();
+        let choice = Choice::parse(name, "as-published").unwrap();
         let caught = (0..400).into_par_iter().find_any(|&seed| {
             let mut setup = swarm::setup(seed);
             setup.choice = choice;

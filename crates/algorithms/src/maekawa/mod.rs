@@ -108,6 +108,9 @@ impl Algorithm for Maekawa {
         presets: &[],
     };
 
+    // All sets together have about N√N members.
+    const NODES_MAX: usize = 1 << 18;
+
     fn new(config: &Config<Quorums>) -> Self {
         let Place { me, ref shape } = config.place;
         let phase = config.start.phase(me);

@@ -30,8 +30,8 @@ pub trait Shape: fmt::Debug + fmt::Display + Send + Sync + Sized + 'static {
     }
 }
 
-/// The largest cluster: node numbers fit 32 bits with room to spare.
-pub const NODES_MAX: usize = 1 << 28;
+/// The largest cluster: a tree of so many nodes takes a few gigabytes.
+pub const NODES_MAX: usize = 1 << 24;
 
 /// Refuses a cluster of no nodes, or of too many.
 pub fn check_nodes(nodes: usize) -> Result<(), ShapeError> {

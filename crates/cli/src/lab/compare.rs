@@ -74,16 +74,17 @@ impl Args {
         let bar = ProgressBar::new(setups.len() as u64).with_style(style);
         let reports = compare(&setups, &|_| bar.inc(1))?;
         bar.finish_and_clear();
-        if let Some(path) = &self.plot {
-            std::fs::write(path, plot(&reports)?)
-                .with_context(|| format!("cannot write the picture to '{}'", path.display()))?;
-        }
         if self.json {
             output::json(&reports)?;
         } else if self.csv {
             output::text(&csv(&reports)?)?;
         } else {
             output::text(&table(&reports).to_string())?;
+        }
+        // After the figures: if the picture cannot be written, they are not lost.
+        if let Some(path) = &self.plot {
+            std::fs::write(path, plot(&reports)?)
+                .with_context(|| format!("cannot write the picture to '{}'", path.display()))?;
         }
         Ok(verdict(&reports))
     }
@@ -93,10 +94,8 @@ impl Args {
         for &load in &self.load {
             for &nodes in &self.nodes {
                 for choice in choices(&self.algorithms)? {
-                    let entries = match load {
-                        Load::Burst => nodes as u64,
-                        _ => self.entries.unwrap_or((20 * nodes as u64).max(1000)),
-                    };
+                    let default = (20 * nodes as u64).max(1000);
+                    let entries = settings::entries_for(load, nodes, self.entries, default)?;
                     setups.push(self.world.setup(choice, nodes, load, entries));
                 }
             }
@@ -244,14 +243,14 @@ fn csv(reports: &[Report]) -> Result<String> {
 fn verdict(reports: &[Report]) -> Verdict {
     let failed: Vec<_> = reports.iter().filter(|report| !report.is_well()).collect();
     for report in &failed {
-        eprintln!(
+        output::complain(&format!(
             "failed: {} with {} nodes under {} load: {} violations, {} unserved",
             report.label(),
             report.nodes,
             report.load,
             report.violations,
             report.unserved
-        );
+        ));
     }
     if failed.is_empty() {
         Verdict::Well

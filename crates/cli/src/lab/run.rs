@@ -21,11 +21,12 @@ Loads:
   light         one request at a time: when all is quiet, and after a pause, a random node asks
   heavy         every node asks again at once after it leaves
   burst         all nodes ask at once, one entry each
-  poisson:RATE  RATE requests a message delay in all, at random nodes; a busy node asks when it leaves
+  poisson:RATE  RATE requests a message delay in all, at random nodes, busy or not
   think:MEAN    every node pauses for a random time of this mean before it asks again
 
-A waiter counts as overtaken by an entry that was asked for after the waiter's own request had arrived, that is, after
-every message that it sent on asking was delivered.
+A waiter counts as overtaken by an entry that was asked for after the waiter's own request had
+arrived, that is, after every message that it sent on asking was delivered. Response times begin
+when a node asks; with poisson, when somebody wants in, also at a node that is busy.
 
 Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, 2 wrong input.
 
@@ -54,7 +55,7 @@ pub struct Args {
     nodes: usize,
 
     /// How they are arranged: one of the algorithm's shapes, or file:PATH [default: the paper's own, nearest to N]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_hyphen_values = true)]
     shape: Option<String>,
 
     /// Variants of the rules, separated by commas, such as piggyback,greedy or as-published
@@ -65,17 +66,18 @@ pub struct Args {
     #[arg(
         long,
         value_name = "L",
+        value_parser = settings::setting::<Load>,
         default_value = "heavy",
         allow_hyphen_values = true
     )]
     load: Load,
 
     /// The node where the token starts [default: the one inside, or 0]
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     home: Option<u32>,
 
     /// A node that is inside from the start; its leaving is no entry of the run
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     inside: Option<u32>,
 
     /// How many entries [default: 10000; with burst, one a node]
@@ -101,7 +103,7 @@ struct Timed {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
-        let entries = self.entries()?;
+        let entries = settings::entries_for(self.load, self.nodes, self.entries, ENTRIES_DEFAULT)?;
         let setup = Setup {
             shape: read_shape(self.shape.as_deref())?,
             start: self.start()?,
@@ -139,19 +141,6 @@ impl Args {
             inside,
         })
     }
-
-    fn entries(&self) -> Result<u64> {
-        let nodes = self.nodes as u64;
-        match (self.load, self.entries) {
-            (Load::Burst, Some(entries)) if entries != nodes => {
-                bail!(
-                    "{entries} entries: a burst is one entry a node, here {nodes}; leave --entries out"
-                )
-            }
-            (Load::Burst, _) => Ok(nodes),
-            (_, entries) => Ok(entries.unwrap_or(ENTRIES_DEFAULT)),
-        }
-    }
 }
 
 /// Reads a shape's form, or the file that lists it.
@@ -170,13 +159,16 @@ fn read_shape(given: Option<&str>) -> Result<ShapeGiven> {
 /// Says on stderr what went wrong, if anything did.
 fn verdict(report: &Report) -> Verdict {
     if let Some(first) = &report.first_violation {
-        eprintln!(
+        output::complain(&format!(
             "failed: {} violations, the first: {first}",
             report.violations
-        );
+        ));
     }
     if report.unserved > 0 {
-        eprintln!("failed: {} nodes were left waiting", report.unserved);
+        output::complain(&format!(
+            "failed: {} requests were left waiting",
+            report.unserved
+        ));
     }
     if report.is_well() {
         Verdict::Well

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use anyhow::{Result, bail};
+
 use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
 use soloist_lab::ShapeGiven;
@@ -30,11 +32,11 @@ pub struct World {
     hold: Hold,
 
     /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
-    #[arg(long, value_name = "C", value_parser = channels)]
+    #[arg(long, value_name = "C", value_parser = channels, allow_hyphen_values = true)]
     channels: Option<Channels>,
 
     /// Where all chance comes from: the same seed gives the same run, bit for bit
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", value_parser = seed, default_value = "1", allow_hyphen_values = true)]
     seed: u64,
 }
 
@@ -69,6 +71,32 @@ pub fn setting<T: FromStr<Err = SettingError>>(given: &str) -> Result<T, String>
     given
         .parse()
         .map_err(|error: SettingError| error.reason().to_owned())
+}
+
+fn seed(given: &str) -> Result<u64, String> {
+    given
+        .parse()
+        .map_err(|_| format!("use a whole number from 0 to {}", u64::MAX))
+}
+
+/// Reads a node's number.
+pub fn node(given: &str) -> Result<u32, String> {
+    given
+        .parse()
+        .map_err(|_| "nodes are numbered from 0".to_owned())
+}
+
+/// How many entries a run has, given or not. A burst is one entry a node.
+pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -> Result<u64> {
+    match (load, given) {
+        (Load::Burst, Some(entries)) if entries != nodes as u64 => {
+            bail!(
+                "{entries} entries: a burst is one entry a node, here {nodes}; leave --entries out"
+            )
+        }
+        (Load::Burst, _) => Ok(nodes as u64),
+        (_, given) => Ok(given.unwrap_or(default)),
+    }
 }
 
 /// Reads a number of nodes.

@@ -16,7 +16,8 @@ pub struct PlotError(String);
 const PANEL_WIDTH: u32 = 720;
 const LEGEND_WIDTH: u32 = 260;
 const HEIGHT: u32 = 600;
-const LEGEND_LINE: i32 = 24;
+const LEGEND_TOP: u32 = 60;
+const LEGEND_LINE: u32 = 24;
 
 /// Distinct colours, after Okabe and Ito; when they are used up, hollow marks tell lines apart.
 const COLOURS: [RGBColor; 7] = [
@@ -43,7 +44,8 @@ fn draw(svg: &mut String, reports: &[Report]) -> Result<(), Box<dyn Error>> {
     let loads = distinct(reports.iter().map(|report| report.load.clone()));
     let names = distinct(reports.iter().map(Report::label));
     let panels_width = PANEL_WIDTH * u32::try_from(loads.len())?;
-    let size = (panels_width + LEGEND_WIDTH, HEIGHT);
+    let legend_height = LEGEND_TOP + LEGEND_LINE * (u32::try_from(names.len())? + 1);
+    let size = (panels_width + LEGEND_WIDTH, HEIGHT.max(legend_height));
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let (panels, legend) = root.split_horizontally(panels_width);
@@ -88,7 +90,8 @@ fn draw_panel(
         .draw()?;
     for (index, name) in names.iter().enumerate() {
         let of_name = reports.iter().filter(|report| report.label() == *name);
-        let line: Vec<_> = of_name.map(|r| point(r)).filter(|p| p.1 > 0.0).collect();
+        let mut line: Vec<_> = of_name.map(|r| point(r)).filter(|p| p.1 > 0.0).collect();
+        line.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (stroke, mark) = style(index);
         chart.draw_series(LineSeries::new(line.iter().copied(), stroke))?;
         chart.draw_series(line.iter().map(|point| Circle::new(*point, 4, mark)))?;
@@ -98,7 +101,7 @@ fn draw_panel(
 
 fn draw_legend(legend: &Area<'_>, names: &[String]) -> Result<(), Box<dyn Error>> {
     for (index, name) in names.iter().enumerate() {
-        let y = 60 + LEGEND_LINE * i32::try_from(index)?;
+        let y = i32::try_from(LEGEND_TOP + LEGEND_LINE * u32::try_from(index)?)?;
         let (stroke, mark) = style(index);
         legend.draw(&PathElement::new([(0, y), (24, y)], stroke))?;
         legend.draw(&Circle::new((12, y), 4, mark))?;

@@ -18,7 +18,9 @@ pub struct Meter {
     nodes: Vec<NodeMeter>,
     messages_by_kind: [u64; KINDS_MAX],
     messages: u64,
-    idle_messages: u64,
+    idle_messages: f64,
+    /// The latest idle move: when it was sent, and when it arrives.
+    idle_move: (Time, Time),
     bytes: u64,
     entries: u64,
     entries_max: u64,
@@ -37,9 +39,9 @@ pub struct Meter {
 
 #[derive(Clone, Debug, Default)]
 struct NodeMeter {
-    requested_at: Time,
-    entries: u32,
-    received: u32,
+    wanted_since: Time,
+    entries: u64,
+    received: u64,
     /// Messages sent on asking that have not arrived.
     asking_under_way: u32,
 }
@@ -68,13 +70,13 @@ pub struct Measures {
     pub idle_messages_per_time: f64,
     /// Encoded bytes of those messages for each entry.
     pub bytes_per_entry: f64,
-    /// From asking to entering.
+    /// From asking to entering; under an open load, from the moment somebody wanted in.
     pub response_time: Summary,
     /// From one node's leaving, while others wait, to the next entry.
     pub sync_delay: Summary,
     /// How evenly the nodes were served.
     pub fairness: Fairness,
-    /// Messages received by a node.
+    /// Messages received by a node, without idle moves.
     pub node_load: NodeLoad,
 }
 
@@ -104,7 +106,8 @@ impl Meter {
             nodes: vec![NodeMeter::default(); nodes],
             messages_by_kind: [0; KINDS_MAX],
             messages: 0,
-            idle_messages: 0,
+            idle_messages: 0.0,
+            idle_move: (Time::ZERO, Time::ZERO),
             bytes: 0,
             entries: 0,
             entries_max: entries,
@@ -124,6 +127,11 @@ impl Meter {
         self.waiting
     }
 
+    /// Whether somebody waits although nobody is inside.
+    pub fn is_stalled(&self) -> bool {
+        self.waiting > 0 && self.inside == 0
+    }
+
     /// Whether nobody waits or is inside.
     pub fn is_quiet(&self) -> bool {
         self.waiting == 0 && self.inside == 0
@@ -134,15 +142,21 @@ impl Meter {
         self.entries
     }
 
-    /// A node asks, and sends so many messages on doing so.
-    pub fn requested(&mut self, node: NodeId, now: Time, sends: usize) {
+    /// A node asks, on behalf of somebody who has wanted in since then, and sends so many messages
+    /// on doing so.
+    pub fn requested(&mut self, node: NodeId, now: Time, wanted_since: Time, sends: usize) {
         if let Some(since) = self.quiet_since.take() {
             self.quiet = self.quiet + (now - since);
+            // Of an idle move that is still under way, only the part in idle time counts.
+            let (sent, arrives) = self.idle_move;
+            if arrives > now {
+                self.idle_messages -= (arrives - now).delays() / (arrives - sent).delays();
+            }
         }
         self.waiting += 1;
         self.overtaking.requested(node);
         let meter = &mut self.nodes[node.index()];
-        meter.requested_at = now;
+        meter.wanted_since = wanted_since;
         meter.asking_under_way += sends as u32;
         if meter.asking_under_way == 0 {
             self.overtaking.arrived(node);
@@ -151,13 +165,13 @@ impl Meter {
 
     /// A node enters.
     pub fn entered(&mut self, node: NodeId, now: Time) {
-        self.waiting -= 1;
+        self.waiting = self.waiting.saturating_sub(1); // a faulty node may enter unasked
         self.inside += 1;
         self.entries += 1;
         self.overtaking.entered(node);
         let meter = &mut self.nodes[node.index()];
         meter.entries += 1;
-        self.response.add(now - meter.requested_at);
+        self.response.add(now - meter.wanted_since);
         if let Some(left_at) = self.left_at.take() {
             self.sync_delay.add(now - left_at);
         }
@@ -176,7 +190,6 @@ impl Meter {
     /// A message is sent; says who bears its cost.
     pub fn sent<M: Message>(&mut self, message: &M) -> Charge {
         if message.is_roaming() && self.is_quiet() {
-            self.idle_messages += u64::from(self.quiet_since.is_some());
             return Charge::Idle;
         }
         self.messages += 1;
@@ -185,9 +198,17 @@ impl Meter {
         Charge::Entry
     }
 
+    /// An idle move is under way from one moment to another.
+    pub fn moves_idly(&mut self, sent: Time, arrives: Time) {
+        if self.quiet_since.is_some() {
+            self.idle_messages += 1.0;
+            self.idle_move = (sent, arrives);
+        }
+    }
+
     /// A message arrives; `asking` if it was sent on asking.
-    pub fn received(&mut self, from: NodeId, to: NodeId, asking: bool) {
-        self.nodes[to.index()].received += 1;
+    pub fn received(&mut self, from: NodeId, to: NodeId, charge: Charge, asking: bool) {
+        self.nodes[to.index()].received += u64::from(charge == Charge::Entry);
         if asking {
             let sender = &mut self.nodes[from.index()];
             sender.asking_under_way -= 1;
@@ -204,18 +225,18 @@ impl Meter {
             None => self.quiet,
         };
         let kinds = M::KINDS.iter().zip(self.messages_by_kind);
-        let received = self.nodes.iter().map(|node| u64::from(node.received));
+        let received = self.nodes.iter().map(|node| node.received);
         Measures {
             entries: self.entries,
             messages: self.messages,
             messages_per_entry: ratio(self.messages as f64, self.entries as f64),
             messages_by_kind: kinds.map(|(name, count)| (*name, count)).collect(),
-            idle_messages_per_time: ratio(self.idle_messages as f64, quiet.delays()),
+            idle_messages_per_time: ratio(self.idle_messages, quiet.delays()),
             bytes_per_entry: ratio(self.bytes as f64, self.entries as f64),
             response_time: self.response.summary(),
             sync_delay: self.sync_delay.summary(),
             fairness: Fairness {
-                jain: jain(self.nodes.iter().map(|node| f64::from(node.entries))),
+                jain: jain(self.nodes.iter().map(|node| node.entries as f64)),
                 max_overtaken: self.overtaking.most(),
             },
             node_load: NodeLoad {

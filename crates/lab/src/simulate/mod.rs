@@ -86,7 +86,7 @@ pub struct Report {
     /// The first such thing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_violation: Option<String>,
-    /// Who still waited when nothing could happen any more.
+    /// Who still waited when nothing could happen any more, at the nodes and behind them.
     pub unserved: u64,
     /// Virtual time that the run took, in message delays.
     pub time: f64,
@@ -107,6 +107,32 @@ impl Report {
             variant => format!("{} ({variant})", self.algorithm),
         }
     }
+}
+
+/// Why a run cannot be simulated.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// A shape that cannot be.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// More nodes than the algorithm's state allows.
+    #[error(
+        "{nodes} nodes: {algorithm} keeps something of every node at every node, so {most} are the most"
+    )]
+    Nodes {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// How many were asked for.
+        nodes: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// Virtual time came to its end.
+    #[error(
+        "virtual time ran out after {0} entries: use shorter holds, delays and pauses, or fewer entries"
+    )]
+    Time(u64),
 }
 
 /// Simulates one run. `progress` hears now and then how many entries there were.
@@ -130,7 +156,7 @@ impl Report {
 /// let report = simulate(&setup, &mut |_| ()).unwrap();
 /// assert_eq!(report.measures.messages_per_entry, 18.0); // 2(N-1), exactly
 /// ```
-pub fn simulate(setup: &Setup, progress: &mut dyn FnMut(u64)) -> Result<Report, ShapeError> {
+pub fn simulate(setup: &Setup, progress: &mut dyn FnMut(u64)) -> Result<Report, SimulateError> {
     setup.choice.kind.visit(Simulate { setup, progress })
 }
 
@@ -140,10 +166,17 @@ struct Simulate<'a> {
 }
 
 impl Visitor for Simulate<'_> {
-    type Output = Result<Report, ShapeError>;
+    type Output = Result<Report, SimulateError>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
         let setup = self.setup;
+        if setup.nodes > A::NODES_MAX {
+            return Err(SimulateError::Nodes {
+                algorithm: A::INFO.name,
+                nodes: setup.nodes,
+                most: A::NODES_MAX,
+            });
+        }
         let shape: Arc<A::Shape> = Arc::new(setup.shape.build(setup.nodes)?);
         let channels = setup.channels.unwrap_or(A::INFO.channels);
         let outcome = Simulation::<A>::new(setup, &shape, channels).run(self.progress);
@@ -152,9 +185,18 @@ impl Visitor for Simulate<'_> {
             violations,
             first_fault,
             unserved,
+            time_ran_out,
             events,
             ended_at,
         } = outcome;
+        if time_ran_out {
+            return Err(SimulateError::Time(measures.entries));
+        }
+        let stopped = violations > 0 || unserved > 0;
+        assert!(
+            stopped || measures.entries == setup.entries,
+            "a run ends when all entered"
+        );
         Ok(Report {
             algorithm: setup.choice.name,
             variant: setup.choice.variants.names(&A::INFO),

@@ -58,7 +58,7 @@ fn minus_log_of_unit(logarithms: &Logarithms, bits: u64) -> f64 {
     let zeros = (bits | 1).leading_zeros();
     let mantissa = (bits | 1) << zeros << 1;
     let step = (mantissa >> 52) as usize;
-    let part = (mantissa << 12 >> 11) as f64 * 2.0_f64.powi(-53);
+    let part = (mantissa << 12 >> 11) as f64 / (1_u64 << 53) as f64;
     let log = logarithms[step] + part * (logarithms[step + 1] - logarithms[step]);
     f64::from(zeros + 1) * std::f64::consts::LN_2 - log
 }

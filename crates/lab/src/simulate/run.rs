@@ -1,9 +1,10 @@
 //! One run of one cluster.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use soloist_algorithms::{Algorithm, Channels, Effect, NodeId, Outbox, Phase};
+use soloist_algorithms::{Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase};
 
 use super::agenda::Agenda;
 use super::meter::{Charge, Measures, Meter};
@@ -22,8 +23,10 @@ pub struct Outcome {
     pub violations: u64,
     /// The first such thing.
     pub first_fault: Option<Fault>,
-    /// Who still waited when nothing could happen any more.
+    /// Who still waited when nothing could happen any more, at the nodes and behind them.
     pub unserved: u64,
+    /// Virtual time came to its end before the run did.
+    pub time_ran_out: bool,
     /// Requests, arrivals of messages and releases.
     pub events: u64,
     /// How long it took in virtual time.
@@ -66,10 +69,12 @@ pub struct Simulation<'a, A: Algorithm> {
     charged_under_way: u64,
     /// How many requests were made or are on the agenda, of those to be made.
     planned: u64,
-    /// Open loads: demands that came to a node while it was busy.
-    backlog: Vec<u32>,
+    /// Open loads: since when others at a busy node want in.
+    backlog: Vec<VecDeque<Time>>,
     events: u64,
-    events_since_entry: u64,
+    progress_at: u64,
+    /// How much was done in vain since the last entry, while somebody waited and nobody was inside.
+    in_vain: u64,
     violations: u64,
     first_fault: Option<Fault>,
     /// A node refused something: from here on nothing means anything.
@@ -95,9 +100,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             last_arrivals: (channels == Channels::Fifo).then(FxHashMap::default),
             charged_under_way: 0,
             planned: 0,
-            backlog: vec![0; if open { nodes } else { 0 }],
+            backlog: vec![VecDeque::new(); if open { nodes } else { 0 }],
             events: 0,
-            events_since_entry: 0,
+            progress_at: PROGRESS_EVERY,
+            in_vain: 0,
             violations: 0,
             first_fault: None,
             broken: false,
@@ -137,29 +143,35 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 
     /// Runs until everybody was served and all is quiet, or until nobody can be served any more.
     pub fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
-        // A restless token keeps the agenda full for ever, and so may a fault: so long without an
-        // entry while somebody waits means that nobody will enter any more.
+        // A restless token keeps the agenda full for ever, and so may a fault: so many arrivals in
+        // vain mean that nobody will enter any more. A full round of all nodes, or a message from
+        // each to each, comes to N² here.
         let nodes = self.world.len() as u64;
         let patience = nodes
             .saturating_mul(nodes)
             .saturating_add(1024)
             .saturating_mul(64);
-        while !self.broken && !self.is_over() && self.events_since_entry < patience {
+        let mut time_ran_out = false;
+        while !self.broken && !time_ran_out && !self.is_over() && self.in_vain < patience {
             let Some((at, coming)) = self.agenda.next() else {
                 break;
             };
+            time_ran_out = at == Time::END;
             self.now = at;
             self.happen(coming);
-            if self.events.is_multiple_of(PROGRESS_EVERY) {
+            if self.events >= self.progress_at {
+                self.progress_at = self.events + PROGRESS_EVERY;
                 progress(self.meter.entries());
             }
         }
-        let unserved = u64::from(self.meter.waiting());
+        let behind: usize = self.backlog.iter().map(VecDeque::len).sum();
+        let unserved = u64::from(self.meter.waiting()) + behind as u64;
         Outcome {
             measures: self.meter.measures::<A::Message>(self.now),
             violations: self.violations,
             first_fault: self.first_fault,
             unserved,
+            time_ran_out,
             events: self.events,
             ended_at: self.now,
         }
@@ -173,11 +185,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     fn happen(&mut self, coming: Coming<A::Message>) {
-        self.events += 1;
-        self.events_since_entry += 1;
         match coming {
-            Coming::Request(node) => self.request(node),
+            Coming::Request(node) => self.request(node, self.now),
             Coming::Release(node) => {
+                self.events += 1;
                 let result = self.world.apply(Event::Release(node), &mut self.out);
                 self.meter.left(self.now);
                 self.carry_out(node, result, false);
@@ -190,8 +201,14 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 charge,
                 asking,
             } => {
+                self.events += 1;
                 self.charged_under_way -= u64::from(charge == Charge::Entry);
-                self.meter.received(from, to, asking);
+                self.meter.received(from, to, charge, asking);
+                if self.meter.is_stalled() {
+                    // A token that roams comes to one node at a time.
+                    let roams = message.is_roaming();
+                    self.in_vain += if roams { self.world.len() as u64 } else { 1 };
+                }
                 let event = Event::Deliver { from, to, message };
                 let result = self.world.apply(event, &mut self.out);
                 self.carry_out(to, result, false);
@@ -203,10 +220,12 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    fn request(&mut self, node: NodeId) {
+    /// The node asks, for somebody who has wanted in since then.
+    fn request(&mut self, node: NodeId, wanted_since: Time) {
+        self.events += 1;
         let result = self.world.apply(Event::Request(node), &mut self.out);
         let sends = self.out.sends().count();
-        self.meter.requested(node, self.now, sends);
+        self.meter.requested(node, self.now, wanted_since, sends);
         self.carry_out(node, result, true);
     }
 
@@ -221,7 +240,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             match effect {
                 Effect::Enter => {
                     self.meter.entered(node, self.now);
-                    self.events_since_entry = 0;
+                    self.in_vain = 0;
                     let leaves_at = self.now + self.setup.hold.span();
                     self.agenda.put(leaves_at, Coming::Release(node));
                 }
@@ -234,6 +253,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                         let last = last_arrivals.entry((node, to)).or_default();
                         at = at.max(*last);
                         *last = at;
+                    }
+                    if charge == Charge::Idle {
+                        self.meter.moves_idly(self.now, at);
                     }
                     let from = node;
                     let arrival = Coming::Arrival {
@@ -258,24 +280,20 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 
     /// The node has left: does it ask again, and when?
     fn ask_again(&mut self, node: NodeId) {
-        let at_once = match self.setup.load {
-            Load::Light => false,
+        match self.setup.load {
+            Load::Light => {}
             // After a burst only the node that started inside is left to ask.
-            Load::Heavy | Load::Burst => self.take_turn(),
+            Load::Heavy | Load::Burst => {
+                if self.take_turn() {
+                    self.request(node, self.now);
+                }
+            }
             Load::Poisson(_) => {
-                let backlog = &mut self.backlog[node.index()];
-                let any = *backlog > 0;
-                *backlog -= u32::from(any);
-                any
+                if let Some(wanted_since) = self.backlog[node.index()].pop_front() {
+                    self.request(node, wanted_since);
+                }
             }
-            Load::Think(mean) => {
-                self.think(node, mean);
-                false
-            }
-        };
-        if at_once {
-            self.events += 1;
-            self.request(node);
+            Load::Think(mean) => self.think(node, mean),
         }
     }
 
@@ -314,9 +332,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         };
         let node = NodeId::from_index(self.demands.below(self.world.len() as u64) as usize);
         if self.world.node(node).phase() == Phase::Idle {
-            self.request(node);
+            self.request(node, self.now);
         } else {
-            self.backlog[node.index()] += 1;
+            self.backlog[node.index()].push_back(self.now);
         }
         self.plan_demand(rate);
     }

@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use super::{Random, Time};
 
-/// The longest mean, rate or span that is accepted: beyond it virtual time would overflow.
-const DELAYS_MAX: f64 = 1e9;
+/// What numbers of message delays, and of requests per delay, are accepted: below, they would be less than a
+/// tick of virtual time; above, time would soon run out.
+const NUMBER_MIN: f64 = 1e-6;
+const NUMBER_MAX: f64 = 1e9;
 
 /// A setting that cannot be.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -32,17 +34,17 @@ impl SettingError {
     }
 }
 
-/// Reads a number of message delays, from 0 (or just above it) to the largest allowed.
+/// Reads a number within these bounds, or 0 where that is allowed.
 fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64, SettingError> {
     let bad = |reason: &str| SettingError::new(what, given, reason);
     let value: f64 = text
         .parse()
         .map_err(|_| bad(&format!("'{text}' is not a number")))?;
     match zero {
-        _ if value > 0.0 && value <= DELAYS_MAX => Ok(value),
-        true if value == 0.0 => Ok(value),
-        true => Err(bad("use a number from 0 to 1e9")),
-        false => Err(bad("use a number above 0, up to 1e9")),
+        _ if (NUMBER_MIN..=NUMBER_MAX).contains(&value) => Ok(value),
+        true if value == 0.0 => Ok(0.0), // also for -0
+        true => Err(bad("use 0, or a number from 1e-6 to 1e9")),
+        false => Err(bad("use a number above 0, from 1e-6 to 1e9")),
     }
 }
 
@@ -60,11 +62,12 @@ pub enum Delay {
 impl Delay {
     /// The delay of one message.
     pub fn draw(self, random: &mut Random) -> Time {
-        match self {
+        let delay = match self {
             Delay::Constant(delay) => Time::from_delays(delay),
             Delay::Uniform(low, high) => Time::from_delays(low + (high - low) * random.unit()),
             Delay::Exponential(mean) => random.exponential(mean),
-        }
+        };
+        delay.max(Time::TICK)
     }
 }
 

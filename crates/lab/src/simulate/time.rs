@@ -14,7 +14,13 @@ impl Time {
 
     const TICKS_PER_DELAY: f64 = (1_u64 << 20) as f64;
 
-    /// This many message delays; beyond about 2^43 of them, the latest moment there is.
+    /// The end of time, some 2^44 message delays after the beginning: nothing happens then or later.
+    pub const END: Time = Time(u64::MAX);
+
+    /// The shortest span there is; every message takes it at least, so that time goes on.
+    pub const TICK: Time = Time(1);
+
+    /// This many message delays; too many of them last to the end of time.
     pub fn from_delays(delays: f64) -> Self {
         Time((delays * Self::TICKS_PER_DELAY + 0.5) as u64)
     }
