@@ -27,11 +27,12 @@
 //! assert_eq!(soloist_lab::scenario::replay(text).unwrap(), text);
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::shape::check_nodes;
 use soloist_algorithms::{
     Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Place,
     ShapeError, Start,
@@ -110,28 +111,60 @@ struct Head {
 }
 
 impl Head {
+    const KEYS: [&str; 9] = [
+        "algorithm",
+        "variant",
+        "names",
+        "nodes",
+        "shape",
+        "listing",
+        "home",
+        "inside",
+        "channels",
+    ];
+
     fn read(text: &str) -> Result<Self, ScenarioError> {
-        let value = |key: &str| {
-            text.lines()
-                .take_while(|line| !line.starts_with('>'))
-                .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
-                .map(str::trim)
+        let mut values: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.starts_with('>') {
+                break;
+            }
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+            if !Self::KEYS.contains(&key) {
+                let reason = format!("'{key}' is no key; use {}", Self::KEYS.join(", "));
+                return Err(ScenarioError::Line {
+                    line: number,
+                    reason,
+                });
+            }
+            values.insert(key, (number, value.trim()));
+        }
+        let value = |key: &str| values.get(key).map(|(_, value)| *value);
+        let bad = |key: &str, what: &str| {
+            let (line, value) = values[key];
+            let reason = format!("{key} '{value}': {what}");
+            ScenarioError::Line { line, reason }
         };
+
         let algorithm = value("algorithm").ok_or(ScenarioError::Missing("algorithm"))?;
         let choice = Choice::parse(algorithm, value("variant").unwrap_or_default())?;
         let names: Vec<String> = match (value("names"), value("nodes")) {
             (Some(names), _) => names.split_whitespace().map(str::to_owned).collect(),
             (None, Some(nodes)) => {
-                let nodes: usize = nodes.parse().map_err(|_| ScenarioError::Missing("nodes"))?;
+                let nodes: usize = nodes.parse().map_err(|_| bad("nodes", "not a number"))?;
+                check_nodes(nodes)?;
                 (0..nodes).map(|node| node.to_string()).collect()
             }
             (None, None) => return Err(ScenarioError::Missing("nodes")),
         };
-        let node = |key: &'static str| match value(key) {
+        let node = |key: &str| match value(key) {
             None => Ok(None),
             Some(name) => find(&names, name)
                 .map(Some)
-                .ok_or(ScenarioError::Missing(key)),
+                .ok_or_else(|| bad(key, "no such node")),
         };
         let start = Start {
             home: node("home")?.unwrap_or(NodeId::new(0)),
@@ -140,7 +173,7 @@ impl Head {
         let channels = match value("channels") {
             Some("fifo") => Channels::Fifo,
             Some("any") => Channels::Any,
-            Some(_) => return Err(ScenarioError::Missing("channels fifo|any")),
+            Some(_) => return Err(bad("channels", "use fifo or any")),
             None => choice.kind.info().channels,
         };
         let shape = match (value("shape"), value("listing")) {

@@ -22,3 +22,40 @@ fn every_scenario_replays_to_its_own_text() {
     }
     assert!(count > 0, "no scenario in {}", folder.display());
 }
+
+#[test]
+fn what_is_no_scenario_is_refused_with_the_reason() {
+    for (text, reason) in [
+        ("nodes 3\n", "needs 'algorithm'"),
+        ("algorithm raymond\n", "needs 'nodes'"),
+        (
+            "algorithm raymond\nnodes three\n",
+            "line 2: nodes 'three': not a number",
+        ),
+        ("algorithm raymond\nnodes 0\n", "0 nodes"),
+        (
+            "algorithm raymond\nnodes 3\ninside 7\n",
+            "line 3: inside '7': no such node",
+        ),
+        (
+            "algorithm raymond\nnodes 3\nchanels any\n",
+            "line 3: 'chanels' is no key",
+        ),
+        (
+            "algorithm raymond\nnodes 3\nchannels some\n",
+            "use fifo or any",
+        ),
+        (
+            "algorithm raymond\nnodes 3\n> dance 1\n",
+            "line 3: 'dance 1' is no step",
+        ),
+        (
+            "algorithm raymond\nnodes 3\n> deliver 0 1\n",
+            "no such message",
+        ),
+        ("algorithm ra\nnodes 3\n> crash 1\n", "knows no recovery"),
+    ] {
+        let error = soloist_lab::scenario::replay(text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text:?}: {error}");
+    }
+}
