@@ -4,22 +4,14 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use soloist_algorithms::{Choice, NodeId, Start};
-use soloist_lab::ShapeGiven;
+use soloist_algorithms::Choice;
 use soloist_lab::simulate::{Setup, simulate};
 
 fn setup(algorithm: &str, nodes: usize, load: &str, entries: u64) -> Setup {
     Setup {
-        choice: Choice::parse(algorithm, "").unwrap(),
-        nodes,
-        shape: ShapeGiven::Default,
-        start: Start::idle(NodeId::new(0)),
         load: load.parse().unwrap(),
-        delay: "exponential".parse().unwrap(),
-        channels: None,
-        hold: "1".parse().unwrap(),
         entries,
-        seed: 1,
+        ..Setup::new(Choice::parse(algorithm, "").unwrap(), nodes)
     }
 }
 

@@ -1,7 +1,6 @@
 //! No allocation per event in the steady state: twice the entries, no more allocations.
 
-use soloist_algorithms::{Choice, NodeId, Start};
-use soloist_lab::ShapeGiven;
+use soloist_algorithms::Choice;
 use soloist_lab::simulate::{Setup, simulate};
 
 /// What may still grow now and then in a longer run: a queue or a table that reaches a new peak.
@@ -9,16 +8,9 @@ const PEAKS_MAX: u64 = 40;
 
 fn allocations(choice: Choice, load: &str, entries: u64) -> u64 {
     let setup = Setup {
-        choice,
-        nodes: 12,
-        shape: ShapeGiven::Default,
-        start: Start::idle(NodeId::new(0)),
         load: load.parse().unwrap(),
-        delay: "exponential".parse().unwrap(),
-        channels: None,
-        hold: "1".parse().unwrap(),
         entries,
-        seed: 1,
+        ..Setup::new(choice, 12)
     };
     let counted = allocation_counter::measure(|| {
         let report = simulate(&setup, &mut |_| ()).unwrap();

@@ -1,6 +1,6 @@
 //! What the papers' formulas say, measured. Exact where the formula is exact.
 
-use soloist_algorithms::{Choice, NodeId, Start};
+use soloist_algorithms::Choice;
 use soloist_lab::ShapeGiven;
 use soloist_lab::simulate::{Report, Setup, simulate};
 
@@ -14,16 +14,8 @@ impl Run {
         let (name, variants) = algorithm.split_once('+').unwrap_or((algorithm, ""));
         Run {
             setup: Setup {
-                choice: Choice::parse(name, variants).unwrap(),
-                nodes,
-                shape: ShapeGiven::Default,
-                start: Start::idle(NodeId::new(0)),
-                load: "heavy".parse().unwrap(),
-                delay: "exponential".parse().unwrap(),
-                channels: None,
-                hold: "1".parse().unwrap(),
                 entries: 2000,
-                seed: 1,
+                ..Setup::new(Choice::parse(name, variants).unwrap(), nodes)
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Several hundred runs, every parameter from the seed: nothing that must not happen, nobody unserved.
 
 use rayon::prelude::*;
-use soloist_algorithms::{Choice, NodeId, Start};
+use soloist_algorithms::Choice;
 use soloist_lab::simulate::{Setup, simulate};
 use soloist_lab::swarm;
 
@@ -35,14 +35,10 @@ fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
         ("central", "poisson:1000", "1000"),
     ] {
         let setup = Setup {
-            choice: Choice::parse(algorithm, "").unwrap(),
-            nodes: 4,
-            shape: Default::default(),
-            start: Start::idle(NodeId::new(0)),
             load: load.parse().unwrap(),
             hold: hold.parse().unwrap(),
             entries: 200,
-            ..swarm::setup(0)
+            ..Setup::new(Choice::parse(algorithm, "").unwrap(), 4)
         };
         let report = simulate(&setup, &mut |_| ()).unwrap();
         assert!(report.is_well(), "{report:#?}");
@@ -54,14 +50,9 @@ fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
 #[test]
 fn response_times_count_from_the_demand() {
     let setup = Setup {
-        choice: Choice::parse("central", "").unwrap(),
-        nodes: 1,
-        shape: Default::default(),
-        start: Start::idle(NodeId::new(0)),
         load: "poisson:5".parse().unwrap(),
-        hold: "1".parse().unwrap(),
         entries: 1000,
-        ..swarm::setup(0)
+        ..Setup::new(Choice::parse("central", "").unwrap(), 1)
     };
     let report = simulate(&setup, &mut |_| ()).unwrap();
     assert!(report.measures.response_time.max > 700.0, "{report:#?}");

@@ -5,8 +5,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 
 use soloist_algorithms::shape::NODES_MAX;
-use soloist_algorithms::{Channels, Choice, NodeId, Start};
-use soloist_lab::ShapeGiven;
+use soloist_algorithms::{Channels, Choice};
 use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 
 /// How the simulated world behaves.
@@ -44,16 +43,13 @@ impl World {
     /// A setup in this world, of the default shape, with the token at node 0 and nobody inside.
     pub fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
         Setup {
-            choice,
-            nodes,
-            shape: ShapeGiven::Default,
-            start: Start::idle(NodeId::new(0)),
             load,
             delay: self.delay,
             channels: self.channels,
             hold: self.hold,
             entries,
             seed: self.seed,
+            ..Setup::new(choice, nodes)
         }
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
-use soloist_algorithms::{Algorithm, Channels, Choice, ShapeError, Start};
+use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, ShapeError, Start};
 
 pub use meter::{Fairness, Measures, NodeLoad};
 pub use random::Random;
@@ -55,6 +55,25 @@ pub struct Setup {
     pub entries: u64,
     /// All chance comes from it.
     pub seed: u64,
+}
+
+impl Setup {
+    /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, in the
+    /// paper's own shape, with the token at node 0.
+    pub fn new(choice: Choice, nodes: usize) -> Self {
+        Setup {
+            choice,
+            nodes,
+            shape: ShapeGiven::Default,
+            start: Start::idle(NodeId::new(0)),
+            load: Load::Heavy,
+            delay: Delay::Exponential(1.0),
+            channels: None,
+            hold: Hold::ONE,
+            entries: 10_000,
+            seed: 1,
+        }
+    }
 }
 
 /// A run: what was simulated and what came of it.
@@ -138,21 +157,10 @@ pub enum SimulateError {
 /// Simulates one run. `progress` hears now and then how many entries there were.
 ///
 /// ```
-/// use soloist_algorithms::{Choice, NodeId, Start};
+/// use soloist_algorithms::Choice;
 /// use soloist_lab::simulate::{Setup, simulate};
 ///
-/// let setup = Setup {
-///     choice: Choice::parse("ricart-agrawala", "").unwrap(),
-///     nodes: 10,
-///     shape: Default::default(),
-///     start: Start::idle(NodeId::new(0)),
-///     load: "heavy".parse().unwrap(),
-///     delay: "exponential".parse().unwrap(),
-///     channels: None,
-///     hold: "1".parse().unwrap(),
-///     entries: 100,
-///     seed: 1,
-/// };
+/// let setup = Setup::new(Choice::parse("ricart-agrawala", "").unwrap(), 10);
 /// let report = simulate(&setup, &mut |_| ()).unwrap();
 /// assert_eq!(report.measures.messages_per_entry, 18.0); // 2(N-1), exactly
 /// ```

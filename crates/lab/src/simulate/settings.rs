@@ -172,6 +172,9 @@ impl fmt::Display for Load {
 pub struct Hold(f64);
 
 impl Hold {
+    /// One message delay.
+    pub const ONE: Hold = Hold(1.0);
+
     /// As a span of time.
     pub fn span(self) -> Time {
         Time::from_delays(self.0)
