@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Info, NodeId, Outbox, Shape, VariantSet, Violation};
+use crate::{Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
 
 /// One node's part of a mutual exclusion algorithm, for one lock: events go in, effects come out.
 ///
@@ -151,6 +151,16 @@ impl Phase {
         match self {
             Phase::Idle => Ok(()),
             Phase::Waiting | Phase::Inside => Err(Violation::NotIdle(self)),
+        }
+    }
+
+    /// Whether a node in this phase goes before another node's request: inside always, waiting if
+    /// its own request is the earlier one.
+    pub fn goes_before(self, ours: RequestId, theirs: RequestId) -> bool {
+        match self {
+            Phase::Inside => true,
+            Phase::Waiting => ours < theirs,
+            Phase::Idle => false,
         }
     }
 

@@ -207,11 +207,7 @@ impl CarvalhoRoucairol {
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<CarvalhoRoucairolMessage>) {
         self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(theirs.sequence);
         let ours = RequestId::new(self.my_sequence_number, self.place.me);
-        let we_go_first = match self.phase {
-            Phase::Inside => true,
-            Phase::Waiting => ours < theirs,
-            Phase::Idle => false,
-        };
+        let we_go_first = self.phase.goes_before(ours, theirs);
         if we_go_first {
             self.reply_deferred.insert(theirs.node);
             return;

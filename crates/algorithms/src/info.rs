@@ -1,6 +1,7 @@
 //! What is said about an algorithm, and the variants of its rules.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::NameError;
 
@@ -36,6 +37,18 @@ impl fmt::Display for Channels {
             Channels::Fifo => "fifo",
             Channels::Any => "any",
         })
+    }
+}
+
+impl FromStr for Channels {
+    type Err = &'static str;
+
+    fn from_str(given: &str) -> Result<Self, Self::Err> {
+        match given {
+            "fifo" => Ok(Channels::Fifo),
+            "any" => Ok(Channels::Any),
+            _ => Err("use fifo or any"),
+        }
     }
 }
 

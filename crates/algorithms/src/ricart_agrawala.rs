@@ -185,11 +185,7 @@ impl RicartAgrawala {
     /// Replies at once, or defers the reply if this node goes first.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<RicartAgrawalaMessage>) {
         let ours = RequestId::new(self.my_sequence_number, self.place.me);
-        let we_go_first = match self.phase {
-            Phase::Inside => true,
-            Phase::Waiting => ours < theirs,
-            Phase::Idle => false,
-        };
+        let we_go_first = self.phase.goes_before(ours, theirs);
         // The published figure does this only where the reply is deferred: see the errata above.
         if we_go_first || !self.as_published {
             self.highest_sequence_number_seen =

@@ -33,6 +33,12 @@ enum Verdict {
     Failed,
 }
 
+impl Verdict {
+    fn of(well: bool) -> Self {
+        if well { Verdict::Well } else { Verdict::Failed }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

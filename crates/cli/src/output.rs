@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 /// Prints text as it is. If nobody reads it any more, that is no error: they had enough of it.
@@ -15,6 +16,13 @@ pub fn text(text: &str) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }
+}
+
+/// A bar on a terminal, nothing in a pipe.
+pub fn progress_bar(length: u64, what: &str) -> ProgressBar {
+    let template = format!("{{wide_bar}} {{pos}}/{{len}} {what}, {{eta}} to go");
+    let style = ProgressStyle::with_template(&template).expect("the template is right");
+    ProgressBar::new(length).with_style(style)
 }
 
 /// Says something on stderr; if that cannot be written either, there is nobody left to tell.

@@ -171,9 +171,7 @@ impl Head {
             inside: node("inside")?,
         };
         let channels = match value("channels") {
-            Some("fifo") => Channels::Fifo,
-            Some("any") => Channels::Any,
-            Some(_) => return Err(bad("channels", "use fifo or any")),
+            Some(given) => given.parse().map_err(|reason| bad("channels", reason))?,
             None => choice.kind.info().channels,
         };
         let shape = match (value("shape"), value("listing")) {

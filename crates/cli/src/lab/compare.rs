@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use soloist_algorithms::Choice;
 use soloist_lab::compare;
 use soloist_lab::report::{Table, plot};
@@ -70,8 +69,7 @@ impl Args {
         if let Some(path) = &self.plot {
             check_writable(path)?;
         }
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} to go")?;
-        let bar = ProgressBar::new(setups.len() as u64).with_style(style);
+        let bar = output::progress_bar(setups.len() as u64, "runs");
         let reports = compare(&setups, &|_| bar.inc(1))?;
         bar.finish_and_clear();
         if self.json {
@@ -90,10 +88,11 @@ impl Args {
     }
 
     fn setups(&self) -> Result<Vec<Setup>> {
+        let choices = choices(&self.algorithms)?;
         let mut setups = Vec::new();
         for &load in &self.load {
             for &nodes in &self.nodes {
-                for choice in choices(&self.algorithms)? {
+                for &choice in &choices {
                     let default = (20 * nodes as u64).max(1000);
                     let entries = settings::entries_for(load, nodes, self.entries, default)?;
                     setups.push(self.world.setup(choice, nodes, load, entries));
@@ -252,9 +251,5 @@ fn verdict(reports: &[Report]) -> Verdict {
             report.unserved
         ));
     }
-    if failed.is_empty() {
-        Verdict::Well
-    } else {
-        Verdict::Failed
-    }
+    Verdict::of(failed.is_empty())
 }

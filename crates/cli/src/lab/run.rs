@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use soloist_algorithms::{Choice, NodeId, Start};
 use soloist_lab::ShapeGiven;
@@ -13,8 +12,6 @@ use soloist_lab::simulate::{Load, Report, Setup, Summary, simulate};
 
 use super::settings;
 use crate::{Verdict, output};
-
-const ENTRIES_DEFAULT: u64 = 10_000;
 
 const EXPLANATION: &str = "\
 Loads:
@@ -103,13 +100,13 @@ struct Timed {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
-        let entries = settings::entries_for(self.load, self.nodes, self.entries, ENTRIES_DEFAULT)?;
+        let entries = settings::entries_for(self.load, self.nodes, self.entries, Setup::ENTRIES)?;
         let setup = Setup {
             shape: read_shape(self.shape.as_deref())?,
             start: self.start()?,
             ..self.world.setup(choice, self.nodes, self.load, entries)
         };
-        let bar = progress_bar(entries);
+        let bar = output::progress_bar(entries, "entries");
         let begin = Instant::now();
         let report = simulate(&setup, &mut |entries| bar.set_position(entries))?;
         let wall_seconds = begin.elapsed().as_secs_f64();
@@ -170,17 +167,7 @@ fn verdict(report: &Report) -> Verdict {
             report.unserved
         ));
     }
-    if report.is_well() {
-        Verdict::Well
-    } else {
-        Verdict::Failed
-    }
-}
-
-fn progress_bar(entries: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} entries, {eta} to go")
-        .expect("the template is right");
-    ProgressBar::new(entries).with_style(style)
+    Verdict::of(report.is_well())
 }
 
 fn describe(timed: &Timed) -> String {

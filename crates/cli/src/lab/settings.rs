@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-
 use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice};
 use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
@@ -31,7 +30,7 @@ pub struct World {
     hold: Hold,
 
     /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
-    #[arg(long, value_name = "C", value_parser = channels, allow_hyphen_values = true)]
+    #[arg(long, value_name = "C", value_parser = Channels::from_str, allow_hyphen_values = true)]
     channels: Option<Channels>,
 
     /// Where all chance comes from: the same seed gives the same run, bit for bit
@@ -51,14 +50,6 @@ impl World {
             seed: self.seed,
             ..Setup::new(choice, nodes)
         }
-    }
-}
-
-fn channels(given: &str) -> Result<Channels, String> {
-    match given {
-        "fifo" => Ok(Channels::Fifo),
-        "any" => Ok(Channels::Any),
-        _ => Err("use fifo or any".to_owned()),
     }
 }
 

@@ -189,6 +189,7 @@ impl Meter {
 
     /// A message is sent; says who bears its cost.
     pub fn sent<M: Message>(&mut self, message: &M) -> Charge {
+        const { assert!(M::KINDS.len() <= KINDS_MAX) };
         if message.is_roaming() && self.is_quiet() {
             return Charge::Idle;
         }

@@ -58,6 +58,9 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// How many entries a run has unless told otherwise.
+    pub const ENTRIES: u64 = 10_000;
+
     /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, in the
     /// paper's own shape, with the token at node 0.
     pub fn new(choice: Choice, nodes: usize) -> Self {
@@ -70,7 +73,7 @@ impl Setup {
             delay: Delay::Exponential(1.0),
             channels: None,
             hold: Hold::ONE,
-            entries: 10_000,
+            entries: Self::ENTRIES,
             seed: 1,
         }
     }
