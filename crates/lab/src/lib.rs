@@ -2,6 +2,7 @@
 //! machines of [`soloist_algorithms`] that also run on the network.
 
 pub mod check;
+pub mod claims;
 mod compare;
 pub mod network;
 pub mod report;

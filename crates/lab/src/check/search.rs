@@ -6,7 +6,9 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use soloist_algorithms::{Algorithm, Channels, Effect, NodeId, Outbox, Phase, Start, VariantSet};
+use soloist_algorithms::{
+    Algorithm, Channels, Effect, NodeId, Outbox, Phase, Shape, Start, VariantSet,
+};
 
 use crate::network::{Letter, Network};
 use crate::world::{Event, Fault, World};
@@ -29,6 +31,21 @@ pub struct Bounds<S> {
     pub requests: Vec<u8>,
     /// Give up beyond this many states.
     pub states_max: usize,
+}
+
+impl<S: Shape> Bounds<S> {
+    /// The default shape, the token at node 0, no variant, the algorithm's own channels, ten million
+    /// states; node i may ask `requests[i]` times.
+    pub fn of<A: Algorithm<Shape = S>>(requests: &[u8]) -> Self {
+        Bounds {
+            shape: Arc::new(S::default_for(requests.len())),
+            start: Start::idle(NodeId::new(0)),
+            variants: VariantSet::default(),
+            channels: A::INFO.channels,
+            requests: requests.to_vec(),
+            states_max: 10_000_000,
+        }
+    }
 }
 
 /// A step of a trace.

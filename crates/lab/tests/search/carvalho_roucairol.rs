@@ -3,20 +3,20 @@ use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{NodeId, Start, VariantSet};
 use soloist_lab::check::Bounds;
 
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
 
 fn staircase(requests: &[u8]) -> Bounds<Complete> {
     Bounds {
         variants: VariantSet::default().with(STAIRCASE),
-        ..bounds::<CarvalhoRoucairol>(requests)
+        ..Bounds::of::<CarvalhoRoucairol>(requests)
     }
 }
 
 #[test]
 fn holds_in_any_order_with_two_requests_each() {
-    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[2]));
-    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[3, 3]));
-    holds::<CarvalhoRoucairol>(&bounds::<CarvalhoRoucairol>(&[2, 2, 2]));
+    holds::<CarvalhoRoucairol>(&Bounds::of::<CarvalhoRoucairol>(&[2]));
+    holds::<CarvalhoRoucairol>(&Bounds::of::<CarvalhoRoucairol>(&[3, 3]));
+    holds::<CarvalhoRoucairol>(&Bounds::of::<CarvalhoRoucairol>(&[2, 2, 2]));
 }
 
 #[test]

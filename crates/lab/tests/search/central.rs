@@ -1,10 +1,11 @@
 use soloist_algorithms::central::Central;
 
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
+use soloist_lab::check::Bounds;
 
 #[test]
 fn holds_with_two_requests_each() {
-    holds::<Central>(&bounds::<Central>(&[2, 2, 2]));
+    holds::<Central>(&Bounds::of::<Central>(&[2, 2, 2]));
 }
 
 #[test]

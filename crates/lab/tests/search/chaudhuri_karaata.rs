@@ -9,7 +9,7 @@ use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::network::{Letter, Network};
 use soloist_lab::world::{Event, Fault, World};
 
-use crate::{bounds, holds};
+use crate::holds;
 
 /// Small meshes, full and ragged, each with how often a node may ask.
 const MESHES: &[(&str, &[u8])] = &[
@@ -28,7 +28,7 @@ const MESHES: &[(&str, &[u8])] = &[
 fn in_mesh(form: &str, requests: &[u8]) -> Bounds<Mesh> {
     Bounds {
         shape: Arc::new(Mesh::parse(form, requests.len()).unwrap()),
-        ..bounds::<ChaudhuriKaraata>(requests)
+        ..Bounds::of::<ChaudhuriKaraata>(requests)
     }
 }
 

@@ -8,13 +8,11 @@ use soloist_algorithms::{
 };
 use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
 
-use crate::bounds;
-
 /// As [`bounds`], and all nodes may ask for ever. States without end are given up early.
 pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     Bounds {
         states_max: 1_000_000,
-        ..bounds::<A>(&vec![ENDLESS; nodes])
+        ..Bounds::of::<A>(&vec![ENDLESS; nodes])
     }
 }
 

@@ -4,7 +4,7 @@ use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::watched::{Ordered, watch_all, watch_random};
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
 
 impl Ordered for Lamport {
     fn own(&self) -> RequestId {
@@ -21,14 +21,14 @@ impl Ordered for Lamport {
 
 #[test]
 fn holds_alone_in_pairs_and_among_three() {
-    holds::<Lamport>(&bounds::<Lamport>(&[3]));
-    holds::<Lamport>(&bounds::<Lamport>(&[3, 3]));
-    holds::<Lamport>(&bounds::<Lamport>(&[2, 1, 1]));
+    holds::<Lamport>(&Bounds::of::<Lamport>(&[3]));
+    holds::<Lamport>(&Bounds::of::<Lamport>(&[3, 3]));
+    holds::<Lamport>(&Bounds::of::<Lamport>(&[2, 1, 1]));
 }
 
 #[test]
 fn holds_with_two_idle_nodes() {
-    holds::<Lamport>(&bounds::<Lamport>(&[1, 1, 0, 0]));
+    holds::<Lamport>(&Bounds::of::<Lamport>(&[1, 1, 0, 0]));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn holds_whoever_starts_inside() {
 fn holds_with_fewer_acks() {
     holds::<Lamport>(&Bounds {
         variants: VariantSet::default().with(SPARE_ACKS),
-        ..bounds::<Lamport>(&[2, 1, 1])
+        ..Bounds::of::<Lamport>(&[2, 1, 1])
     });
 }
 
@@ -52,7 +52,7 @@ fn holds_with_fewer_acks() {
 fn fifo_is_necessary() {
     let outcome = search::<Lamport>(&Bounds {
         channels: Channels::Any,
-        ..bounds::<Lamport>(&[1, 1])
+        ..Bounds::of::<Lamport>(&[1, 1])
     });
     let Outcome::Broken { fault, .. } = outcome else {
         panic!("{outcome:#?}");
@@ -64,15 +64,15 @@ fn fifo_is_necessary() {
 /// made". (The watch refuses any other.)
 #[test]
 fn entries_are_in_order() {
-    watch_all::<Lamport>(&bounds::<Lamport>(&[2, 2]), |_| {});
-    watch_all::<Lamport>(&bounds::<Lamport>(&[1, 1, 1]), |_| {});
+    watch_all::<Lamport>(&Bounds::of::<Lamport>(&[2, 2]), |_| {});
+    watch_all::<Lamport>(&Bounds::of::<Lamport>(&[1, 1, 1]), |_| {});
 }
 
 #[test]
 fn a_request_costs_three_messages_a_peer() {
     for seed in 0..100 {
         let nodes = 2 + seed as usize % 6;
-        let seen = watch_random::<Lamport>(&bounds::<Lamport>(&vec![3; nodes]), seed);
+        let seen = watch_random::<Lamport>(&Bounds::of::<Lamport>(&vec![3; nodes]), seed);
         let all: Vec<u32> = (0..3)
             .map(|kind| seen.costs.values().map(|c| c[kind]).sum())
             .collect();

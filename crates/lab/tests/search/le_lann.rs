@@ -10,7 +10,7 @@ use soloist_lab::network::{Letter, Network};
 use soloist_lab::simulate::Random;
 use soloist_lab::world::{Event, World};
 
-use crate::{bounds, fair, holds};
+use crate::{fair, holds};
 
 /// Restless, and resting.
 fn forms() -> [VariantSet; 2] {
@@ -29,7 +29,7 @@ fn holds_in_both_forms(start: Start, requests: &[u8]) {
         holds::<LeLann>(&Bounds {
             start,
             variants,
-            ..bounds::<LeLann>(requests)
+            ..Bounds::of::<LeLann>(requests)
         });
     }
 }

@@ -7,7 +7,7 @@ use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::watched::{Ordered, Seen, watch_all, watch_random};
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
 
 type Fair = LodhaKshemkalyani;
 
@@ -17,7 +17,7 @@ fn with(requests: &[u8], variants: &[Variant]) -> Bounds<Complete> {
         variants: variants
             .iter()
             .fold(none, |set, variant| set.with(*variant)),
-        ..bounds::<Fair>(requests)
+        ..Bounds::of::<Fair>(requests)
     }
 }
 
@@ -36,14 +36,14 @@ impl Ordered for Fair {
 
 #[test]
 fn holds_alone_in_pairs_and_among_three() {
-    holds::<Fair>(&bounds::<Fair>(&[3]));
-    holds::<Fair>(&bounds::<Fair>(&[3, 3]));
-    holds::<Fair>(&bounds::<Fair>(&[2, 2, 2]));
+    holds::<Fair>(&Bounds::of::<Fair>(&[3]));
+    holds::<Fair>(&Bounds::of::<Fair>(&[3, 3]));
+    holds::<Fair>(&Bounds::of::<Fair>(&[2, 2, 2]));
 }
 
 #[test]
 fn holds_with_an_idle_fourth() {
-    holds::<Fair>(&bounds::<Fair>(&[1, 1, 1, 0]));
+    holds::<Fair>(&Bounds::of::<Fair>(&[1, 1, 1, 0]));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn holds_with_one_reply_at_an_exit() {
 fn fifo_is_necessary() {
     let outcome = search::<Fair>(&Bounds {
         channels: Channels::Any,
-        ..bounds::<Fair>(&[1, 1])
+        ..Bounds::of::<Fair>(&[1, 1])
     });
     assert!(matches!(outcome, Outcome::Broken { .. }), "{outcome:#?}");
 }
@@ -115,10 +115,10 @@ fn as_published_needs_six_requests_to_let_two_inside() {
 /// each request costs.
 #[test]
 fn entries_are_in_order_and_cost_what_section_4_1_says() {
-    watch_all::<Fair>(&bounds::<Fair>(&[3, 3]), |seen| {
+    watch_all::<Fair>(&Bounds::of::<Fair>(&[3, 3]), |seen| {
         costs_as_in_section_4_1(2, seen)
     });
-    watch_all::<Fair>(&bounds::<Fair>(&[2, 2, 2]), |seen| {
+    watch_all::<Fair>(&Bounds::of::<Fair>(&[2, 2, 2]), |seen| {
         costs_as_in_section_4_1(3, seen)
     });
 }
@@ -127,7 +127,7 @@ fn entries_are_in_order_and_cost_what_section_4_1_says() {
 fn entries_are_in_order_and_cost_what_section_4_1_says_in_random_runs() {
     for seed in 0..300 {
         let nodes = 2 + seed as usize % 8;
-        let seen = watch_random::<Fair>(&bounds::<Fair>(&vec![4; nodes]), seed);
+        let seen = watch_random::<Fair>(&Bounds::of::<Fair>(&vec![4; nodes]), seed);
         costs_as_in_section_4_1(nodes as u32, &seen);
     }
 }

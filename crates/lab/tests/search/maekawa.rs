@@ -6,12 +6,12 @@ use soloist_algorithms::{Channels, NodeId, Shape, Start, VariantSet};
 use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
 
 fn of_form(form: &str, requests: &[u8]) -> Bounds<Quorums> {
     Bounds {
         shape: Arc::new(Quorums::parse(form, requests.len()).unwrap()),
-        ..bounds::<Maekawa>(requests)
+        ..Bounds::of::<Maekawa>(requests)
     }
 }
 
@@ -38,15 +38,15 @@ fn choices(nodes: usize, count: u32) -> impl Iterator<Item = Vec<u8>> {
 
 #[test]
 fn holds_alone_and_for_two() {
-    holds::<Maekawa>(&bounds::<Maekawa>(&[3]));
-    holds::<Maekawa>(&bounds::<Maekawa>(&[3, 3]));
-    holds::<Maekawa>(&in_any_order(bounds::<Maekawa>(&[3, 3])));
+    holds::<Maekawa>(&Bounds::of::<Maekawa>(&[3]));
+    holds::<Maekawa>(&Bounds::of::<Maekawa>(&[3, 3]));
+    holds::<Maekawa>(&in_any_order(Bounds::of::<Maekawa>(&[3, 3])));
 }
 
 /// Three nodes, each with itself and one other, as in Fig. 1a.
 #[test]
 fn holds_on_the_triangle_with_two_requests_each() {
-    holds::<Maekawa>(&bounds::<Maekawa>(&[2, 2, 2]));
+    holds::<Maekawa>(&Bounds::of::<Maekawa>(&[2, 2, 2]));
 }
 
 /// Node 0 has everybody in its set, the others have node 0.
@@ -62,10 +62,10 @@ fn holds_on_a_grid() {
 
 #[test]
 fn holds_on_folded_planes() {
-    holds::<Maekawa>(&bounds::<Maekawa>(&[1, 1, 1, 1]));
+    holds::<Maekawa>(&Bounds::of::<Maekawa>(&[1, 1, 1, 1]));
     for nodes in [5, 6] {
         for requests in choices(nodes, 3) {
-            holds::<Maekawa>(&bounds::<Maekawa>(&requests));
+            holds::<Maekawa>(&Bounds::of::<Maekawa>(&requests));
         }
     }
 }
@@ -74,7 +74,7 @@ fn holds_on_folded_planes() {
 #[test]
 fn holds_on_the_fano_plane_whichever_three_ask() {
     for requests in choices(7, 3) {
-        holds::<Maekawa>(&bounds::<Maekawa>(&requests));
+        holds::<Maekawa>(&Bounds::of::<Maekawa>(&requests));
     }
 }
 
@@ -96,7 +96,7 @@ fn holds_whoever_starts_inside() {
 fn holds_in_any_order() {
     holds::<Maekawa>(&in_any_order(of_form("grid", &[1, 1, 2])));
     holds::<Maekawa>(&in_any_order(of_form("grid", &[0, 1, 1, 1])));
-    holds::<Maekawa>(&in_any_order(bounds::<Maekawa>(&[1, 1, 2])));
+    holds::<Maekawa>(&in_any_order(Bounds::of::<Maekawa>(&[1, 1, 2])));
 }
 
 /// What R1 repairs: at node 3, the request of node 1 takes the first place from that of node 2, which

@@ -1,17 +1,18 @@
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
 
-use crate::{bounds, holds, holds_from_any_start, holds_wherever_home_is};
+use crate::{holds, holds_from_any_start, holds_wherever_home_is};
+use soloist_lab::check::Bounds;
 
 #[test]
 fn holds_in_any_order_with_two_requests_each() {
-    holds::<NaimiTrehel>(&bounds::<NaimiTrehel>(&[2]));
-    holds::<NaimiTrehel>(&bounds::<NaimiTrehel>(&[2, 2]));
-    holds::<NaimiTrehel>(&bounds::<NaimiTrehel>(&[3, 3, 3]));
+    holds::<NaimiTrehel>(&Bounds::of::<NaimiTrehel>(&[2]));
+    holds::<NaimiTrehel>(&Bounds::of::<NaimiTrehel>(&[2, 2]));
+    holds::<NaimiTrehel>(&Bounds::of::<NaimiTrehel>(&[3, 3, 3]));
 }
 
 #[test]
 fn holds_in_any_order_at_four_nodes() {
-    holds::<NaimiTrehel>(&bounds::<NaimiTrehel>(&[2, 2, 2, 2]));
+    holds::<NaimiTrehel>(&Bounds::of::<NaimiTrehel>(&[2, 2, 2, 2]));
 }
 
 #[test]

@@ -5,14 +5,14 @@ use soloist_algorithms::shape::Torus;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, Variant, VariantSet};
 use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
 
-use crate::{bounds, holds};
+use crate::holds;
 
 /// On a torus of this form, with or without a variant.
 fn on(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bounds<Torus> {
     Bounds {
         shape: Arc::new(Torus::parse(form, requests.len()).unwrap()),
         variants: variant.map_or(VariantSet::default(), |v| VariantSet::default().with(v)),
-        ..bounds::<Neamatollahi>(requests)
+        ..Bounds::of::<Neamatollahi>(requests)
     }
 }
 

@@ -5,14 +5,14 @@ use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{NodeId, Shape, Start};
 use soloist_lab::check::Bounds;
 
+use crate::holds;
 use crate::raymond::{TREES_OF_5, TREES_TO_4};
-use crate::{bounds, holds};
 
 fn on(form: &str, requests: &[u8], start: Start) -> Bounds<Tree> {
     Bounds {
         shape: Arc::new(Tree::parse(form, requests.len()).unwrap()),
         start,
-        ..bounds::<NeilsenMizuno>(requests)
+        ..Bounds::of::<NeilsenMizuno>(requests)
     }
 }
 

@@ -5,7 +5,7 @@ use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{NodeId, Shape, Start, VariantSet};
 use soloist_lab::check::Bounds;
 
-use crate::{bounds, holds};
+use crate::holds;
 
 /// Every tree of up to four nodes, each with the nodes whose places in it differ.
 pub const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
@@ -37,7 +37,7 @@ pub fn all_variants() -> impl Iterator<Item = VariantSet> {
 fn on(form: &str, requests: &[u8]) -> Bounds<Tree> {
     Bounds {
         shape: Arc::new(Tree::parse(form, requests.len()).unwrap()),
-        ..bounds::<Raymond>(requests)
+        ..Bounds::of::<Raymond>(requests)
     }
 }
 

@@ -3,11 +3,11 @@ use soloist_algorithms::ricart_agrawala::{AS_PUBLISHED, RicartAgrawala};
 use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
-use crate::{bounds, holds, holds_from_any_start};
+use crate::{holds, holds_from_any_start};
 
 #[test]
 fn holds_in_any_order_with_two_requests_each() {
-    holds::<RicartAgrawala>(&bounds::<RicartAgrawala>(&[2, 2, 2]));
+    holds::<RicartAgrawala>(&Bounds::of::<RicartAgrawala>(&[2, 2, 2]));
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn holds_whoever_starts_inside() {
 fn as_published_lets_two_inside() {
     let outcome = search::<RicartAgrawala>(&Bounds {
         variants: VariantSet::default().with(AS_PUBLISHED),
-        ..bounds::<RicartAgrawala>(&[2, 2])
+        ..Bounds::of::<RicartAgrawala>(&[2, 2])
     });
     let Outcome::Broken { fault, .. } = outcome else {
         panic!("{outcome:#?}");

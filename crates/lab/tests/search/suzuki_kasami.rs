@@ -1,17 +1,18 @@
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 
-use crate::{bounds, holds, holds_from_any_start, holds_wherever_home_is};
+use crate::{holds, holds_from_any_start, holds_wherever_home_is};
+use soloist_lab::check::Bounds;
 
 #[test]
 fn holds_in_any_order_with_two_requests_each() {
-    holds::<SuzukiKasami>(&bounds::<SuzukiKasami>(&[2]));
-    holds::<SuzukiKasami>(&bounds::<SuzukiKasami>(&[2, 2]));
-    holds::<SuzukiKasami>(&bounds::<SuzukiKasami>(&[2, 2, 2]));
+    holds::<SuzukiKasami>(&Bounds::of::<SuzukiKasami>(&[2]));
+    holds::<SuzukiKasami>(&Bounds::of::<SuzukiKasami>(&[2, 2]));
+    holds::<SuzukiKasami>(&Bounds::of::<SuzukiKasami>(&[2, 2, 2]));
 }
 
 #[test]
 fn holds_in_any_order_at_four_nodes() {
-    holds::<SuzukiKasami>(&bounds::<SuzukiKasami>(&[1, 1, 1, 1]));
+    holds::<SuzukiKasami>(&Bounds::of::<SuzukiKasami>(&[1, 1, 1, 1]));
 }
 
 #[test]

@@ -1,0 +1,7 @@
+//! Maekawa 1985: its claims.
+
+use super::Claim;
+
+pub(super) fn claims() -> Vec<Claim> {
+    Vec::new()
+}
