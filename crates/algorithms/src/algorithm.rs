@@ -82,8 +82,23 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// recovery over channels that do not keep order.
     fn settled(&mut self, _out: &mut Outbox<Self::Message>) {}
 
+    /// Whether this node crashed and has not rebuilt its state yet.
+    fn is_recovering(&self) -> bool {
+        false
+    }
+
+    /// The identity of this node's latest request, if all entries follow the order of identities.
+    fn request_id(&self) -> Option<RequestId> {
+        None
+    }
+
     /// The paper's local invariants, for checks: says what is broken.
     fn invariant(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// The paper's invariants of the whole cluster, for checks: says what is broken.
+    fn cluster_invariant(_cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
         Ok(())
     }
 }
@@ -129,8 +144,30 @@ pub trait Message:
         false
     }
 
+    /// Whether this tells a restarted node what it lost: see [`Algorithm::recovering`].
+    fn is_advice(&self) -> bool {
+        false
+    }
+
     /// At least one message of every kind, in the order of kinds: the golden bytes pin their encoding.
     fn examples() -> Vec<Self>;
+}
+
+/// A whole cluster at one moment, as only a checker sees it.
+pub trait Snapshot<A: Algorithm> {
+    /// How many nodes there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are no nodes; there always are.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One node's state.
+    fn node(&self, node: NodeId) -> &A;
+
+    /// Calls `visit` with sender, receiver and content of each message under way.
+    fn for_each_letter(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message));
 }
 
 /// Where a node is in its cycle.

@@ -235,6 +235,10 @@ impl Algorithm for Lamport {
         Ok(())
     }
 
+    fn request_id(&self) -> Option<RequestId> {
+        Some(self.my_request())
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }

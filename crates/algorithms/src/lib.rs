@@ -30,7 +30,7 @@ pub mod raymond;
 pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 
-pub use algorithm::{Algorithm, Config, Message, Phase, Place, Start};
+pub use algorithm::{Algorithm, Config, Message, Phase, Place, Snapshot, Start};
 pub use id::{NodeId, RequestId};
 pub use info::{Channels, Info, Preset, Variant, VariantSet};
 pub use kind::{Choice, Kind, NameError};

@@ -17,7 +17,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Tree;
-use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+use crate::{
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Shape, Violation,
+};
 
 /// One node's part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

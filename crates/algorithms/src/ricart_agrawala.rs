@@ -166,6 +166,10 @@ impl Algorithm for RicartAgrawala {
         Ok(())
     }
 
+    fn request_id(&self) -> Option<RequestId> {
+        Some(RequestId::new(self.my_sequence_number, self.place.me))
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }

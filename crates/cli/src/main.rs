@@ -1,8 +1,9 @@
 //! The `soloist` command: one file a subcommand.
 //!
-//! Exit codes: 0 all is well, 1 a run went wrong, 2 the input was wrong.
+//! Exit codes: 0 all is well, 1 a run went wrong, 2 the input was wrong, 3 a search was not exhausted.
 
 mod lab;
+mod memory;
 mod output;
 
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Verdict {
     Well,
     /// Mutual exclusion was broken, or somebody was left waiting.
     Failed,
+    /// There was too much to look at.
+    Unknown,
 }
 
 impl Verdict {
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
+        Ok(Verdict::Unknown) => ExitCode::from(3),
         Err(error) => {
             output::complain(&format!("error: {error:#}"));
             ExitCode::from(2)

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `start` | shows what the nodes did when they started, if anything |
 //! | `request A`, `release A` | |
-//! | `deliver A B [KIND]` | the oldest message (of that kind) from A to B that may arrive |
+//! | `deliver A B [KIND\|MESSAGE]` | the oldest message (of that kind, or just this) from A to B that may arrive |
 //! | `run` | delivers everything in the order sent, until nothing is under way |
 //! | `show A` | A's state |
 //! | `crash A`, `restart A`, `settled A` | recovery, for algorithms that know it |
@@ -233,9 +233,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             ["start"] => {} // all nodes did; what they did comes under the first step
             ["request", who] => self.happen(self.node(who)?, Event::Request),
             ["release", who] => self.happen(self.node(who)?, Event::Release),
-            ["deliver", from, to] => self.deliver(self.node(from)?, self.node(to)?, None)?,
-            ["deliver", from, to, kind] => {
-                self.deliver(self.node(from)?, self.node(to)?, Some(kind))?;
+            ["deliver", from, to, ..] => {
+                self.deliver(self.node(from)?, self.node(to)?, &words[3..].join(" "))?;
             }
             ["run"] => self.run()?,
             ["show", who] => {
@@ -271,10 +270,12 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         self.note(node, result);
     }
 
-    fn deliver(&mut self, from: NodeId, to: NodeId, kind: Option<&str>) -> Result<(), String> {
+    /// Delivers the oldest such message. What is given of it is its kind, or all of it, or nothing.
+    fn deliver(&mut self, from: NodeId, to: NodeId, given: &str) -> Result<(), String> {
         let of_channel = |l: &Letter<A::Message>| (l.from, l.to) == (from, to);
         let wanted = |l: &Letter<A::Message>| {
-            of_channel(l) && kind.is_none_or(|kind| l.message.name() == kind)
+            let is_it = || l.message.name() == given || l.message.to_string() == given;
+            of_channel(l) && (given.is_empty() || is_it())
         };
         let place = self
             .under_way

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soloist_algorithms::{
-    Algorithm, Config, NodeId, Outbox, Phase, Place, Shape, Start, VariantSet, Violation,
+    Algorithm, Config, NodeId, Outbox, Phase, Place, RequestId, Shape, Start, VariantSet, Violation,
 };
 
 /// All nodes of a cluster and how many of them are inside. Messages under way are the caller's:
@@ -30,6 +30,28 @@ pub enum Event<M> {
     },
     /// The node leaves its critical section.
     Release(NodeId),
+}
+
+impl<M> Event<M> {
+    /// The node to which it happens.
+    pub fn node(&self) -> NodeId {
+        match self {
+            Event::Request(node) | Event::Release(node) | Event::Deliver { to: node, .. } => *node,
+        }
+    }
+}
+
+/// Lets an event happen to the node that it is for.
+pub fn step<A: Algorithm>(
+    node: &mut A,
+    event: Event<A::Message>,
+    out: &mut Outbox<A::Message>,
+) -> Result<(), Violation> {
+    match event {
+        Event::Request(_) => node.request(out),
+        Event::Deliver { from, message, .. } => node.receive(from, message, out),
+        Event::Release(_) => node.release(out),
+    }
 }
 
 /// What must never happen in a cluster of correct nodes.
@@ -60,6 +82,41 @@ pub enum Fault {
         /// What is broken.
         broken: &'static str,
     },
+    /// An invariant of all nodes together is broken.
+    #[error("{0}")]
+    ClusterInvariant(&'static str),
+    /// A token algorithm has lost its token, or has several.
+    #[error("{0} tokens")]
+    Tokens(usize),
+    /// Entries do not follow the order of their requests' identities.
+    #[error("out of order: {entered} entered after {last}")]
+    Order {
+        /// The request that was just granted.
+        entered: RequestId,
+        /// The one that was granted before it.
+        last: RequestId,
+    },
+    /// A node entered that had no word of the last entry, so its fence does not rise.
+    #[error("the fence does not rise: no word of the last entry came to {0}, which entered")]
+    Fence(NodeId),
+    /// Nothing is under way, nobody is inside, and somebody waits.
+    #[error("nothing is under way, nobody is inside, and {0} waits")]
+    Deadlock(NodeId),
+}
+
+impl Fault {
+    /// Whether it is that nothing more can happen although somebody waits.
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self, Fault::Deadlock(_))
+    }
+
+    /// Whether something worse may come of it: two inside.
+    pub fn is_minor(&self) -> bool {
+        matches!(
+            self,
+            Fault::Deadlock(_) | Fault::Order { .. } | Fault::Fence(_)
+        )
+    }
 }
 
 impl<A: Algorithm> World<A> {
@@ -135,18 +192,11 @@ impl<A: Algorithm> World<A> {
         out: &mut Outbox<A::Message>,
     ) -> Result<(), Fault> {
         debug_assert!(out.is_empty(), "the last event's effects were not taken");
-        let (node, result) = match event {
-            Event::Request(node) => (node, self.nodes[node.index()].request(out)),
-            Event::Deliver { from, to, message } => {
-                (to, self.nodes[to.index()].receive(from, message, out))
-            }
-            Event::Release(node) => {
-                let result = self.nodes[node.index()].release(out);
-                self.inside -= u32::from(result.is_ok());
-                (node, result)
-            }
-        };
-        result.map_err(|violation| Fault::Refused { node, violation })?;
+        let node = event.node();
+        let leaves = matches!(event, Event::Release(_));
+        step(&mut self.nodes[node.index()], event, out)
+            .map_err(|violation| Fault::Refused { node, violation })?;
+        self.inside -= u32::from(leaves);
         self.note_entry(node, out)
     }
 

@@ -40,6 +40,7 @@
 //! 13(n^1/3 - 1), which is right for n = 27 only.
 
 mod head;
+mod invariants;
 
 use std::fmt;
 
@@ -47,7 +48,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::Mesh;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, Violation,
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Snapshot, Variant,
+    Violation,
 };
 
 use head::{Head, OFF_THE_WAY, Token};
@@ -230,6 +232,10 @@ impl Algorithm for ChaudhuriKaraata {
     fn has_token(&self) -> bool {
         let token = self.head.as_deref().map(|head| head.token);
         matches!(token, Some(Token::Green | Token::Yellow { .. }))
+    }
+
+    fn cluster_invariant(cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
+        invariants::one_privileged_plane(cluster)
     }
 
     fn invariant(&self) -> Result<(), &'static str> {

@@ -274,6 +274,10 @@ impl Algorithm for LodhaKshemkalyani {
         Ok(())
     }
 
+    fn request_id(&self) -> Option<RequestId> {
+        Some(self.my_request())
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }

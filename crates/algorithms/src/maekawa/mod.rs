@@ -34,6 +34,7 @@
 //! `as-published` looks at none of these further numbers.
 
 mod check;
+mod invariants;
 mod message;
 
 use std::collections::VecDeque;
@@ -41,7 +42,8 @@ use std::fmt;
 
 use crate::shape::Quorums;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Variant, Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Variant,
+    Violation,
 };
 
 pub use message::MaekawaMessage;
@@ -174,6 +176,10 @@ impl Algorithm for Maekawa {
 
     fn phase(&self) -> Phase {
         self.phase
+    }
+
+    fn cluster_invariant(cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
+        invariants::one_lock_a_member(cluster)
     }
 
     fn invariant(&self) -> Result<(), &'static str> {

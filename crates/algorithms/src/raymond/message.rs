@@ -67,6 +67,10 @@ impl Message for RaymondMessage {
         matches!(self, Privilege | PrivilegeRequest)
     }
 
+    fn is_advice(&self) -> bool {
+        matches!(self, RaymondMessage::Advise(..))
+    }
+
     fn examples() -> Vec<Self> {
         use RaymondMessage::*;
         vec![

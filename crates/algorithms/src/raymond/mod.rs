@@ -24,6 +24,7 @@
 //! correct themselves; after two recoveries (`duplicates`) the privilege can go to and fro for
 //! ever, so they are queued once. For what §8 assumes and leaves open, see `recovery.rs`.
 
+mod invariants;
 mod message;
 mod recovery;
 
@@ -32,7 +33,8 @@ use std::fmt;
 
 use crate::shape::Tree;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Variant, VariantSet, Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Shape, Snapshot, Variant,
+    VariantSet, Violation,
 };
 use recovery::Recovery;
 
@@ -235,6 +237,14 @@ impl Algorithm for Raymond {
         self.on_settled(out);
     }
 
+    fn is_recovering(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    fn cluster_invariant(cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
+        invariants::holders_lead_to_the_privilege(cluster)
+    }
+
     fn invariant(&self) -> Result<(), &'static str> {
         if self.phase == Phase::Inside && !self.has_token() {
             return Err("USING without the privilege");
@@ -265,11 +275,6 @@ impl Raymond {
     /// Up to this length REQUEST_Q is searched for a neighbour that asks twice. The hub of a large
     /// star must not do so for each message; there the queue's length is bounded instead.
     const SEARCHED_MAX: usize = 16;
-
-    /// Whether this node crashed and has not rebuilt its state yet.
-    pub fn is_recovering(&self) -> bool {
-        self.recovery.is_some()
-    }
 
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
         // Raymond 1989, §8: neither is called during the recovery phase.

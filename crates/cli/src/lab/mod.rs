@@ -1,7 +1,9 @@
 //! `soloist lab`: the algorithms under simulation.
 
+mod check;
 mod compare;
 mod list;
+mod replay;
 mod run;
 mod settings;
 
@@ -16,6 +18,8 @@ pub enum Command {
     List(list::Args),
     Run(run::Args),
     Compare(compare::Args),
+    Check(check::Args),
+    Replay(replay::Args),
 }
 
 impl Command {
@@ -24,6 +28,8 @@ impl Command {
             Command::List(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Compare(args) => args.run(),
+            Command::Check(args) => args.run(),
+            Command::Replay(args) => args.run(),
         }
     }
 }

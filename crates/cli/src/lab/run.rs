@@ -141,7 +141,7 @@ impl Args {
 }
 
 /// Reads a shape's form, or the file that lists it.
-fn read_shape(given: Option<&str>) -> Result<ShapeGiven> {
+pub fn read_shape(given: Option<&str>) -> Result<ShapeGiven> {
     let Some(given) = given else {
         return Ok(ShapeGiven::Default);
     };

@@ -1,199 +1,362 @@
-//! All states of a small cluster and the steps between them, kept for questions about endless runs.
+//! All states and the steps between them, breadth first: so the first fault found is a nearest one, and
+//! questions about endless runs can be asked afterwards.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hasher;
 
-use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Slot;
+use rustc_hash::FxHasher;
+use soloist_algorithms::{Algorithm, NodeId, Phase};
 
-use super::search::{Action, Bounds, State, trace};
-use crate::network::Letter;
+use super::parts::{Cause, Full, Parts};
+use super::properties::View;
+use super::system::{Action, Duty, Entry, Halt, System};
+use super::{Bounds, Progress, Watch};
 use crate::world::Fault;
 
 /// The target of a step that is not followed.
 pub(super) const CUT: u32 = u32::MAX;
 
-/// What has to happen some time if it can happen all the time.
-#[derive(PartialEq, Eq, Hash)]
-enum Duty<M> {
-    Leave(NodeId),
-    /// The oldest message of a channel arrives.
-    ArriveInOrder(NodeId, NodeId),
-    Arrive(Letter<M>),
-}
-
-impl<M: Clone + Ord> Duty<M> {
-    /// The duty that an action does.
-    fn of<A: Algorithm<Message = M>>(
-        state: &State<A>,
-        action: Action,
-        channels: Channels,
-    ) -> Option<Self> {
-        match action {
-            Action::Request(_) => None,
-            Action::Release(node) => Some(Duty::Leave(node)),
-            Action::Deliver(place) => {
-                let letter = &state.network.letters()[place];
-                Some(match channels {
-                    Channels::Fifo => Duty::ArriveInOrder(letter.from, letter.to),
-                    Channels::Any => Duty::Arrive(letter.clone()),
-                })
-            }
-        }
-    }
-}
-
-/// From one state to another.
-pub(super) struct Step {
-    pub(super) action: Action,
-    /// The number of the duty that it does, if any.
-    pub(super) duty: Option<u32>,
-    pub(super) target: u32,
-}
-
-/// All states and steps. States have numbers, in the order of their distance from the first.
-pub(super) struct Graph {
-    pub(super) parents: Vec<Option<(usize, Action)>>,
-    /// The nodes that wait in a state, a bit a node.
-    waiting: Vec<u64>,
-    /// The steps of all states, one state after the other, and where those of a state begin.
-    steps: Vec<Step>,
+/// States have numbers, in the order of their distance from the first. They are told apart by what
+/// they are, not by a hash.
+pub(super) struct Graph<A: Algorithm> {
+    pub system: System<A>,
+    parts: Parts<A>,
+    /// The words of all states, one state after the other, and where each begins.
+    words: Vec<u32>,
     begins: Vec<usize>,
+    /// From which state each was first reached.
+    parents: Vec<u32>,
+    /// Where the steps of all states lead, in the order of their actions, and where those of each
+    /// state begin.
+    targets: Vec<u32>,
+    targets_begin: Vec<usize>,
+    numbers: HashTable<u32>,
+    /// The first fault, and the worst of the first, of those that the search goes on after.
+    minor: Option<(Fault, Vec<Action>)>,
+    /// Whether all states and steps are here. If not, there is a minor fault to tell of.
+    pub is_complete: bool,
 }
 
 /// Why there is no graph.
 pub(super) enum NoGraph {
     Broken { fault: Fault, trace: Vec<String> },
-    TooLarge,
+    NotExhausted { states: usize },
 }
 
-impl Graph {
-    /// All states that can be reached with no more than `letters_max` messages under way.
-    pub(super) fn explore<A: Algorithm>(
-        bounds: &Bounds<A::Shape>,
-        letters_max: usize,
-    ) -> Result<Self, NoGraph> {
-        assert!(bounds.requests.len() <= 64, "a bit a node");
-        let broken = |fault, trace| NoGraph::Broken { fault, trace };
-        let first = State::<A>::first(bounds).map_err(|fault| broken(fault, Vec::new()))?;
-        let mut seen = HashMap::from([(first.fingerprint(), 0)]);
-        let mut duties = HashMap::new();
+impl<A: Algorithm> Graph<A> {
+    /// All states within the bounds.
+    pub fn explore(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Result<Self, NoGraph> {
+        let mut parts = Parts::new(bounds.config());
+        let full = |_: Full| NoGraph::NotExhausted { states: 0 };
+        let (system, first, entry) = System::new(bounds, &mut parts).map_err(full)?;
         let mut graph = Graph {
-            parents: vec![None],
-            waiting: vec![waiting(&first)],
-            steps: Vec::new(),
+            system,
+            parts,
+            words: Vec::new(),
             begins: vec![0],
+            parents: Vec::new(),
+            targets: Vec::new(),
+            targets_begin: vec![0],
+            numbers: HashTable::new(),
+            minor: None,
+            is_complete: false,
         };
-        let mut queue = VecDeque::from([first]);
-        while let Some(state) = queue.pop_front() {
-            let index = graph.begins.len() - 1;
-            for action in state.actions(bounds.channels) {
-                let duty = Duty::of(&state, action, bounds.channels).map(|duty| {
-                    let number = duties.len() as u32;
-                    *duties.entry(duty).or_insert(number)
-                });
-                let mut after = state.clone();
-                if let Err(fault) = after.act(action, bounds.channels) {
-                    let trace = trace::<A>(bounds, &graph.parents, index, Some(action));
-                    return Err(broken(fault, trace));
-                }
-                let number = graph.parents.len();
-                let target = match seen.entry(after.fingerprint()) {
-                    _ if after.network.letters().len() > letters_max => CUT,
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(_) if number >= bounds.states_max => {
-                        return Err(NoGraph::TooLarge);
-                    }
-                    Entry::Vacant(vacant) => {
-                        graph.parents.push(Some((index, action)));
-                        graph.waiting.push(waiting(&after));
-                        queue.push_back(after);
-                        *vacant.insert(number as u32)
-                    }
-                };
-                graph.steps.push(Step {
-                    action,
-                    duty,
-                    target,
-                });
-            }
-            graph.begins.push(graph.steps.len());
+        graph.number(&first, 0);
+        let view = graph.view(&first, entry);
+        if let Err(fault) = view.judge_step().and_then(|()| view.judge_state()) {
+            let trace = Vec::new();
+            return Err(NoGraph::Broken { fault, trace });
+        }
+        match graph.expand_all(watch) {
+            Err(NoGraph::NotExhausted { .. }) if graph.minor.is_some() => {}
+            result => result.map(|()| graph.is_complete = true)?,
         }
         Ok(graph)
     }
 
-    /// How many steps are not followed.
-    pub(super) fn cut(&self) -> usize {
-        self.steps.iter().filter(|step| step.target == CUT).count()
+    fn expand_all(&mut self, watch: &mut Watch) -> Result<(), NoGraph> {
+        let (mut state, mut after, mut actions) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut depth, mut level_end) = (0, 1);
+        let mut number = 0;
+        while number < self.len() {
+            if number == level_end {
+                depth += 1;
+                level_end = self.len();
+            }
+            if number.is_multiple_of(1 << 12) {
+                let goes_on = watch(Progress {
+                    pass: "every step",
+                    states: self.len(),
+                    depth,
+                });
+                if !goes_on {
+                    return Err(self.not_exhausted());
+                }
+            }
+            state.clear();
+            state.extend_from_slice(self.state(number as u32));
+            self.system.actions(&self.parts, &state, &mut actions);
+            for &action in &actions {
+                let target = self.follow(number as u32, &state, action, &mut after)?;
+                self.targets.push(target);
+            }
+            self.targets_begin.push(self.targets.len());
+            number += 1;
+        }
+        Ok(())
     }
 
-    pub(super) fn steps_of(&self, state: u32) -> &[Step] {
-        let state = state as usize;
-        &self.steps[self.begins[state]..self.begins[state + 1]]
+    /// Takes a step and looks at what it leads to.
+    fn follow(
+        &mut self,
+        source: u32,
+        state: &[u32],
+        action: Action,
+        after: &mut Vec<u32>,
+    ) -> Result<u32, NoGraph> {
+        let entry = match self.step(state, action, after) {
+            Ok(entry) => entry,
+            Err(Stop::Broken(fault)) => {
+                self.note(fault, source, action)?;
+                return Ok(source);
+            }
+            Err(Stop::Full) => return Err(self.not_exhausted()),
+        };
+        if let Err(fault) = self.view(after, entry).judge_step() {
+            self.note(fault, source, action)?;
+        }
+        if after.len() - self.system.letters > self.system.bounds.letters_max {
+            return Ok(CUT);
+        }
+        let (target, is_new) = self.number(after, source);
+        if is_new {
+            if self.len() > self.system.bounds.states_max {
+                return Err(self.not_exhausted());
+            }
+            if let Err(fault) = self.view(after, Entry::default()).judge_state() {
+                self.note(fault, source, action)?;
+            }
+        }
+        Ok(target)
     }
 
-    /// Whether the duty could be done in this state.
-    pub(super) fn is_open(&self, duty: u32, state: u32) -> bool {
-        self.steps_of(state).iter().any(|s| s.duty == Some(duty))
+    /// A fault ends the search, unless something worse may come of it.
+    fn note(&mut self, fault: Fault, source: u32, action: Action) -> Result<(), NoGraph> {
+        let worse = |(known, _): &(Fault, _)| fault.is_deadlock() && !known.is_deadlock();
+        if fault.is_minor() && self.minor.as_ref().is_some_and(|minor| !worse(minor)) {
+            return Ok(());
+        }
+        let mut way = self.way_to(source);
+        way.push(action);
+        if fault.is_minor() {
+            self.minor = Some((fault, way));
+            return Ok(());
+        }
+        let trace = self.describe(way);
+        Err(NoGraph::Broken { fault, trace })
     }
 
-    /// Calls `visit` with each strongly connected component of the states in which `node` waits:
-    /// Tarjan 1972, *Depth-first search and linear graph algorithms*, with a stack of its own.
-    pub(super) fn components_while_waiting(&self, node: NodeId, mut visit: impl FnMut(&mut [u32])) {
-        const NEW: u32 = u32::MAX;
-        const DONE: u32 = u32::MAX - 1;
-        let waits = |state: u32| self.waiting[state as usize] >> node.index() & 1 == 1;
-        // When a state was first seen; the earliest seen one that it is known to lead to.
-        let mut order = vec![NEW; self.parents.len()];
-        let mut low = order.clone();
-        let mut open = Vec::new();
-        let mut calls: Vec<(u32, usize)> = Vec::new();
-        let mut clock = 0;
-        for root in (0..self.parents.len() as u32).filter(|&state| waits(state)) {
-            let mut enter = (order[root as usize] == NEW).then_some(root);
-            loop {
-                if let Some(state) = enter.take() {
-                    order[state as usize] = clock;
-                    low[state as usize] = clock;
-                    clock += 1;
-                    open.push(state);
-                    calls.push((state, 0));
-                }
-                let Some((state, next)) = calls.last_mut() else {
-                    break;
-                };
-                let here = *state as usize;
-                if let Some(step) = self.steps_of(*state).get(*next) {
-                    *next += 1;
-                    let there = step.target;
-                    if there == CUT || !waits(there) {
-                        continue;
-                    }
-                    match order[there as usize] {
-                        NEW => enter = Some(there),
-                        DONE => {}
-                        seen => low[here] = low[here].min(seen),
-                    }
-                    continue;
-                }
-                calls.pop();
-                if let Some((caller, _)) = calls.last() {
-                    let caller = *caller as usize;
-                    low[caller] = low[caller].min(low[here]);
-                }
-                if low[here] == order[here] {
-                    let begin = open.iter().rposition(|&s| s as usize == here);
-                    let mut component = open.split_off(begin.expect("a state is open until here"));
-                    component.iter().for_each(|&s| order[s as usize] = DONE);
-                    visit(&mut component);
-                }
+    /// The fault that was found, if the search went on after it, and how to get there.
+    pub fn take_minor(&mut self) -> Option<(Fault, Vec<String>)> {
+        let (fault, way) = self.minor.take()?;
+        Some((fault, self.describe(way)))
+    }
+
+    fn step(&mut self, state: &[u32], action: Action, after: &mut Vec<u32>) -> Result<Entry, Stop> {
+        loop {
+            let cause: Cause = match self.system.step(&self.parts, state, action, after) {
+                Ok(entry) => return Ok(entry),
+                Err(Halt::Broken(fault)) => return Err(Stop::Broken(fault)),
+                Err(Halt::Unknown(cause)) => cause,
+            };
+            self.parts.learn(cause).map_err(|Full| Stop::Full)?;
+        }
+    }
+
+    fn view<'a>(&'a self, state: &'a [u32], entry: Entry) -> View<'a, A> {
+        View {
+            system: &self.system,
+            parts: &self.parts,
+            state,
+            entry,
+        }
+    }
+
+    /// The number of a state, and whether it is new.
+    fn number(&mut self, state: &[u32], parent: u32) -> (u32, bool) {
+        let Graph {
+            words,
+            begins,
+            numbers,
+            ..
+        } = self;
+        let at = |number: u32| &words[begins[number as usize]..begins[number as usize + 1]];
+        let slot = numbers.entry(hash(state), |&n| at(n) == state, |&n| hash(at(n)));
+        match slot {
+            Slot::Occupied(known) => (*known.get(), false),
+            Slot::Vacant(vacant) => {
+                let number = self.parents.len() as u32;
+                vacant.insert(number);
+                words.extend_from_slice(state);
+                begins.push(words.len());
+                self.parents.push(parent);
+                (number, true)
             }
         }
     }
+
+    /// How many states there are.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// How many steps are not followed.
+    pub fn cut(&self) -> usize {
+        self.targets.iter().filter(|&&target| target == CUT).count()
+    }
+
+    pub fn state(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        &self.words[self.begins[number]..self.begins[number + 1]]
+    }
+
+    /// Where the steps of a state lead, in the order of its actions.
+    pub fn targets(&self, state: u32) -> &[u32] {
+        let state = state as usize;
+        &self.targets[self.targets_begin[state]..self.targets_begin[state + 1]]
+    }
+
+    /// The steps that lead from a state to another one: what is done, what duty that does, and where
+    /// it leads.
+    pub fn steps(&self, number: u32) -> Vec<Step> {
+        let state = self.state(number);
+        let mut actions = Vec::new();
+        self.system.actions(&self.parts, state, &mut actions);
+        let steps = actions.into_iter().zip(self.targets(number));
+        let steps = steps.map(|(action, &target)| Step {
+            action,
+            duty: self.system.duty(state, action),
+            target,
+        });
+        // To say that it has settled where it has not changes nothing, and is no step.
+        let changes =
+            |step: &Step| step.target != number || !matches!(step.action, Action::Settled(_));
+        steps.filter(changes).collect()
+    }
+
+    pub fn phase(&self, state: u32, node: NodeId) -> Phase {
+        let word = self.system.word(self.state(state), node);
+        self.parts.facts(word.local()).phase
+    }
+
+    /// The message that an action delivers, if it does.
+    pub fn message(&self, state: u32, action: Action) -> Option<&A::Message> {
+        let letter = self.system.letter(self.state(state), action)?;
+        Some(self.parts.message(letter.message()))
+    }
+
+    pub fn waits(&self, state: u32, node: NodeId) -> bool {
+        self.system.waits(&self.parts, self.state(state), node)
+    }
+
+    fn not_exhausted(&self) -> NoGraph {
+        NoGraph::NotExhausted { states: self.len() }
+    }
+
+    /// The actions that lead to a state on a shortest way.
+    pub fn way_to(&mut self, number: u32) -> Vec<Action> {
+        let mut way = vec![number];
+        while let Some(&last) = way.last().filter(|&&last| last != 0) {
+            way.push(self.parents[last as usize]);
+        }
+        way.reverse();
+        way.windows(2)
+            .map(|pair| self.between(pair[0], pair[1]))
+            .collect()
+    }
+
+    /// An action that leads from a state to another.
+    fn between(&mut self, source: u32, target: u32) -> Action {
+        let state = self.state(source).to_vec();
+        let (mut actions, mut after) = (Vec::new(), Vec::new());
+        self.system.actions(&self.parts, &state, &mut actions);
+        let leads_there = |action: &Action| {
+            let stepped = self.step(&state, *action, &mut after);
+            stepped.is_ok() && after == self.state(target)
+        };
+        let found = actions.iter().copied().find(leads_there);
+        found.expect("the state was reached from there")
+    }
+
+    /// The shortest walk that ends with such a step, within a component that has one. Its states are in
+    /// order.
+    pub fn shortest_walk(
+        &self,
+        component: &[u32],
+        from: u32,
+        is_last: impl Fn(&Step) -> bool,
+    ) -> Vec<Step> {
+        let mut came_by: HashMap<u32, (u32, Step)> = HashMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(state) = queue.pop_front() {
+            for step in self.steps(state) {
+                if component.binary_search(&step.target).is_err() {
+                    continue;
+                }
+                if is_last(&step) {
+                    let mut walk = vec![step];
+                    let mut at = state;
+                    while at != from {
+                        let (before, step) = came_by.remove(&at).expect("it was reached");
+                        walk.push(step);
+                        at = before;
+                    }
+                    walk.reverse();
+                    return walk;
+                }
+                came_by.entry(step.target).or_insert_with(|| {
+                    queue.push_back(step.target);
+                    (state, step)
+                });
+            }
+        }
+        unreachable!("the component has such a step, and it is strongly connected")
+    }
+
+    /// Does the actions once more, from the first state, and puts them down as steps of a scenario.
+    pub fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
+        let mut state = self.state(0).to_vec();
+        let mut lines = Vec::new();
+        for action in actions {
+            lines.push(self.system.describe(&self.parts, &state, action));
+            let mut after = Vec::new();
+            let _ = self.step(&state, action, &mut after);
+            state = after;
+        }
+        lines
+    }
 }
 
-/// The nodes that wait, a bit a node.
-fn waiting<A: Algorithm>(state: &State<A>) -> u64 {
-    let nodes = state.world.iter();
-    let waiting = nodes.filter(|(_, node)| node.phase() == Phase::Waiting);
-    waiting.fold(0, |bits, (node, _)| bits | 1 << node.index())
+enum Stop {
+    Broken(Fault),
+    Full,
+}
+
+/// From one state to another.
+pub(super) struct Step {
+    pub action: Action,
+    pub duty: Option<Duty>,
+    pub target: u32,
+}
+
+fn hash(state: &[u32]) -> u64 {
+    let mut hasher = FxHasher::default();
+    let (pairs, rest) = state.as_chunks::<2>();
+    for [low, high] in pairs {
+        hasher.write_u64(u64::from(*high) << 32 | u64::from(*low));
+    }
+    rest.iter().for_each(|&word| hasher.write_u32(word));
+    hasher.finish()
 }

@@ -6,7 +6,7 @@ use soloist_algorithms::{Channels, NodeId, Shape, Start, VariantSet};
 use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
-use crate::{holds, holds_from_any_start};
+use crate::{deadlocks, holds, holds_from_any_start};
 
 fn of_form(form: &str, requests: &[u8]) -> Bounds<Quorums> {
     Bounds {
@@ -104,7 +104,7 @@ fn holds_in_any_order() {
 #[test]
 fn as_published_deadlocks() {
     let outcome = search::<Maekawa>(&as_published(of_form("grid", &[0, 1, 1, 1])));
-    assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome:#?}");
+    deadlocks(outcome);
 }
 
 /// What R2 repairs: node 0's INQUIRE crosses node 2's RELEASE and is answered during its next request.

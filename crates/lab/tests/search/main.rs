@@ -27,6 +27,15 @@ fn holds<A: Algorithm>(bounds: &Bounds<A::Shape>) {
     assert!(matches!(outcome, Outcome::Holds { .. }), "{outcome:#?}");
 }
 
+/// The search found that somebody waits and nothing more can happen; says how.
+#[track_caller]
+fn deadlocks(outcome: Outcome) -> Vec<String> {
+    match outcome {
+        Outcome::Broken { fault, trace } if fault.is_deadlock() => trace,
+        outcome => panic!("{outcome:#?}"),
+    }
+}
+
 /// Each node in turn starts inside.
 #[track_caller]
 fn holds_from_any_start<A: Algorithm>(requests: &[u8]) {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use soloist_algorithms::neamatollahi::{AS_PUBLISHED, Neamatollahi, RESTING};
 use soloist_algorithms::shape::Torus;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, Variant, VariantSet};
-use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
+use soloist_lab::check::{Bounds, ENDLESS, Outcome, search};
 
 use crate::holds;
 
@@ -56,7 +56,7 @@ fn holds_whoever_starts_inside_and_wherever_the_token_is() {
 fn as_published_leaves_a_node_waiting_for_ever() {
     for requests in [&[1, 1, 0, 1], &[1, 1, 1, 1]] {
         let outcome = search::<Neamatollahi>(&on("2x2", Some(AS_PUBLISHED), requests));
-        assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome:#?}");
+        assert!(matches!(outcome, Outcome::Starved { .. }), "{outcome:#?}");
     }
 }
 
@@ -80,9 +80,9 @@ fn nobody_starves_repaired_or_resting() {
             ("2x2", 3),
             ("2x2", 4),
         ] {
-            let outcome = fair::<Neamatollahi>(&endless(form, nodes, variant), usize::MAX);
+            let outcome = search::<Neamatollahi>(&endless(form, nodes, variant));
             assert!(
-                matches!(outcome, FairOutcome::Fair { cut: 0, .. }),
+                matches!(outcome, Outcome::Holds { cut: 0, .. }),
                 "{outcome:#?}"
             );
         }
@@ -92,9 +92,6 @@ fn nobody_starves_repaired_or_resting() {
 /// The node that waits is one of a pair: see `as_published_leaves_a_node_waiting_for_ever`.
 #[test]
 fn as_published_starves_a_node_in_all_fairness() {
-    let outcome = fair::<Neamatollahi>(&endless("2x2", 4, Some(AS_PUBLISHED)), usize::MAX);
-    assert!(
-        matches!(outcome, FairOutcome::Starved { .. }),
-        "{outcome:#?}"
-    );
+    let outcome = search::<Neamatollahi>(&endless("2x2", 4, Some(AS_PUBLISHED)));
+    assert!(matches!(outcome, Outcome::Starved { .. }), "{outcome:#?}");
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
 use soloist_algorithms::{Algorithm, Effect, Message, NodeId, Outbox, Phase, RequestId};
-use soloist_lab::check::{Action, Bounds};
+use soloist_lab::check::Bounds;
 use soloist_lab::network::{Letter, Network};
 use soloist_lab::world::{Event, World};
 
@@ -17,6 +17,13 @@ pub trait Ordered: Algorithm {
 
     /// The request that a message makes, if it does.
     fn made_by(from: NodeId, message: &Self::Message) -> Option<RequestId>;
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Request(NodeId),
+    Release(NodeId),
+    Deliver(usize),
 }
 
 /// A cluster, the messages under way, and what was seen of it so far.

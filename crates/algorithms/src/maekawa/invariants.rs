@@ -1,0 +1,30 @@
+//! What holds of all nodes together.
+
+use super::{Maekawa, MaekawaMessage, Standing};
+use crate::{NodeId, Snapshot};
+
+/// Maekawa 1985, section 3: a member is locked for one request at a time. Its lock is with it, or
+/// under way to one node, or held by one, or under way back. By the letter of steps (3) and (4) it is
+/// not so, and what comes of that is found by what it does.
+pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &'static str> {
+    let mut given = vec![0_u32; cluster.len()];
+    for node in NodeId::all(cluster.len()) {
+        let state = cluster.node(node);
+        if state.as_published {
+            return Ok(());
+        }
+        let held = |s: &Standing| matches!(s, Standing::Locked | Standing::LockedInquired);
+        for place in (0..state.members.len()).filter(|&place| held(&state.members[place])) {
+            given[state.member(place).index()] += 1;
+        }
+    }
+    cluster.for_each_letter(&mut |from, to, message| match message {
+        MaekawaMessage::Locked(_) => given[from.index()] += 1,
+        MaekawaMessage::Release(_) | MaekawaMessage::Relinquish(_) => given[to.index()] += 1,
+        _ => {}
+    });
+    if given.iter().any(|&locks| locks > 1) {
+        return Err("a member's lock was given to two");
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! `soloist lab check`.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use soloist_algorithms::{Channels, Choice, NodeId, Start};
+use soloist_lab::check::{Case, Crashes, ENDLESS, Progress, Report, Verdict as Found};
+
+use super::run::read_shape;
+use super::settings;
+use crate::{Verdict, memory, output};
+
+const EXPLANATION: &str = "\
+What is checked in every state and on every step: at most one node is inside; a token algorithm has
+one token; the paper's own invariants; entries follow the order of their requests, where the
+algorithm orders them; fences rise, that is, a chain of messages leads from each entry to the next;
+nothing a correct node sends is refused; and where nothing more can happen, everybody was served.
+Then, over all endless runs that are fair (a message under way arrives some time, who is inside
+leaves some time): nobody waits for ever.
+
+A violation is printed as a scenario, the shortest there is, which `soloist lab replay` plays back.
+
+Exit codes: 0 all is well, 1 a violation, 2 wrong input, 3 not exhausted (more states than allowed
+or than memory holds: nothing is claimed).
+
+Examples:
+  soloist lab check --algorithm raymond --nodes 5 --shape line --requests 2
+  soloist lab check --algorithm raymond --nodes 3 --requests endless
+  soloist lab check --algorithm maekawa --nodes 7 --requesters 0,1,2,3 --inside each
+  soloist lab check --algorithm maekawa --variant as-published --nodes 4 --shape grid
+  soloist lab check --algorithm raymond --nodes 3 --channels fifo --crashes 1";
+
+/// Search every interleaving of a small cluster
+///
+/// When to ask, which message arrives next and when to leave are all free choices: every state that can be reached is
+/// looked at.
+#[derive(clap::Args)]
+#[command(after_long_help = EXPLANATION)]
+pub struct Args {
+    /// Its name, alias or preset; `soloist lab list` shows them all
+    #[arg(long, short, value_name = "A")]
+    algorithm: String,
+
+    /// How many nodes, at most 64
+    #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
+    nodes: usize,
+
+    /// How often each node may ask: a number up to 254, or endless (for algorithms without counters)
+    #[arg(long, short, value_name = "R", value_parser = requests, default_value = "1", allow_hyphen_values = true)]
+    requests: u8,
+
+    /// The nodes that ask, such as 0,2,5; the others only serve [default: all]
+    #[arg(long, value_name = "NODES", value_delimiter = ',', value_parser = settings::node, allow_hyphen_values = true)]
+    requesters: Option<Vec<u32>>,
+
+    /// How they are arranged: one of the algorithm's shapes, or file:PATH [default: the paper's own, nearest to N]
+    #[arg(long, value_name = "S", allow_hyphen_values = true)]
+    shape: Option<String>,
+
+    /// Variants of the rules, separated by commas, such as as-published
+    #[arg(long, value_name = "V", default_value = "", hide_default_value = true)]
+    variant: String,
+
+    /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
+    #[arg(long, value_name = "C", value_parser = Channels::from_str, allow_hyphen_values = true)]
+    channels: Option<Channels>,
+
+    /// The node where the token starts [default: the one inside, or 0]
+    #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
+    home: Option<u32>,
+
+    /// A node that is inside from the start, or `each`: each node in turn, then nobody
+    #[arg(long, value_name = "NODE", value_parser = inside, allow_hyphen_values = true)]
+    inside: Option<Inside>,
+
+    /// How many crashes there may be (raymond): a node loses its state, not its messages, and recovers
+    #[arg(long, value_name = "C", default_value_t = 0)]
+    crashes: u8,
+
+    /// Neighbours may be down together, which is outside what recovery promises
+    #[arg(long, requires = "crashes")]
+    neighbours: bool,
+
+    /// Keep no history: fences and the order of entries are not checked, and there are fewer states
+    #[arg(long)]
+    no_history: bool,
+
+    /// Do not follow steps that put more messages under way than this; then nothing is claimed beyond
+    #[arg(long, value_name = "M")]
+    max_letters: Option<usize>,
+
+    /// Give up beyond this many states
+    #[arg(long, value_name = "M", default_value_t = Case::STATES_MAX)]
+    max_states: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who starts inside.
+#[derive(Clone, Copy)]
+enum Inside {
+    One(u32),
+    Each,
+}
+
+/// A report, and how long the first search took.
+#[derive(Serialize)]
+struct Timed {
+    #[serde(flatten)]
+    report: Report,
+    seconds: f64,
+    states_per_second: Option<f64>,
+    total_seconds: f64,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let mut reports = Vec::new();
+        for start in self.starts() {
+            let timed = self.search(start)?;
+            let goes_on = timed.report.verdict == Found::Holds;
+            reports.push(timed);
+            if !goes_on {
+                break;
+            }
+        }
+        match (&reports[..], self.json) {
+            ([one], true) => output::json(one)?,
+            (all, true) => output::json(&all)?,
+            (all, false) => {
+                for timed in all {
+                    output::text(&describe(timed))?;
+                }
+            }
+        }
+        let last = reports.last().expect("there is at least one start");
+        Ok(match last.report.verdict {
+            Found::Holds => Verdict::Well,
+            Found::NotExhausted => Verdict::Unknown,
+            Found::Broken | Found::Deadlock | Found::Starvation | Found::Unrest => Verdict::Failed,
+        })
+    }
+
+    fn starts(&self) -> Vec<Start> {
+        let home = |inside: Option<u32>| NodeId::new(self.home.or(inside).unwrap_or(0));
+        let start = |inside: Option<u32>| Start {
+            home: home(inside),
+            inside: inside.map(NodeId::new),
+        };
+        match self.inside {
+            None => vec![start(None)],
+            Some(Inside::One(node)) => vec![start(Some(node))],
+            Some(Inside::Each) => {
+                let each = NodeId::all(self.nodes).map(|node| start(Some(node.index() as u32)));
+                each.chain([start(None)]).collect()
+            }
+        }
+    }
+
+    fn search(&self, start: Start) -> Result<Timed> {
+        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let requesters = self.requesters.as_ref();
+        let case = Case {
+            shape: read_shape(self.shape.as_deref())?,
+            start,
+            channels: self.channels,
+            requesters: requesters.map(|nodes| nodes.iter().copied().map(NodeId::new).collect()),
+            crashes: Crashes {
+                most: self.crashes,
+                neighbours_too: self.neighbours,
+            },
+            keep_history: !self.no_history,
+            letters_max: self.max_letters,
+            states_max: self.max_states,
+            ..Case::new(choice, self.nodes, self.requests)
+        };
+        let mut watcher = Watcher::new();
+        let report = case.run(&mut |progress| watcher.note(progress))?;
+        watcher.bar.finish_and_clear();
+        let seconds = watcher.first_pass().as_secs_f64();
+        let rate = |states: usize| states as f64 / seconds.max(1e-9);
+        Ok(Timed {
+            states_per_second: report.states.map(rate),
+            report,
+            seconds,
+            total_seconds: watcher.begin.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// Shows progress on a terminal, notes how long the passes take, and stops before memory runs out.
+struct Watcher {
+    bar: ProgressBar,
+    begin: Instant,
+    pass: &'static str,
+    pass_begin: Instant,
+    first_pass: Option<Duration>,
+    looked_at: Instant,
+}
+
+impl Watcher {
+    fn new() -> Self {
+        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
+        let now = Instant::now();
+        Watcher {
+            bar: ProgressBar::new_spinner().with_style(style),
+            begin: now,
+            pass: "safety",
+            pass_begin: now,
+            first_pass: None,
+            looked_at: now,
+        }
+    }
+
+    fn first_pass(&self) -> Duration {
+        self.first_pass.unwrap_or_else(|| self.begin.elapsed())
+    }
+
+    fn note(&mut self, progress: Progress) -> bool {
+        if progress.pass != self.pass {
+            self.first_pass.get_or_insert_with(|| self.begin.elapsed());
+            self.pass = progress.pass;
+            self.pass_begin = Instant::now();
+        }
+        if self.looked_at.elapsed() < Duration::from_millis(100) {
+            return true;
+        }
+        self.looked_at = Instant::now();
+        let seconds = self.pass_begin.elapsed().as_secs_f64();
+        let rate = progress.states as f64 / seconds.max(1e-3);
+        self.bar.set_message(format!(
+            "{}: {} states, depth {}, {:.2} million states/s",
+            progress.pass,
+            progress.states,
+            progress.depth,
+            rate / 1e6
+        ));
+        self.bar.tick();
+        !memory::is_short()
+    }
+}
+
+fn describe(timed: &Timed) -> String {
+    let Timed { report, .. } = timed;
+    let mut text = String::new();
+    let variant = match report.variant.as_str() {
+        "" => String::new(),
+        variant => format!(" ({variant})"),
+    };
+    let requests = match report.requests {
+        Some(1) => "one request a node".to_owned(),
+        Some(requests) => format!("{requests} requests a node"),
+        None => "requests without end".to_owned(),
+    };
+    let _ = write!(
+        text,
+        "{}{variant}, {} nodes, {}, {}, {requests}",
+        report.algorithm, report.nodes, report.shape, report.channels
+    );
+    if report.requesters.len() < report.nodes {
+        let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();
+        let _ = write!(text, " by {}", nodes.join(", "));
+    }
+    if let Some(inside) = report.inside {
+        let _ = write!(text, ", {inside} inside at first");
+    }
+    if report.crashes > 0 {
+        let _ = write!(text, ", {} crashes", report.crashes);
+    }
+    text.push_str(": ");
+    let states = report.states.unwrap_or_default();
+    let speed = timed.states_per_second.unwrap_or_default() / 1e6;
+    let _ = match (report.verdict, &report.what) {
+        (Found::Holds, _) => writeln!(
+            text,
+            "holds\n{states} states, all of them searched: {:.2} s, {speed:.2} million states/s; {:.2} s with \
+             the search for endless runs{}",
+            timed.seconds,
+            timed.total_seconds,
+            match report.cut {
+                0 => String::new(),
+                cut => format!("\n{cut} steps were not followed: too many messages under way"),
+            }
+        ),
+        (Found::NotExhausted, _) => writeln!(
+            text,
+            "not exhausted\n{states} states were searched and nothing is wrong so far; there are more. Nothing \
+             is claimed: allow more with --max-states, or search a smaller case"
+        ),
+        (found, what) => {
+            let word = match found {
+                Found::Deadlock => "DEADLOCK",
+                Found::Starvation => "STARVATION",
+                Found::Unrest => "UNREST",
+                _ => "BROKEN",
+            };
+            let what = what.as_deref().unwrap_or_default();
+            let transcript = report.transcript.as_deref().unwrap_or_default();
+            writeln!(text, "{word}: {what}\n\n{transcript}")
+        }
+    };
+    text
+}
+
+fn requests(given: &str) -> Result<u8, String> {
+    match given.parse() {
+        Ok(requests) if (1..ENDLESS).contains(&requests) => Ok(requests),
+        _ if given == "endless" => Ok(ENDLESS),
+        _ => Err("use a number from 1 to 254, or endless".to_owned()),
+    }
+}
+
+fn inside(given: &str) -> Result<Inside, String> {
+    if given == "each" {
+        return Ok(Inside::Each);
+    }
+    settings::node(given)
+        .map(Inside::One)
+        .map_err(|_| "use a node's number, or each".to_owned())
+}

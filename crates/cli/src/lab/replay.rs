@@ -1,0 +1,34 @@
+//! `soloist lab replay`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use soloist_lab::scenario;
+
+use crate::{Verdict, output};
+
+/// Play a scenario: a text of steps, such as `soloist lab check` prints when something is wrong
+///
+/// Prints the scenario with what the nodes really do under each step. Exit code 1 if something happens that must never
+/// happen (a line that begins with FAULT).
+#[derive(clap::Args)]
+pub struct Args {
+    /// The scenario's file, or - for standard input
+    file: PathBuf,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let name = self.file.display();
+        let text = if self.file.as_os_str() == "-" {
+            std::io::read_to_string(std::io::stdin())
+        } else {
+            std::fs::read_to_string(&self.file)
+        };
+        let text = text.with_context(|| format!("cannot read '{name}'"))?;
+        let played = scenario::replay(&text).with_context(|| name.to_string())?;
+        output::text(&played)?;
+        let is_well = !played.lines().any(|line| line.starts_with("FAULT "));
+        Ok(Verdict::of(is_well))
+    }
+}

@@ -1,0 +1,305 @@
+//! A search as a user asks for it, and what comes of it as text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::Serialize;
+use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, ShapeError, Start};
+
+use super::{Bounds, Crashes, ENDLESS, Outcome, Watch, deepen};
+use crate::{ShapeGiven, scenario};
+
+/// What to search, by names.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The algorithm and its variants.
+    pub choice: Choice,
+    /// How many nodes.
+    pub nodes: usize,
+    /// How they are arranged.
+    pub shape: ShapeGiven,
+    /// How the cluster begins.
+    pub start: Start,
+    /// Whether messages between two nodes keep their order; by default what the algorithm assumes.
+    pub channels: Option<Channels>,
+    /// How often each node may ask; [`ENDLESS`]: without bound.
+    pub requests: u8,
+    /// Who asks; the others only serve. By default all.
+    pub requesters: Option<Vec<NodeId>>,
+    /// How many crashes there may be.
+    pub crashes: Crashes,
+    /// Whether the order of entries and the rise of fences are checked.
+    pub keep_history: bool,
+    /// Steps that put more messages under way are not followed.
+    pub letters_max: Option<usize>,
+    /// Give up beyond this many states.
+    pub states_max: usize,
+}
+
+/// What came of a search.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// The algorithm, or the preset that stands for it.
+    pub algorithm: &'static str,
+    /// The variants in use, separated by commas.
+    pub variant: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// How they are arranged.
+    pub shape: String,
+    /// Whether messages keep their order.
+    pub channels: String,
+    /// How often each node may ask; nothing: without bound.
+    pub requests: Option<u8>,
+    /// Who asks.
+    pub requesters: Vec<usize>,
+    /// Where the token starts.
+    pub home: usize,
+    /// Who starts inside.
+    pub inside: Option<usize>,
+    /// How many crashes there may be.
+    pub crashes: u8,
+    /// What was found.
+    pub verdict: Verdict,
+    /// What went wrong, if anything did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+    /// How many states were seen. Where something went wrong it is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub states: Option<usize>,
+    /// How many steps were not followed, since too many messages would be under way.
+    pub cut: usize,
+    /// How it goes wrong, as a scenario that can be replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+}
+
+/// What a search found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every state was seen, and all is well.
+    Holds,
+    /// Something happened that must never happen.
+    Broken,
+    /// Somebody waits, and nothing more can happen.
+    Deadlock,
+    /// Somebody may wait for ever, while others go on.
+    Starvation,
+    /// Nobody wants in, and yet messages go on for ever.
+    Unrest,
+    /// There are more states than allowed; nothing broke so far.
+    NotExhausted,
+}
+
+/// Why a case cannot be searched.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaseError {
+    /// A shape that cannot be.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// More nodes than the search can tell apart.
+    #[error("{0} nodes: a search can tell at most {most} apart", most = 64)]
+    Nodes(usize),
+    /// A node that the cluster does not have.
+    #[error("node {node}: a cluster of {nodes} has 0 to {last}", last = .nodes - 1)]
+    NoSuchNode {
+        /// What was given.
+        node: NodeId,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// Crashes of an algorithm that knows no recovery.
+    #[error("{0} knows no recovery from crashes: leave them out, or use raymond")]
+    NoRecovery(&'static str),
+    /// Too many crashes to count.
+    #[error("{0} crashes: at most 15 can be searched")]
+    Crashes(u8),
+}
+
+impl Case {
+    /// How many states a search may see unless told otherwise.
+    pub const STATES_MAX: usize = 50_000_000;
+
+    /// In how many states a search looks for two inside when it has found something less.
+    const WORSE_MAX: usize = 5_000_000;
+
+    /// The paper's own shape, the token at node 0, all nodes ask that often, no crash.
+    pub fn new(choice: Choice, nodes: usize, requests: u8) -> Self {
+        Case {
+            choice,
+            nodes,
+            shape: ShapeGiven::Default,
+            start: Start::idle(NodeId::new(0)),
+            channels: None,
+            requests,
+            requesters: None,
+            crashes: Crashes::default(),
+            keep_history: true,
+            letters_max: None,
+            states_max: Self::STATES_MAX,
+        }
+    }
+
+    /// Searches, with one request a node first, then two, and so on: see [`check`](super::check()).
+    pub fn run(&self, watch: &mut Watch) -> Result<Report, CaseError> {
+        self.choice.kind.visit(Run { case: self, watch })
+    }
+
+    fn requesters(&self) -> Vec<NodeId> {
+        let all = || NodeId::all(self.nodes).collect();
+        self.requesters.clone().unwrap_or_else(all)
+    }
+
+    fn bounds<A: Algorithm>(&self) -> Result<Bounds<A::Shape>, CaseError> {
+        if self.nodes > Bounds::<A::Shape>::NODES_MAX {
+            return Err(CaseError::Nodes(self.nodes));
+        }
+        let shape = Arc::new(self.shape.build(self.nodes)?);
+        let mut requests = vec![0; self.nodes];
+        let named = [Some(self.start.home), self.start.inside];
+        for node in self
+            .requesters()
+            .into_iter()
+            .chain(named.into_iter().flatten())
+        {
+            if node.index() >= self.nodes {
+                let nodes = self.nodes;
+                return Err(CaseError::NoSuchNode { node, nodes });
+            }
+        }
+        for node in self.requesters() {
+            requests[node.index()] = self.requests;
+        }
+        if self.crashes.most > 15 {
+            return Err(CaseError::Crashes(self.crashes.most));
+        }
+        let bounds = Bounds {
+            shape,
+            start: self.start,
+            variants: self.choice.variants,
+            channels: self.channels.unwrap_or(A::INFO.channels),
+            crashes: self.crashes,
+            keep_history: self.keep_history,
+            letters_max: self.letters_max.unwrap_or(usize::MAX),
+            states_max: self.states_max,
+            ..Bounds::of::<A>(&requests)
+        };
+        if self.crashes.most > 0 && A::recovering(&bounds.config(), 1).is_none() {
+            return Err(CaseError::NoRecovery(A::INFO.name));
+        }
+        Ok(bounds)
+    }
+
+    /// The head of a scenario of this case.
+    fn head<A: Algorithm>(&self, bounds: &Bounds<A::Shape>) -> String {
+        let mut head = format!("algorithm {}\n", self.choice.kind);
+        let variants = self.choice.variants.names(&A::INFO);
+        if !variants.is_empty() {
+            let _ = writeln!(head, "variant {variants}");
+        }
+        let _ = writeln!(head, "nodes {}", self.nodes);
+        match &self.shape {
+            ShapeGiven::Default => {}
+            ShapeGiven::Form(form) => {
+                let _ = writeln!(head, "shape {form}");
+            }
+            ShapeGiven::Listing(listing) => {
+                let lines: Vec<_> = listing.lines().collect();
+                let _ = writeln!(head, "listing {}", lines.join("; "));
+            }
+        }
+        let _ = writeln!(head, "home {}", self.start.home);
+        if let Some(inside) = self.start.inside {
+            let _ = writeln!(head, "inside {inside}");
+        }
+        let _ = writeln!(head, "channels {}", bounds.channels);
+        head
+    }
+}
+
+struct Run<'a, 'w> {
+    case: &'a Case,
+    watch: &'a mut Watch<'w>,
+}
+
+impl Visitor for Run<'_, '_> {
+    type Output = Result<Report, CaseError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let case = self.case;
+        let bounds = case.bounds::<A>()?;
+        let outcome = deepen::<A>(&bounds, Case::WORSE_MAX, self.watch);
+        let mut report = Report {
+            algorithm: case.choice.name,
+            variant: case.choice.variants.names(&A::INFO),
+            nodes: case.nodes,
+            shape: bounds.shape.to_string(),
+            channels: bounds.channels.to_string(),
+            requests: (case.requests != ENDLESS).then_some(case.requests),
+            requesters: case.requesters().iter().map(|node| node.index()).collect(),
+            home: case.start.home.index(),
+            inside: case.start.inside.map(NodeId::index),
+            crashes: case.crashes.most,
+            verdict: Verdict::of(&outcome),
+            what: None,
+            states: None,
+            cut: 0,
+            transcript: None,
+        };
+        let (what, trace, cycle) = match outcome {
+            Outcome::Holds { states, cut } => {
+                report.states = Some(states);
+                report.cut = cut;
+                return Ok(report);
+            }
+            Outcome::NotExhausted { states } => {
+                report.states = Some(states);
+                return Ok(report);
+            }
+            Outcome::Broken { fault, trace } => (fault.to_string(), trace, Vec::new()),
+            Outcome::Starved { node, trace, cycle } => {
+                (format!("{node} waits for ever"), trace, cycle)
+            }
+            Outcome::Restless { trace, cycle } => {
+                let what = "nobody wants in, and yet messages go on for ever";
+                (what.to_owned(), trace, cycle)
+            }
+        };
+        report.transcript = Some(transcript(&case.head::<A>(&bounds), &what, &trace, &cycle));
+        report.what = Some(what);
+        Ok(report)
+    }
+}
+
+impl Verdict {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Holds { .. } => Verdict::Holds,
+            Outcome::NotExhausted { .. } => Verdict::NotExhausted,
+            Outcome::Broken { fault, .. } if fault.is_deadlock() => Verdict::Deadlock,
+            Outcome::Starved { cycle, .. } if cycle.is_empty() => Verdict::Deadlock,
+            Outcome::Broken { .. } => Verdict::Broken,
+            Outcome::Starved { .. } => Verdict::Starvation,
+            Outcome::Restless { .. } => Verdict::Unrest,
+        }
+    }
+}
+
+/// The scenario of a trace, with what the nodes do under each step.
+fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> String {
+    let mut script = format!("# {what}\n{head}\n> start\n");
+    for step in trace {
+        let _ = writeln!(script, "> {step}");
+    }
+    if !cycle.is_empty() {
+        script.push_str("# from here on, over and over:\n");
+        for step in cycle {
+            let _ = writeln!(script, "> {step}");
+        }
+    }
+    let _ = writeln!(script, "# {what}");
+    scenario::replay(&script).expect("a trace is a scenario")
+}

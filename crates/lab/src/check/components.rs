@@ -1,0 +1,90 @@
+//! Strongly connected components: Tarjan 1972, *Depth-first search and linear graph algorithms*, with a
+//! stack of its own.
+
+use soloist_algorithms::Algorithm;
+
+use super::graph::{CUT, Graph};
+
+const NEW: u32 = u32::MAX;
+const DONE: u32 = u32::MAX - 1;
+
+/// The strongly connected components of a part of a graph.
+pub(super) struct Components<'g, A: Algorithm, P> {
+    graph: &'g Graph<A>,
+    /// Whether a state belongs to the part.
+    belongs: P,
+    /// When a state was first seen; the earliest seen one that it is known to lead to.
+    order: Vec<u32>,
+    low: Vec<u32>,
+    /// States whose component is not known yet.
+    open: Vec<u32>,
+    /// Where the search stands: states, and which of their steps is next.
+    calls: Vec<(u32, u32)>,
+    clock: u32,
+}
+
+impl<'g, A: Algorithm, P: Fn(u32) -> bool> Components<'g, A, P> {
+    pub fn new(graph: &'g Graph<A>, belongs: P) -> Self {
+        Components {
+            graph,
+            belongs,
+            order: vec![NEW; graph.len()],
+            low: vec![NEW; graph.len()],
+            open: Vec::new(),
+            calls: Vec::new(),
+            clock: 0,
+        }
+    }
+
+    /// Calls `visit` with the states of each component.
+    pub fn for_each(mut self, mut visit: impl FnMut(&mut [u32])) {
+        for root in 0..self.graph.len() as u32 {
+            if self.order[root as usize] == NEW && (self.belongs)(root) {
+                self.enter(root);
+                while !self.calls.is_empty() {
+                    self.go_on(&mut visit);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, state: u32) {
+        self.order[state as usize] = self.clock;
+        self.low[state as usize] = self.clock;
+        self.clock += 1;
+        self.open.push(state);
+        self.calls.push((state, 0));
+    }
+
+    /// Looks along the next step of the state at hand, or leaves it.
+    fn go_on(&mut self, visit: &mut impl FnMut(&mut [u32])) {
+        let (state, next) = self.calls.last_mut().expect("a state is at hand");
+        let here = *state as usize;
+        if let Some(&there) = self.graph.targets(*state).get(*next as usize) {
+            *next += 1;
+            if there == CUT {
+                return;
+            }
+            match self.order[there as usize] {
+                NEW if (self.belongs)(there) => self.enter(there),
+                NEW | DONE => {}
+                seen => self.low[here] = self.low[here].min(seen),
+            }
+            return;
+        }
+        self.calls.pop();
+        if let Some((caller, _)) = self.calls.last() {
+            let caller = *caller as usize;
+            self.low[caller] = self.low[caller].min(self.low[here]);
+        }
+        if self.low[here] == self.order[here] {
+            let begin = self.open.iter().rposition(|&s| s as usize == here);
+            let begin = begin.expect("a state is open until here");
+            for &state in &self.open[begin..] {
+                self.order[state as usize] = DONE;
+            }
+            visit(&mut self.open[begin..]);
+            self.open.truncate(begin);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What states are made of: nodes' states and messages, each kept once and known by a number, and
+//! what each event makes of each node's state, worked out once.
+//!
+//! Millions of a cluster's states are made of a few thousand states of single nodes. So a step of the
+//! search is hardly more than to look up a number and to copy a few others.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use soloist_algorithms::{
+    Algorithm, Config, Effect, Message, NodeId, Outbox, Phase, RequestId, Violation,
+};
+
+use super::words::{LOCALS_MAX, MESSAGES_MAX};
+use crate::world::{self, Event};
+
+/// Something that happens to one node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Happening {
+    Request,
+    Release,
+    /// The message with this number arrives.
+    Receive(NodeId, u32),
+    /// It crashes and comes back as this incarnation, recovering.
+    Crash(u8),
+    Start,
+    Settled,
+}
+
+/// A node in a certain state, to which something happens.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Cause {
+    pub node: NodeId,
+    pub local: u32,
+    pub happening: Happening,
+}
+
+/// What comes of a cause.
+#[derive(Debug)]
+pub(super) struct Consequence {
+    /// The node's next state.
+    pub local: u32,
+    /// Receivers and messages, in the order sent.
+    pub sends: Box<[(NodeId, u32)]>,
+    /// After how many of the sends the node enters, if it does.
+    pub entered: Option<usize>,
+    pub refused: Option<Violation>,
+}
+
+/// What is known of a node's state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub phase: Phase,
+    pub has_token: bool,
+    pub is_recovering: bool,
+    /// The number of the identity of its latest request; 0 if entries have no order.
+    pub request: u32,
+    /// What is wrong with it.
+    pub broken: Option<&'static str>,
+}
+
+/// More different nodes' states or messages than there are numbers for.
+#[derive(Debug)]
+pub(super) struct Full;
+
+pub(super) struct Parts<A: Algorithm> {
+    config: Config<A::Shape>,
+    locals: IndexSet<A, FxBuildHasher>,
+    facts: Vec<Facts>,
+    messages: IndexSet<A::Message, FxBuildHasher>,
+    is_token: Vec<bool>,
+    requests: IndexSet<Option<RequestId>, FxBuildHasher>,
+    consequences: Vec<Consequence>,
+    known: FxHashMap<Cause, u32>,
+    out: Outbox<A::Message>,
+}
+
+impl<A: Algorithm> Parts<A> {
+    pub fn new(config: Config<A::Shape>) -> Self {
+        Parts {
+            config,
+            locals: IndexSet::default(),
+            facts: Vec::new(),
+            messages: IndexSet::default(),
+            is_token: Vec::new(),
+            requests: IndexSet::from_iter([None]),
+            consequences: Vec::new(),
+            known: FxHashMap::default(),
+            out: Outbox::new(),
+        }
+    }
+
+    /// The node's state before anything happened.
+    pub fn first_local(&mut self, node: NodeId) -> Result<u32, Full> {
+        let first = A::new(&self.config.at(node));
+        self.number_local(first)
+    }
+
+    pub fn local(&self, number: u32) -> &A {
+        &self.locals[number as usize]
+    }
+
+    pub fn facts(&self, number: u32) -> &Facts {
+        &self.facts[number as usize]
+    }
+
+    pub fn message(&self, number: u32) -> &A::Message {
+        &self.messages[number as usize]
+    }
+
+    pub fn is_token(&self, message: u32) -> bool {
+        self.is_token[message as usize]
+    }
+
+    /// The identity with this number.
+    pub fn request(&self, number: u32) -> Option<RequestId> {
+        self.requests[number as usize]
+    }
+
+    /// What comes of a cause, if it was [learned](Parts::learn).
+    pub fn consequence(&self, cause: &Cause) -> Option<&Consequence> {
+        let number = self.known.get(cause)?;
+        Some(&self.consequences[*number as usize])
+    }
+
+    /// Works out what comes of a cause.
+    pub fn learn(&mut self, cause: Cause) -> Result<(), Full> {
+        if self.known.contains_key(&cause) {
+            return Ok(());
+        }
+        let mut state = self.local(cause.local).clone();
+        let mut out = std::mem::take(&mut self.out);
+        let node = cause.node;
+        let result = match cause.happening {
+            Happening::Request => world::step(&mut state, Event::Request(node), &mut out),
+            Happening::Release => world::step(&mut state, Event::Release(node), &mut out),
+            Happening::Receive(from, message) => {
+                let message = self.message(message).clone();
+                let event = Event::Deliver {
+                    from,
+                    to: node,
+                    message,
+                };
+                world::step(&mut state, event, &mut out)
+            }
+            Happening::Crash(incarnation) => {
+                state = A::recovering(&self.config.at(node), u64::from(incarnation))
+                    .expect("only what can recover crashes");
+                Ok(())
+            }
+            Happening::Start => {
+                state.start(&mut out);
+                Ok(())
+            }
+            Happening::Settled => {
+                state.settled(&mut out);
+                Ok(())
+            }
+        };
+        let entered = out.effects().iter().position(|e| *e == Effect::Enter);
+        let mut sends = Vec::new();
+        for effect in out.drain() {
+            if let Effect::Send { to, message } = effect {
+                assert_ne!(node, to, "a node does not send to itself");
+                sends.push((to, self.number_message(message)?));
+            }
+        }
+        let consequence = Consequence {
+            local: self.number_local(state)?,
+            sends: sends.into(),
+            entered,
+            refused: result.err(),
+        };
+        self.out = out;
+        self.known.insert(cause, self.consequences.len() as u32);
+        self.consequences.push(consequence);
+        Ok(())
+    }
+
+    fn number_local(&mut self, state: A) -> Result<u32, Full> {
+        let (number, is_new) = self.locals.insert_full(state);
+        if is_new {
+            if number >= LOCALS_MAX {
+                return Err(Full);
+            }
+            let state = &self.locals[number];
+            let facts = Facts {
+                phase: state.phase(),
+                has_token: state.has_token(),
+                is_recovering: state.is_recovering(),
+                request: self.requests.insert_full(state.request_id()).0 as u32,
+                broken: state.invariant().err(),
+            };
+            self.facts.push(facts);
+        }
+        Ok(number as u32)
+    }
+
+    fn number_message(&mut self, message: A::Message) -> Result<u32, Full> {
+        let is_token = message.is_token();
+        let (number, is_new) = self.messages.insert_full(message);
+        if is_new {
+            if number >= MESSAGES_MAX {
+                return Err(Full);
+            }
+            self.is_token.push(is_token);
+        }
+        Ok(number as u32)
+    }
+}

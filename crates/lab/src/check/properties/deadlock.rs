@@ -1,0 +1,24 @@
+//! Where nothing more can happen, everybody was served: Maekawa 1985, section 4; Raymond 1989, §4.2;
+//! Lodha and Kshemkalyani 2000, Theorem 3. Others who may still ask do not count: nobody is obliged to.
+
+use soloist_algorithms::{Algorithm, Phase};
+
+use super::View;
+use crate::world::Fault;
+
+pub(super) fn judge<A: Algorithm>(view: &View<A>) -> Result<(), Fault> {
+    if view.state.len() > view.system.letters {
+        return Ok(());
+    }
+    let goes_on = |phase, is_recovering| phase == Phase::Inside || is_recovering;
+    let mut waits = None;
+    for (node, facts) in view.facts() {
+        if goes_on(facts.phase, facts.is_recovering) {
+            return Ok(());
+        }
+        if facts.phase == Phase::Waiting {
+            waits.get_or_insert(node);
+        }
+    }
+    waits.map_or(Ok(()), |node| Err(Fault::Deadlock(node)))
+}

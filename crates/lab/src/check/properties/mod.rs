@@ -1,0 +1,67 @@
+//! What must be so in every state and on every step, a file a property. Where somebody waits for ever
+//! is another question: see [starvation](super::starvation).
+
+mod deadlock;
+mod fences;
+mod invariants;
+mod mutual_exclusion;
+mod order;
+mod token;
+
+use soloist_algorithms::{Algorithm, NodeId, Snapshot};
+
+use super::parts::{Facts, Parts};
+use super::system::{Entry, System};
+use crate::world::Fault;
+
+/// A state as the properties see it, and the entry of the step that led to it.
+pub(super) struct View<'a, A: Algorithm> {
+    pub system: &'a System<A>,
+    pub parts: &'a Parts<A>,
+    pub state: &'a [u32],
+    pub entry: Entry,
+}
+
+impl<A: Algorithm> View<'_, A> {
+    /// What must be so on every step.
+    pub fn judge_step(&self) -> Result<(), Fault> {
+        let Some(newcomer) = self.entry.node else {
+            return Ok(());
+        };
+        mutual_exclusion::judge(self, newcomer)?;
+        order::judge(self, newcomer)?;
+        fences::judge(self, newcomer)
+    }
+
+    /// What must be so in every state.
+    pub fn judge_state(&self) -> Result<(), Fault> {
+        token::judge(self)?;
+        invariants::judge(self)?;
+        deadlock::judge(self)
+    }
+
+    fn facts(&self) -> impl Iterator<Item = (NodeId, &Facts)> {
+        let words = self.system.words(self.state);
+        words.map(|(node, word)| (node, self.parts.facts(word.local())))
+    }
+}
+
+impl<A: Algorithm> Snapshot<A> for View<'_, A> {
+    fn len(&self) -> usize {
+        self.system.nodes
+    }
+
+    fn node(&self, node: NodeId) -> &A {
+        self.parts.local(self.system.word(self.state, node).local())
+    }
+
+    fn for_each_letter(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message)) {
+        for letter in self.system.letters(self.state) {
+            visit(
+                letter.from(),
+                letter.to(),
+                self.parts.message(letter.message()),
+            );
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A token algorithm has one token, at a node or under way. Raymond 1989, §4.1, and §8 for recovery, in
+//! which it may be unknown for a while whether the token was at the node that crashed.
+
+use soloist_algorithms::Algorithm;
+
+use super::View;
+use crate::world::Fault;
+
+pub(super) fn judge<A: Algorithm>(view: &View<A>) -> Result<(), Fault> {
+    let View { system, parts, .. } = view;
+    let tokens = system.tokens(parts, view.state);
+    let may_be_lost = || {
+        system.bounds.crashes.neighbours_too || view.facts().any(|(_, facts)| facts.is_recovering)
+    };
+    if tokens == system.tokens || (tokens == 0 && may_be_lost()) {
+        Ok(())
+    } else {
+        Err(Fault::Tokens(tokens))
+    }
+}

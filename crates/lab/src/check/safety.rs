@@ -1,0 +1,198 @@
+//! What must never happen, searched by `stateright`: depth first, on all cores. It keeps 64 bits of hash
+//! of each state, so that two different states may be taken for one; with a hundred million states
+//! that happens in one search of four thousand.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use soloist_algorithms::Algorithm;
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+use super::parts::{Full, Parts};
+use super::properties::View;
+use super::system::{Action, Entry, Halt, System};
+use super::{Bounds, Progress, Watch};
+use crate::world::Fault;
+
+pub(super) enum Found {
+    Holds {
+        states: usize,
+    },
+    /// Something is wrong, but two are never inside.
+    Minor,
+    Broken {
+        fault: Fault,
+        trace: Vec<String>,
+    },
+    NotExhausted {
+        states: usize,
+    },
+}
+
+/// The one property that stateright looks at: a step that breaks any of ours leads to [`BROKEN`].
+const SAFE: &str = "nothing is broken";
+
+/// The state after a step that broke something; all others have more words.
+const BROKEN: [u32; 1] = [u32::MAX];
+
+struct Safety<A: Algorithm> {
+    system: System<A>,
+    first: Vec<u32>,
+    parts: RwLock<Parts<A>>,
+    stopped: AtomicBool,
+    is_minor_broken: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+}
+
+pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Found {
+    let mut parts = Parts::<A>::new(bounds.config());
+    let (system, first, entry) = match System::new(bounds, &mut parts) {
+        Ok(first) => first,
+        Err(Full) => return Found::NotExhausted { states: 0 },
+    };
+    let safety = Safety {
+        system,
+        first,
+        parts: RwLock::new(parts),
+        stopped: AtomicBool::new(false),
+        is_minor_broken: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    if let Err(fault) = safety.judge(&safety.parts(), &safety.first, entry) {
+        let trace = Vec::new();
+        return Found::Broken { fault, trace };
+    }
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let checker = safety
+        .checker()
+        .threads(threads)
+        .finish_when(HasDiscoveries::Any)
+        .spawn_dfs();
+    let model = checker.model();
+    while !checker.is_done() {
+        std::thread::sleep(Duration::from_millis(2));
+        let states = checker.unique_state_count();
+        let goes_on = watch(Progress {
+            pass: "safety",
+            states,
+            depth: checker.max_depth(),
+        });
+        if !goes_on || states > bounds.states_max {
+            model.stopped.store(true, Ordering::Relaxed);
+        }
+    }
+    let checker = checker.join();
+    let model = checker.model();
+    let states = checker.unique_state_count();
+    if let Some(path) = checker.discovery(SAFE) {
+        let fault = model.fault.lock().expect("no thread panicked").take();
+        return Found::Broken {
+            fault: fault.expect("what broke was noted"),
+            trace: model.describe(path.into_actions()),
+        };
+    }
+    if model.is_minor_broken.load(Ordering::Relaxed) {
+        return Found::Minor;
+    }
+    if model.stopped.load(Ordering::Relaxed) {
+        return Found::NotExhausted { states };
+    }
+    Found::Holds { states }
+}
+
+impl<A: Algorithm> Safety<A> {
+    fn parts(&self) -> RwLockReadGuard<'_, Parts<A>> {
+        self.parts.read().expect("no thread panicked")
+    }
+
+    fn judge(&self, parts: &Parts<A>, state: &[u32], entry: Entry) -> Result<(), Fault> {
+        let view = View {
+            system: &self.system,
+            parts,
+            state,
+            entry,
+        };
+        for judged in [view.judge_step(), view.judge_state()] {
+            match judged {
+                Err(fault) if fault.is_minor() => {
+                    self.is_minor_broken.store(true, Ordering::Relaxed);
+                }
+                judged => judged?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What an action makes of a state; nothing, if there are too many parts to go on.
+    fn step(&self, state: &[u32], action: Action) -> Option<Result<Vec<u32>, Fault>> {
+        let mut after = Vec::with_capacity(state.len() + 4);
+        loop {
+            let parts = self.parts();
+            let cause = match self.system.step(&parts, state, action, &mut after) {
+                Ok(entry) => {
+                    let judged = self.judge(&parts, &after, entry);
+                    return Some(judged.map(|()| after));
+                }
+                Err(Halt::Broken(fault)) => return Some(Err(fault)),
+                Err(Halt::Unknown(cause)) => cause,
+            };
+            drop(parts);
+            let mut parts = self.parts.write().expect("no thread panicked");
+            if let Err(Full) = parts.learn(cause) {
+                self.stopped.store(true, Ordering::Relaxed);
+                return None;
+            }
+        }
+    }
+
+    /// Does the actions once more, from the first state, and puts them down as steps of a scenario.
+    fn describe(&self, actions: Vec<Action>) -> Vec<String> {
+        let mut state = self.first.clone();
+        let mut lines = Vec::new();
+        for action in actions {
+            lines.push(self.system.describe(&self.parts(), &state, action));
+            if let Some(Ok(after)) = self.step(&state, action) {
+                state = after;
+            }
+        }
+        lines
+    }
+}
+
+impl<A: Algorithm> Model for Safety<A> {
+    type State = Vec<u32>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Vec<u32>> {
+        vec![self.first.clone()]
+    }
+
+    fn actions(&self, state: &Vec<u32>, actions: &mut Vec<Action>) {
+        if *state != BROKEN && !self.stopped.load(Ordering::Relaxed) {
+            self.system.actions(&self.parts(), state, actions);
+        }
+    }
+
+    fn next_state(&self, state: &Vec<u32>, action: Action) -> Option<Vec<u32>> {
+        match self.step(state, action)? {
+            Ok(after) => Some(after),
+            Err(fault) => {
+                self.fault
+                    .lock()
+                    .expect("no thread panicked")
+                    .get_or_insert(fault);
+                Some(BROKEN.to_vec())
+            }
+        }
+    }
+
+    fn within_boundary(&self, state: &Vec<u32>) -> bool {
+        *state == BROKEN || state.len() - self.system.letters <= self.system.bounds.letters_max
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always(SAFE, |_, state| *state != BROKEN)]
+    }
+}

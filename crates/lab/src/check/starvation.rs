@@ -1,0 +1,128 @@
+//! Weak fairness: is everybody served in the end, however long the others go on asking?
+//!
+//! A run is weakly fair if a duty that is open from some moment on without a break is done some time.
+//! Duties are that a message under way arrives, that who is inside leaves, and that who crashed comes
+//! back. To ask is no duty; and a run may end when no duty is open.
+//!
+//! A run in which a node waits for ever stays, from some moment on, in one strongly connected
+//! component of the states in which this node waits. If a duty is open in all states of a
+//! component and done on none of its steps, no fair run stays in it, or in a part of it. If there
+//! is no such duty, the run that takes all its steps over and over is fair, and the node starves.
+//! So it is enough to look at the components, and what is found is no false alarm.
+
+use soloist_algorithms::{Algorithm, NodeId};
+
+use super::components::Components;
+use super::graph::{Graph, Step};
+use super::system::{Action, Duty};
+
+/// Somebody may wait for ever.
+pub(super) struct Trap {
+    pub node: NodeId,
+    /// How it comes to that.
+    pub way: Vec<Action>,
+    /// What can happen over and over from there on, in all fairness; nothing, if the run ends.
+    pub cycle: Vec<Action>,
+}
+
+/// Looks for a fair run in which a node waits for ever; of those of the first node that has any,
+/// the nearest.
+pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Trap> {
+    let to_stay = States::to_stay(graph);
+    for node in NodeId::all(graph.system.nodes) {
+        if let Some(trap) = nearest_trap(graph, &to_stay, node) {
+            let cycle = fair_cycle(graph, &trap);
+            let way = graph.way_to(trap[0]);
+            return Some(Trap { node, way, cycle });
+        }
+    }
+    None
+}
+
+/// Some of a graph's states, a bit a state.
+struct States(Vec<u64>);
+
+impl States {
+    /// Those in which a run may stay: a way leads back to them, or no duty is open in them.
+    fn to_stay<A: Algorithm>(graph: &Graph<A>) -> Self {
+        let mut states = States(vec![0; graph.len().div_ceil(64)]);
+        Components::new(graph, |_| true).for_each(|component| {
+            let first = component[0];
+            let comes_back = component.len() > 1 || graph.targets(first).contains(&first);
+            let quiet = || graph.state(first).len() == graph.system.letters;
+            let may_end = || quiet() && graph.steps(first).iter().all(|step| step.duty.is_none());
+            if comes_back || may_end() {
+                for &state in component.iter() {
+                    states.0[state as usize / 64] |= 1 << (state % 64);
+                }
+            }
+        });
+        states
+    }
+
+    fn contains(&self, state: u32) -> bool {
+        self.0[state as usize / 64] >> (state % 64) & 1 == 1
+    }
+}
+
+/// The component nearest to the first state in which a fair run can stay while `node` waits. Its
+/// states are in order.
+fn nearest_trap<A: Algorithm>(
+    graph: &Graph<A>,
+    to_stay: &States,
+    node: NodeId,
+) -> Option<Vec<u32>> {
+    let mut nearest: Option<Vec<u32>> = None;
+    let waits = |state: u32| to_stay.contains(state) && graph.waits(state, node);
+    Components::new(graph, waits).for_each(|component| {
+        component.sort_unstable();
+        let nearer = nearest.as_ref().is_none_or(|trap| component[0] < trap[0]);
+        if nearer && is_trap(graph, component) {
+            nearest = Some(component.to_vec());
+        }
+    });
+    nearest
+}
+
+/// Whether every duty that is open in all states of a component is done on a step within it.
+fn is_trap<A: Algorithm>(graph: &Graph<A>, component: &[u32]) -> bool {
+    let first = graph.steps(component[0]);
+    // Those of the first state that may be open in all; then those that are done nowhere.
+    let mut duties: Vec<Duty> = first.iter().filter_map(|step| step.duty).collect();
+    for &state in component {
+        let steps = graph.steps(state);
+        duties.retain(|&duty| {
+            let mut doing = steps.iter().filter(|step| step.duty == Some(duty));
+            let is_open = doing.clone().next().is_some();
+            is_open && !doing.any(|step| is_within(component, step))
+        });
+        if duties.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_within(component: &[u32], step: &Step) -> bool {
+    component.binary_search(&step.target).is_ok()
+}
+
+/// A cycle in a trap, from its first state, that is fair if it goes on for ever: on it, each
+/// duty is done or is not open in some state. So it is already for those not open in the first
+/// state.
+fn fair_cycle<A: Algorithm>(graph: &Graph<A>, trap: &[u32]) -> Vec<Action> {
+    let first = trap[0];
+    let mut cycle: Vec<Step> = Vec::new();
+    let here = |cycle: &[Step]| cycle.last().map_or(first, |step| step.target);
+    for duty in graph.steps(first).iter().filter_map(|step| step.duty) {
+        let is_open = |state| graph.steps(state).iter().any(|s| s.duty == Some(duty));
+        let is_met = |s: &Step| s.duty == Some(duty) || !is_open(s.target);
+        if !cycle.iter().any(is_met) {
+            cycle.extend(graph.shortest_walk(trap, here(&cycle), is_met));
+        }
+    }
+    if here(&cycle) != first {
+        cycle.extend(graph.shortest_walk(trap, here(&cycle), |step| step.target == first));
+    }
+    cycle.iter().map(|step| step.action).collect()
+}

@@ -1,0 +1,372 @@
+//! A cluster as a system of flat states and the steps between them: when to ask, which message
+//! arrives next, when to leave and, if allowed, when to crash are all free choices.
+
+use soloist_algorithms::{Algorithm, Channels, NodeId, Phase, Shape};
+
+use super::Bounds;
+use super::parts::{Cause, Full, Happening, Parts};
+use super::words::{History, LetterWord, NODES, NodeWord};
+use crate::world::Fault;
+
+/// A step from one state to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    /// The node asks.
+    Request(NodeId),
+    /// The node leaves.
+    Release(NodeId),
+    /// The message at this place of the list of messages under way arrives.
+    Deliver(usize),
+    /// The node crashes and loses its state.
+    Crash(NodeId),
+    /// The node that crashed comes back.
+    Restart(NodeId),
+    /// What was sent to the node before it was advised has arrived.
+    Settled(NodeId),
+}
+
+/// What has to happen some time if it can happen all the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Duty {
+    Leave(NodeId),
+    /// The oldest message of a channel arrives.
+    ArriveInOrder(u32),
+    /// This message arrives.
+    Arrive(u32),
+    Recover(NodeId),
+}
+
+/// Why a step is not taken.
+pub(super) enum Halt {
+    /// It has to be worked out first what comes of this.
+    Unknown(Cause),
+    Broken(Fault),
+}
+
+/// Who entered on a step, and what was known then.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    pub node: Option<NodeId>,
+    /// The node was inside already.
+    pub twice: bool,
+    /// It knew the highest fence.
+    pub knew: bool,
+    /// The number of the identity that entered before it.
+    pub last: u32,
+}
+
+/// The rules of a search.
+pub(super) struct System<A: Algorithm> {
+    pub bounds: Bounds<A::Shape>,
+    pub nodes: usize,
+    /// Where the letters' words begin.
+    pub letters: usize,
+    /// A crash loses a node's knowledge of fences, too; what makes up for that is not the algorithm.
+    pub fences: bool,
+    /// How many tokens there are: one, or none if it is no token algorithm.
+    pub tokens: usize,
+}
+
+impl<A: Algorithm> System<A> {
+    /// The system and its first state.
+    ///
+    /// # Panics
+    /// If there are more than 64 nodes, or crashes although the algorithm knows no recovery.
+    pub fn new(
+        bounds: &Bounds<A::Shape>,
+        parts: &mut Parts<A>,
+    ) -> Result<(Self, Vec<u32>, Entry), Full> {
+        let nodes = bounds.requests.len();
+        assert!(
+            nodes <= Bounds::<A::Shape>::NODES_MAX,
+            "node numbers fit 6 bits"
+        );
+        let recovers = A::recovering(&bounds.config(), 1).is_some();
+        assert!(
+            recovers || bounds.crashes.most == 0,
+            "the algorithm knows no recovery"
+        );
+        let mut system = System {
+            bounds: bounds.clone(),
+            nodes,
+            letters: NODES + nodes,
+            fences: bounds.keep_history && bounds.crashes.most == 0,
+            tokens: 0,
+        };
+        let mut state = vec![0];
+        for (node, &left) in NodeId::all(nodes).zip(&bounds.requests) {
+            let knows = system.fences && bounds.start.inside.is_none_or(|inside| inside == node);
+            let word = NodeWord::new(parts.first_local(node)?, left).with_knows(knows);
+            state.push(word.0);
+        }
+        let mut entry = Entry::default();
+        for node in NodeId::all(nodes) {
+            let cause = system.cause(&state, node, Happening::Start);
+            parts.learn(cause)?;
+            let started = system.carry_out(parts, cause, &mut state);
+            let started = started.unwrap_or_else(|_| unreachable!("a start refuses nothing"));
+            if started.node.is_some() {
+                entry = started;
+            }
+        }
+        system.tokens = system.tokens(parts, &state);
+        Ok((system, state, entry))
+    }
+
+    pub fn word(&self, state: &[u32], node: NodeId) -> NodeWord {
+        NodeWord(state[NODES + node.index()])
+    }
+
+    pub fn words<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = (NodeId, NodeWord)> + 's {
+        let words = state[NODES..self.letters].iter().map(|&w| NodeWord(w));
+        NodeId::all(self.nodes).zip(words)
+    }
+
+    pub fn letters<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = LetterWord> + 's {
+        state[self.letters..].iter().map(|&word| LetterWord(word))
+    }
+
+    /// How many tokens there are, with nodes and under way.
+    pub fn tokens(&self, parts: &Parts<A>, state: &[u32]) -> usize {
+        let here = self.words(state);
+        let here = here.filter(|(_, word)| parts.facts(word.local()).has_token);
+        let under_way = self.letters(state);
+        let under_way = under_way.filter(|letter| parts.is_token(letter.message()));
+        here.count() + under_way.count()
+    }
+
+    /// Whether the node waits to enter, or to recover.
+    pub fn waits(&self, parts: &Parts<A>, state: &[u32], node: NodeId) -> bool {
+        let facts = parts.facts(self.word(state, node).local());
+        facts.phase == Phase::Waiting || facts.is_recovering
+    }
+
+    /// All actions that are possible in a state, in an order that depends on nothing else.
+    pub fn actions(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
+        actions.clear();
+        for (node, word) in self.words(state) {
+            match parts.facts(word.local()).phase {
+                Phase::Idle if word.left() > 0 => actions.push(Action::Request(node)),
+                Phase::Inside => actions.push(Action::Release(node)),
+                Phase::Idle | Phase::Waiting => {}
+            }
+        }
+        let mut before = None;
+        for (place, letter) in self.letters(state).enumerate() {
+            // Of a channel in order the first letter, else of equal letters the first.
+            let same = match self.bounds.channels {
+                Channels::Fifo => letter.channel(),
+                Channels::Any => letter.0,
+            };
+            if before.replace(same) != Some(same) {
+                actions.push(Action::Deliver(place));
+            }
+        }
+        if self.bounds.crashes.most > 0 {
+            self.failures(parts, state, actions);
+        }
+    }
+
+    /// Who may crash, and who may go on recovering.
+    fn failures(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
+        let is_down = |word: NodeWord| parts.facts(word.local()).is_recovering;
+        for (node, word) in self.words(state) {
+            let neighbour_down = || {
+                let mut others = self.words(state);
+                others.any(|(other, word)| {
+                    is_down(word) && self.bounds.shape.is_neighbour(other, node)
+                })
+            };
+            let crashes = self.bounds.crashes;
+            if History(state[0]).crashes() < crashes.most
+                && (crashes.neighbours_too || !neighbour_down())
+            {
+                actions.push(Action::Crash(node));
+            }
+            if !is_down(word) {
+                continue;
+            }
+            if word.has_restarted() {
+                let mut letters = self.letters(state);
+                if !letters.any(|l| l.to() == node && l.is_before_advice()) {
+                    actions.push(Action::Settled(node));
+                }
+            } else if self.letters(state).all(|letter| letter.from() != node) {
+                actions.push(Action::Restart(node));
+            }
+        }
+    }
+
+    /// The duty that an action does, if any.
+    pub fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
+        match action {
+            Action::Request(_) | Action::Crash(_) => None,
+            Action::Release(node) => Some(Duty::Leave(node)),
+            Action::Restart(node) | Action::Settled(node) => Some(Duty::Recover(node)),
+            Action::Deliver(_) => {
+                let letter = self.letter(state, action)?;
+                Some(match self.bounds.channels {
+                    Channels::Fifo => Duty::ArriveInOrder(letter.channel()),
+                    Channels::Any => Duty::Arrive(letter.bare()),
+                })
+            }
+        }
+    }
+
+    /// The letter that an action delivers, if it does.
+    pub fn letter(&self, state: &[u32], action: Action) -> Option<LetterWord> {
+        match action {
+            Action::Deliver(place) => Some(LetterWord(state[self.letters + place])),
+            _ => None,
+        }
+    }
+
+    fn cause(&self, state: &[u32], node: NodeId, happening: Happening) -> Cause {
+        Cause {
+            node,
+            local: self.word(state, node).local(),
+            happening,
+        }
+    }
+
+    /// Puts into `after` what an action makes of the state `before`.
+    pub fn step(
+        &self,
+        parts: &Parts<A>,
+        before: &[u32],
+        action: Action,
+        after: &mut Vec<u32>,
+    ) -> Result<Entry, Halt> {
+        after.clear();
+        after.extend_from_slice(before);
+        let cause = match action {
+            Action::Request(node) => {
+                after[NODES + node.index()] = self.word(before, node).asked().0;
+                self.cause(before, node, Happening::Request)
+            }
+            Action::Release(node) => self.cause(before, node, Happening::Release),
+            Action::Deliver(place) => {
+                let letter = LetterWord(after.remove(self.letters + place));
+                let to = letter.to();
+                let word = self.word(before, to);
+                after[NODES + to.index()] = word.with_knows(word.knows() || letter.knows()).0;
+                let receive = Happening::Receive(letter.from(), letter.message());
+                self.cause(before, to, receive)
+            }
+            Action::Crash(node) => {
+                let history = History(before[0]).with_crash();
+                after[0] = history.0;
+                let word = self.word(before, node).with_restarted(false);
+                after[NODES + node.index()] = word.0;
+                self.cause(before, node, Happening::Crash(history.crashes()))
+            }
+            Action::Restart(node) => {
+                after[NODES + node.index()] = self.word(before, node).with_restarted(true).0;
+                self.cause(before, node, Happening::Start)
+            }
+            Action::Settled(node) => self.cause(before, node, Happening::Settled),
+        };
+        self.carry_out(parts, cause, after)
+    }
+
+    /// Lets something happen to a node, and sends what it sends.
+    fn carry_out(
+        &self,
+        parts: &Parts<A>,
+        cause: Cause,
+        state: &mut Vec<u32>,
+    ) -> Result<Entry, Halt> {
+        let consequence = parts.consequence(&cause).ok_or(Halt::Unknown(cause))?;
+        let node = cause.node;
+        if let Some(violation) = consequence.refused.clone() {
+            // Where neighbours lost their states together, what they say may make no sense.
+            if self.bounds.crashes.neighbours_too {
+                return Ok(Entry::default());
+            }
+            return Err(Halt::Broken(Fault::Refused { node, violation }));
+        }
+        let facts = parts.facts(consequence.local);
+        let word = self.word(state, node);
+        let mut word = word
+            .with_local(consequence.local)
+            .with_restarted(word.has_restarted() && facts.is_recovering);
+        let mut entry = Entry::default();
+        if consequence.entered.is_some() {
+            let history = History(state[0]);
+            entry = Entry {
+                node: Some(node),
+                twice: parts.facts(cause.local).phase == Phase::Inside,
+                knew: !self.fences || word.knows(),
+                last: history.last(),
+            };
+            if self.bounds.keep_history {
+                state[0] = history.with_last(facts.request).0;
+            }
+            // Its fence is the highest now, and only it knows.
+            state[NODES..].iter_mut().for_each(|word| *word &= !1);
+            word = word.with_knows(self.fences);
+        }
+        state[NODES + node.index()] = word.0;
+        for (place, &(to, message)) in consequence.sends.iter().enumerate() {
+            let before_entry = consequence.entered.is_some_and(|entered| place < entered);
+            let letter = LetterWord::new(node, to, message, word.knows() && !before_entry);
+            self.post(parts, letter, state);
+        }
+        if self.fences {
+            self.forget_needless(state);
+        }
+        Ok(entry)
+    }
+
+    /// What a letter knows makes no difference while its receiver knows it as well: both forget it on
+    /// the same entry. Without this difference there are fewer states. Letters stay in order: all
+    /// equal ones change alike.
+    fn forget_needless(&self, state: &mut [u32]) {
+        let (nodes, letters) = state.split_at_mut(self.letters);
+        for word in letters {
+            let to = LetterWord(*word).to();
+            if NodeWord(nodes[NODES + to.index()]).knows() {
+                *word &= !1;
+            }
+        }
+    }
+
+    /// Puts a letter where it belongs: those of a channel in order are in the order sent, all others
+    /// sorted.
+    fn post(&self, parts: &Parts<A>, letter: LetterWord, state: &mut Vec<u32>) {
+        use soloist_algorithms::Message as _;
+        if self.bounds.crashes.most > 0 && parts.message(letter.message()).is_advice() {
+            let before = state[self.letters..].iter_mut();
+            for word in before.filter(|word| LetterWord(**word).channel() == letter.channel()) {
+                *word = LetterWord(*word).before_advice().0;
+            }
+            if self.bounds.channels == Channels::Any {
+                state[self.letters..].sort_unstable();
+            }
+        }
+        let letters = &state[self.letters..];
+        let place = match self.bounds.channels {
+            Channels::Fifo => {
+                letters.partition_point(|&l| LetterWord(l).channel() <= letter.channel())
+            }
+            Channels::Any => letters.partition_point(|&l| l <= letter.0),
+        };
+        state.insert(self.letters + place, letter.0);
+    }
+
+    /// An action as a step of a scenario.
+    pub fn describe(&self, parts: &Parts<A>, state: &[u32], action: Action) -> String {
+        match action {
+            Action::Request(node) => format!("request {node}"),
+            Action::Release(node) => format!("release {node}"),
+            Action::Crash(node) => format!("crash {node}"),
+            Action::Restart(node) => format!("restart {node}"),
+            Action::Settled(node) => format!("settled {node}"),
+            Action::Deliver(place) => {
+                let letter = LetterWord(state[self.letters + place]);
+                let message = parts.message(letter.message());
+                format!("deliver {} {} {message}", letter.from(), letter.to())
+            }
+        }
+    }
+}

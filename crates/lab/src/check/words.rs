@@ -1,0 +1,132 @@
+//! A cluster's state as a flat list of 32-bit words: one of history, one a node, one a message under
+//! way. Equal states are equal lists.
+
+use soloist_algorithms::NodeId;
+
+use super::ENDLESS;
+
+/// How many different states of nodes have a number that fits.
+pub(super) const LOCALS_MAX: usize = 1 << 22;
+/// How many different messages have a number that fits.
+pub(super) const MESSAGES_MAX: usize = 1 << 18;
+
+/// Where the nodes' words begin.
+pub(super) const NODES: usize = 1;
+
+/// The last entry's identity (28 bits), and how many crashes there were (4 bits).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct History(pub u32);
+
+impl History {
+    pub fn last(self) -> u32 {
+        self.0 >> 4
+    }
+
+    pub fn with_last(self, request: u32) -> Self {
+        assert!(request < 1 << 28, "identities fit 28 bits");
+        History(request << 4 | self.0 & 0xf)
+    }
+
+    pub fn crashes(self) -> u8 {
+        (self.0 & 0xf) as u8
+    }
+
+    pub fn with_crash(self) -> Self {
+        assert!(self.crashes() < 15, "crashes fit 4 bits");
+        History(self.0 + 1)
+    }
+}
+
+/// A node: the number of its state (22 bits), how often it may still ask (8 bits), whether it has
+/// restarted, in recovery, and whether it knows the highest fence there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct NodeWord(pub u32);
+
+impl NodeWord {
+    pub fn new(local: u32, left: u8) -> Self {
+        NodeWord(local << 10 | u32::from(left) << 2)
+    }
+
+    pub fn local(self) -> u32 {
+        self.0 >> 10
+    }
+
+    pub fn with_local(self, local: u32) -> Self {
+        NodeWord(local << 10 | self.0 & 0x3ff)
+    }
+
+    pub fn left(self) -> u8 {
+        (self.0 >> 2) as u8
+    }
+
+    /// One request less.
+    pub fn asked(self) -> Self {
+        if self.left() == ENDLESS {
+            self
+        } else {
+            NodeWord(self.0 - (1 << 2))
+        }
+    }
+
+    pub fn has_restarted(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    pub fn with_restarted(self, restarted: bool) -> Self {
+        NodeWord(self.0 & !2 | u32::from(restarted) << 1)
+    }
+
+    pub fn knows(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub fn with_knows(self, knows: bool) -> Self {
+        NodeWord(self.0 & !1 | u32::from(knows))
+    }
+}
+
+/// A message under way: sender and receiver (6 bits each), its number (18 bits), whether advice was
+/// sent after it on the same channel, and whether it carries the highest fence there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct LetterWord(pub u32);
+
+impl LetterWord {
+    pub fn new(from: NodeId, to: NodeId, message: u32, knows: bool) -> Self {
+        let channel = (from.index() as u32) << 6 | to.index() as u32;
+        LetterWord(channel << 20 | message << 2 | u32::from(knows))
+    }
+
+    pub fn from(self) -> NodeId {
+        NodeId::new(self.0 >> 26)
+    }
+
+    pub fn to(self) -> NodeId {
+        NodeId::new(self.0 >> 20 & 0x3f)
+    }
+
+    /// Sender and receiver.
+    pub fn channel(self) -> u32 {
+        self.0 >> 20
+    }
+
+    pub fn message(self) -> u32 {
+        self.0 >> 2 & 0x3_ffff
+    }
+
+    /// The letter, whatever it carries besides the message.
+    pub fn bare(self) -> u32 {
+        self.0 >> 2
+    }
+
+    pub fn is_before_advice(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    pub fn before_advice(self) -> Self {
+        LetterWord(self.0 | 2)
+    }
+
+    pub fn knows(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
