@@ -27,6 +27,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Preset,
@@ -174,7 +175,9 @@ impl Algorithm for CarvalhoRoucairol {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
         for peer in self.reply_deferred.iter() {
-            self.missing.insert(peer);
+            if !Mutant::CarvalhoRoucairolPermissionKeptOnRelease.planted() {
+                self.missing.insert(peer);
+            }
             out.send(peer, Reply);
         }
         self.reply_deferred.clear();
@@ -205,17 +208,27 @@ impl Algorithm for CarvalhoRoucairol {
 impl CarvalhoRoucairol {
     /// Replies at once, or defers the reply if this node goes first.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<CarvalhoRoucairolMessage>) {
-        self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(theirs.sequence);
+        if !Mutant::CarvalhoRoucairolHighestNotSeen.planted() {
+            self.highest_sequence_number_seen =
+                self.highest_sequence_number_seen.max(theirs.sequence);
+        }
         let ours = RequestId::new(self.my_sequence_number, self.place.me);
-        let we_go_first = self.phase.goes_before(ours, theirs);
+        let mut we_go_first = self.phase.goes_before(ours, theirs);
+        if self.phase == Phase::Waiting && ours.sequence == theirs.sequence {
+            we_go_first &= !Mutant::CarvalhoRoucairolNoTieBreak.planted();
+        }
         if we_go_first {
             self.reply_deferred.insert(theirs.node);
             return;
         }
         out.send(theirs.node, Reply);
+        if self.phase == Phase::Idle && Mutant::CarvalhoRoucairolPermissionKept.planted() {
+            return;
+        }
         let had_theirs = self.missing.insert(theirs.node);
         // Who misses their permission has asked for it already.
-        if had_theirs && self.phase == Phase::Waiting {
+        let asks_again = !Mutant::CarvalhoRoucairolNotAskedAgain.planted();
+        if had_theirs && self.phase == Phase::Waiting && asks_again {
             out.send(theirs.node, Request(self.my_sequence_number));
         }
     }
@@ -242,7 +255,7 @@ fn begins_with_permission(
         Some(inside) if inside == giver => false,
         _ => {
             let step = |node: NodeId| (node.index() + nodes - start.home.index()) % nodes;
-            staircase && step(me) < step(giver)
+            staircase && (step(me) < step(giver) || Mutant::CarvalhoRoucairolBothBegin.planted())
         }
     }
 }

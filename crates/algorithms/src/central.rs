@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Violation,
@@ -181,10 +182,14 @@ impl Central {
     }
 
     fn grant_next(&mut self, out: &mut Outbox<CentralMessage>) {
-        if self.granted.is_some() {
+        if self.granted.is_some() && !Mutant::CentralGrantsTwice.planted() {
             return;
         }
-        self.granted = self.queue.pop_front();
+        self.granted = if Mutant::CentralLifo.planted() {
+            self.queue.pop_back()
+        } else {
+            self.queue.pop_front()
+        };
         match self.granted {
             Some(next) if next == self.place.me => self.enter(out),
             Some(next) => out.send(next, Grant),
@@ -195,7 +200,9 @@ impl Central {
     fn withdraw_grant(&mut self, from: NodeId, out: &mut Outbox<CentralMessage>) {
         self.granted = None;
         self.asking.remove(from);
-        self.grant_next(out);
+        if !Mutant::CentralForgetsQueue.planted() {
+            self.grant_next(out);
+        }
     }
 
     fn enter(&mut self, out: &mut Outbox<CentralMessage>) {

@@ -31,6 +31,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
@@ -195,12 +196,15 @@ impl Algorithm for Lamport {
         self.check(from, &message)
             .map_err(|reason| Violation::unexpected(from, &message, reason))?;
         let sent = RequestId::new(message.time(), from);
-        self.clock = self.clock.max(sent.sequence); // IR2
+        if !Mutant::LamportClockNotSet.planted() {
+            self.clock = self.clock.max(sent.sequence); // IR2
+        }
         match message {
             Request { .. } => {
                 self.enqueue(sent);
                 // Rule 2
-                if !self.spare_acks || self.shown_to_all < sent.sequence {
+                let forgotten = self.phase == Phase::Idle && Mutant::LamportAckForgotten.planted();
+                if !forgotten && (!self.spare_acks || self.shown_to_all < sent.sequence) {
                     out.send(from, Ack { time: self.clock });
                 }
             }
@@ -213,7 +217,8 @@ impl Algorithm for Lamport {
                 }
             }
         }
-        if self.phase == Phase::Waiting && sent.sequence >= self.my_timestamp {
+        let is_later = sent.sequence >= self.my_timestamp || Mutant::LamportHearsEarlier.planted();
+        if self.phase == Phase::Waiting && is_later {
             self.heard_later.insert(from);
         }
         self.enter_if_first(out);
@@ -229,7 +234,8 @@ impl Algorithm for Lamport {
         self.asking.remove(self.place.me);
         self.heard_later.clear();
         let (time, request) = (self.clock, self.my_timestamp);
-        for peer in self.place.peers() {
+        let forgotten = usize::from(Mutant::LamportReleaseNotToOne.planted());
+        for peer in self.place.peers().skip(forgotten) {
             out.send(peer, Release { time, request });
         }
         Ok(())
@@ -303,7 +309,11 @@ impl Lamport {
     }
 
     fn enqueue(&mut self, request: RequestId) {
-        let place = self.queue.partition_point(|queued| *queued < request);
+        let mut place = self.queue.partition_point(|queued| *queued < request);
+        if Mutant::LamportNoTieBreak.planted() {
+            let is_earlier = |queued: &RequestId| queued.sequence <= request.sequence;
+            place = self.queue.partition_point(is_earlier);
+        }
         self.queue.insert(place, request);
         self.asking.insert(request.node);
     }

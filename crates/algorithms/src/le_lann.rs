@@ -36,6 +36,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Ring;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, Violation,
@@ -171,7 +172,9 @@ impl Algorithm for LeLann {
         self.refuse_impossible(from, message)?;
         match message {
             Request if self.alerted || self.token || self.is_resting_place() => {
-                self.again = true;
+                self.again |= self.token
+                    || self.is_resting_place()
+                    || !Mutant::LeLannRequestNotNoted.planted();
                 if self.token && self.phase == Phase::Idle {
                     self.go_on(out);
                 }
@@ -287,13 +290,19 @@ impl LeLann {
         let message = match self.resting_place {
             None => Token,
             Some(_) => RestingToken {
-                again: self.again && !self.is_resting_place(),
+                again: self.again
+                    && !self.is_resting_place()
+                    && !Mutant::LeLannAgainDropped.planted(),
             },
         };
-        self.token = false;
+        self.token = Mutant::LeLannTokenKept.planted();
         self.alerted = false;
         self.again = false;
-        out.send(self.place.shape.right(self.place.me), message);
+        let right = self.place.shape.right(self.place.me);
+        if Mutant::LeLannTokenTwice.planted() {
+            out.send(right, message);
+        }
+        out.send(right, message);
     }
 }
 

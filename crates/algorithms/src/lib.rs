@@ -11,6 +11,7 @@ mod id;
 mod info;
 pub mod kind;
 pub mod machine;
+mod mutant;
 mod node_set;
 mod outbox;
 pub mod shape;
@@ -35,6 +36,8 @@ pub use id::{NodeId, RequestId};
 pub use info::{Channels, Info, Preset, Variant, VariantSet};
 pub use kind::{Choice, Kind, NameError};
 pub use machine::{ByteOutbox, Cluster, Machine};
+#[cfg(feature = "mutants")]
+pub use mutant::Mutant;
 pub use node_set::NodeSet;
 pub use outbox::{Effect, Outbox};
 pub use shape::{Shape, ShapeError};

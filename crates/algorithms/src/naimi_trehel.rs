@@ -21,6 +21,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
 
@@ -150,7 +151,9 @@ impl Algorithm for NaimiTrehel {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
         if let Some(next) = self.next() {
-            self.next = self.place.me;
+            if !Mutant::NaimiTrehelNextNotCleared.planted() {
+                self.next = self.place.me;
+            }
             self.send_token(next, out);
         }
         Ok(())
@@ -194,15 +197,25 @@ impl NaimiTrehel {
     /// node that asks is now the last one that asked.
     fn on_request(&mut self, origin: NodeId, out: &mut Outbox<NaimiTrehelMessage>) {
         match self.father() {
-            Some(father) => out.send(father, Request(origin)),
+            Some(father) => {
+                out.send(father, Request(origin));
+                if Mutant::NaimiTrehelNoReversal.planted() {
+                    return;
+                }
+            }
             None if self.phase == Phase::Idle => self.send_token(origin, out),
-            None => self.next = origin,
+            None => {
+                self.next = origin;
+                if Mutant::NaimiTrehelFatherNotSet.planted() {
+                    return;
+                }
+            }
         }
         self.father = origin;
     }
 
     fn send_token(&mut self, to: NodeId, out: &mut Outbox<NaimiTrehelMessage>) {
-        self.token_present = false;
+        self.token_present = Mutant::NaimiTrehelTokenKept.planted();
         out.send(to, Token);
     }
 

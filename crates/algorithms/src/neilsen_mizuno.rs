@@ -16,6 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Tree;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Shape, Violation,
@@ -160,7 +161,12 @@ impl Algorithm for NeilsenMizuno {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
         match self.follow.take() {
-            Some(next) => out.send(next, Privilege),
+            Some(next) => {
+                self.follow = Mutant::NeilsenMizunoFollowNotCleared
+                    .planted()
+                    .then_some(next);
+                out.send(next, Privilege);
+            }
             None => self.holding = true,
         }
         Ok(())
@@ -193,9 +199,14 @@ impl NeilsenMizuno {
     /// REQUEST(X, Y) from X = `from`, Y = `origin`.
     fn on_request(&mut self, from: NodeId, origin: NodeId, out: &mut Outbox<NeilsenMizunoMessage>) {
         match self.last.replace(from) {
-            Some(last) => out.send(last, Request(origin)),
+            Some(last) => {
+                if Mutant::NeilsenMizunoLastNotTurned.planted() {
+                    self.last = Some(last);
+                }
+                out.send(last, Request(origin));
+            }
             None if self.holding => {
-                self.holding = false;
+                self.holding = Mutant::NeilsenMizunoHoldingKept.planted();
                 out.send(origin, Privilege);
             }
             None => self.follow = Some(origin),

@@ -17,6 +17,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
@@ -159,7 +160,8 @@ impl Algorithm for RicartAgrawala {
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
-        for peer in self.reply_deferred.iter() {
+        let forgotten = usize::from(Mutant::RicartAgrawalaReplyForgotten.planted());
+        for peer in self.reply_deferred.iter().skip(forgotten) {
             out.send(peer, RicartAgrawalaMessage::Reply);
         }
         self.reply_deferred.clear();
@@ -189,9 +191,17 @@ impl RicartAgrawala {
     /// Replies at once, or defers the reply if this node goes first.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<RicartAgrawalaMessage>) {
         let ours = RequestId::new(self.my_sequence_number, self.place.me);
-        let we_go_first = self.phase.goes_before(ours, theirs);
+        let mut we_go_first = self.phase.goes_before(ours, theirs);
+        if self.phase == Phase::Waiting && ours.sequence == theirs.sequence {
+            we_go_first &= !Mutant::RicartAgrawalaNoTieBreak.planted();
+            we_go_first |= Mutant::RicartAgrawalaTieBothWait.planted();
+        }
+        if Mutant::RicartAgrawalaRepliesInside.planted() {
+            we_go_first &= self.phase == Phase::Waiting;
+        }
         // The published figure does this only where the reply is deferred: see the errata above.
-        if we_go_first || !self.as_published {
+        let seen = we_go_first || !self.as_published;
+        if seen && !Mutant::RicartAgrawalaHighestNotSeen.planted() {
             self.highest_sequence_number_seen =
                 self.highest_sequence_number_seen.max(theirs.sequence);
         }

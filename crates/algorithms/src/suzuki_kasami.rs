@@ -21,6 +21,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
@@ -182,14 +183,22 @@ impl Algorithm for SuzukiKasami {
         self.phase = Phase::Idle;
         let mut token = self.token.take().expect("who is inside has the token");
         let me = self.place.me.index();
-        token.ln[me] = self.rn[me];
+        if !Mutant::SuzukiKasamiLnNotUpdated.planted() {
+            token.ln[me] = self.rn[me];
+        }
         for index in (me + 1..self.rn.len()).chain(0..me) {
             let node = NodeId::from_index(index);
-            if self.rn[index] == token.ln[index] + 1 && self.queued.insert(node) {
+            let asks = self.rn[index] == token.ln[index] + 1;
+            if asks && (self.queued.insert(node) || Mutant::SuzukiKasamiQueuedTwice.planted()) {
                 token.queue.push_back(node);
             }
         }
-        match token.queue.pop_front() {
+        let next = if Mutant::SuzukiKasamiLifo.planted() {
+            token.queue.pop_back()
+        } else {
+            token.queue.pop_front()
+        };
+        match next {
             Some(first) => {
                 self.queued.clear();
                 out.send(first, Privilege(token));
@@ -289,11 +298,17 @@ impl SuzukiKasami {
     fn on_request(&mut self, from: NodeId, number: u64, out: &mut Outbox<SuzukiKasamiMessage>) {
         let seen = &mut self.rn[from.index()];
         // An older request that a later one overtook says nothing new.
-        *seen = number.max(*seen);
+        let is_old = number < *seen && !Mutant::SuzukiKasamiOldRequestCounts.planted();
+        if !is_old {
+            *seen = number;
+        }
         let asks = |token: &mut Token| *seen == token.ln[from.index()] + 1;
         if self.phase == Phase::Idle
             && let Some(token) = self.token.take_if(asks)
         {
+            if Mutant::SuzukiKasamiTokenKept.planted() {
+                self.token = Some(token.clone());
+            }
             out.send(from, Privilege(token));
         }
     }

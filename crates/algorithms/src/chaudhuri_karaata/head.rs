@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::ChaudhuriKaraataMessage::{Interchange, Permit, Request};
 use super::{AS_PUBLISHED, Out};
+use crate::mutant::Mutant;
 use crate::shape::Mesh;
 use crate::{Config, NodeId, NodeSet, Place, Start};
 
@@ -63,7 +64,9 @@ impl Head {
         } else {
             self.ask_once(out);
         }
-        if self.token == Token::Green {
+        let is_yellow = matches!(self.token, Token::Yellow { .. });
+        let grants_twice = is_yellow && Mutant::ChaudhuriKaraataGrantsWhileYellow.planted();
+        if self.token == Token::Green || grants_twice {
             self.grant_next(out);
         }
     }
@@ -72,7 +75,7 @@ impl Head {
     /// once, on the side where it is.
     fn ask_once(&mut self, out: &mut Out) {
         if let Token::Red { towards, asked } = &mut self.token
-            && !*asked
+            && (!*asked || Mutant::ChaudhuriKaraataAsksEachTime.planted())
         {
             *asked = true;
             out.send(*towards, Request(self.place.me));
@@ -135,11 +138,14 @@ impl Head {
             return;
         };
         let asked = false;
-        self.token = Token::Red { towards, asked };
+        if !Mutant::ChaudhuriKaraataTokenKept.planted() {
+            self.token = Token::Red { towards, asked };
+        }
         out.send(towards, Interchange(next));
         // As published nobody asks for those who are left in the queue (C2): search test
         // as_published_a_head_does_not_ask_again.
-        if !self.as_published && !self.queue.is_empty() {
+        let asks_back = !self.as_published && !Mutant::ChaudhuriKaraataDoesNotAskBack.planted();
+        if asks_back && !self.queue.is_empty() {
             self.ask_once(out);
         }
     }
@@ -152,7 +158,11 @@ impl Head {
     }
 
     fn dequeue(&mut self) -> Option<NodeId> {
-        let entry = self.queue.pop_front()?;
+        let entry = if Mutant::ChaudhuriKaraataLifo.planted() {
+            self.queue.pop_back()?
+        } else {
+            self.queue.pop_front()?
+        };
         if let Some(slot) = self.slot(entry) {
             self.queued.remove(slot);
         }

@@ -46,6 +46,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Mesh;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Snapshot, Variant,
@@ -204,7 +205,11 @@ impl Algorithm for ChaudhuriKaraata {
                 if place.shape.towards_member(place.me, origin) != Some(from) {
                     return Err(refuse(OFF_THE_WAY));
                 }
-                self.pass_up(message, out);
+                let stops =
+                    matches!(message, Release(_)) && Mutant::ChaudhuriKaraataReleaseStops.planted();
+                if !stops {
+                    self.pass_up(message, out);
+                }
             }
             (Permit(member), None) => self.on_permit(from, member, out).map_err(refuse)?,
             (Permit(_), Some(_)) => return Err(refuse("a head permits itself")),

@@ -53,6 +53,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId, Variant,
@@ -179,7 +180,7 @@ impl Algorithm for LodhaKshemkalyani {
         self.phase.may_request()?;
         self.phase = Phase::Waiting;
         self.my_sequence_number = self.highest_sequence_number_seen + 1; // InvMutEx 1
-        if !self.as_published {
+        if !self.as_published && !Mutant::LodhaKshemkalyaniOwnNotSeen.planted() {
             self.highest_sequence_number_seen = self.my_sequence_number; // repair (4)
         }
         let request = self.my_request();
@@ -189,7 +190,8 @@ impl Algorithm for LodhaKshemkalyani {
         // InvMutEx 6
         self.rv.clear();
         self.rv.insert(self.place.me);
-        let satisfied = self.last_satisfied.filter(|_| !self.as_published); // repair (3)
+        let tells = !self.as_published && !Mutant::LodhaKshemkalyaniSatisfiedNotTold.planted();
+        let satisfied = self.last_satisfied.filter(|_| tells); // repair (3)
         let mut entrusted = self.entrusted.drain(..).peekable();
         for peer in self.place.peers() {
             let had_yours = entrusted.next_if(|theirs| theirs.node == peer);
@@ -220,7 +222,9 @@ impl Algorithm for LodhaKshemkalyani {
                 satisfied,
                 had_yours,
             } => {
-                self.see(request.sequence); // RcvReq 1
+                if !Mutant::LodhaKshemkalyaniHighestNotSeen.planted() {
+                    self.see(request.sequence); // RcvReq 1
+                }
                 self.learn(satisfied); // repair (3)
                 self.answer(request, had_yours, out);
             }
@@ -240,7 +244,7 @@ impl Algorithm for LodhaKshemkalyani {
                 errands,
             } => {
                 self.see(highest);
-                if self.as_published {
+                if self.as_published || Mutant::LodhaKshemkalyaniFlushAnswers.planted() {
                     self.rv.insert(from); // RcvFlush 1, which repair (1) leaves out
                 }
                 self.learn(Some(satisfied)); // RcvFlush 2
@@ -255,7 +259,11 @@ impl Algorithm for LodhaKshemkalyani {
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
-        let next = self.lrq.get(1).copied();
+        let next = if Mutant::LodhaKshemkalyaniFlushToLast.planted() {
+            self.lrq.range(1..).next_back().copied()
+        } else {
+            self.lrq.get(1).copied()
+        };
         self.last_satisfied = Some(self.my_request());
         self.lrq.clear();
         self.rv.clear();
@@ -266,7 +274,8 @@ impl Algorithm for LodhaKshemkalyani {
             if let Some(next) = next {
                 out.send(next.node, self.flush(Vec::new())); // FinCS 1
             }
-            for peer in self.deferred.iter() {
+            let forgotten = usize::from(Mutant::LodhaKshemkalyaniReplyForgotten.planted());
+            for peer in self.deferred.iter().skip(forgotten) {
                 out.send(peer, self.reply(Vec::new())); // FinCS 2
             }
         }
@@ -348,7 +357,11 @@ impl LodhaKshemkalyani {
             }
         } else if self.as_published || Some(request) > self.done {
             // RcvReq 2a, with repair (2)
-            let place = self.lrq.partition_point(|queued| *queued < request);
+            let mut place = self.lrq.partition_point(|queued| *queued < request);
+            if Mutant::LodhaKshemkalyaniNoTieBreak.planted() {
+                let is_earlier = |queued: &RequestId| queued.sequence <= request.sequence;
+                place = self.lrq.partition_point(is_earlier);
+            }
             self.lrq.insert(place, request);
         }
     }
@@ -393,7 +406,7 @@ impl LodhaKshemkalyani {
         {
             self.lrq.pop_front();
         }
-        if !self.as_published {
+        if !self.as_published && !Mutant::LodhaKshemkalyaniDoneForgotten.planted() {
             self.done = self.done.max(satisfied); // repair (2)
         }
     }
@@ -429,6 +442,9 @@ impl LodhaKshemkalyani {
     fn hand_on(&mut self, next: Option<RequestId>, out: &mut Outbox<LodhaKshemkalyaniMessage>) {
         let me = self.place.me;
         let mut errands = std::mem::take(&mut self.errands);
+        if Mutant::LodhaKshemkalyaniErrandLost.planted() {
+            errands.pop();
+        }
         let first = errands.first().map(|errand| errand.request);
         if let Some(next) = next.filter(|next| Some(*next) != first) {
             out.send(next.node, self.flush(Vec::new()));

@@ -40,6 +40,7 @@ mod message;
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::mutant::Mutant;
 use crate::shape::Quorums;
 use crate::{
     Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Variant,
@@ -170,7 +171,10 @@ impl Algorithm for Maekawa {
         self.phase = Phase::Idle;
         self.members.fill(Standing::Open);
         self.locked_members = 0;
-        self.tell_all_members(Release(self.sequence_number), out);
+        let forgotten = usize::from(Mutant::MaekawaReleaseNotToOne.planted());
+        for place in 0..self.members.len() - forgotten {
+            self.tell(self.member(place), Release(self.sequence_number), out);
+        }
         Ok(())
     }
 
@@ -250,11 +254,14 @@ impl Maekawa {
             return;
         };
         if self.enqueue(request) > 0 || locking < request {
+            if locking < request && Mutant::MaekawaLaterNotFailed.planted() {
+                return;
+            }
             self.tell(request.node, Failed(request.sequence), out);
         } else if !self.inquired {
             self.inquired = true;
             self.tell(locking.node, Inquire(locking.sequence), out);
-        } else if !self.as_published {
+        } else if !self.as_published && !Mutant::MaekawaDisplacedNotFailed.planted() {
             // Repair R1. The INQUIRE was sent for the request that was first so far, which has not been
             // told FAILED and must not count on this member any longer. By the letter nobody tells
             // it: see `as_published_deadlocks` of the search.
@@ -274,6 +281,9 @@ impl Maekawa {
         };
         self.enqueue(relieved);
         self.lock_for(next, out);
+        if Mutant::MaekawaLockNotMoved.planted() {
+            self.locking_request = Some(relieved);
+        }
     }
 
     fn on_release(&mut self, out: &mut Out) {
@@ -287,7 +297,10 @@ impl Maekawa {
 
     /// Places a request in the WAITING QUEUE; returns how many precede it there.
     fn enqueue(&mut self, request: RequestId) -> usize {
-        let place = self.waiting_queue.partition_point(|other| *other < request);
+        let mut place = self.waiting_queue.partition_point(|other| *other < request);
+        if Mutant::MaekawaLifo.planted() {
+            place = 0;
+        }
         self.waiting_queue.insert(place, request);
         place
     }
@@ -351,7 +364,8 @@ impl Maekawa {
         // Maekawa 1985, step (3): inside, the answer is the RELEASE to come; after it, there is none.
         // Repair R2, first half: nor is there one about an earlier request. By the letter the node
         // cannot tell: see `as_published_lets_two_inside` of the search.
-        if !self.is_about_current(number) {
+        let stale = self.phase == Phase::Waiting && Mutant::MaekawaStaleInquire.planted();
+        if !self.is_about_current(number) && !stale {
             return;
         }
         self.members[place] = match self.members[place] {
@@ -367,7 +381,11 @@ impl Maekawa {
         match self.members[place] {
             Standing::LockedInquired => self.relinquish(place, out),
             // Repair R2, second half: what is not held is not given back.
-            Standing::Inquired if self.as_published => self.relinquish(place, out),
+            Standing::Inquired
+                if self.as_published || Mutant::MaekawaInquireWithoutLock.planted() =>
+            {
+                self.relinquish(place, out);
+            }
             Standing::Inquired | Standing::Locked | Standing::Open => {}
         }
     }
@@ -377,6 +395,7 @@ impl Maekawa {
         let held = self.members[place] == Standing::LockedInquired;
         self.locked_members -= u32::from(held);
         self.members[place] = Standing::Open;
+        self.failed &= !Mutant::MaekawaFailedForgotten.planted();
         self.tell(self.member(place), Relinquish(self.sequence_number), out);
     }
 }

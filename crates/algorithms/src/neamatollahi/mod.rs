@@ -28,6 +28,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
 use crate::shape::Torus;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, VariantSet,
@@ -357,7 +358,9 @@ impl Neamatollahi {
         }
         if waiting_is_empty {
             self.alert = Some(origin);
-            self.send_right(NeamatollahiMessage::Request(origin), out);
+            if !Mutant::NeamatollahiRequestStops.planted() {
+                self.send_right(NeamatollahiMessage::Request(origin), out);
+            }
         } else if self.phase == Phase::Inside && !self.is_as_published() {
             self.late = Some(origin);
         }
@@ -425,14 +428,16 @@ impl Neamatollahi {
     /// The value of RowCounter (line 28) at which the token has come to all rows of its column.
     /// By the letter it is one too small: the row that it has come to is then not looked at.
     fn full_column(&self) -> u32 {
-        self.place.shape.rows() as u32 + u32::from(!self.is_as_published())
+        let short = self.is_as_published() || Mutant::NeamatollahiColumnRoundShort.planted();
+        self.place.shape.rows() as u32 + u32::from(!short)
     }
 
     /// Lines 11-15 and 50-54: is the round of the row complete? By the letter it is so one step too
     /// early, one node before where it began.
     fn after_row_step(&self, token: Token) -> Way {
         let length = self.place.shape.row_length(self.row()) as i32;
-        if token.col_counter >= length + i32::from(!self.is_as_published()) {
+        let short = self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted();
+        if token.col_counter >= length + i32::from(!short) {
             Way::Down
         } else {
             Way::Right
@@ -455,7 +460,7 @@ impl Neamatollahi {
             }
             Way::Down => {
                 token.col_counter = 0;
-                if self.is_as_published() {
+                if self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted() {
                     token.column = place as u32; // a round of the row ends elsewhere than it began
                 }
                 torus.at(torus.row_below(row), token.column as usize)

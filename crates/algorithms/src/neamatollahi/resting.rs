@@ -28,6 +28,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Neamatollahi, NeamatollahiMessage};
+use crate::mutant::Mutant;
 use crate::shape::Torus;
 use crate::{NodeId, Outbox, Phase, Place, Violation};
 
@@ -165,7 +166,7 @@ impl Neamatollahi {
                 if self.is_gate() {
                     self.alert_gate(out);
                 } else if std::mem::replace(&mut self.rest_mut().alerted, true) {
-                    self.rest_mut().blocked = true;
+                    self.rest_mut().blocked = !Mutant::NeamatollahiBlockedNotNoted.planted();
                 } else {
                     self.send_right(message, out);
                 }
@@ -222,7 +223,7 @@ impl Neamatollahi {
         if !self.is_home() {
             return self.send_down(NeamatollahiMessage::Call, out);
         }
-        self.rest_mut().called = true;
+        self.rest_mut().called = !Mutant::NeamatollahiCallLost.planted();
         if self.phase == Phase::Idle
             && let Some(token) = self.rest_mut().token.take()
         {

@@ -31,6 +31,7 @@ mod recovery;
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::mutant::Mutant;
 use crate::shape::Tree;
 use crate::{
     Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Shape, Snapshot, Variant,
@@ -279,7 +280,11 @@ impl Raymond {
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
         // Raymond 1989, §8: neither is called during the recovery phase.
         if self.recovery.is_none() {
+            let had_token = self.has_token();
             self.assign_privilege(out);
+            if had_token && Mutant::RaymondDoesNotAskBack.planted() {
+                return;
+            }
             self.make_request(out);
         }
     }
@@ -289,19 +294,29 @@ impl Raymond {
         if !self.has_token() || self.phase == Phase::Inside {
             return;
         }
-        let Some(next) = self.request_q.pop_front() else {
+        let next = if Mutant::RaymondLifo.planted() {
+            self.request_q.pop_back()
+        } else {
+            self.request_q.pop_front()
+        };
+        let Some(next) = next else {
             return;
         };
-        self.holder = Some(next);
-        self.asked = false;
+        if !Mutant::RaymondTokenKept.planted() {
+            self.holder = Some(next);
+        }
+        self.asked &= Mutant::RaymondAskedNotReset.planted();
         if next == self.place.me {
             self.phase = Phase::Inside;
             out.enter();
         } else if self.variants.has(PIGGYBACK) && !self.request_q.is_empty() {
             // Raymond 1989, §6.1: what MAKE_REQUEST would send next goes along.
-            self.asked = true;
+            self.asked = !Mutant::RaymondPiggybackAsksTwice.planted();
             out.send(next, RaymondMessage::PrivilegeRequest);
         } else {
+            if Mutant::RaymondTokenTwice.planted() {
+                out.send(next, RaymondMessage::Privilege);
+            }
             out.send(next, RaymondMessage::Privilege);
         }
     }
@@ -319,7 +334,7 @@ impl Raymond {
 
     fn take_privilege(&mut self) {
         self.holder = Some(self.place.me);
-        self.asked = false;
+        self.asked &= Mutant::RaymondAskedNotReset.planted();
     }
 
     /// Raymond 1989, §7: all neighbours but the one that told this node hear where the privilege is.
@@ -337,7 +352,9 @@ impl Raymond {
             return;
         }
         self.holder = Some(from);
-        self.tell_initialize(Some(from), out);
+        if !Mutant::RaymondInitializeStops.planted() {
+            self.tell_initialize(Some(from), out);
+        }
         self.assign_and_ask(out);
     }
 

@@ -27,6 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{AS_PUBLISHED, DUPLICATES, GREEDY, Raymond, RaymondMessage, Relation, SECOND_WAIT};
+use crate::mutant::Mutant;
 use crate::{Algorithm, NodeId, Outbox};
 
 /// What a recovering node has learned so far.
@@ -72,11 +73,15 @@ impl Raymond {
         match self.holder {
             _ if self.recovery.is_some() => Relation::Unknown,
             None => Relation::Unknown,
-            Some(holder) if holder == neighbour => match self.asked {
-                false => Relation::Holder,
-                true => Relation::HolderAsked,
-            },
-            Some(_) => match self.request_q.contains(&neighbour) {
+            Some(holder) if holder == neighbour => {
+                match self.asked && !Mutant::RaymondAdviseNotAsked.planted() {
+                    false => Relation::Holder,
+                    true => Relation::HolderAsked,
+                }
+            }
+            Some(_) => match self.request_q.contains(&neighbour)
+                && !Mutant::RaymondAdviseNotQueued.planted()
+            {
                 true => Relation::Queued,
                 false => Relation::NotQueued,
             },
@@ -155,7 +160,8 @@ impl Raymond {
     /// The recovery under way, if it is that of this incarnation.
     fn recovery_of(&self, incarnation: u64) -> Option<&Recovery> {
         let recovery = self.recovery.as_deref()?;
-        (recovery.incarnation == incarnation).then_some(recovery)
+        let is_current = recovery.incarnation == incarnation;
+        (is_current || Mutant::RaymondAdviseOutdated.planted()).then_some(recovery)
     }
 
     /// Leaves recovery if HOLDER can be told by now.
@@ -163,7 +169,9 @@ impl Raymond {
         let Some(recovery) = self.recovery.as_deref() else {
             return;
         };
-        if recovery.missing > 0 || self.variants.has(SECOND_WAIT) && !recovery.settled {
+        let waits_twice =
+            self.variants.has(SECOND_WAIT) && !Mutant::RaymondSecondWaitSkipped.planted();
+        if recovery.missing > 0 || waits_twice && !recovery.settled {
             return;
         }
         let me = self.place.me;
@@ -217,7 +225,8 @@ impl Raymond {
             };
             // Raymond 1989, §8.6: duplicates are looked for when recovery ends.
             let twice = std::mem::replace(&mut queued[place], true);
-            if !twice || self.variants.has(DUPLICATES) {
+            let duplicates = self.variants.has(DUPLICATES) || Mutant::RaymondDuplicates.planted();
+            if !twice || duplicates {
                 self.request_q.push_back(asker);
             }
         }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use super::{Shape, ShapeError, check_nodes};
 use crate::NodeId;
+use crate::mutant::Mutant;
 
 /// A quorum system (Maekawa 1985, §2): a set S_i for each node i, such that every two sets have a
 /// node in common, and i is in S_i. For any number of nodes:
@@ -310,7 +311,12 @@ fn shift_to_fold(line: &mut [u32], points: usize, nodes: usize) {
 impl Translates {
     fn write_set(&self, node: usize, nodes: usize, members: &mut Vec<NodeId>) {
         let begin = members.len();
-        let folded = |d: &u32| (*d as usize + node) % self.modulus as usize % nodes;
+        let modulus = if Mutant::QuorumsFoldedTooEarly.planted() {
+            nodes
+        } else {
+            self.modulus as usize
+        };
+        let folded = |d: &u32| (*d as usize + node) % modulus % nodes;
         members.extend(self.cover.iter().map(|d| NodeId::from_index(folded(d))));
         members[begin..].sort_unstable();
         let mut end = begin;
@@ -334,6 +340,9 @@ impl Grid {
         let row_end = nodes.min(row_begin + self.width);
         let above = (0..row).map(|r| r * self.width + column);
         let below = (row_end + column..nodes).step_by(self.width);
+        if Mutant::QuorumsGridRowOnly.planted() {
+            return members.extend((row_begin..row_end).map(NodeId::from_index));
+        }
         let all = above.chain(row_begin..row_end).chain(below);
         members.extend(all.map(NodeId::from_index));
     }

@@ -1,0 +1,182 @@
+//! Planted faults: each is the smallest change of one rule, and proves that the checks can fail.
+//!
+//! With the cargo feature `mutants` a test plants one of them for the whole process, with
+//! `Mutant::plant`; each rule asks at its place whether its fault is planted. Without the feature
+//! the question is constant and false: the faults are not compiled in, and this enum is private.
+//!
+//! To add one: a line in the list below, and the place where the rule is broken. The lab's test
+//! `mutants` does not compile until it says which check catches it.
+
+#[cfg(feature = "mutants")]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Makes, from one line a fault, the enum and what is said of it.
+macro_rules! mutants {
+    ($($algorithm:literal { $($Name:ident: $about:literal,)* })*) => {
+        /// A fault that can be planted.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Mutant {
+            $($(#[doc = $about] $Name,)*)*
+        }
+
+        #[cfg(feature = "mutants")]
+        impl Mutant {
+            /// All of them, algorithm by algorithm.
+            pub const ALL: &'static [Mutant] = &[$($(Mutant::$Name,)*)*];
+
+            /// The name of the algorithm that has it, or `quorums`.
+            pub fn algorithm(self) -> &'static str {
+                match self { $($(Mutant::$Name)|* => $algorithm,)* }
+            }
+
+            /// One line on what is wrong.
+            pub fn about(self) -> &'static str {
+                match self { $($(Mutant::$Name => $about,)*)* }
+            }
+        }
+    };
+}
+
+mutants! {
+    "chaudhuri-karaata" {
+        ChaudhuriKaraataLifo: "a head grants the latest request first",
+        ChaudhuriKaraataAsksEachTime: "a red head asks for the token anew for each request",
+        ChaudhuriKaraataDoesNotAskBack: "a head that gives the token away does not ask it back for those still queued",
+        ChaudhuriKaraataTokenKept: "a head that gives the token to another plane stays green",
+        ChaudhuriKaraataGrantsWhileYellow: "a head grants although a node of its plane is inside",
+        ChaudhuriKaraataReleaseStops: "RELEASE ends at the first node on its way to the head",
+    }
+    "maekawa" {
+        MaekawaLifo: "a member keeps the latest request first, not the most preceding one",
+        MaekawaDisplacedNotFailed: "who is displaced from the first place is sent no FAILED (repair R1)",
+        MaekawaLaterNotFailed: "a request that comes after the locking one is sent no FAILED",
+        MaekawaInquireWithoutLock: "an INQUIRE is answered although the lock is not held (repair R2)",
+        MaekawaStaleInquire: "an INQUIRE about an earlier request is answered for the present one (repair R2)",
+        MaekawaReleaseNotToOne: "the last member of the set is sent no RELEASE",
+        MaekawaFailedForgotten: "a node that gives a member back forgets that it was told FAILED",
+        MaekawaLockNotMoved: "a member that gets RELINQUISH stays locked for the old request",
+    }
+    "raymond" {
+        RaymondLifo: "the privilege goes to who asked last",
+        RaymondAskedNotReset: "ASKED stays true when the privilege comes and goes",
+        RaymondTokenKept: "HOLDER stays self when the privilege is passed on",
+        RaymondTokenTwice: "the privilege is sent twice",
+        RaymondDoesNotAskBack: "who passes the privilege on does not ask it back for those still queued",
+        RaymondInitializeStops: "INITIALIZE is not passed on",
+        RaymondPiggybackAsksTwice: "a REQUEST that travelled with the privilege is sent once more",
+        RaymondAdviseNotQueued: "ADVISE says NotQueued where it is Queued",
+        RaymondAdviseNotAsked: "ADVISE says ASKED=false where it is true",
+        RaymondAdviseOutdated: "an ADVISE for an earlier incarnation counts",
+        RaymondSecondWaitSkipped: "recovery ends with the last ADVISE, without the second wait",
+        RaymondDuplicates: "a request learned of twice in recovery is queued twice",
+    }
+    "neamatollahi" {
+        NeamatollahiRowRoundShort: "a round of a row ends one node too early, and the token goes down there (lines 11 and 50)",
+        NeamatollahiColumnRoundShort: "a round of the column ends one row too early (line 28)",
+        NeamatollahiRequestStops: "a Request is kept but not passed on",
+        NeamatollahiBlockedNotNoted: "resting: a node that stops an alert does not note it",
+        NeamatollahiCallLost: "resting: a CALL while the token is away from home is forgotten",
+    }
+    "lodha-kshemkalyani" {
+        LodhaKshemkalyaniNoTieBreak: "of two requests with one number, the one that arrives later goes later",
+        LodhaKshemkalyaniHighestNotSeen: "the number of a REQUEST received does not count as seen",
+        LodhaKshemkalyaniOwnNotSeen: "own numbers do not count as seen (repair 4)",
+        LodhaKshemkalyaniFlushToLast: "FLUSH goes to the last concurrent request, not to the next",
+        LodhaKshemkalyaniFlushAnswers: "a FLUSH counts as an answer (repair 1)",
+        LodhaKshemkalyaniDoneForgotten: "what is known to be satisfied is not kept (repair 2)",
+        LodhaKshemkalyaniSatisfiedNotTold: "REQUEST does not name what is satisfied (repair 3)",
+        LodhaKshemkalyaniReplyForgotten: "the first of the deferred requests is never answered",
+        LodhaKshemkalyaniErrandLost: "one-reply: of the errands to carry on, the last is lost",
+    }
+    "central" {
+        CentralLifo: "the coordinator grants the latest request first",
+        CentralGrantsTwice: "the coordinator grants although somebody is inside",
+        CentralForgetsQueue: "a RELEASE makes the coordinator grant nothing",
+    }
+    "ricart-agrawala" {
+        RicartAgrawalaNoTieBreak: "two requests have one number: each node replies to the other",
+        RicartAgrawalaTieBothWait: "two requests have one number: each node defers its reply to the other",
+        RicartAgrawalaHighestNotSeen: "the number of a REQUEST received does not count as seen",
+        RicartAgrawalaReplyForgotten: "the first of the deferred replies is never sent",
+        RicartAgrawalaRepliesInside: "a node that is inside replies as if it were idle",
+    }
+    "suzuki-kasami" {
+        SuzukiKasamiLifo: "the token goes to the last in its queue",
+        SuzukiKasamiLnNotUpdated: "who leaves does not note in LN that it was served",
+        SuzukiKasamiOldRequestCounts: "an old REQUEST sets RN back",
+        SuzukiKasamiTokenKept: "a node that sends the token on request keeps it too",
+        SuzukiKasamiQueuedTwice: "who is in the token's queue is put there once more",
+    }
+    "naimi-trehel" {
+        NaimiTrehelNextNotCleared: "next stays set when the token has gone there",
+        NaimiTrehelTokenKept: "the token is sent and kept",
+        NaimiTrehelFatherNotSet: "a root that takes a next stays a root",
+        NaimiTrehelNoReversal: "a node that hands a request on keeps its father",
+    }
+    "lamport" {
+        LamportNoTieBreak: "requests with one timestamp are queued in the order of arrival",
+        LamportClockNotSet: "a message received does not set the clock (IR2)",
+        LamportHearsEarlier: "any message counts as later than the own request (rule 5)",
+        LamportReleaseNotToOne: "the first of the others is sent no RELEASE",
+        LamportAckForgotten: "an idle node acknowledges nothing",
+    }
+    "carvalho-roucairol" {
+        CarvalhoRoucairolNoTieBreak: "two requests have one number: each node replies to the other",
+        CarvalhoRoucairolPermissionKept: "an idle node that replies keeps the asker's permission",
+        CarvalhoRoucairolPermissionKeptOnRelease: "who answers deferred requests keeps the askers' permissions",
+        CarvalhoRoucairolBothBegin: "staircase: of two nodes, each begins with the other's permission",
+        CarvalhoRoucairolNotAskedAgain: "who gives its permission while it waits does not ask for it again",
+        CarvalhoRoucairolHighestNotSeen: "the number of a REQUEST received does not count as seen",
+    }
+    "neilsen-mizuno" {
+        NeilsenMizunoFollowNotCleared: "FOLLOW stays set when the privilege has gone there",
+        NeilsenMizunoHoldingKept: "the privilege is sent and held",
+        NeilsenMizunoLastNotTurned: "a node that hands a request on does not turn LAST round",
+    }
+    "le-lann" {
+        LeLannTokenTwice: "the token is sent twice",
+        LeLannTokenKept: "the token is sent and kept",
+        LeLannRequestNotNoted: "resting: a REQUEST that ends at an alerted node is not noted",
+        LeLannAgainDropped: "resting: the token forgets that it has to go round once more",
+    }
+    "quorums" {
+        QuorumsFoldedTooEarly: "points are folded before they go round the plane: some sets do not meet",
+        QuorumsGridRowOnly: "a node's set in a grid is its row only",
+    }
+}
+
+/// The planted one's place in the list, plus one; 0 while none is planted.
+#[cfg(feature = "mutants")]
+static PLANTED: AtomicUsize = AtomicUsize::new(0);
+
+#[cfg(feature = "mutants")]
+impl Mutant {
+    /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.
+    pub fn plant(mutant: Option<Mutant>) {
+        let number = mutant.map_or(0, |mutant| mutant as usize + 1);
+        PLANTED.store(number, Ordering::SeqCst);
+    }
+
+    pub(crate) fn planted(self) -> bool {
+        PLANTED.load(Ordering::Relaxed) == self as usize + 1
+    }
+
+    /// Its name: `RaymondLifo` is `raymond-lifo`.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+impl Mutant {
+    pub(crate) const fn planted(self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,306 @@
+//! Do the checks fail when they should? Each planted fault ([`Mutant`]) against the smallest case
+//! that shows it: without the fault the case is fine, with it the check says so.
+//!
+//! One test goes through all, since a fault is planted in the whole process. It prints a table:
+//! the fault, the check that caught it, and what that check says.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use soloist_algorithms::carvalho_roucairol::{CarvalhoRoucairol, STAIRCASE};
+use soloist_algorithms::central::Central;
+use soloist_algorithms::chaudhuri_karaata::ChaudhuriKaraata;
+use soloist_algorithms::lamport::Lamport;
+use soloist_algorithms::le_lann::{self, LeLann};
+use soloist_algorithms::lodha_kshemkalyani::{LodhaKshemkalyani, ONE_REPLY};
+use soloist_algorithms::maekawa::Maekawa;
+use soloist_algorithms::naimi_trehel::NaimiTrehel;
+use soloist_algorithms::neamatollahi::{self, Neamatollahi};
+use soloist_algorithms::neilsen_mizuno::NeilsenMizuno;
+use soloist_algorithms::raymond::{INITIALIZE, PIGGYBACK, Raymond};
+use soloist_algorithms::ricart_agrawala::RicartAgrawala;
+use soloist_algorithms::suzuki_kasami::SuzukiKasami;
+use soloist_algorithms::{
+    Algorithm, Channels, Choice, Kind, Mutant, Shape, ShapeError, Variant, VariantSet,
+};
+use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
+use soloist_lab::scenario;
+use soloist_lab::simulate::{Setup, simulate};
+use soloist_lab::world::Fault;
+
+/// What a check has to say against a case.
+struct Catch {
+    check: &'static str,
+    says: String,
+}
+
+/// `None`: the case is fine.
+type Verdict = Option<Catch>;
+
+fn catch(check: &'static str, says: impl fmt::Display) -> Verdict {
+    let says = says.to_string();
+    Some(Catch { check, says })
+}
+
+/// The case that shows the fault, and its check, done once. The smallest case that was found.
+fn judge(mutant: Mutant) -> Verdict {
+    use Mutant::*;
+    match mutant {
+        ChaudhuriKaraataLifo => serves_all(case::<ChaudhuriKaraata>("3x1x1", &[ENDLESS; 3])),
+        ChaudhuriKaraataAsksEachTime => holds(case::<ChaudhuriKaraata>("2x1x2", &[0, 0, 1, 1])),
+        ChaudhuriKaraataDoesNotAskBack => holds(case::<ChaudhuriKaraata>("1x1x3", &[1, 1, 1])),
+        ChaudhuriKaraataTokenKept => holds(case::<ChaudhuriKaraata>("1x1x2", &[1, 1])),
+        ChaudhuriKaraataGrantsWhileYellow => holds(case::<ChaudhuriKaraata>("2x1x1", &[1, 1])),
+        ChaudhuriKaraataReleaseStops => holds(case::<ChaudhuriKaraata>("3x1x1", &[1, 0, 1])),
+
+        MaekawaLifo => holds(case::<Maekawa>("grid", &[1, 1, 1])),
+        MaekawaDisplacedNotFailed => holds(case::<Maekawa>("grid", &[0, 1, 1, 1])),
+        MaekawaLaterNotFailed => holds(case::<Maekawa>("grid", &[0, 1, 1, 1])),
+        MaekawaFailedForgotten => holds(case::<Maekawa>("grid", &[1, 1, 1, 0])),
+        // In order, a LOCKED always comes before the INQUIRE about it.
+        MaekawaInquireWithoutLock => holds(in_any_order(case::<Maekawa>("grid", &[1, 1, 1]))),
+        MaekawaStaleInquire => holds(case::<Maekawa>("grid", &[1, 1, 2])),
+        MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
+        MaekawaLockNotMoved => holds(case::<Maekawa>("grid", &[1, 1, 1])),
+
+        RaymondLifo => serves_all(case::<Raymond>("line", &[ENDLESS; 3])),
+        RaymondAskedNotReset => holds(case::<Raymond>("line", &[1, 1])),
+        RaymondTokenKept => holds(case::<Raymond>("line", &[1, 1])),
+        RaymondTokenTwice => holds(case::<Raymond>("line", &[1, 1])),
+        RaymondDoesNotAskBack => holds(case::<Raymond>("line", &[1, 1, 1])),
+        RaymondInitializeStops => holds(with(INITIALIZE, case::<Raymond>("line", &[0, 0, 1]))),
+        RaymondPiggybackAsksTwice => holds(with(PIGGYBACK, case::<Raymond>("line", &[1, 1, 1]))),
+        RaymondAdviseNotQueued => plays("raymond-recovery-asked"),
+        RaymondAdviseNotAsked => plays("raymond-recovery-asked"),
+        RaymondAdviseOutdated => plays("raymond-recovery-outdated-incarnation"),
+        RaymondSecondWaitSkipped => plays("raymond-recovery-second-wait"),
+        RaymondDuplicates => plays("raymond-recovery-outdated-advice"),
+
+        NeamatollahiRowRoundShort => holds(case::<Neamatollahi>("2x3", &[1, 1, 1, 0, 0])),
+        NeamatollahiColumnRoundShort => holds(case::<Neamatollahi>("2x2", &[1, 1, 0, 1])),
+        // A restless token finds everybody some time; without the alert it takes longer.
+        NeamatollahiRequestStops => plays("neamatollahi-3.4"),
+        NeamatollahiBlockedNotNoted => {
+            let case = case::<Neamatollahi>("1x3", &[0, 1, 2]);
+            holds(with(neamatollahi::RESTING, case))
+        }
+        NeamatollahiCallLost => {
+            let case = case::<Neamatollahi>("3x1", &[1, 1, 1]);
+            holds(with(neamatollahi::RESTING, case))
+        }
+
+        LodhaKshemkalyaniNoTieBreak => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
+        LodhaKshemkalyaniHighestNotSeen => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
+        LodhaKshemkalyaniOwnNotSeen => holds(case::<LodhaKshemkalyani>("", &[2, 1])),
+        LodhaKshemkalyaniFlushToLast => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
+        LodhaKshemkalyaniFlushAnswers => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
+        LodhaKshemkalyaniDoneForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
+        LodhaKshemkalyaniSatisfiedNotTold => holds(case::<LodhaKshemkalyani>("", &[1, 1, 2])),
+        LodhaKshemkalyaniReplyForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
+        LodhaKshemkalyaniErrandLost => {
+            holds(with(ONE_REPLY, case::<LodhaKshemkalyani>("", &[1, 1])))
+        }
+
+        CentralLifo => serves_all(case::<Central>("", &[ENDLESS; 3])),
+        CentralGrantsTwice => holds(case::<Central>("", &[1, 1])),
+        CentralForgetsQueue => holds(case::<Central>("", &[1, 1])),
+
+        RicartAgrawalaNoTieBreak => holds(case::<RicartAgrawala>("", &[1, 1])),
+        RicartAgrawalaTieBothWait => holds(case::<RicartAgrawala>("", &[1, 1])),
+        RicartAgrawalaHighestNotSeen => holds(case::<RicartAgrawala>("", &[2, 1])),
+        RicartAgrawalaReplyForgotten => holds(case::<RicartAgrawala>("", &[1, 1])),
+        RicartAgrawalaRepliesInside => holds(case::<RicartAgrawala>("", &[1, 1])),
+
+        // Its numbers grow without end, and so would the states of endless requests.
+        SuzukiKasamiLifo => nobody_is_overtaken("suzuki-kasami"),
+        SuzukiKasamiLnNotUpdated => holds(case::<SuzukiKasami>("", &[1, 1])),
+        SuzukiKasamiOldRequestCounts => holds(case::<SuzukiKasami>("", &[0, 2, 1])),
+        SuzukiKasamiTokenKept => holds(case::<SuzukiKasami>("", &[1, 1])),
+        SuzukiKasamiQueuedTwice => holds(case::<SuzukiKasami>("", &[1, 1, 1])),
+
+        NaimiTrehelNextNotCleared => holds(case::<NaimiTrehel>("", &[1, 1])),
+        NaimiTrehelTokenKept => holds(case::<NaimiTrehel>("", &[1, 1])),
+        NaimiTrehelFatherNotSet => holds(case::<NaimiTrehel>("", &[1, 1])),
+        NaimiTrehelNoReversal => holds(case::<NaimiTrehel>("", &[1, 1, 1])),
+
+        LamportNoTieBreak => holds(case::<Lamport>("", &[1, 1])),
+        LamportClockNotSet => holds(case::<Lamport>("", &[1, 1])),
+        LamportHearsEarlier => holds(case::<Lamport>("", &[2, 2])),
+        LamportReleaseNotToOne => holds(case::<Lamport>("", &[1, 1])),
+        // Where both ask, the own REQUEST is answer enough.
+        LamportAckForgotten => holds(case::<Lamport>("", &[1, 0])),
+
+        CarvalhoRoucairolNoTieBreak => holds(case::<CarvalhoRoucairol>("", &[1, 1])),
+        CarvalhoRoucairolPermissionKept => holds(case::<CarvalhoRoucairol>("", &[2, 1])),
+        CarvalhoRoucairolPermissionKeptOnRelease => holds(case::<CarvalhoRoucairol>("", &[2, 1])),
+        CarvalhoRoucairolBothBegin => {
+            holds(with(STAIRCASE, case::<CarvalhoRoucairol>("", &[1, 1])))
+        }
+        CarvalhoRoucairolNotAskedAgain => holds(case::<CarvalhoRoucairol>("", &[2, 1, 1])),
+        CarvalhoRoucairolHighestNotSeen => holds(case::<CarvalhoRoucairol>("", &[2, 1])),
+
+        NeilsenMizunoFollowNotCleared => holds(case::<NeilsenMizuno>("line", &[1, 1])),
+        NeilsenMizunoHoldingKept => holds(case::<NeilsenMizuno>("line", &[1, 1])),
+        NeilsenMizunoLastNotTurned => holds(case::<NeilsenMizuno>("line", &[1, 1, 1])),
+
+        LeLannTokenTwice => holds(case::<LeLann>("", &[1, 1])),
+        LeLannTokenKept => holds(case::<LeLann>("", &[1, 1])),
+        LeLannRequestNotNoted => holds(with(le_lann::RESTING, case::<LeLann>("", &[0, 1, 2]))),
+        LeLannAgainDropped => holds(with(le_lann::RESTING, case::<LeLann>("", &[0, 1, 2]))),
+
+        QuorumsFoldedTooEarly => holds(case::<Maekawa>("singer", &[1, 1, 0, 0])),
+        QuorumsGridRowOnly => holds(case::<Maekawa>("grid", &[1, 0, 1, 0])),
+    }
+}
+
+/// A case for a search, or why its shape is refused.
+struct Case<A: Algorithm>(Result<Bounds<A::Shape>, ShapeError>);
+
+/// An empty form is the default one.
+fn case<A: Algorithm>(form: &str, requests: &[u8]) -> Case<A> {
+    let nodes = requests.len();
+    let shape = match form {
+        "" => Ok(A::Shape::default_for(nodes)),
+        form => A::Shape::parse(form, nodes),
+    };
+    Case(shape.map(|shape| Bounds {
+        shape: Arc::new(shape),
+        states_max: 1_000_000,
+        ..Bounds::of::<A>(requests)
+    }))
+}
+
+fn with<A: Algorithm>(variant: Variant, case: Case<A>) -> Case<A> {
+    Case(case.0.map(|bounds| Bounds {
+        variants: VariantSet::default().with(variant),
+        ..bounds
+    }))
+}
+
+fn in_any_order<A: Algorithm>(case: Case<A>) -> Case<A> {
+    Case(case.0.map(|bounds| Bounds {
+        channels: Channels::Any,
+        ..bounds
+    }))
+}
+
+/// Every interleaving is safe, and everybody can always be served.
+fn holds<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
+    let bounds = match bounds {
+        Ok(bounds) => bounds,
+        Err(error) => return catch("shape", error),
+    };
+    match search::<A>(&bounds) {
+        Outcome::Holds { .. } => None,
+        Outcome::Broken { fault, trace, .. } => broken(&fault, &trace),
+        Outcome::Stuck { trace, .. } => {
+            let steps = trace.len();
+            let after = trace.last().map_or("the start", String::as_str);
+            let says = format!("not all can be served any more after {after} (step {steps})");
+            catch("search: stuck", says)
+        }
+        other => panic!("the case is too large: {other:?}"),
+    }
+}
+
+/// Everybody is served in the end, however long the others go on asking.
+fn serves_all<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
+    let bounds = bounds.expect("a possible shape");
+    match fair::<A>(&bounds, usize::MAX) {
+        FairOutcome::Fair { cut: 0, .. } => None,
+        FairOutcome::Broken { fault, trace, .. } => broken(&fault, &trace),
+        FairOutcome::Starved { node, cycle, .. } => {
+            let steps = cycle.len();
+            let says = format!("node {node} waits for ever while {steps} steps repeat themselves");
+            catch("fair: starved", says)
+        }
+        other => panic!("the case is too large: {other:?}"),
+    }
+}
+
+fn broken(fault: &Fault, trace: &[String]) -> Verdict {
+    let check = match fault {
+        Fault::TwoInside { .. } => "search: two inside",
+        Fault::Refused { .. } => "search: refusal",
+        Fault::Invariant { .. } => "search: invariant",
+        _ => "search",
+    };
+    // The fault itself is the trace's last line.
+    let steps = trace.len().saturating_sub(1);
+    catch(check, format!("{fault} (step {steps})"))
+}
+
+/// A scenario plays without a fault, and to the letter.
+fn plays(name: &str) -> Verdict {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let path = folder.join(format!("{name}.txt"));
+    let text = std::fs::read_to_string(&path).expect("a scenario of this name");
+    let replayed = match scenario::replay(&text) {
+        Ok(replayed) => replayed,
+        Err(error) => return catch("scenario: steps", error),
+    };
+    if let Some(fault) = replayed.lines().find(|line| line.starts_with("FAULT")) {
+        return catch("scenario: fault", fault);
+    }
+    let mut lines = replayed.lines().zip(text.lines());
+    let (is, should) = lines.find(|(is, should)| is != should)?;
+    let says = format!("'{is}' instead of '{should}'");
+    catch("scenario: transcript", says)
+}
+
+/// Under heavy load no request goes before one that had arrived before it was made.
+fn nobody_is_overtaken(algorithm: &str) -> Verdict {
+    let setup = Setup {
+        entries: 2000,
+        ..Setup::new(Choice::parse(algorithm, "").unwrap(), 8)
+    };
+    let report = simulate(&setup, &mut |_| ()).unwrap();
+    assert!(report.is_well(), "{report:#?}");
+    match report.measures.fairness.max_overtaken {
+        0 => None,
+        times => catch(
+            "simulation: overtaken",
+            format!("somebody was overtaken {times} times"),
+        ),
+    }
+}
+
+#[test]
+fn every_mutant_is_caught_and_nothing_else_is() {
+    let mut table = String::from("mutant | caught by | what it says\n");
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL {
+        let name = mutant.name();
+        Mutant::plant(None);
+        if let Some(Catch { check, says }) = judge(mutant) {
+            panic!("without the fault {name}: {check}: {says}");
+        }
+        Mutant::plant(Some(mutant));
+        match judge(mutant) {
+            Some(Catch { check, says }) => table += &format!("{name} | {check} | {says}\n"),
+            None => missed.push(format!("{name}: {}", mutant.about())),
+        }
+    }
+    Mutant::plant(None);
+    println!("{table}");
+    assert!(missed.is_empty(), "not caught:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn every_algorithm_has_two_mutants_at_least() {
+    for kind in Kind::ALL {
+        let name = kind.info().name;
+        let count = Mutant::ALL.iter().filter(|m| m.algorithm() == name).count();
+        assert!(count >= 2, "{name} has {count}");
+    }
+}
+
+#[test]
+fn mutants_are_named_after_their_algorithms() {
+    assert_eq!(Mutant::RaymondLifo.name(), "raymond-lifo");
+    for mutant in Mutant::ALL {
+        let name = mutant.name();
+        assert!(name.starts_with(mutant.algorithm()), "{name}");
+    }
+}
