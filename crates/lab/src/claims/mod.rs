@@ -4,10 +4,12 @@
 //! nothing about its verdict is written down beforehand.
 
 mod chaudhuri_karaata;
+pub mod comparison;
 mod lodha_kshemkalyani;
 mod maekawa;
 mod neamatollahi;
 mod raymond;
+mod tools;
 
 use rayon::prelude::*;
 use serde::Serialize;
