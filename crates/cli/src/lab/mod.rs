@@ -1,5 +1,6 @@
 //! `soloist lab`: the algorithms under simulation.
 
+mod claims;
 mod compare;
 mod list;
 mod run;
@@ -16,6 +17,7 @@ pub enum Command {
     List(list::Args),
     Run(run::Args),
     Compare(compare::Args),
+    Claims(claims::Args),
 }
 
 impl Command {
@@ -24,6 +26,7 @@ impl Command {
             Command::List(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Compare(args) => args.run(),
+            Command::Claims(args) => args.run(),
         }
     }
 }
