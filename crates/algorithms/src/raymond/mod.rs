@@ -266,6 +266,11 @@ impl Raymond {
     /// star must not do so for each message; there the queue's length is bounded instead.
     const SEARCHED_MAX: usize = 16;
 
+    /// Who wants the privilege from this node, the next first: neighbours, and this node itself.
+    pub fn request_q(&self) -> &VecDeque<NodeId> {
+        &self.request_q
+    }
+
     /// Whether this node crashed and has not rebuilt its state yet.
     pub fn is_recovering(&self) -> bool {
         self.recovery.is_some()

@@ -55,7 +55,11 @@ pub fn page(examined: &[Examined], tables: &[Table]) -> String {
 
 /// "12 claims: 10 hold, 1 holds after repair, 1 fails".
 pub fn count(examined: &[Examined]) -> String {
-    let of = |verdict| examined.iter().filter(|e| e.finding.verdict == verdict);
+    let of = |verdict| {
+        examined
+            .iter()
+            .filter(move |e| e.finding.verdict == verdict)
+    };
     let count = |verdict, one: &str, more: &str| match of(verdict).count() {
         0 => None,
         1 => Some(format!("1 {one}")),

@@ -3,6 +3,7 @@
 //! A claim is examined afresh each time, with the same simulator and the same search that users have;
 //! nothing about its verdict is written down beforehand.
 
+mod chance;
 mod chaudhuri_karaata;
 pub mod comparison;
 mod lodha_kshemkalyani;
