@@ -33,8 +33,8 @@ pub(super) struct Ends {
     pub(super) waiting: u64,
     /// Two privileges, or two nodes inside.
     pub(super) doubled: u64,
-    /// Something else was refused or broken.
-    pub(super) broken: u64,
+    /// A message had to be refused.
+    pub(super) refused: u64,
     /// Messages without end.
     pub(super) endless: u64,
 }
@@ -56,7 +56,10 @@ impl Ends {
             (self.waiting, "somebody waits for ever"),
             (self.doubled, "there are two privileges"),
             (self.endless, "messages go on for ever"),
-            (self.broken, "a node meets what must not be"),
+            (
+                self.refused,
+                "a node is sent what no correct neighbour sends",
+            ),
         ];
         let faults = faults.iter().filter(|(count, _)| *count > 0);
         let faults: Vec<_> = faults.map(|(n, what)| format!("in {n} {what}")).collect();
@@ -68,7 +71,7 @@ enum End {
     Well,
     Waiting,
     Doubled,
-    Broken,
+    Refused,
     Endless,
 }
 
@@ -82,14 +85,14 @@ impl Crashes {
         for seed in 0..runs {
             let tree = Tree::parse(&format!("random:{seed}"), 2 + seed as usize % 6);
             let mut run = Run::new(self, tree.expect("a tree"), seed);
-            let end = run.to_end();
+            let end = run.drive();
             ends.runs += 1;
             ends.crashes += run.crashed;
             *match end {
                 End::Well => &mut ends.well,
                 End::Waiting => &mut ends.waiting,
                 End::Doubled => &mut ends.doubled,
-                End::Broken => &mut ends.broken,
+                End::Refused => &mut ends.refused,
                 End::Endless => &mut ends.endless,
             } += 1;
         }
@@ -118,14 +121,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn to_end(&mut self) -> End {
+    fn drive(&mut self) -> End {
         for _ in 0..STEPS_MAX {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) if self.cluster.all_served() => return End::Well,
                 Ok(false) => return End::Waiting,
                 Err(Fault::TwoInside { .. }) => return End::Doubled,
-                Err(_) => return End::Broken,
+                Err(Fault::Refused { .. }) => return End::Refused,
+                Err(fault) => panic!("a node broke its own rules: {fault}"),
             }
             if self.privileges() > 1 {
                 return End::Doubled;

@@ -15,6 +15,11 @@ pub(super) fn claims() -> Vec<Claim> {
         cost::claims(),
         variations::claims(),
         recovery::claims(),
+        vec![claim(
+            "§9",
+            "a message needs no more bits than tell its kind and its sender, whatever N is",
+            rules::message_length,
+        )],
     ]
     .into_iter()
     .flatten()

@@ -77,11 +77,11 @@ fn crashes(variants: &[Variant], channels: Channels, crashes: u64, together: boo
     plan.run(RUNS)
 }
 
-fn of(published: &Ends, repaired: &Ends, evidence: &str) -> Finding {
+fn of(printed: &str, published: &Ends, repaired: &Ends, evidence: &str) -> Finding {
     Finding {
         verdict: Verdict::of(published.all_well(), repaired.all_well()),
         found: format!(
-            "random trees of 2 to 7 nodes; as printed: {}; repaired: {}",
+            "random trees of 2 to 7 nodes; {printed}: {}; repaired: {}",
             published.text(),
             repaired.text()
         ),
@@ -93,21 +93,36 @@ fn of(published: &Ends, repaired: &Ends, evidence: &str) -> Finding {
 fn recovers() -> Finding {
     let published = crashes(&[AS_PUBLISHED], Channels::Fifo, 1, false);
     let repaired = crashes(&[], Channels::Fifo, 1, false);
-    of(&published, &repaired, "raymond-recovery-as-published")
+    of(
+        "by §8.1 (3) and (4), whose conclusions are interchanged",
+        &published,
+        &repaired,
+        "raymond-recovery-as-published",
+    )
 }
 
-/// By §8.3's reading, which is right over fifo; the repair is a second wait.
+/// The repair is a second wait, until what was sent before the ADVISEs has come too.
 fn recovers_in_any_order() -> Finding {
     let published = crashes(&[], Channels::Any, 1, false);
     let repaired = crashes(&[SECOND_WAIT], Channels::Any, 1, false);
-    of(&published, &repaired, "raymond-recovery-two-tokens")
+    of(
+        "as printed, with §8.3 for §8.1",
+        &published,
+        &repaired,
+        "raymond-recovery-two-tokens",
+    )
 }
 
 /// The repair queues such a request once.
 fn duplicates() -> Finding {
     let published = crashes(&[DUPLICATES], Channels::Fifo, 2, false);
     let repaired = crashes(&[], Channels::Fifo, 2, false);
-    of(&published, &repaired, "raymond-recovery-endless")
+    of(
+        "as printed, with §8.3 for §8.1, up to two crashes",
+        &published,
+        &repaired,
+        "raymond-recovery-endless",
+    )
 }
 
 /// By §8.3's reading of the advice.
