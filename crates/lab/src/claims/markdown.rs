@@ -8,9 +8,9 @@ use super::{Examined, Verdict, by_paper};
 const HEAD: &str = "\
 # What the papers claim, and what is so
 
-`soloist lab claims --markdown` writes this page; a test compares it with a fresh run. Nothing in it is
-written by hand but what the papers claim, in our words. Each claim is examined by the simulator or by the search of every
-interleaving, and the last column is what repeats it: a command, or the file of a scenario.
+`soloist lab claims --markdown` writes this page; a test compares it with a fresh run. What is claimed is in our words;
+verdicts and figures are computed, never written down. Each claim is examined by the simulator, by a search of every
+interleaving, or by clusters stepped by chance; the last column is a command or a scenario that shows it.
 
 - **holds**: it is so, by the printed rules; of what repairs do not touch, by the repaired ones that are the default here.
 - **holds after repair**: not by the printed rules (`--variant as-published`), but by the repaired ones.

@@ -27,7 +27,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§5",
-            "the diameter of a (complete) radiating star of valency K is 2⌈log of (N-1)(K-2)/K + 1 to the base K-1⌉",
+            "the diameter of a radiating star of valency K is 2⌈log of (N-1)(K-2)/K + 1 to the base K-1⌉",
             star_diameter,
         ),
         claim(
@@ -182,7 +182,7 @@ fn star_diameter() -> Finding {
     finding(
         complete && below == 0 && exact + above == checked,
         format!(
-            "K = 3 to 8, N = 2 to 400: exact for complete stars, as in Fig. 6, and in {exact} of {checked} cases; an upper \
+            "judged by complete stars, as in Fig. 6: exact, K = 3 to 8. Of all N = 2 to 400 exact in {exact} of {checked} cases; an upper \
              bound in the others, one too many where the last level is in one branch only; valency 3, 46 nodes: the \
              farthest entry costs {cost} messages, twice {}",
             formula(3, 46)
