@@ -329,6 +329,11 @@ impl LodhaKshemkalyani {
         RequestId::new(self.my_sequence_number, self.place.me)
     }
 
+    /// The own request and those concurrent with it that this node knows of, in order.
+    pub fn lrq(&self) -> &VecDeque<RequestId> {
+        &self.lrq
+    }
+
     /// The own request that was satisfied last: the node has left the critical section since.
     pub fn last_satisfied(&self) -> Option<RequestId> {
         self.last_satisfied

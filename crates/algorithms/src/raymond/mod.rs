@@ -277,6 +277,11 @@ impl Raymond {
     /// star must not do so for each message; there the queue's length is bounded instead.
     const SEARCHED_MAX: usize = 16;
 
+    /// Who wants the privilege from this node, the next first: neighbours, and this node itself.
+    pub fn request_q(&self) -> &VecDeque<NodeId> {
+        &self.request_q
+    }
+
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
         // Raymond 1989, §8: neither is called during the recovery phase.
         if self.recovery.is_none() {

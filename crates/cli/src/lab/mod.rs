@@ -1,6 +1,7 @@
 //! `soloist lab`: the algorithms under simulation.
 
 mod check;
+mod claims;
 mod compare;
 mod list;
 mod replay;
@@ -20,6 +21,7 @@ pub enum Command {
     Compare(compare::Args),
     Check(check::Args),
     Replay(replay::Args),
+    Claims(claims::Args),
 }
 
 impl Command {
@@ -30,6 +32,7 @@ impl Command {
             Command::Compare(args) => args.run(),
             Command::Check(args) => args.run(),
             Command::Replay(args) => args.run(),
+            Command::Claims(args) => args.run(),
         }
     }
 }

@@ -3,11 +3,15 @@
 //! A claim is examined afresh each time, with the same simulator and the same search that users have;
 //! nothing about its verdict is written down beforehand.
 
+mod chance;
 mod chaudhuri_karaata;
+pub mod comparison;
 mod lodha_kshemkalyani;
 mod maekawa;
+pub mod markdown;
 mod neamatollahi;
 mod raymond;
+mod tools;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -71,8 +75,9 @@ impl Verdict {
 /// A claim and what came of examining it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Examined {
-    /// The paper's algorithm.
-    pub paper: &'static str,
+    /// Whose paper it is.
+    #[serde(serialize_with = "name")]
+    pub paper: Kind,
     /// Where it is said.
     pub section: &'static str,
     /// What is said.
@@ -81,6 +86,19 @@ pub struct Examined {
     #[serde(flatten)]
     pub finding: Finding,
 }
+
+fn name<S: serde::Serializer>(paper: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(paper.info().name)
+}
+
+/// The papers whose claims are examined, in the order of [`all`].
+pub const PAPERS: [Kind; 5] = [
+    Kind::ChaudhuriKaraata,
+    Kind::Maekawa,
+    Kind::Raymond,
+    Kind::Neamatollahi,
+    Kind::LodhaKshemkalyani,
+];
 
 /// All claims, in the order of the papers and of their sections.
 pub fn all() -> Vec<Claim> {
@@ -102,11 +120,17 @@ pub fn examine(claims: &[Claim], progress: &(dyn Fn() + Sync)) -> Vec<Examined> 
         let finding = (claim.examine)();
         progress();
         Examined {
-            paper: claim.paper.info().name,
+            paper: claim.paper,
             section: claim.section,
             claimed: claim.claimed,
             finding,
         }
     });
     examined.collect()
+}
+
+/// What was examined, paper by paper; they must be in the order of [`all`].
+pub fn by_paper(examined: &[Examined]) -> impl Iterator<Item = (Kind, &[Examined])> {
+    let papers = examined.chunk_by(|one, other| one.paper == other.paper);
+    papers.map(|claims| (claims[0].paper, claims))
 }

@@ -1,0 +1,99 @@
+//! `soloist lab claims`.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use soloist_algorithms::{Choice, Kind};
+use soloist_lab::claims::{self, Examined, comparison, markdown};
+use soloist_lab::report::Table;
+
+use crate::{Verdict, output};
+
+/// Examine what the papers claim of their algorithms
+///
+/// Each claim is examined afresh, by the simulator or by a search of every interleaving, by the printed rules and by
+/// the repaired ones. The verdicts: it holds; it holds after repair, but not by the printed rules; it fails. After the claims
+/// come the papers' comparisons of algorithms, measured.
+///
+/// A claim that fails is a finding and no error: the exit code is 0.
+#[derive(clap::Args)]
+#[command(
+    after_long_help = "Examples:\n  soloist lab claims --paper raymond\n  soloist lab claims --markdown > docs/claims.md"
+)]
+pub struct Args {
+    /// Only this paper's claims, without comparisons: its algorithm's name or alias
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    paper: Option<String>,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+
+    /// Print the page docs/claims.md
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Serialize)]
+struct Page {
+    claims: Vec<Examined>,
+    comparisons: Vec<comparison::Table>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let paper = self.paper.as_deref().map(paper).transpose()?;
+        let mut claims = claims::all();
+        claims.retain(|claim| paper.is_none_or(|paper| claim.paper == paper));
+        let bar = output::progress_bar(claims.len() as u64, "claims");
+        let claims = claims::examine(&claims, &|| bar.inc(1));
+        bar.finish_and_clear();
+        let comparisons = match paper {
+            None => comparison::tables(),
+            Some(_) => Vec::new(),
+        };
+        if self.json {
+            output::json(&Page {
+                claims,
+                comparisons,
+            })?;
+        } else if self.markdown {
+            output::text(&markdown::page(&claims, &comparisons))?;
+        } else {
+            output::text(&text(&claims, &comparisons))?;
+        }
+        Ok(Verdict::Well)
+    }
+}
+
+fn paper(given: &str) -> Result<Kind> {
+    let kind = Choice::parse(given, "").ok().map(|choice| choice.kind);
+    match kind {
+        Some(kind) if claims::PAPERS.contains(&kind) => Ok(kind),
+        _ => {
+            let papers = claims::PAPERS.map(|paper| paper.info().name);
+            bail!("no paper '{given}': use one of {}", papers.join(", "))
+        }
+    }
+}
+
+fn text(claims: &[Examined], comparisons: &[comparison::Table]) -> String {
+    let mut page = String::new();
+    for (paper, claims) in claims::by_paper(claims) {
+        let _ = writeln!(page, "{}", paper.info().paper);
+        let _ = writeln!(page, "{paper}: {}\n", markdown::count(claims));
+        for claim in claims {
+            let finding = &claim.finding;
+            let _ = writeln!(page, "  {}: {}", claim.section, claim.claimed);
+            let _ = writeln!(page, "      {}: {}", finding.verdict.text(), finding.found);
+            let _ = writeln!(page, "      {}\n", finding.evidence);
+        }
+    }
+    for comparison in comparisons {
+        let mut table = Table::new(&comparison.head);
+        comparison.rows.iter().for_each(|row| table.row(row));
+        let _ = writeln!(page, "{}\n{}\n\n{table}", comparison.title, comparison.note);
+    }
+    page
+}

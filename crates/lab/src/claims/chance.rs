@@ -1,0 +1,124 @@
+//! Clusters stepped by chance and watched at each step: for what a simulated run does not report, at
+//! sizes that no search can visit.
+
+use std::sync::Arc;
+
+use soloist_algorithms::{
+    Algorithm, Channels, Effect, NodeId, Outbox, Phase, Shape, Start, VariantSet,
+};
+
+use crate::network::{Letter, Network};
+use crate::simulate::Random;
+use crate::world::{Event, Fault, World};
+
+/// A cluster, its messages under way, and a source of chance.
+pub(super) struct Cluster<A: Algorithm> {
+    pub(super) world: World<A>,
+    pub(super) network: Network<A::Message>,
+    pub(super) random: Random,
+    channels: Channels,
+    /// How often each node still may ask.
+    left: Vec<u8>,
+}
+
+/// A step and what came of it.
+pub(super) struct Step<M> {
+    /// Whose step it was.
+    pub(super) node: NodeId,
+    /// A message from this sender arrived; none if the node asked or left.
+    pub(super) arrived: Option<(NodeId, M)>,
+    /// What it sent.
+    pub(super) sent: Vec<M>,
+    /// Whether it entered.
+    pub(super) entered: bool,
+}
+
+impl<A: Algorithm> Cluster<A> {
+    /// The token at node 0, and every node asks so often.
+    pub(super) fn new(
+        shape: &Arc<A::Shape>,
+        variants: VariantSet,
+        channels: Channels,
+        requests: u8,
+        seed: u64,
+    ) -> Self {
+        let start = Start::idle(NodeId::new(0));
+        Cluster {
+            world: World::new(shape, start, variants),
+            network: Network::new(),
+            random: Random::new(seed, 0),
+            channels,
+            left: vec![requests; shape.nodes()],
+        }
+    }
+
+    /// One of these, by chance.
+    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+        match items.len() as u64 {
+            0 => None,
+            count => Some(items[self.random.below(count) as usize]),
+        }
+    }
+
+    /// Lets one thing happen of all that can; none if nothing can.
+    pub(super) fn step(&mut self) -> Option<Result<Step<A::Message>, Fault>> {
+        let mut events = Vec::new();
+        for (node, state) in self.world.iter() {
+            match state.phase() {
+                Phase::Idle if self.left[node.index()] > 0 => events.push((node, None)),
+                Phase::Inside => events.push((node, None)),
+                Phase::Idle | Phase::Waiting => {}
+            }
+        }
+        let letters = self.network.letters();
+        let arriving = self.network.deliverable(self.channels);
+        events.extend(arriving.map(|place| (letters[place].to, Some(place))));
+        let (node, place) = self.pick(&events)?;
+        Some(self.happen(node, place))
+    }
+
+    /// The message at this place arrives; without one, the node asks or leaves.
+    fn happen(&mut self, node: NodeId, place: Option<usize>) -> Result<Step<A::Message>, Fault> {
+        let mut arrived = None;
+        let event = if let Some(place) = place {
+            let Letter { from, to, message } = self.network.take(place);
+            arrived = Some((from, message.clone()));
+            Event::Deliver { from, to, message }
+        } else if self.world.node(node).phase() == Phase::Inside {
+            Event::Release(node)
+        } else {
+            self.left[node.index()] -= 1;
+            Event::Request(node)
+        };
+        let mut out = Outbox::new();
+        self.world.apply(event, &mut out)?;
+        self.world.check_invariants()?;
+        let entered = out.entered();
+        let sent = self.post(node, &mut out);
+        Ok(Step {
+            node,
+            arrived,
+            sent,
+            entered,
+        })
+    }
+
+    /// Puts what a node sends under way.
+    pub(super) fn post(&mut self, from: NodeId, out: &mut Outbox<A::Message>) -> Vec<A::Message> {
+        let mut sent = Vec::new();
+        for effect in out.drain() {
+            if let Effect::Send { to, message } = effect {
+                sent.push(message.clone());
+                let letter = Letter { from, to, message };
+                self.network.send(self.channels, letter);
+            }
+        }
+        sent
+    }
+
+    /// Nobody waits, is inside or will ask.
+    pub(super) fn all_served(&self) -> bool {
+        let idle = |(_, node): (NodeId, &A)| node.phase() == Phase::Idle;
+        self.left.iter().all(|&left| left == 0) && self.world.iter().all(idle)
+    }
+}
