@@ -9,7 +9,9 @@ mod lodha_kshemkalyani;
 mod maekawa;
 mod neamatollahi;
 mod raymond;
+mod share;
 mod tools;
+mod watch;
 
 use rayon::prelude::*;
 use serde::Serialize;
