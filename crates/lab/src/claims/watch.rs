@@ -10,12 +10,21 @@ use soloist_algorithms::{
     Algorithm, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
 
-use crate::check::{Action, Bounds};
+use crate::check::Bounds;
 use crate::network::{Letter, Network};
 use crate::world::{Event, Fault, World};
 
 /// More states than this are too many for a claim.
 const STATES_MAX: usize = 300_000;
+
+/// Something that can happen next.
+#[derive(Clone, Copy)]
+enum Step {
+    Request(NodeId),
+    Release(NodeId),
+    /// The message at this place of the list of messages under way arrives.
+    Deliver(usize),
+}
 
 #[derive(Clone, Hash)]
 struct State<A: Algorithm> {
@@ -39,27 +48,27 @@ impl<A: Algorithm> State<A> {
         Ok(state)
     }
 
-    fn actions(&self, bounds: &Bounds<A::Shape>) -> Vec<Action> {
+    fn steps(&self, bounds: &Bounds<A::Shape>) -> Vec<Step> {
         let own = self
             .world
             .iter()
             .filter_map(|(node, state)| match state.phase() {
-                Phase::Idle if self.left[node.index()] > 0 => Some(Action::Request(node)),
-                Phase::Inside => Some(Action::Release(node)),
+                Phase::Idle if self.left[node.index()] > 0 => Some(Step::Request(node)),
+                Phase::Inside => Some(Step::Release(node)),
                 Phase::Idle | Phase::Waiting => None,
             });
         let deliverable = self.network.deliverable(bounds.channels);
-        own.chain(deliverable.map(Action::Deliver)).collect()
+        own.chain(deliverable.map(Step::Deliver)).collect()
     }
 
-    fn act(&mut self, action: Action, bounds: &Bounds<A::Shape>) -> Result<(), Fault> {
-        let (node, event) = match action {
-            Action::Request(node) => {
+    fn act(&mut self, step: Step, bounds: &Bounds<A::Shape>) -> Result<(), Fault> {
+        let (node, event) = match step {
+            Step::Request(node) => {
                 self.left[node.index()] -= 1;
                 (node, Event::Request(node))
             }
-            Action::Release(node) => (node, Event::Release(node)),
-            Action::Deliver(place) => {
+            Step::Release(node) => (node, Event::Release(node)),
+            Step::Deliver(place) => {
                 let Letter { from, to, message } = self.network.take(place);
                 (to, Event::Deliver { from, to, message })
             }
@@ -104,9 +113,9 @@ pub(super) fn always<A: Algorithm>(
         if !is_so(&state.world, state.network.letters()) {
             return false;
         }
-        for action in state.actions(bounds) {
+        for step in state.steps(bounds) {
             let mut after = state.clone();
-            if after.act(action, bounds).is_err() {
+            if after.act(step, bounds).is_err() {
                 return false;
             }
             if seen.insert(after.fingerprint()) {
@@ -140,10 +149,10 @@ fn most_from<A: Algorithm>(
         return most;
     }
     let mut most = 0;
-    for action in state.actions(bounds) {
+    for step in state.steps(bounds) {
         let mut after = state.clone();
-        after.act(action, bounds).expect("nothing to refuse");
-        let delivered = usize::from(matches!(action, Action::Deliver(_)));
+        after.act(step, bounds).expect("nothing to refuse");
+        let delivered = usize::from(matches!(step, Step::Deliver(_)));
         let letters = |state: &State<A>| state.network.letters().len();
         let sent = letters(&after) + delivered - letters(state);
         most = most.max(sent + most_from(&after, bounds, known));

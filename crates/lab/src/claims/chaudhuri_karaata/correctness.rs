@@ -122,7 +122,7 @@ pub(super) fn order_needed() -> Finding {
             .join(", ")
     };
     let found = format!(
-        "nothing depends on it, as far as searched: of the meshes where the printed rules hold in order, they hold in any \
+        "of the small meshes where the printed rules hold in order, they hold in any \
          order on {}, and break on {}; the repaired rules hold in any order on {repaired} of {} meshes",
         forms(&well),
         if ill.is_empty() {
