@@ -11,7 +11,9 @@ mod maekawa;
 pub mod markdown;
 mod neamatollahi;
 mod raymond;
+mod share;
 mod tools;
+mod watch;
 
 use rayon::prelude::*;
 use serde::Serialize;

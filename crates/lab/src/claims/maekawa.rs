@@ -1,7 +1,0 @@
-//! Maekawa 1985: its claims.
-
-use super::Claim;
-
-pub(super) fn claims() -> Vec<Claim> {
-    Vec::new()
-}
