@@ -14,6 +14,7 @@ mod neilsen_mizuno;
 mod raymond;
 mod raymond_recovery;
 mod ricart_agrawala;
+mod spin;
 mod suzuki_kasami;
 mod watched;
 
