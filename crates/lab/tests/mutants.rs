@@ -18,13 +18,13 @@ use soloist_algorithms::maekawa::Maekawa;
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
 use soloist_algorithms::neamatollahi::{self, Neamatollahi};
 use soloist_algorithms::neilsen_mizuno::NeilsenMizuno;
-use soloist_algorithms::raymond::{INITIALIZE, PIGGYBACK, Raymond};
+use soloist_algorithms::raymond::{INITIALIZE, PIGGYBACK, Raymond, SECOND_WAIT};
 use soloist_algorithms::ricart_agrawala::RicartAgrawala;
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{
     Algorithm, Channels, Choice, Kind, Mutant, Shape, ShapeError, Variant, VariantSet,
 };
-use soloist_lab::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
+use soloist_lab::check::{Bounds, Crashes, ENDLESS, Outcome, search};
 use soloist_lab::scenario;
 use soloist_lab::simulate::{Setup, simulate};
 use soloist_lab::world::Fault;
@@ -47,7 +47,7 @@ fn catch(check: &'static str, says: impl fmt::Display) -> Verdict {
 fn judge(mutant: Mutant) -> Verdict {
     use Mutant::*;
     match mutant {
-        ChaudhuriKaraataLifo => serves_all(case::<ChaudhuriKaraata>("3x1x1", &[ENDLESS; 3])),
+        ChaudhuriKaraataLifo => holds(case::<ChaudhuriKaraata>("3x1x1", &[ENDLESS; 3])),
         ChaudhuriKaraataAsksEachTime => holds(case::<ChaudhuriKaraata>("2x1x2", &[0, 0, 1, 1])),
         ChaudhuriKaraataDoesNotAskBack => holds(case::<ChaudhuriKaraata>("1x1x3", &[1, 1, 1])),
         ChaudhuriKaraataTokenKept => holds(case::<ChaudhuriKaraata>("1x1x2", &[1, 1])),
@@ -64,18 +64,19 @@ fn judge(mutant: Mutant) -> Verdict {
         MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
         MaekawaLockNotMoved => holds(case::<Maekawa>("grid", &[1, 1, 1])),
 
-        RaymondLifo => serves_all(case::<Raymond>("line", &[ENDLESS; 3])),
+        RaymondLifo => holds(case::<Raymond>("line", &[ENDLESS; 3])),
         RaymondAskedNotReset => holds(case::<Raymond>("line", &[1, 1])),
         RaymondTokenKept => holds(case::<Raymond>("line", &[1, 1])),
         RaymondTokenTwice => holds(case::<Raymond>("line", &[1, 1])),
         RaymondDoesNotAskBack => holds(case::<Raymond>("line", &[1, 1, 1])),
         RaymondInitializeStops => holds(with(INITIALIZE, case::<Raymond>("line", &[0, 0, 1]))),
         RaymondPiggybackAsksTwice => holds(with(PIGGYBACK, case::<Raymond>("line", &[1, 1, 1]))),
-        RaymondAdviseNotQueued => plays("raymond-recovery-asked"),
-        RaymondAdviseNotAsked => plays("raymond-recovery-asked"),
-        RaymondAdviseOutdated => plays("raymond-recovery-outdated-incarnation"),
-        RaymondSecondWaitSkipped => plays("raymond-recovery-second-wait"),
-        RaymondDuplicates => plays("raymond-recovery-outdated-advice"),
+        RaymondAdviseNotQueued => holds(crashing(1, Channels::Fifo, &[1, 1])),
+        RaymondAdviseNotAsked => holds(crashing(1, Channels::Fifo, &[1, 1])),
+        // With one neighbour, outdated advice does no harm.
+        RaymondAdviseOutdated => holds(crashing(2, Channels::Fifo, &[1, 1, 1])),
+        RaymondSecondWaitSkipped => holds(with(SECOND_WAIT, crashing(1, Channels::Any, &[1, 1]))),
+        RaymondDuplicates => holds(crashing(2, Channels::Fifo, &[1, 1])),
 
         NeamatollahiRowRoundShort => holds(case::<Neamatollahi>("2x3", &[1, 1, 1, 0, 0])),
         NeamatollahiColumnRoundShort => holds(case::<Neamatollahi>("2x2", &[1, 1, 0, 1])),
@@ -102,7 +103,7 @@ fn judge(mutant: Mutant) -> Verdict {
             holds(with(ONE_REPLY, case::<LodhaKshemkalyani>("", &[1, 1])))
         }
 
-        CentralLifo => serves_all(case::<Central>("", &[ENDLESS; 3])),
+        CentralLifo => holds(case::<Central>("", &[ENDLESS; 3])),
         CentralGrantsTwice => holds(case::<Central>("", &[1, 1])),
         CentralForgetsQueue => holds(case::<Central>("", &[1, 1])),
 
@@ -178,6 +179,19 @@ fn with<A: Algorithm>(variant: Variant, case: Case<A>) -> Case<A> {
     }))
 }
 
+/// On a line, with so many crashes, never of neighbours together.
+fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
+    let Case(bounds) = case::<Raymond>("line", requests);
+    Case(bounds.map(|bounds| Bounds {
+        channels,
+        crashes: Crashes {
+            most,
+            neighbours_too: false,
+        },
+        ..bounds
+    }))
+}
+
 fn in_any_order<A: Algorithm>(case: Case<A>) -> Case<A> {
     Case(case.0.map(|bounds| Bounds {
         channels: Channels::Any,
@@ -185,35 +199,23 @@ fn in_any_order<A: Algorithm>(case: Case<A>) -> Case<A> {
     }))
 }
 
-/// Every interleaving is safe, and everybody can always be served.
+/// Every interleaving is safe, and everybody is served in the end.
 fn holds<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
     let bounds = match bounds {
         Ok(bounds) => bounds,
         Err(error) => return catch("shape", error),
     };
     match search::<A>(&bounds) {
-        Outcome::Holds { .. } => None,
-        Outcome::Broken { fault, trace, .. } => broken(&fault, &trace),
-        Outcome::Stuck { trace, .. } => {
-            let steps = trace.len();
-            let after = trace.last().map_or("the start", String::as_str);
-            let says = format!("not all can be served any more after {after} (step {steps})");
-            catch("search: stuck", says)
-        }
-        other => panic!("the case is too large: {other:?}"),
-    }
-}
-
-/// Everybody is served in the end, however long the others go on asking.
-fn serves_all<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
-    let bounds = bounds.expect("a possible shape");
-    match fair::<A>(&bounds, usize::MAX) {
-        FairOutcome::Fair { cut: 0, .. } => None,
-        FairOutcome::Broken { fault, trace, .. } => broken(&fault, &trace),
-        FairOutcome::Starved { node, cycle, .. } => {
+        Outcome::Holds { cut: 0, .. } => None,
+        Outcome::Broken { fault, trace } => broken(&fault, &trace),
+        Outcome::Starved { node, cycle, .. } => {
             let steps = cycle.len();
             let says = format!("node {node} waits for ever while {steps} steps repeat themselves");
-            catch("fair: starved", says)
+            catch("search: starvation", says)
+        }
+        Outcome::Restless { cycle, .. } => {
+            let says = format!("{} messages go on for ever", cycle.len());
+            catch("search: unrest", says)
         }
         other => panic!("the case is too large: {other:?}"),
     }
@@ -223,12 +225,14 @@ fn broken(fault: &Fault, trace: &[String]) -> Verdict {
     let check = match fault {
         Fault::TwoInside { .. } => "search: two inside",
         Fault::Refused { .. } => "search: refusal",
-        Fault::Invariant { .. } => "search: invariant",
+        Fault::Invariant { .. } | Fault::ClusterInvariant(_) => "search: invariant",
+        Fault::Tokens(_) => "search: one token",
+        Fault::Order { .. } => "search: order of entries",
+        Fault::Fence(_) => "search: fences",
+        Fault::Deadlock(_) => "search: deadlock",
         _ => "search",
     };
-    // The fault itself is the trace's last line.
-    let steps = trace.len().saturating_sub(1);
-    catch(check, format!("{fault} (step {steps})"))
+    catch(check, format!("{fault} (step {})", trace.len()))
 }
 
 /// A scenario plays without a fault, and to the letter.

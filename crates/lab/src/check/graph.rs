@@ -7,7 +7,7 @@ use std::hash::Hasher;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Slot;
 use rustc_hash::FxHasher;
-use soloist_algorithms::{Algorithm, NodeId, Phase};
+use soloist_algorithms::{Algorithm, NodeId, Phase, Snapshot};
 
 use super::parts::{Cause, Full, Parts};
 use super::properties::View;
@@ -16,11 +16,11 @@ use super::{Bounds, Progress, Watch};
 use crate::world::Fault;
 
 /// The target of a step that is not followed.
-pub(super) const CUT: u32 = u32::MAX;
+pub(crate) const CUT: u32 = u32::MAX;
 
 /// States have numbers, in the order of their distance from the first. They are told apart by what
 /// they are, not by a hash.
-pub(super) struct Graph<A: Algorithm> {
+pub(crate) struct Graph<A: Algorithm> {
     pub system: System<A>,
     parts: Parts<A>,
     /// The words of all states, one state after the other, and where each begins.
@@ -33,6 +33,8 @@ pub(super) struct Graph<A: Algorithm> {
     targets: Vec<u32>,
     targets_begin: Vec<usize>,
     numbers: HashTable<u32>,
+    /// Whether states and steps are judged.
+    judged: bool,
     /// The first fault, and the worst of the first, of those that the search goes on after.
     minor: Option<(Fault, Vec<Action>)>,
     /// Whether all states and steps are here. If not, there is a minor fault to tell of.
@@ -40,14 +42,23 @@ pub(super) struct Graph<A: Algorithm> {
 }
 
 /// Why there is no graph.
-pub(super) enum NoGraph {
+pub(crate) enum NoGraph {
     Broken { fault: Fault, trace: Vec<String> },
     NotExhausted { states: usize },
 }
 
 impl<A: Algorithm> Graph<A> {
-    /// All states within the bounds.
+    /// All states within the bounds, each of them judged.
     pub fn explore(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Result<Self, NoGraph> {
+        Self::build(bounds, true, watch)
+    }
+
+    /// All states within the bounds, whatever they are like; only what a node refuses ends it.
+    pub fn walk(bounds: &Bounds<A::Shape>) -> Result<Self, NoGraph> {
+        Self::build(bounds, false, &mut |_| true)
+    }
+
+    fn build(bounds: &Bounds<A::Shape>, judged: bool, watch: &mut Watch) -> Result<Self, NoGraph> {
         let mut parts = Parts::new(bounds.config());
         let full = |_: Full| NoGraph::NotExhausted { states: 0 };
         let (system, first, entry) = System::new(bounds, &mut parts).map_err(full)?;
@@ -60,12 +71,15 @@ impl<A: Algorithm> Graph<A> {
             targets: Vec::new(),
             targets_begin: vec![0],
             numbers: HashTable::new(),
+            judged,
             minor: None,
             is_complete: false,
         };
         graph.number(&first, 0);
-        let view = graph.view(&first, entry);
-        if let Err(fault) = view.judge_step().and_then(|()| view.judge_state()) {
+        let judged = graph
+            .judge_step(&first, entry)
+            .and_then(|()| graph.judge_state(&first));
+        if let Err(fault) = judged {
             let trace = Vec::new();
             return Err(NoGraph::Broken { fault, trace });
         }
@@ -124,7 +138,7 @@ impl<A: Algorithm> Graph<A> {
             }
             Err(Stop::Full) => return Err(self.not_exhausted()),
         };
-        if let Err(fault) = self.view(after, entry).judge_step() {
+        if let Err(fault) = self.judge_step(after, entry) {
             self.note(fault, source, action)?;
         }
         if after.len() - self.system.letters > self.system.bounds.letters_max {
@@ -135,7 +149,7 @@ impl<A: Algorithm> Graph<A> {
             if self.len() > self.system.bounds.states_max {
                 return Err(self.not_exhausted());
             }
-            if let Err(fault) = self.view(after, Entry::default()).judge_state() {
+            if let Err(fault) = self.judge_state(after) {
                 self.note(fault, source, action)?;
             }
         }
@@ -182,6 +196,30 @@ impl<A: Algorithm> Graph<A> {
             state,
             entry,
         }
+    }
+
+    fn judge_step(&self, state: &[u32], entry: Entry) -> Result<(), Fault> {
+        if self.judged {
+            self.view(state, entry).judge_step()?;
+        }
+        Ok(())
+    }
+
+    fn judge_state(&self, state: &[u32]) -> Result<(), Fault> {
+        if self.judged {
+            self.view(state, Entry::default()).judge_state()?;
+        }
+        Ok(())
+    }
+
+    /// A state, for whoever wants to look at it.
+    pub fn snapshot(&self, state: u32) -> impl Snapshot<A> + '_ {
+        self.view(self.state(state), Entry::default())
+    }
+
+    /// How many messages are under way.
+    pub fn letters(&self, state: u32) -> usize {
+        self.state(state).len() - self.system.letters
     }
 
     /// The number of a state, and whether it is new.
@@ -345,7 +383,7 @@ enum Stop {
 }
 
 /// From one state to another.
-pub(super) struct Step {
+pub(crate) struct Step {
     pub action: Action,
     pub duty: Option<Duty>,
     pub target: u32,

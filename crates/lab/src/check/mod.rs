@@ -9,7 +9,7 @@
 mod bounds;
 mod case;
 mod components;
-mod graph;
+pub(crate) mod graph;
 mod parts;
 mod properties;
 mod rest;

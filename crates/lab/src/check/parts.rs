@@ -15,7 +15,7 @@ use crate::world::{self, Event};
 
 /// Something that happens to one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Happening {
+pub(crate) enum Happening {
     Request,
     Release,
     /// The message with this number arrives.
@@ -28,7 +28,7 @@ pub(super) enum Happening {
 
 /// A node in a certain state, to which something happens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Cause {
+pub(crate) struct Cause {
     pub node: NodeId,
     pub local: u32,
     pub happening: Happening,
@@ -36,7 +36,7 @@ pub(super) struct Cause {
 
 /// What comes of a cause.
 #[derive(Debug)]
-pub(super) struct Consequence {
+pub(crate) struct Consequence {
     /// The node's next state.
     pub local: u32,
     /// Receivers and messages, in the order sent.
@@ -48,7 +48,7 @@ pub(super) struct Consequence {
 
 /// What is known of a node's state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     pub phase: Phase,
     pub has_token: bool,
     pub is_recovering: bool,
@@ -60,9 +60,9 @@ pub(super) struct Facts {
 
 /// More different nodes' states or messages than there are numbers for.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
-pub(super) struct Parts<A: Algorithm> {
+pub(crate) struct Parts<A: Algorithm> {
     config: Config<A::Shape>,
     locals: IndexSet<A, FxBuildHasher>,
     facts: Vec<Facts>,

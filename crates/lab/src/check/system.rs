@@ -10,7 +10,7 @@ use crate::world::Fault;
 
 /// A step from one state to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// The node asks.
     Request(NodeId),
     /// The node leaves.
@@ -27,7 +27,7 @@ pub(super) enum Action {
 
 /// What has to happen some time if it can happen all the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
+pub(crate) enum Duty {
     Leave(NodeId),
     /// The oldest message of a channel arrives.
     ArriveInOrder(u32),
@@ -37,7 +37,7 @@ pub(super) enum Duty {
 }
 
 /// Why a step is not taken.
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// It has to be worked out first what comes of this.
     Unknown(Cause),
     Broken(Fault),
@@ -45,7 +45,7 @@ pub(super) enum Halt {
 
 /// Who entered on a step, and what was known then.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub node: Option<NodeId>,
     /// The node was inside already.
     pub twice: bool,
@@ -56,7 +56,7 @@ pub(super) struct Entry {
 }
 
 /// The rules of a search.
-pub(super) struct System<A: Algorithm> {
+pub(crate) struct System<A: Algorithm> {
     pub bounds: Bounds<A::Shape>,
     pub nodes: usize,
     /// Where the letters' words begin.

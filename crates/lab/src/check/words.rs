@@ -6,16 +6,16 @@ use soloist_algorithms::NodeId;
 use super::ENDLESS;
 
 /// How many different states of nodes have a number that fits.
-pub(super) const LOCALS_MAX: usize = 1 << 22;
+pub(crate) const LOCALS_MAX: usize = 1 << 22;
 /// How many different messages have a number that fits.
-pub(super) const MESSAGES_MAX: usize = 1 << 18;
+pub(crate) const MESSAGES_MAX: usize = 1 << 18;
 
 /// Where the nodes' words begin.
-pub(super) const NODES: usize = 1;
+pub(crate) const NODES: usize = 1;
 
 /// The last entry's identity (28 bits), and how many crashes there were (4 bits).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct History(pub u32);
+pub(crate) struct History(pub u32);
 
 impl History {
     pub fn last(self) -> u32 {
@@ -40,7 +40,7 @@ impl History {
 /// A node: the number of its state (22 bits), how often it may still ask (8 bits), whether it has
 /// restarted, in recovery, and whether it knows the highest fence there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct NodeWord(pub u32);
+pub(crate) struct NodeWord(pub u32);
 
 impl NodeWord {
     pub fn new(local: u32, left: u8) -> Self {
@@ -88,7 +88,7 @@ impl NodeWord {
 /// A message under way: sender and receiver (6 bits each), its number (18 bits), whether advice was
 /// sent after it on the same channel, and whether it carries the highest fence there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct LetterWord(pub u32);
+pub(crate) struct LetterWord(pub u32);
 
 impl LetterWord {
     pub fn new(from: NodeId, to: NodeId, message: u32, knows: bool) -> Self {

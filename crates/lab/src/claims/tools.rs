@@ -4,7 +4,7 @@ use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, Shape, Start, Vari
 
 use super::{Finding, Verdict};
 use crate::ShapeGiven;
-use crate::check::{Bounds, ENDLESS, FairOutcome, Outcome, fair, search};
+use crate::check::{Bounds, Crashes, ENDLESS, Outcome, search};
 use crate::simulate::{Report, Setup, simulate};
 use crate::world::Fault;
 
@@ -113,20 +113,27 @@ pub(super) enum Searched {
     Well,
     /// Two nodes inside.
     TwoInside,
-    /// Something else that must not happen, in words.
+    /// Something else that must not happen, in words: the search ended there.
     Broken(String),
-    /// From some state on, not everybody can be served any more.
-    Stuck,
+    /// Something else that must not happen, in words: the search went on and never saw two inside.
+    Amiss(String),
+    /// Nothing more can happen, and somebody waits.
+    Deadlock,
     /// A node may wait for ever while others come and go.
     Starved,
+    /// Nobody wants in, and yet messages go on for ever.
+    Restless,
     /// Too large to be searched: nothing is known.
     Unknown,
 }
 
 impl Searched {
-    /// Whether there never are two inside. Who is stuck or starves is safe: the whole of it was searched.
+    /// Whether there never are two inside: all of it was searched, whatever else was found.
     pub(super) fn is_safe(&self) -> bool {
-        matches!(self, Searched::Well | Searched::Stuck | Searched::Starved)
+        !matches!(
+            self,
+            Searched::TwoInside | Searched::Broken(_) | Searched::Unknown
+        )
     }
 
     /// Whether all is well: nothing breaks and everybody is served.
@@ -139,9 +146,10 @@ impl Searched {
         match self {
             Searched::Well => "all well".to_owned(),
             Searched::TwoInside => "two nodes inside".to_owned(),
-            Searched::Broken(what) => what.clone(),
-            Searched::Stuck => "a deadlock".to_owned(),
+            Searched::Broken(what) | Searched::Amiss(what) => what.clone(),
+            Searched::Deadlock => "a deadlock".to_owned(),
             Searched::Starved => "a node waits for ever".to_owned(),
+            Searched::Restless => "messages go on for ever though nobody wants in".to_owned(),
             Searched::Unknown => "too large to be searched".to_owned(),
         }
     }
@@ -149,6 +157,8 @@ impl Searched {
     fn of_fault(fault: &Fault) -> Self {
         match fault {
             Fault::TwoInside { .. } => Searched::TwoInside,
+            Fault::Deadlock(_) => Searched::Deadlock,
+            other if other.is_minor() => Searched::Amiss(other.to_string()),
             other => Searched::Broken(other.to_string()),
         }
     }
@@ -211,23 +221,38 @@ impl<A: Algorithm> Search<A> {
         self
     }
 
+    /// Where the token starts.
+    pub(super) fn home(mut self, home: usize) -> Self {
+        self.bounds.start = Start::idle(NodeId::from_index(home));
+        self.options.push(format!("--home {home}"));
+        self
+    }
+
+    /// With so many crashes, never of neighbours together.
+    pub(super) fn crashes(mut self, most: u8) -> Self {
+        self.bounds.crashes = Crashes {
+            most,
+            neighbours_too: false,
+        };
+        self.options.push(format!("--crashes {most}"));
+        self
+    }
+
+    /// Neighbours may be down together as well.
+    pub(super) fn neighbours(mut self) -> Self {
+        self.bounds.crashes.neighbours_too = true;
+        self.options.push("--neighbours".to_owned());
+        self
+    }
+
     /// Searches every interleaving.
     pub(super) fn run(&self) -> Searched {
         match search::<A>(&self.bounds) {
-            Outcome::Holds { .. } => Searched::Well,
+            Outcome::Holds { cut: 0, .. } => Searched::Well,
             Outcome::Broken { fault, .. } => Searched::of_fault(&fault),
-            Outcome::Stuck { .. } => Searched::Stuck,
-            _ => Searched::Unknown,
-        }
-    }
-
-    /// Looks for a fair run in which somebody waits for ever; for [`ENDLESS`] requests.
-    pub(super) fn run_fair(&self) -> Searched {
-        match fair::<A>(&self.bounds, usize::MAX) {
-            FairOutcome::Fair { cut: 0, .. } => Searched::Well,
-            FairOutcome::Starved { .. } => Searched::Starved,
-            FairOutcome::Broken { fault, .. } => Searched::of_fault(&fault),
-            _ => Searched::Unknown,
+            Outcome::Starved { .. } => Searched::Starved,
+            Outcome::Restless { .. } => Searched::Restless,
+            Outcome::Holds { .. } | Outcome::NotExhausted { .. } => Searched::Unknown,
         }
     }
 

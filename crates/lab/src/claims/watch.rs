@@ -1,172 +1,67 @@
 //! Small clusters watched from outside: what is so in every state, and what requests that are made
 //! at one moment cost exactly.
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use soloist_algorithms::{
-    Algorithm, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
+    Algorithm, Effect, Message, NodeId, Outbox, Shape, Snapshot, Start, VariantSet,
 };
 
 use crate::check::Bounds;
-use crate::network::{Letter, Network};
-use crate::world::{Event, Fault, World};
+use crate::check::graph::{Graph, NoGraph};
+use crate::network::Letter;
+use crate::world::{Event, World};
 
-/// More states than this are too many for a claim.
-const STATES_MAX: usize = 300_000;
-
-/// Something that can happen next.
-#[derive(Clone, Copy)]
-enum Step {
-    Request(NodeId),
-    Release(NodeId),
-    /// The message at this place of the list of messages under way arrives.
-    Deliver(usize),
-}
-
-#[derive(Clone, Hash)]
-struct State<A: Algorithm> {
-    world: World<A>,
-    network: Network<A::Message>,
-    left: Vec<u8>,
-}
-
-impl<A: Algorithm> State<A> {
-    fn first(bounds: &Bounds<A::Shape>) -> Result<Self, Fault> {
-        let mut state = State {
-            world: World::new(&bounds.shape, bounds.start, bounds.variants),
-            network: Network::new(),
-            left: bounds.requests.clone(),
-        };
-        let mut out = Outbox::new();
-        for node in NodeId::all(state.world.len()) {
-            state.world.start(node, &mut out)?;
-            state.post(node, bounds, &mut out);
-        }
-        Ok(state)
-    }
-
-    fn steps(&self, bounds: &Bounds<A::Shape>) -> Vec<Step> {
-        let own = self
-            .world
-            .iter()
-            .filter_map(|(node, state)| match state.phase() {
-                Phase::Idle if self.left[node.index()] > 0 => Some(Step::Request(node)),
-                Phase::Inside => Some(Step::Release(node)),
-                Phase::Idle | Phase::Waiting => None,
-            });
-        let deliverable = self.network.deliverable(bounds.channels);
-        own.chain(deliverable.map(Step::Deliver)).collect()
-    }
-
-    fn act(&mut self, step: Step, bounds: &Bounds<A::Shape>) -> Result<(), Fault> {
-        let (node, event) = match step {
-            Step::Request(node) => {
-                self.left[node.index()] -= 1;
-                (node, Event::Request(node))
-            }
-            Step::Release(node) => (node, Event::Release(node)),
-            Step::Deliver(place) => {
-                let Letter { from, to, message } = self.network.take(place);
-                (to, Event::Deliver { from, to, message })
-            }
-        };
-        let mut out = Outbox::new();
-        self.world.apply(event, &mut out)?;
-        self.post(node, bounds, &mut out);
-        Ok(())
-    }
-
-    fn post(&mut self, from: NodeId, bounds: &Bounds<A::Shape>, out: &mut Outbox<A::Message>) {
-        for effect in out.drain() {
-            if let Effect::Send { to, message } = effect {
-                let letter = Letter { from, to, message };
-                self.network.send(bounds.channels, letter);
-            }
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
-    }
-}
-
-/// Whether something is so of the nodes and the messages under way in every state within the bounds. It
-/// is not if a node refuses what a correct peer sent.
+/// Whether something is so of the nodes and the messages under way in every state within the bounds,
+/// whatever else goes wrong. It is not if a node refuses what a correct peer sent.
 ///
 /// # Panics
-/// If there are more states than a claim may take.
+/// If there are more states than allowed.
 pub(super) fn always<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
-    is_so: impl Fn(&World<A>, &[Letter<A::Message>]) -> bool,
+    is_so: impl Fn(&dyn Snapshot<A>) -> bool,
 ) -> bool {
-    let Ok(first) = State::<A>::first(bounds) else {
-        return false;
-    };
-    let mut seen = HashSet::from([first.fingerprint()]);
-    let mut stack = vec![first];
-    while let Some(state) = stack.pop() {
-        if !is_so(&state.world, state.network.letters()) {
-            return false;
-        }
-        for step in state.steps(bounds) {
-            let mut after = state.clone();
-            if after.act(step, bounds).is_err() {
-                return false;
-            }
-            if seen.insert(after.fingerprint()) {
-                assert!(seen.len() <= STATES_MAX, "too many states for a claim");
-                stack.push(after);
-            }
-        }
+    match Graph::<A>::walk(bounds) {
+        Ok(graph) => (0..graph.len() as u32).all(|state| is_so(&graph.snapshot(state))),
+        Err(NoGraph::Broken { .. }) => false,
+        Err(NoGraph::NotExhausted { states }) => panic!("more than {states} states"),
     }
-    true
 }
 
 /// The most messages that are sent in any interleaving within the bounds, up to its end. Requests must be
 /// finite in number, and so must be what comes of them.
 ///
 /// # Panics
-/// If a node refuses what a correct peer sent, or there are more states than a claim may take.
+/// If a node refuses what a correct peer sent, or there are more states than allowed.
 pub(super) fn most_messages<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
-    let first = State::<A>::first(bounds).expect("nothing to refuse");
-    let sent = first.network.letters().len();
-    sent + most_from(&first, bounds, &mut HashMap::new())
+    let Ok(graph) = Graph::<A>::walk(bounds) else {
+        panic!("a node refused something, or there are too many states");
+    };
+    graph.letters(0) + most_from(&graph, 0, &mut vec![None; graph.len()])
 }
 
 /// The most messages that are sent from a state on. Runs are short, so recursion is not deep.
-fn most_from<A: Algorithm>(
-    state: &State<A>,
-    bounds: &Bounds<A::Shape>,
-    known: &mut HashMap<u64, usize>,
-) -> usize {
-    let fingerprint = state.fingerprint();
-    if let Some(&most) = known.get(&fingerprint) {
+fn most_from<A: Algorithm>(graph: &Graph<A>, state: u32, known: &mut Vec<Option<usize>>) -> usize {
+    if let Some(most) = known[state as usize] {
         return most;
     }
     let mut most = 0;
-    for step in state.steps(bounds) {
-        let mut after = state.clone();
-        after.act(step, bounds).expect("nothing to refuse");
-        let delivered = usize::from(matches!(step, Step::Deliver(_)));
-        let letters = |state: &State<A>| state.network.letters().len();
-        let sent = letters(&after) + delivered - letters(state);
-        most = most.max(sent + most_from(&after, bounds, known));
+    for step in graph.steps(state) {
+        let delivered = usize::from(graph.message(state, step.action).is_some());
+        let sent = graph.letters(step.target) + delivered - graph.letters(state);
+        most = most.max(sent + most_from(graph, step.target, known));
     }
-    assert!(known.len() < STATES_MAX, "too many states for a claim");
-    known.insert(fingerprint, most);
+    known[state as usize] = Some(most);
     most
 }
 
 /// How many tokens there are, at the nodes and under way.
-pub(super) fn tokens<A: Algorithm>(world: &World<A>, letters: &[Letter<A::Message>]) -> usize {
-    let here = world.iter().filter(|(_, node)| node.has_token()).count();
-    let under_way = letters.iter().filter(|letter| letter.message.is_token());
-    here + under_way.count()
+pub(super) fn tokens<A: Algorithm>(cluster: &dyn Snapshot<A>) -> usize {
+    let nodes = NodeId::all(cluster.len());
+    let mut tokens = nodes.filter(|&n| cluster.node(n).has_token()).count();
+    cluster.for_each_letter(&mut |_, _, message| tokens += usize::from(message.is_token()));
+    tokens
 }
 
 /// The messages of a cluster in which these nodes ask once at the same moment, as the token leaves `home` if it
@@ -243,6 +138,7 @@ impl<A: Algorithm> Crowd<A> {
 
 #[cfg(test)]
 mod tests {
+    use soloist_algorithms::Phase;
     use soloist_algorithms::central::Central;
     use soloist_algorithms::le_lann::LeLann;
     use soloist_algorithms::ricart_agrawala::RicartAgrawala;
@@ -279,8 +175,18 @@ mod tests {
     #[test]
     fn what_is_not_always_so_is_found() {
         let bounds = Bounds::of::<Central>(&[0, 1, 1]);
-        assert!(always::<Central>(&bounds, |world, _| world.inside() <= 1));
-        assert!(!always::<Central>(&bounds, |world, _| world.inside() == 0));
-        assert!(!always::<Central>(&bounds, |_, letters| letters.len() < 2));
+        let inside = |cluster: &dyn Snapshot<Central>| {
+            let nodes = NodeId::all(cluster.len());
+            nodes
+                .filter(|&n| cluster.node(n).phase() == Phase::Inside)
+                .count()
+        };
+        assert!(always::<Central>(&bounds, |cluster| inside(cluster) <= 1));
+        assert!(!always::<Central>(&bounds, |cluster| inside(cluster) == 0));
+        assert!(!always::<Central>(&bounds, |cluster| {
+            let mut letters = 0;
+            cluster.for_each_letter(&mut |_, _, _| letters += 1);
+            letters < 2
+        }));
     }
 }

@@ -15,7 +15,7 @@ use super::system::{Entry, System};
 use crate::world::Fault;
 
 /// A state as the properties see it, and the entry of the step that led to it.
-pub(super) struct View<'a, A: Algorithm> {
+pub(crate) struct View<'a, A: Algorithm> {
     pub system: &'a System<A>,
     pub parts: &'a Parts<A>,
     pub state: &'a [u32],

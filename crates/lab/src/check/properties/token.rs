@@ -12,7 +12,8 @@ pub(super) fn judge<A: Algorithm>(view: &View<A>) -> Result<(), Fault> {
     let may_be_lost = || {
         system.bounds.crashes.neighbours_too || view.facts().any(|(_, facts)| facts.is_recovering)
     };
-    if tokens == system.tokens || (tokens == 0 && may_be_lost()) {
+    let as_many = tokens == system.tokens && tokens <= 1;
+    if as_many || (tokens == 0 && may_be_lost()) {
         Ok(())
     } else {
         Err(Fault::Tokens(tokens))

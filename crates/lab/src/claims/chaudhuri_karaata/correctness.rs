@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soloist_algorithms::chaudhuri_karaata::{AS_PUBLISHED, ChaudhuriKaraata};
 use soloist_algorithms::shape::Mesh;
-use soloist_algorithms::{Algorithm, Channels, Phase, Shape, Variant, VariantSet};
+use soloist_algorithms::{Algorithm, Channels, NodeId, Phase, Shape, Variant, VariantSet};
 
 use super::as_published;
 use crate::check::{Bounds, ENDLESS};
@@ -81,8 +81,8 @@ pub(super) fn any_mesh() -> Finding {
 pub(super) fn one_privileged_plane() -> Finding {
     let so = |variants| {
         SMALL.iter().all(|(form, requests)| {
-            always::<ChaudhuriKaraata>(&bounds(form, requests, variants), |world, letters| {
-                tokens(world, letters) == 1
+            always::<ChaudhuriKaraata>(&bounds(form, requests, variants), |cluster| {
+                tokens(cluster) == 1
             })
         })
     };
@@ -176,11 +176,12 @@ pub(super) fn inside_the_privileged_plane() -> Finding {
         SMALL.iter().all(|(form, requests)| {
             let bounds = bounds(form, requests, variants);
             let mesh = Arc::clone(&bounds.shape);
-            always::<ChaudhuriKaraata>(&bounds, |world, _| {
-                let mut inside = world.iter().filter(|(_, s)| s.phase() == Phase::Inside);
-                inside.all(|(node, _)| {
+            always::<ChaudhuriKaraata>(&bounds, |cluster| {
+                let nodes = NodeId::all(cluster.len());
+                let mut inside = nodes.filter(|&n| cluster.node(n).phase() == Phase::Inside);
+                inside.all(|node| {
                     let head = mesh.head(mesh.plane(node));
-                    head.is_some_and(|head| world.node(head).has_token())
+                    head.is_some_and(|head| cluster.node(head).has_token())
                 })
             })
         })
@@ -230,7 +231,7 @@ pub(super) fn no_starvation() -> Finding {
     let meshes = [("1x1x2", 2), ("1x1x3", 3), ("2x1x2", 3), ("2x2x1", 4)];
     let once = search("2x1x2", &[1; 3]).variants(&[AS_PUBLISHED]);
     let published = once.run();
-    let repaired = meshes.map(|(form, nodes)| endless(form, nodes).run_fair());
+    let repaired = meshes.map(|(form, nodes)| endless(form, nodes).run());
     let fair = repaired.iter().all(Searched::is_well);
     let found = format!(
         "as printed on 2x1x2, one request each: {}; repaired on 1x1x2, 1x1x3, 2x1x2 and 2x2x1, endless requests and weak \

@@ -116,8 +116,8 @@ fn waiting_len(node: &Neamatollahi) -> usize {
 
 pub(super) fn queue_of_two() -> Finding {
     let within = |variants, most| {
-        always::<Neamatollahi>(&bounds("2x2", &[1; 4], variants), |world, _| {
-            world.iter().all(|(_, node)| waiting_len(node) <= most)
+        always::<Neamatollahi>(&bounds("2x2", &[1; 4], variants), |cluster| {
+            NodeId::all(cluster.len()).all(|node| waiting_len(cluster.node(node)) <= most)
         })
     };
     let (published, repaired) = (within(as_published(), 2), within(VariantSet::default(), 2));
@@ -164,8 +164,8 @@ pub(super) fn walk_through() -> Finding {
 
 pub(super) fn one_token() -> Finding {
     let so = |variants| {
-        always::<Neamatollahi>(&bounds("2x2", &[1; 4], variants), |world, letters| {
-            tokens(world, letters) == 1
+        always::<Neamatollahi>(&bounds("2x2", &[1; 4], variants), |cluster| {
+            tokens(cluster) == 1
         })
     };
     let (published, repaired) = (so(as_published()), so(VariantSet::default()));
@@ -198,7 +198,9 @@ pub(super) fn no_deadlock() -> Finding {
     let wide = || Search::<Neamatollahi>::of(&[0, 0, 0, 1, 1, 1, 0, 0, 0]).shape("3x3");
     let repaired_wide = wide().run();
     let text = |searched: &Searched| match searched {
-        Searched::Stuck => "the token goes on for ever and never lets a waiting node in".to_owned(),
+        Searched::Starved => {
+            "the token goes on for ever and never lets a waiting node in".to_owned()
+        }
         other => other.text(),
     };
     Finding {
@@ -223,11 +225,11 @@ pub(super) fn no_starvation() -> Finding {
         search.channels(Channels::Fifo)
     };
     let published = endless("2x2", 4).variants(&[AS_PUBLISHED]);
-    let starved = published.run_fair();
+    let starved = published.run();
     let toruses = [("1x2", 2), ("2x1", 2), ("1x3", 3), ("2x2", 4)];
     let fair = toruses
         .iter()
-        .all(|(form, nodes)| endless(form, *nodes).run_fair().is_well());
+        .all(|(form, nodes)| endless(form, *nodes).run().is_well());
     Finding {
         verdict: Verdict::of(starved.is_well(), fair),
         found: format!(

@@ -1,7 +1,6 @@
 //! Raymond 1989: its claims.
 
 mod cost;
-mod crashes;
 mod recovery;
 mod rules;
 mod variations;
