@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
+use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
 
 /// One node's part of a mutual exclusion algorithm, for one lock: events go in, effects come out.
 ///
@@ -81,6 +81,21 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// Whatever was sent to this recovering node before its peers answered has arrived. Only for
     /// recovery over channels that do not keep order.
     fn settled(&mut self, _out: &mut Outbox<Self::Message>) {}
+
+    /// Whether this node crashed and has not rebuilt its state yet.
+    fn is_recovering(&self) -> bool {
+        false
+    }
+
+    /// Whether a cluster with these variants, over such channels, is promised to get over crashes.
+    fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
+        false
+    }
+
+    /// Whether that promise also holds if these two nodes are down at the same time.
+    fn may_be_down_together(_shape: &Self::Shape, _one: NodeId, _other: NodeId) -> bool {
+        false
+    }
 
     /// The paper's local invariants, for checks: says what is broken.
     fn invariant(&self) -> Result<(), &'static str> {

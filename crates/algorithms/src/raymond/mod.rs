@@ -235,6 +235,20 @@ impl Algorithm for Raymond {
         self.on_settled(out);
     }
 
+    fn is_recovering(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    fn recovers(variants: VariantSet, channels: Channels) -> bool {
+        let printed = variants.has(AS_PUBLISHED) || variants.has(DUPLICATES);
+        !printed && (channels == Channels::Fifo || variants.has(SECOND_WAIT))
+    }
+
+    fn may_be_down_together(tree: &Tree, one: NodeId, other: NodeId) -> bool {
+        // Raymond 1989, §8.8.
+        !tree.is_neighbour(one, other)
+    }
+
     fn invariant(&self) -> Result<(), &'static str> {
         if self.phase == Phase::Inside && !self.has_token() {
             return Err("USING without the privilege");
@@ -265,11 +279,6 @@ impl Raymond {
     /// Up to this length REQUEST_Q is searched for a neighbour that asks twice. The hub of a large
     /// star must not do so for each message; there the queue's length is bounded instead.
     const SEARCHED_MAX: usize = 16;
-
-    /// Whether this node crashed and has not rebuilt its state yet.
-    pub fn is_recovering(&self) -> bool {
-        self.recovery.is_some()
-    }
 
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
         // Raymond 1989, §8: neither is called during the recovery phase.
