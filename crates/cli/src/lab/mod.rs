@@ -4,6 +4,7 @@ mod compare;
 mod list;
 mod run;
 mod settings;
+mod swarm;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,6 +17,7 @@ pub enum Command {
     List(list::Args),
     Run(run::Args),
     Compare(compare::Args),
+    Swarm(swarm::Args),
 }
 
 impl Command {
@@ -24,6 +26,7 @@ impl Command {
             Command::List(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Compare(args) => args.run(),
+            Command::Swarm(args) => args.run(),
         }
     }
 }
