@@ -260,3 +260,39 @@ impl<A: Algorithm> Simulation<'_, A> {
         down.filter(|node| self.world.node(*node).is_recovering())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use soloist_algorithms::raymond::Raymond;
+    use soloist_algorithms::{Channels, Choice};
+
+    use super::*;
+    use crate::simulate::Setup;
+
+    /// Raymond 1989, §8.8, in a hail of crashes; and several nodes that are no neighbours are down together.
+    #[test]
+    fn neighbours_are_never_down_together() {
+        let config = Config::first(15);
+        let setup = Setup {
+            crashes: Some("0.2:3".parse().unwrap()),
+            entries: 500,
+            ..Setup::new(Choice::parse("raymond", "").unwrap(), 15)
+        };
+        let mut simulation = Simulation::<Raymond>::new(&setup, &config, Channels::Fifo);
+        let mut most_down = 0;
+        while !simulation.is_over() {
+            let (at, coming) = simulation.agenda.next().expect("it goes on");
+            simulation.now = at;
+            simulation.happen(coming);
+            let down: Vec<NodeId> = simulation.recovering().collect();
+            most_down = most_down.max(down.len());
+            for (one, other) in down
+                .iter()
+                .flat_map(|one| down.iter().map(move |o| (one, o)))
+            {
+                assert!(!config.place.shape.is_neighbour(*one, *other));
+            }
+        }
+        assert!(most_down > 2, "{most_down}");
+    }
+}

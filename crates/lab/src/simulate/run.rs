@@ -196,14 +196,14 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     /// Everybody was served, and what is under way is at most a restless token.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.meter.entries() == self.setup.entries
             && self.meter.is_quiet()
             && self.charged_under_way == 0
             && self.all_are_up()
     }
 
-    fn happen(&mut self, coming: Coming<A::Message>) {
+    pub(super) fn happen(&mut self, coming: Coming<A::Message>) {
         match coming {
             Coming::Request(node) => self.request(node, self.now),
             Coming::Release(node, incarnation) if incarnation == self.incarnation(node) => {
