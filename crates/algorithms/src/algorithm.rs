@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
+use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
 
 /// One node's part of a mutual exclusion algorithm, for one lock: events go in, effects come out.
 ///
@@ -90,6 +90,16 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// The identity of this node's latest request, if all entries follow the order of identities.
     fn request_id(&self) -> Option<RequestId> {
         None
+    }
+
+    /// Whether a cluster with these variants, over such channels, is promised to get over crashes.
+    fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
+        false
+    }
+
+    /// Whether that promise also holds if these two nodes are down at the same time.
+    fn may_be_down_together(_shape: &Self::Shape, _one: NodeId, _other: NodeId) -> bool {
+        false
     }
 
     /// The paper's local invariants, for checks: says what is broken.

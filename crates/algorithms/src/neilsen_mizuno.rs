@@ -18,9 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutant::Mutant;
 use crate::shape::Tree;
-use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Shape, Violation,
-};
+use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
 
 /// One node's part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

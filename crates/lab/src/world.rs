@@ -74,6 +74,9 @@ pub enum Fault {
         /// What it refused.
         violation: Violation,
     },
+    /// Messages go on and on that no request needs.
+    #[error("messages without end, although nobody waits or is inside")]
+    Endless,
     /// A node's own invariant is broken.
     #[error("node {node}: {broken}")]
     Invariant {

@@ -34,8 +34,8 @@ use std::fmt;
 use crate::mutant::Mutant;
 use crate::shape::Tree;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Shape, Snapshot, Variant,
-    VariantSet, Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Snapshot, Variant, VariantSet,
+    Violation,
 };
 use recovery::Recovery;
 
@@ -244,6 +244,16 @@ impl Algorithm for Raymond {
 
     fn cluster_invariant(cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
         invariants::holders_lead_to_the_privilege(cluster)
+    }
+
+    fn recovers(variants: VariantSet, channels: Channels) -> bool {
+        let printed = variants.has(AS_PUBLISHED) || variants.has(DUPLICATES);
+        !printed && (channels == Channels::Fifo || variants.has(SECOND_WAIT))
+    }
+
+    fn may_be_down_together(tree: &Tree, one: NodeId, other: NodeId) -> bool {
+        // Raymond 1989, §8.8.
+        !tree.is_neighbour(one, other)
     }
 
     fn invariant(&self) -> Result<(), &'static str> {

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::NodeId;
-
 /// The arrangement of a cluster's nodes that an algorithm works on. Made once, shared by all
 /// nodes and locks of the cluster. Its `Display` form is what [`parse`](Shape::parse) reads,
 /// where it was made that way.
@@ -22,11 +20,6 @@ pub trait Shape: fmt::Debug + fmt::Display + Send + Sync + Sized + 'static {
 
     /// Reads one of the forms for a cluster of `nodes`.
     fn parse(form: &str, nodes: usize) -> Result<Self, ShapeError>;
-
-    /// Whether two nodes are next to each other; they all are, unless the shape is sparse.
-    fn is_neighbour(&self, one: NodeId, other: NodeId) -> bool {
-        one != other
-    }
 
     /// Some forms that [`parse`](Shape::parse) accepts for this many nodes, telling ones: for swarms.
     fn samples(nodes: usize) -> Vec<String>;

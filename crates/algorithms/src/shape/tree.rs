@@ -64,10 +64,6 @@ impl Shape for Tree {
         self.parents.len()
     }
 
-    fn is_neighbour(&self, one: NodeId, other: NodeId) -> bool {
-        one != other && (self.parents[one.index()] == other || self.parents[other.index()] == one)
-    }
-
     fn default_for(nodes: usize) -> Self {
         check_nodes(nodes).expect("a possible number of nodes");
         let three = NonZeroU32::new(3).expect("three is not zero");
@@ -112,6 +108,11 @@ impl Tree {
         let begin = self.begins[node.index()] as usize;
         let end = self.begins[node.index() + 1] as usize;
         &self.links[begin..end]
+    }
+
+    /// Whether there is an edge between the two.
+    pub fn is_neighbour(&self, one: NodeId, other: NodeId) -> bool {
+        one != other && (self.parents[one.index()] == other || self.parents[other.index()] == one)
     }
 
     /// Where `neighbour` stands in the list of [`neighbours`](Tree::neighbours) of `node`.

@@ -44,7 +44,7 @@ pub struct Args {
     load: Vec<Load>,
 
     /// How many entries each [default: 20 a node, at least 1000; with burst, one a node]
-    #[arg(long, value_name = "E", value_parser = settings::entries, allow_hyphen_values = true)]
+    #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
     entries: Option<u64>,
 
     #[command(flatten)]

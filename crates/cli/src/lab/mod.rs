@@ -7,6 +7,7 @@ mod list;
 mod replay;
 mod run;
 mod settings;
+mod swarm;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -22,6 +23,7 @@ pub enum Command {
     Check(check::Args),
     Replay(replay::Args),
     Claims(claims::Args),
+    Swarm(swarm::Args),
 }
 
 impl Command {
@@ -33,6 +35,7 @@ impl Command {
             Command::Check(args) => args.run(),
             Command::Replay(args) => args.run(),
             Command::Claims(args) => args.run(),
+            Command::Swarm(args) => args.run(),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use soloist_algorithms::{Choice, NodeId, Start};
 use soloist_lab::ShapeGiven;
 use soloist_lab::report::Table;
-use soloist_lab::simulate::{Load, Report, Setup, Summary, simulate};
+use soloist_lab::simulate::{Crashes, Load, Report, Setup, Summary, simulate};
 
 use super::settings;
 use crate::{Verdict, output};
@@ -25,11 +25,17 @@ A waiter counts as overtaken by an entry that was asked for after the waiter's o
 arrived, that is, after every message that it sent on asking was delivered. Response times begin
 when a node asks; with poisson, when somebody wants in, also at a node that is busy.
 
+A crash (times are in message delays) loses a node's state, not its messages. Who waited there asks
+again when the node restarts, which is when all that it had sent has arrived; an entry ends when its
+node crashes inside. Neighbours are never down together. Crashes stop when half of the entries were
+made. Unless --channels says otherwise, messages then keep their order if recovery needs it.
+
 Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, 2 wrong input.
 
 Examples:
   soloist lab run --algorithm raymond --nodes 31 --shape kary:2 --variant piggyback
   soloist lab run --algorithm maekawa --nodes 13 --load light --delay constant --json
+  soloist lab run --algorithm raymond --nodes 31 --crashes 20:5
   soloist lab run --algorithm torus --variant as-published --nodes 9 --load light";
 
 /// Simulate one algorithm and measure it
@@ -78,8 +84,17 @@ pub struct Args {
     inside: Option<u32>,
 
     /// How many entries [default: 10000; with burst, one a node]
-    #[arg(long, value_name = "E", value_parser = settings::entries, allow_hyphen_values = true)]
+    #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
     entries: Option<u64>,
+
+    /// Crash a random node every so often on average, and keep it down so long [default for DOWN: 5]; for algorithms that recover
+    #[arg(
+        long,
+        value_name = "EVERY[:DOWN]",
+        value_parser = settings::setting::<Crashes>,
+        allow_hyphen_values = true
+    )]
+    crashes: Option<Crashes>,
 
     #[command(flatten)]
     world: settings::World,
@@ -104,6 +119,7 @@ impl Args {
         let setup = Setup {
             shape: read_shape(self.shape.as_deref())?,
             start: self.start()?,
+            crashes: self.crashes,
             ..self.world.setup(choice, self.nodes, self.load, entries)
         };
         let bar = output::progress_bar(entries, "entries");
@@ -220,9 +236,10 @@ fn describe(timed: &Timed) -> String {
     );
     let _ = writeln!(
         page,
-        "violations {}, unserved {}; {} events in {:.3} s, {:.1} million a second",
+        "violations {}, unserved {}, crashes {}; {} events in {:.3} s, {:.1} million a second",
         report.violations,
         report.unserved,
+        report.crashes,
         report.events,
         timed.wall_seconds,
         timed.events_per_second / 1e6,

@@ -1,4 +1,4 @@
-//! Options that `lab run` and `lab compare` share.
+//! Options that several subcommands share.
 
 use std::str::FromStr;
 
@@ -60,7 +60,8 @@ pub fn setting<T: FromStr<Err = SettingError>>(given: &str) -> Result<T, String>
         .map_err(|error: SettingError| error.reason().to_owned())
 }
 
-fn seed(given: &str) -> Result<u64, String> {
+/// Reads a seed.
+pub fn seed(given: &str) -> Result<u64, String> {
     given
         .parse()
         .map_err(|_| format!("use a whole number from 0 to {}", u64::MAX))
@@ -94,10 +95,10 @@ pub fn nodes(given: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a number of entries.
-pub fn entries(given: &str) -> Result<u64, String> {
+/// Reads a number of entries, or of runs.
+pub fn count(given: &str) -> Result<u64, String> {
     match given.parse() {
-        Ok(entries) if entries >= 1 => Ok(entries),
+        Ok(count) if count >= 1 => Ok(count),
         _ => Err("use a whole number from 1 up".to_owned()),
     }
 }

@@ -1,7 +1,7 @@
 //! A cluster as a system of flat states and the steps between them: when to ask, which message
 //! arrives next, when to leave and, if allowed, when to crash are all free choices.
 
-use soloist_algorithms::{Algorithm, Channels, NodeId, Phase, Shape};
+use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
 use super::Bounds;
 use super::parts::{Cause, Full, Happening, Parts};
@@ -174,7 +174,8 @@ impl<A: Algorithm> System<A> {
             let neighbour_down = || {
                 let mut others = self.words(state);
                 others.any(|(other, word)| {
-                    is_down(word) && self.bounds.shape.is_neighbour(other, node)
+                    let together = A::may_be_down_together(&self.bounds.shape, other, node);
+                    other != node && is_down(word) && !together
                 })
             };
             let crashes = self.bounds.crashes;

@@ -137,6 +137,11 @@ impl Meter {
         self.waiting == 0 && self.inside == 0
     }
 
+    /// Whether at least half of the entries that are to be were made.
+    pub fn is_half_done(&self) -> bool {
+        self.entries >= self.entries_max.div_ceil(2)
+    }
+
     /// How many entries there were.
     pub fn entries(&self) -> u64 {
         self.entries

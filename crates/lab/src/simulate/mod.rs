@@ -6,8 +6,11 @@
 //! How messages are counted: a hop over a logical link is one message, to oneself none. A token
 //! that never rests moves although nobody wants it: such a move, sent while nobody waits or is
 //! inside, is *idle*; it is no entry's cost and is reported per message delay of idle time.
+//!
+//! Nodes may crash and come back, where the algorithm recovers: see [`Crashes`].
 
 mod agenda;
+mod crashes;
 mod meter;
 mod overtaking;
 mod random;
@@ -20,12 +23,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
-use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, ShapeError, Start};
+use soloist_algorithms::{
+    Algorithm, Channels, Choice, Config, Kind, NodeId, Place, ShapeError, Start, VariantSet,
+};
 
 pub use meter::{Fairness, Measures, NodeLoad};
 pub use random::Random;
 pub use samples::Summary;
-pub use settings::{Delay, Hold, Load, SettingError};
+pub use settings::{Crashes, Delay, Hold, Load, SettingError};
 pub use time::Time;
 
 use crate::shape_given::ShapeGiven;
@@ -47,12 +52,15 @@ pub struct Setup {
     pub load: Load,
     /// How long messages are under way.
     pub delay: Delay,
-    /// Whether messages between two nodes keep their order; by default what the algorithm assumes.
+    /// Whether messages between two nodes keep their order; by default what the algorithm assumes, or its
+    /// recovery if nodes crash.
     pub channels: Option<Channels>,
     /// How long a node stays inside.
     pub hold: Hold,
     /// How many requests are made, and so how many entries there are to be.
     pub entries: u64,
+    /// How often nodes crash, if they do.
+    pub crashes: Option<Crashes>,
     /// All chance comes from it.
     pub seed: u64,
 }
@@ -62,7 +70,7 @@ impl Setup {
     pub const ENTRIES: u64 = 10_000;
 
     /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, in the
-    /// paper's own shape, with the token at node 0.
+    /// paper's own shape, with the token at node 0; nodes do not crash.
     pub fn new(choice: Choice, nodes: usize) -> Self {
         Setup {
             choice,
@@ -74,6 +82,7 @@ impl Setup {
             channels: None,
             hold: Hold::ONE,
             entries: Self::ENTRIES,
+            crashes: None,
             seed: 1,
         }
     }
@@ -108,11 +117,14 @@ pub struct Report {
     /// The first such thing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_violation: Option<String>,
-    /// Who still waited when nothing could happen any more, at the nodes and behind them.
+    /// Who still waited when nothing could happen any more, at the nodes and behind them; and nodes whose
+    /// recovery never ended.
     pub unserved: u64,
+    /// How often a node crashed.
+    pub crashes: u64,
     /// Virtual time that the run took, in message delays.
     pub time: f64,
-    /// Requests, arrivals of messages and releases.
+    /// Requests, arrivals of messages and releases; crashes and restarts.
     pub events: u64,
 }
 
@@ -149,6 +161,14 @@ pub enum SimulateError {
         nodes: usize,
         /// How many there may be.
         most: usize,
+    },
+    /// Nodes are to crash, and the algorithm has no recovery.
+    #[error("crashes: {algorithm} does not recover crashed nodes; leave them out, or use {able}")]
+    NoRecovery {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Those that do, separated by commas.
+        able: String,
     },
     /// Virtual time came to its end.
     #[error(
@@ -189,13 +209,30 @@ impl Visitor for Simulate<'_> {
             });
         }
         let shape: Arc<A::Shape> = Arc::new(setup.shape.build(setup.nodes)?);
-        let channels = setup.channels.unwrap_or(A::INFO.channels);
-        let outcome = Simulation::<A>::new(setup, &shape, channels).run(self.progress);
+        let config = Config {
+            place: Place {
+                me: setup.start.token(),
+                shape: Arc::clone(&shape),
+            },
+            start: setup.start,
+            variants: setup.choice.variants,
+        };
+        if setup.crashes.is_some() && A::recovering(&config, 0).is_none() {
+            let able = Kind::ALL.iter().filter(|kind| kind.visit(Recovers));
+            let able: Vec<_> = able.map(|kind| kind.info().name).collect();
+            return Err(SimulateError::NoRecovery {
+                algorithm: A::INFO.name,
+                able: able.join(","),
+            });
+        }
+        let channels = channels::<A>(setup);
+        let outcome = Simulation::<A>::new(setup, &config, channels).run(self.progress);
         let Outcome {
             measures,
             violations,
             first_fault,
             unserved,
+            crashes,
             time_ran_out,
             events,
             ended_at,
@@ -222,8 +259,33 @@ impl Visitor for Simulate<'_> {
             violations,
             first_violation: first_fault.as_ref().map(Fault::to_string),
             unserved,
+            crashes,
             time: ended_at.delays(),
             events,
         })
     }
+}
+
+/// Whether the algorithm in its default form recovers crashed nodes, given channels that keep order.
+struct Recovers;
+
+impl Visitor for Recovers {
+    type Output = bool;
+
+    fn visit<A: Algorithm>(self) -> bool {
+        A::recovers(VariantSet::default(), Channels::Fifo)
+    }
+}
+
+/// Those given; or those that the algorithm assumes, or that its recovery needs on top.
+fn channels<A: Algorithm>(setup: &Setup) -> Channels {
+    let recovers = |channels| A::recovers(setup.choice.variants, channels);
+    let assumed = A::INFO.channels;
+    setup.channels.unwrap_or_else(|| {
+        let only_in_order = !recovers(assumed) && recovers(Channels::Fifo);
+        match setup.crashes {
+            Some(_) if only_in_order => Channels::Fifo,
+            _ => assumed,
+        }
+    })
 }

@@ -1,12 +1,12 @@
 //! One run of one cluster.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use soloist_algorithms::{Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase};
+use soloist_algorithms::{Algorithm, Channels, Config, Effect, Message, NodeId, Outbox, Phase};
 
 use super::agenda::Agenda;
+use super::crashes::{Crashing, Stage};
 use super::meter::{Charge, Measures, Meter};
 use super::{Load, Random, Setup, Time};
 use crate::world::{Event, Fault, World};
@@ -23,11 +23,14 @@ pub struct Outcome {
     pub violations: u64,
     /// The first such thing.
     pub first_fault: Option<Fault>,
-    /// Who still waited when nothing could happen any more, at the nodes and behind them.
+    /// Who still waited when nothing could happen any more, at the nodes and behind them; and nodes
+    /// whose recovery never ended.
     pub unserved: u64,
+    /// How often a node crashed.
+    pub crashes: u64,
     /// Virtual time came to its end before the run did.
     pub time_ran_out: bool,
-    /// Requests, arrivals of messages and releases.
+    /// Requests, arrivals of messages and releases; crashes and restarts.
     pub events: u64,
     /// How long it took in virtual time.
     pub ended_at: Time,
@@ -35,11 +38,11 @@ pub struct Outcome {
 
 /// Things to come.
 #[derive(Debug)]
-enum Coming<M> {
+pub(super) enum Coming<M> {
     /// A node asks.
     Request(NodeId),
-    /// A node leaves.
-    Release(NodeId),
+    /// A node leaves, unless it has crashed since this incarnation of it entered.
+    Release(NodeId, u32),
     /// Somebody somewhere wants in (open loads).
     Demand,
     /// A message arrives.
@@ -51,16 +54,20 @@ enum Coming<M> {
         /// Whether it was sent on asking.
         asking: bool,
     },
+    /// Some node crashes.
+    Crash,
+    /// This incarnation of a crashed node comes one step further.
+    Recovery(NodeId, u32, Stage),
 }
 
 /// A cluster under simulation.
 pub struct Simulation<'a, A: Algorithm> {
-    setup: &'a Setup,
-    world: World<A>,
-    agenda: Agenda<Coming<A::Message>>,
-    now: Time,
-    out: Outbox<A::Message>,
-    meter: Meter,
+    pub(super) setup: &'a Setup,
+    pub(super) world: World<A>,
+    pub(super) agenda: Agenda<Coming<A::Message>>,
+    pub(super) now: Time,
+    pub(super) out: Outbox<A::Message>,
+    pub(super) meter: Meter,
     delays: Random,
     demands: Random,
     /// Where order is kept: when the last message of a channel arrives.
@@ -71,10 +78,12 @@ pub struct Simulation<'a, A: Algorithm> {
     planned: u64,
     /// Open loads: since when others at a busy node want in.
     backlog: Vec<VecDeque<Time>>,
-    events: u64,
+    /// Where nodes crash.
+    pub(super) crashing: Option<Box<Crashing<A>>>,
+    pub(super) events: u64,
     progress_at: u64,
-    /// How much was done in vain since the last entry, while somebody waited and nobody was inside.
-    in_vain: u64,
+    /// How much was done in vain since the last entry or crash, while nobody was inside.
+    pub(super) in_vain: u64,
     violations: u64,
     first_fault: Option<Fault>,
     /// A node refused something: from here on nothing means anything.
@@ -83,8 +92,8 @@ pub struct Simulation<'a, A: Algorithm> {
 
 impl<'a, A: Algorithm> Simulation<'a, A> {
     /// A cluster at the beginning of a run.
-    pub fn new(setup: &'a Setup, shape: &Arc<A::Shape>, channels: Channels) -> Self {
-        let world = World::new(shape, setup.start, setup.choice.variants);
+    pub fn new(setup: &'a Setup, config: &Config<A::Shape>, channels: Channels) -> Self {
+        let world = World::new(&config.place.shape, config.start, config.variants);
         let nodes = world.len();
         let open = matches!(setup.load, Load::Poisson(_));
         let inside = world.inside();
@@ -101,6 +110,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             charged_under_way: 0,
             planned: 0,
             backlog: vec![VecDeque::new(); if open { nodes } else { 0 }],
+            crashing: setup
+                .crashes
+                .map(|crashes| Box::new(Crashing::new(crashes, config, setup.seed))),
             events: 0,
             progress_at: PROGRESS_EVERY,
             in_vain: 0,
@@ -119,8 +131,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
         if let Some(node) = self.setup.start.inside {
             self.agenda
-                .put(self.setup.hold.span(), Coming::Release(node));
+                .put(self.setup.hold.span(), Coming::Release(node, 0));
         }
+        self.plan_crash();
         match self.setup.load {
             Load::Light => self.plan_light_request(),
             Load::Poisson(rate) => self.plan_demand(rate),
@@ -165,12 +178,17 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             }
         }
         let behind: usize = self.backlog.iter().map(VecDeque::len).sum();
-        let unserved = u64::from(self.meter.waiting()) + behind as u64;
+        let unserved = u64::from(self.meter.waiting()) + behind as u64 + self.never_recovered();
+        if self.in_vain >= patience && self.meter.is_quiet() {
+            self.violations += 1;
+            self.first_fault.get_or_insert(Fault::Endless);
+        }
         Outcome {
             measures: self.meter.measures::<A::Message>(self.now),
             violations: self.violations,
             first_fault: self.first_fault,
             unserved,
+            crashes: self.crashing.map_or(0, |crashing| crashing.count()),
             time_ran_out,
             events: self.events,
             ended_at: self.now,
@@ -178,16 +196,17 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     /// Everybody was served, and what is under way is at most a restless token.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.meter.entries() == self.setup.entries
             && self.meter.is_quiet()
             && self.charged_under_way == 0
+            && self.all_are_up()
     }
 
-    fn happen(&mut self, coming: Coming<A::Message>) {
+    pub(super) fn happen(&mut self, coming: Coming<A::Message>) {
         match coming {
             Coming::Request(node) => self.request(node, self.now),
-            Coming::Release(node) => {
+            Coming::Release(node, incarnation) if incarnation == self.incarnation(node) => {
                 self.events += 1;
                 let result = self.world.apply(Event::Release(node), &mut self.out);
                 self.meter.left(self.now);
@@ -204,7 +223,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 self.events += 1;
                 self.charged_under_way -= u64::from(charge == Charge::Entry);
                 self.meter.received(from, to, charge, asking);
-                if self.meter.is_stalled() {
+                let unneeded = charge == Charge::Entry && self.meter.is_quiet();
+                if self.meter.is_stalled() || unneeded {
                     // A token that roams comes to one node at a time.
                     let roams = message.is_roaming();
                     self.in_vain += if roams { self.world.len() as u64 } else { 1 };
@@ -214,6 +234,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 self.carry_out(to, result, false);
             }
             Coming::Demand => self.demand(),
+            Coming::Crash => self.crash(),
+            Coming::Recovery(node, incarnation, stage) => self.recover(node, incarnation, stage),
+            // It crashed inside.
+            Coming::Release(..) => {}
         }
         if self.setup.load == Load::Light {
             self.plan_light_request();
@@ -221,7 +245,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     /// The node asks, for somebody who has wanted in since then.
-    fn request(&mut self, node: NodeId, wanted_since: Time) {
+    pub(super) fn request(&mut self, node: NodeId, wanted_since: Time) {
+        if self.put_off(node, wanted_since) {
+            return;
+        }
         self.events += 1;
         let result = self.world.apply(Event::Request(node), &mut self.out);
         let sends = self.out.sends().count();
@@ -230,7 +257,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     /// Sends what the node sends, lets it enter, and notes what must not happen.
-    fn carry_out(&mut self, node: NodeId, result: Result<(), Fault>, asking: bool) {
+    pub(super) fn carry_out(&mut self, node: NodeId, result: Result<(), Fault>, asking: bool) {
         if let Err(fault) = result {
             self.violations += 1;
             self.broken |= matches!(fault, Fault::Refused { .. });
@@ -242,7 +269,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                     self.meter.entered(node, self.now);
                     self.in_vain = 0;
                     let leaves_at = self.now + self.setup.hold.span();
-                    self.agenda.put(leaves_at, Coming::Release(node));
+                    let crashing = self.crashing.as_ref();
+                    let incarnation = crashing.map_or(0, |crashing| crashing.incarnation(node));
+                    self.agenda
+                        .put(leaves_at, Coming::Release(node, incarnation));
                 }
                 Effect::Send { to, message } => {
                     assert_ne!(node, to, "a node does not send to itself");
@@ -253,6 +283,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                         let last = last_arrivals.entry((node, to)).or_default();
                         at = at.max(*last);
                         *last = at;
+                    }
+                    if let Some(crashing) = &mut self.crashing {
+                        crashing.note_sent(node, to, at);
                     }
                     if charge == Charge::Idle {
                         self.meter.moves_idly(self.now, at);
@@ -279,7 +312,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     }
 
     /// The node has left: does it ask again, and when?
-    fn ask_again(&mut self, node: NodeId) {
+    pub(super) fn ask_again(&mut self, node: NodeId) {
         match self.setup.load {
             Load::Light => {}
             // After a burst only the node that started inside is left to ask.
@@ -325,13 +358,13 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Somebody somewhere wants in: at once if that node is idle, else when it leaves.
+    /// Somebody somewhere wants in: at once if that node is idle, else when it leaves (or restarts).
     fn demand(&mut self) {
         let Load::Poisson(rate) = self.setup.load else {
             unreachable!("only an open load has demands")
         };
         let node = NodeId::from_index(self.demands.below(self.world.len() as u64) as usize);
-        if self.world.node(node).phase() == Phase::Idle {
+        if self.world.node(node).phase() == Phase::Idle && !self.is_off(node) {
             self.request(node, self.now);
         } else {
             self.backlog[node.index()].push_back(self.now);

@@ -167,6 +167,45 @@ impl fmt::Display for Load {
     }
 }
 
+/// How often nodes crash, and how long they stay down.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Crashes {
+    /// From one crash of some node to the next: the mean, in message delays.
+    pub every: f64,
+    /// How long a node is down at least, in message delays.
+    pub down: f64,
+}
+
+impl Crashes {
+    /// How long a node is down unless told otherwise.
+    pub const DOWN: f64 = 5.0;
+}
+
+impl FromStr for Crashes {
+    type Err = SettingError;
+
+    fn from_str(given: &str) -> Result<Self, SettingError> {
+        const WHAT: &str = "crashes";
+        let (every, down) = match given.split_once(':') {
+            None => (given, None),
+            Some((every, down)) => (every, Some(down)),
+        };
+        Ok(Crashes {
+            every: number(WHAT, given, every, false)?,
+            down: match down {
+                None => Self::DOWN,
+                Some(down) => number(WHAT, given, down, true)?,
+            },
+        })
+    }
+}
+
+impl fmt::Display for Crashes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.every, self.down)
+    }
+}
+
 /// How long a node stays inside, in message delays.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hold(f64);

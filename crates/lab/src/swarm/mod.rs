@@ -1,10 +1,16 @@
-//! Runs whose every parameter comes from a seed.
+//! Runs whose every parameter comes from a seed, and many of them together.
+
+mod many;
 
 use soloist_algorithms::kind::Visitor;
-use soloist_algorithms::{Algorithm, Channels, Choice, Kind, NodeId, Shape, Start, VariantSet};
+use soloist_algorithms::{
+    Algorithm, Channels, Choice, Config, Kind, NodeId, Shape, Start, VariantSet,
+};
 
 use crate::ShapeGiven;
-use crate::simulate::{Delay, Hold, Load, Random, Setup};
+use crate::simulate::{Crashes, Delay, Hold, Load, Random, Setup};
+
+pub use many::{Failure, Swarm, Tally, run};
 
 const DELAYS: [Delay; 3] = [
     Delay::Constant(1.0),
@@ -15,10 +21,27 @@ const DELAYS: [Delay; 3] = [
 /// The largest cluster of a swarm.
 const NODES_MAX: u64 = 64;
 
-/// The run that belongs to a seed: algorithm, variants (repaired rules only), nodes, shape, start,
-/// load, delays, channels and hold. Consecutive seeds go through all algorithms under all loads with all
-/// delays; the rest is chance.
+/// What may run in a swarm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Among {
+    /// Every algorithm in turn, with any variants but printed rules.
+    All,
+    /// This algorithm, with any variants but printed rules.
+    Kind(Kind),
+    /// This algorithm with these variants. If no channels are good enough for its recovery, nodes crash
+    /// all the same, to show it.
+    Choice(Choice),
+}
+
+/// The run that belongs to a seed, of any algorithm: see [`setup_among`].
 pub fn setup(seed: u64) -> Setup {
+    setup_among(Among::All, seed)
+}
+
+/// The run that belongs to a seed: algorithm, variants (repaired rules only), nodes, shape, start,
+/// load, delays, channels, hold, and crashes where the algorithm recovers from them. Consecutive seeds go
+/// through all algorithms under all loads with all delays; the rest is chance.
+pub fn setup_among(among: Among, seed: u64) -> Setup {
     let mut random = Random::new(seed, 3);
     let mut turn = seed;
     let mut take_turns = |among: usize| {
@@ -26,7 +49,11 @@ pub fn setup(seed: u64) -> Setup {
         turn /= among as u64;
         index as usize
     };
-    let kind = Kind::ALL[take_turns(Kind::ALL.len())];
+    let kind = match among {
+        Among::All => Kind::ALL[take_turns(Kind::ALL.len())],
+        Among::Kind(kind) => kind,
+        Among::Choice(choice) => choice.kind,
+    };
     let nodes = 1 + random.below(NODES_MAX) as usize;
     let load = match take_turns(6) {
         0 => Load::Light,
@@ -40,12 +67,17 @@ pub fn setup(seed: u64) -> Setup {
     let assumed = kind.info().channels;
     let channels = *pick(&[assumed, Channels::Fifo], &mut random);
     let hold = *pick(&["0.01", "0.1", "1", "5"], &mut random);
-    Setup {
-        choice: Choice {
+    let by_chance = variants(kind, &mut random);
+    let choice = match among {
+        Among::All | Among::Kind(_) => Choice {
             kind,
             name: kind.info().name,
-            variants: variants(kind, &mut random),
+            variants: by_chance,
         },
+        Among::Choice(choice) => choice,
+    };
+    let setup = Setup {
+        choice,
         nodes,
         shape: kind.visit(PickShape(nodes, &mut random)),
         start: *pick(&[Start::idle(node), Start::inside(node)], &mut random),
@@ -57,7 +89,21 @@ pub fn setup(seed: u64) -> Setup {
             Load::Burst => nodes as u64,
             _ => 50 + random.below(450),
         },
+        crashes: None,
         seed,
+    };
+    let may_crash = kind.visit(MayCrash {
+        variants: choice.variants,
+        channels,
+        on_trial: matches!(among, Among::Choice(_)),
+    });
+    let crashes = Crashes {
+        every: *pick(&[1.0, 5.0, 25.0, 100.0], &mut random),
+        down: *pick(&[0.0, 1.0, 10.0], &mut random),
+    };
+    Setup {
+        crashes: may_crash.then_some(crashes),
+        ..setup
     }
 }
 
@@ -80,9 +126,12 @@ pub fn command(setup: &Setup) -> String {
     let channels = setup
         .channels
         .map_or_else(String::new, |channels| format!(" --channels {channels}"));
+    let crashes = setup
+        .crashes
+        .map_or_else(String::new, |crashes| format!(" --crashes {crashes}"));
     format!(
         "soloist lab run --algorithm {} --nodes {}{shape}{variant}{start} --load {} --delay {}{channels} \
-         --hold {} --entries {} --seed {}",
+         --hold {} --entries {}{crashes} --seed {}",
         setup.choice.name,
         setup.nodes,
         setup.load,
@@ -109,6 +158,25 @@ fn variants(kind: Kind, random: &mut Random) -> VariantSet {
     }
     VariantSet::parse(&names.join(","), info)
         .expect("names of its own variants, without contradiction")
+}
+
+/// Whether nodes may crash: where the algorithm is promised to get over it. If it is on trial, also where
+/// it gets over it with no channels at all.
+struct MayCrash {
+    variants: VariantSet,
+    channels: Channels,
+    on_trial: bool,
+}
+
+impl Visitor for MayCrash {
+    type Output = bool;
+
+    fn visit<A: Algorithm>(self) -> bool {
+        let recovers = |channels| A::recovers(self.variants, channels);
+        let has_recovery = A::recovering(&Config::first(1), 0).is_some();
+        let never_sound = has_recovery && !recovers(Channels::Fifo) && !recovers(Channels::Any);
+        recovers(self.channels) || self.on_trial && never_sound
+    }
 }
 
 struct PickShape<'a>(usize, &'a mut Random);
