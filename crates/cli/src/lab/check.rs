@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
-use soloist_lab::check::{Case, Crashes, ENDLESS, Progress, Report, Verdict as Found};
+use soloist_lab::check::{Case, Crashes, ENDLESS, Pass, Progress, Report, Verdict as Found};
 
 use super::run::read_shape;
 use super::settings;
@@ -109,13 +109,17 @@ enum Inside {
     Each,
 }
 
-/// A report, and how long the first search took.
+/// A report, and how long the searches took: the last of each kind, with all requests.
 #[derive(Serialize)]
 struct Timed {
     #[serde(flatten)]
     report: Report,
+    /// The search for what must never happen.
     seconds: f64,
     states_per_second: Option<f64>,
+    /// The search that keeps all states and steps.
+    graph_seconds: f64,
+    graph_states_per_second: Option<f64>,
     total_seconds: f64,
 }
 
@@ -183,12 +187,16 @@ impl Args {
         let mut watcher = Watcher::new();
         let report = case.run(&mut |progress| watcher.note(progress))?;
         watcher.bar.finish_and_clear();
-        let seconds = watcher.first_pass().as_secs_f64();
-        let rate = |states: usize| states as f64 / seconds.max(1e-9);
+        let (seconds, graph_seconds) =
+            (watcher.seconds(Pass::Safety), watcher.seconds(Pass::Graph));
+        let states = report.states.filter(|_| report.verdict == Found::Holds);
+        let rate = |seconds: f64| states.map(|states| states as f64 / seconds.max(1e-9));
         Ok(Timed {
-            states_per_second: report.states.map(rate),
+            states_per_second: rate(seconds),
+            graph_states_per_second: rate(graph_seconds),
             report,
             seconds,
+            graph_seconds,
             total_seconds: watcher.begin.elapsed().as_secs_f64(),
         })
     }
@@ -198,9 +206,10 @@ impl Args {
 struct Watcher {
     bar: ProgressBar,
     begin: Instant,
-    pass: &'static str,
+    pass: Pass,
     pass_begin: Instant,
-    first_pass: Option<Duration>,
+    /// The passes that ended, and how long each took.
+    ended: Vec<(Pass, Duration)>,
     looked_at: Instant,
 }
 
@@ -211,20 +220,23 @@ impl Watcher {
         Watcher {
             bar: ProgressBar::new_spinner().with_style(style),
             begin: now,
-            pass: "safety",
+            pass: Pass::Safety,
             pass_begin: now,
-            first_pass: None,
+            ended: Vec::new(),
             looked_at: now,
         }
     }
 
-    fn first_pass(&self) -> Duration {
-        self.first_pass.unwrap_or_else(|| self.begin.elapsed())
+    /// How long the last pass of this kind took.
+    fn seconds(&self, pass: Pass) -> f64 {
+        let mut last = self.ended.iter().rev();
+        let last = last.find(|(ended, _)| *ended == pass);
+        last.map_or(0.0, |(_, took)| took.as_secs_f64())
     }
 
     fn note(&mut self, progress: Progress) -> bool {
         if progress.pass != self.pass {
-            self.first_pass.get_or_insert_with(|| self.begin.elapsed());
+            self.ended.push((self.pass, self.pass_begin.elapsed()));
             self.pass = progress.pass;
             self.pass_begin = Instant::now();
         }
@@ -233,13 +245,15 @@ impl Watcher {
         }
         self.looked_at = Instant::now();
         let seconds = self.pass_begin.elapsed().as_secs_f64();
-        let rate = progress.states as f64 / seconds.max(1e-3);
+        let rate = progress.states as f64 / seconds.max(1e-3) / 1e6;
+        let pass = match progress.pass {
+            Pass::Safety => "safety",
+            Pass::Graph => "all steps",
+            Pass::EndlessRuns => "endless runs",
+        };
         self.bar.set_message(format!(
-            "{}: {} states, depth {}, {:.2} million states/s",
-            progress.pass,
-            progress.states,
-            progress.depth,
-            rate / 1e6
+            "{pass}: {} states, depth {}, {rate:.2} million states/s",
+            progress.states, progress.depth,
         ));
         self.bar.tick();
         !memory::is_short()
@@ -275,19 +289,24 @@ fn describe(timed: &Timed) -> String {
     }
     text.push_str(": ");
     let states = report.states.unwrap_or_default();
-    let speed = timed.states_per_second.unwrap_or_default() / 1e6;
     let _ = match (report.verdict, &report.what) {
-        (Found::Holds, _) => writeln!(
-            text,
-            "holds\n{states} states, all of them searched: {:.2} s, {speed:.2} million states/s; {:.2} s with \
-             the search for endless runs{}",
-            timed.seconds,
-            timed.total_seconds,
-            match report.cut {
+        (Found::Holds, _) => {
+            let millions = |rate: Option<f64>| rate.unwrap_or_default() / 1e6;
+            let cut = match report.cut {
                 0 => String::new(),
                 cut => format!("\n{cut} steps were not followed: too many messages under way"),
-            }
-        ),
+            };
+            writeln!(
+                text,
+                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s), all \
+                 steps {:.2} s ({:.2} million states/s){cut}",
+                timed.total_seconds,
+                timed.seconds,
+                millions(timed.states_per_second),
+                timed.graph_seconds,
+                millions(timed.graph_states_per_second),
+            )
+        }
         (Found::NotExhausted, _) => writeln!(
             text,
             "not exhausted\n{states} states were searched and nothing is wrong so far; there are more. Nothing \

@@ -72,12 +72,23 @@ pub enum Outcome {
 /// How far a search is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Which of the searches.
-    pub pass: &'static str,
+    /// What it is at.
+    pub pass: Pass,
     /// How many states it has seen.
     pub states: usize,
     /// How many steps the farthest one is away from the first.
     pub depth: usize,
+}
+
+/// What a search is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pass {
+    /// Depth first, on all cores: what must never happen.
+    Safety,
+    /// Breadth first: all states and steps, for shortest traces.
+    Graph,
+    /// Among those, endless runs in which somebody waits.
+    EndlessRuns,
 }
 
 /// Hears now and then how far a search is, and says whether it may go on.
@@ -106,6 +117,11 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
         Err(NoGraph::Broken { fault, trace }) => return Outcome::Broken { fault, trace },
         Err(NoGraph::NotExhausted { states }) => return Outcome::NotExhausted { states },
     };
+    watch(Progress {
+        pass: Pass::EndlessRuns,
+        states: graph.len(),
+        depth: 0,
+    });
     let minor = graph.take_minor();
     let is_deadlock = minor.as_ref().is_some_and(|(fault, _)| fault.is_deadlock());
     let looks_on = graph.is_complete && !is_deadlock;

@@ -13,7 +13,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use super::parts::{Full, Parts};
 use super::properties::View;
 use super::system::{Action, Entry, Halt, System};
-use super::{Bounds, Progress, Watch};
+use super::{Bounds, Pass, Progress, Watch};
 use crate::world::Fault;
 
 pub(super) enum Found {
@@ -75,7 +75,7 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
         std::thread::sleep(Duration::from_millis(2));
         let states = checker.unique_state_count();
         let goes_on = watch(Progress {
-            pass: "safety",
+            pass: Pass::Safety,
             states,
             depth: checker.max_depth(),
         });
