@@ -113,6 +113,11 @@ impl Fault {
         matches!(self, Fault::Deadlock(_))
     }
 
+    /// Whether it is the worst that can happen.
+    pub fn is_two_inside(&self) -> bool {
+        matches!(self, Fault::TwoInside { .. })
+    }
+
     /// Whether something worse may come of it: two inside.
     pub fn is_minor(&self) -> bool {
         matches!(

@@ -2,17 +2,15 @@
 
 use std::fmt::Write as _;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
-use soloist_lab::check::{Case, Crashes, ENDLESS, Pass, Progress, Report, Verdict as Found};
+use soloist_lab::check::{Case, Crashes, ENDLESS, Verdict as Found};
 
 use super::run::read_shape;
+use super::searched::{self, Timed};
 use super::settings;
-use crate::{Verdict, memory, output};
+use crate::{Verdict, output};
 
 const EXPLANATION: &str = "\
 What is checked in every state and on every step: at most one node is inside; a token algorithm has
@@ -89,6 +87,10 @@ pub struct Args {
     #[arg(long)]
     no_history: bool,
 
+    /// Look only for what must never happen, deadlock included, not for endless runs: a tenth of the memory
+    #[arg(long)]
+    safety_only: bool,
+
     /// Do not follow steps that put more messages under way than this; then nothing is claimed beyond
     #[arg(long, value_name = "M")]
     max_letters: Option<usize>,
@@ -107,20 +109,6 @@ pub struct Args {
 enum Inside {
     One(u32),
     Each,
-}
-
-/// A report, and how long the searches took: the last of each kind, with all requests.
-#[derive(Serialize)]
-struct Timed {
-    #[serde(flatten)]
-    report: Report,
-    /// The search for what must never happen.
-    seconds: f64,
-    states_per_second: Option<f64>,
-    /// The search that keeps all states and steps.
-    graph_seconds: f64,
-    graph_states_per_second: Option<f64>,
-    total_seconds: f64,
 }
 
 impl Args {
@@ -180,83 +168,12 @@ impl Args {
                 neighbours_too: self.neighbours,
             },
             keep_history: !self.no_history,
+            endless_runs: !self.safety_only,
             letters_max: self.max_letters,
             states_max: self.max_states,
             ..Case::new(choice, self.nodes, self.requests)
         };
-        let mut watcher = Watcher::new();
-        let report = case.run(&mut |progress| watcher.note(progress))?;
-        watcher.bar.finish_and_clear();
-        let (seconds, graph_seconds) =
-            (watcher.seconds(Pass::Safety), watcher.seconds(Pass::Graph));
-        let states = report.states.filter(|_| report.verdict == Found::Holds);
-        let rate = |seconds: f64| states.map(|states| states as f64 / seconds.max(1e-9));
-        Ok(Timed {
-            states_per_second: rate(seconds),
-            graph_states_per_second: rate(graph_seconds),
-            report,
-            seconds,
-            graph_seconds,
-            total_seconds: watcher.begin.elapsed().as_secs_f64(),
-        })
-    }
-}
-
-/// Shows progress on a terminal, notes how long the passes take, and stops before memory runs out.
-struct Watcher {
-    bar: ProgressBar,
-    begin: Instant,
-    pass: Pass,
-    pass_begin: Instant,
-    /// The passes that ended, and how long each took.
-    ended: Vec<(Pass, Duration)>,
-    looked_at: Instant,
-}
-
-impl Watcher {
-    fn new() -> Self {
-        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
-        let now = Instant::now();
-        Watcher {
-            bar: ProgressBar::new_spinner().with_style(style),
-            begin: now,
-            pass: Pass::Safety,
-            pass_begin: now,
-            ended: Vec::new(),
-            looked_at: now,
-        }
-    }
-
-    /// How long the last pass of this kind took.
-    fn seconds(&self, pass: Pass) -> f64 {
-        let mut last = self.ended.iter().rev();
-        let last = last.find(|(ended, _)| *ended == pass);
-        last.map_or(0.0, |(_, took)| took.as_secs_f64())
-    }
-
-    fn note(&mut self, progress: Progress) -> bool {
-        if progress.pass != self.pass {
-            self.ended.push((self.pass, self.pass_begin.elapsed()));
-            self.pass = progress.pass;
-            self.pass_begin = Instant::now();
-        }
-        if self.looked_at.elapsed() < Duration::from_millis(100) {
-            return true;
-        }
-        self.looked_at = Instant::now();
-        let seconds = self.pass_begin.elapsed().as_secs_f64();
-        let rate = progress.states as f64 / seconds.max(1e-3) / 1e6;
-        let pass = match progress.pass {
-            Pass::Safety => "safety",
-            Pass::Graph => "all steps",
-            Pass::EndlessRuns => "endless runs",
-        };
-        self.bar.set_message(format!(
-            "{pass}: {} states, depth {}, {rate:.2} million states/s",
-            progress.states, progress.depth,
-        ));
-        self.bar.tick();
-        !memory::is_short()
+        searched::search(&case)
     }
 }
 
@@ -292,19 +209,24 @@ fn describe(timed: &Timed) -> String {
     let _ = match (report.verdict, &report.what) {
         (Found::Holds, _) => {
             let millions = |rate: Option<f64>| rate.unwrap_or_default() / 1e6;
+            let steps = match report.endless_runs {
+                true => format!(
+                    ", all steps {:.2} s ({:.2} million states/s)",
+                    timed.graph_seconds,
+                    millions(timed.graph_states_per_second),
+                ),
+                false => "; endless runs were not looked for".to_owned(),
+            };
             let cut = match report.cut {
                 0 => String::new(),
                 cut => format!("\n{cut} steps were not followed: too many messages under way"),
             };
             writeln!(
                 text,
-                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s), all \
-                 steps {:.2} s ({:.2} million states/s){cut}",
+                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s){steps}{cut}",
                 timed.total_seconds,
                 timed.seconds,
                 millions(timed.states_per_second),
-                timed.graph_seconds,
-                millions(timed.graph_states_per_second),
             )
         }
         (Found::NotExhausted, _) => writeln!(

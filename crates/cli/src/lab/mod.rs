@@ -6,7 +6,9 @@ mod compare;
 mod list;
 mod replay;
 mod run;
+mod searched;
 mod settings;
+mod suite;
 mod swarm;
 
 use anyhow::Result;
@@ -22,6 +24,7 @@ pub enum Command {
     Compare(compare::Args),
     Check(check::Args),
     Replay(replay::Args),
+    Suite(suite::Args),
     Claims(claims::Args),
     Swarm(swarm::Args),
 }
@@ -34,6 +37,7 @@ impl Command {
             Command::Compare(args) => args.run(),
             Command::Check(args) => args.run(),
             Command::Replay(args) => args.run(),
+            Command::Suite(args) => args.run(),
             Command::Claims(args) => args.run(),
             Command::Swarm(args) => args.run(),
         }

@@ -25,6 +25,9 @@ pub struct Bounds<S> {
     /// Whether the states keep what the order of entries and the rise of fences are judged by. Without
     /// it these are not checked, and a state is no more than its nodes and messages.
     pub keep_history: bool,
+    /// Whether endless runs are looked for, too, which takes ten times the memory. Without it a search finds
+    /// what must never happen, deadlock included.
+    pub endless_runs: bool,
     /// Steps that put more messages under way are not followed. Where messages overtake each other
     /// and requests never end, there may be ever more of them.
     pub letters_max: usize,
@@ -67,6 +70,7 @@ impl<S: Shape> Bounds<S> {
             requests: requests.to_vec(),
             crashes: Crashes::default(),
             keep_history: true,
+            endless_runs: true,
             letters_max: usize::MAX,
             states_max: 10_000_000,
         }

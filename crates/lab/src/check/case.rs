@@ -31,6 +31,8 @@ pub struct Case {
     pub crashes: Crashes,
     /// Whether the order of entries and the rise of fences are checked.
     pub keep_history: bool,
+    /// Whether endless runs are looked for, too.
+    pub endless_runs: bool,
     /// Steps that put more messages under way are not followed.
     pub letters_max: Option<usize>,
     /// Give up beyond this many states.
@@ -68,6 +70,8 @@ pub struct Report {
     /// How many states were seen. Where something went wrong it is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<usize>,
+    /// Whether endless runs were looked for, too.
+    pub endless_runs: bool,
     /// How many steps were not followed, since too many messages would be under way.
     pub cut: usize,
     /// How it goes wrong, as a scenario that can be replayed.
@@ -138,6 +142,7 @@ impl Case {
             requesters: None,
             crashes: Crashes::default(),
             keep_history: true,
+            endless_runs: true,
             letters_max: None,
             states_max: Self::STATES_MAX,
         }
@@ -183,6 +188,7 @@ impl Case {
             channels: self.channels.unwrap_or(A::INFO.channels),
             crashes: self.crashes,
             keep_history: self.keep_history,
+            endless_runs: self.endless_runs,
             letters_max: self.letters_max.unwrap_or(usize::MAX),
             states_max: self.states_max,
             ..Bounds::of::<A>(&requests)
@@ -246,6 +252,7 @@ impl Visitor for Run<'_, '_> {
             verdict: Verdict::of(&outcome),
             what: None,
             states: None,
+            endless_runs: case.endless_runs,
             cut: 0,
             transcript: None,
         };
@@ -275,6 +282,18 @@ impl Visitor for Run<'_, '_> {
 }
 
 impl Verdict {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Broken => "broken",
+            Verdict::Deadlock => "deadlock",
+            Verdict::Starvation => "starvation",
+            Verdict::Unrest => "unrest",
+            Verdict::NotExhausted => "not exhausted",
+        }
+    }
+
     fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Holds { .. } => Verdict::Holds,

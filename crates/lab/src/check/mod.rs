@@ -15,6 +15,7 @@ mod properties;
 mod rest;
 mod safety;
 mod starvation;
+pub mod suite;
 mod system;
 mod words;
 
@@ -185,7 +186,10 @@ pub(crate) fn deepen<A: Algorithm>(
         let outcome = check::<A>(&within, watch);
         match &outcome {
             Outcome::Holds { .. } if round < most => {}
-            Outcome::Broken { fault, .. } if !fault.is_minor() => return outcome,
+            Outcome::Broken { fault, .. } if found.is_none() && !fault.is_minor() => {
+                return outcome;
+            }
+            Outcome::Broken { fault, .. } if fault.is_two_inside() => return outcome,
             Outcome::Broken { .. } | Outcome::Starved { .. } | Outcome::Restless { .. } => {
                 found = found.or(Some(outcome));
             }
@@ -207,6 +211,9 @@ pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outc
     let found = safety::search::<A>(bounds, watch);
     match found {
         safety::Found::NotExhausted { states } => Outcome::NotExhausted { states },
+        safety::Found::Holds { states } if !bounds.endless_runs => {
+            Outcome::Holds { states, cut: 0 }
+        }
         safety::Found::Holds { states } => {
             let outcome = search_watched::<A>(bounds, watch);
             if let Outcome::Holds { states: again, .. } = outcome {

@@ -1,4 +1,4 @@
-//! What must never happen, searched by `stateright`: depth first, on all cores. It keeps 64 bits of hash
+//! What must never happen, searched by `stateright`: depth first where all ways end, on all cores. It keeps 64 bits of hash
 //! of each state, so that two different states may be taken for one; with a hundred million states
 //! that happens in one search of four thousand.
 
@@ -13,7 +13,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use super::parts::{Full, Parts};
 use super::properties::View;
 use super::system::{Action, Entry, Halt, System};
-use super::{Bounds, Pass, Progress, Watch};
+use super::{Bounds, ENDLESS, Pass, Progress, Watch};
 use crate::world::Fault;
 
 pub(super) enum Found {
@@ -65,12 +65,27 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
         return Found::Broken { fault, trace };
     }
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let endless = bounds.requests.contains(&ENDLESS);
+    let roams = safety.first.len() > safety.system.letters;
     let checker = safety
         .checker()
         .threads(threads)
-        .finish_when(HasDiscoveries::Any)
-        .spawn_dfs();
-    let model = checker.model();
+        .finish_when(HasDiscoveries::Any);
+    if endless || roams {
+        // A way without end can be as long as there are states, and a depth-first search copies the way
+        // to each.
+        conclude(checker.spawn_bfs(), bounds.states_max, watch)
+    } else {
+        conclude(checker.spawn_dfs(), bounds.states_max, watch)
+    }
+}
+
+/// Watches a search until it is done or has to stop.
+fn conclude<A: Algorithm>(
+    checker: impl Checker<Safety<A>>,
+    states_max: usize,
+    watch: &mut Watch,
+) -> Found {
     while !checker.is_done() {
         std::thread::sleep(Duration::from_millis(2));
         let states = checker.unique_state_count();
@@ -79,8 +94,8 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
             states,
             depth: checker.max_depth(),
         });
-        if !goes_on || states > bounds.states_max {
-            model.stopped.store(true, Ordering::Relaxed);
+        if !goes_on || states > states_max {
+            checker.model().stopped.store(true, Ordering::Relaxed);
         }
     }
     let checker = checker.join();

@@ -36,7 +36,9 @@ impl Table {
     fn layout(&self, column: usize) -> (usize, bool) {
         let cells = || self.rows.iter().filter_map(|row| row.get(column));
         let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-        let numeric = cells().skip(1).all(|cell| cell.parse::<f64>().is_ok());
+        let numeric = cells()
+            .skip(1)
+            .all(|cell| cell.is_empty() || cell.parse::<f64>().is_ok());
         (width, numeric)
     }
 }

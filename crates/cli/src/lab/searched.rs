@@ -1,0 +1,102 @@
+//! Searches with their progress and their times.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use soloist_lab::check::{Case, Pass, Progress, Report, Verdict as Found};
+
+use crate::memory;
+
+/// A report, and how long the searches took: the last of each kind, with all requests.
+#[derive(Serialize)]
+pub struct Timed {
+    #[serde(flatten)]
+    pub report: Report,
+    /// The search for what must never happen.
+    pub seconds: f64,
+    pub states_per_second: Option<f64>,
+    /// The search that keeps all states and steps.
+    pub graph_seconds: f64,
+    pub graph_states_per_second: Option<f64>,
+    pub total_seconds: f64,
+}
+
+/// Searches a case.
+pub fn search(case: &Case) -> Result<Timed> {
+    let mut watcher = Watcher::new();
+    let report = case.run(&mut |progress| watcher.note(progress))?;
+    watcher.bar.finish_and_clear();
+    let (seconds, graph_seconds) = (watcher.seconds(Pass::Safety), watcher.seconds(Pass::Graph));
+    let states = report.states.filter(|_| report.verdict == Found::Holds);
+    let rate = |seconds: f64| states.map(|states| states as f64 / seconds.max(1e-9));
+    Ok(Timed {
+        states_per_second: rate(seconds),
+        graph_states_per_second: rate(graph_seconds),
+        report,
+        seconds,
+        graph_seconds,
+        total_seconds: watcher.begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// Shows progress on a terminal, notes how long the passes take, and stops before memory runs out.
+struct Watcher {
+    bar: ProgressBar,
+    begin: Instant,
+    pass: Pass,
+    pass_begin: Instant,
+    /// The passes that ended, and how long each took.
+    ended: Vec<(Pass, Duration)>,
+    looked_at: Instant,
+}
+
+impl Watcher {
+    fn new() -> Self {
+        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
+        let now = Instant::now();
+        Watcher {
+            bar: ProgressBar::new_spinner().with_style(style),
+            begin: now,
+            pass: Pass::Safety,
+            pass_begin: now,
+            ended: Vec::new(),
+            looked_at: now,
+        }
+    }
+
+    /// How long the last pass of this kind took.
+    fn seconds(&self, pass: Pass) -> f64 {
+        let mut last = self.ended.iter().rev();
+        let last = last.find(|(ended, _)| *ended == pass);
+        let running = || (self.pass == pass).then(|| self.pass_begin.elapsed());
+        let took = running().or(last.map(|(_, took)| *took));
+        took.unwrap_or_default().as_secs_f64()
+    }
+
+    fn note(&mut self, progress: Progress) -> bool {
+        if progress.pass != self.pass {
+            self.ended.push((self.pass, self.pass_begin.elapsed()));
+            self.pass = progress.pass;
+            self.pass_begin = Instant::now();
+        }
+        if self.looked_at.elapsed() < Duration::from_millis(100) {
+            return true;
+        }
+        self.looked_at = Instant::now();
+        let seconds = self.pass_begin.elapsed().as_secs_f64();
+        let rate = progress.states as f64 / seconds.max(1e-3) / 1e6;
+        let pass = match progress.pass {
+            Pass::Safety => "safety",
+            Pass::Graph => "all steps",
+            Pass::EndlessRuns => "endless runs",
+        };
+        self.bar.set_message(format!(
+            "{pass}: {} states, depth {}, {rate:.2} million states/s",
+            progress.states, progress.depth,
+        ));
+        self.bar.tick();
+        !memory::is_short()
+    }
+}
