@@ -201,8 +201,12 @@ fn describe(timed: &Timed) -> String {
     if let Some(inside) = report.inside {
         let _ = write!(text, ", {inside} inside at first");
     }
-    if report.crashes > 0 {
-        let _ = write!(text, ", {} crashes", report.crashes);
+    match report.crashes {
+        0 => {}
+        1 => text.push_str(", one crash"),
+        crashes => {
+            let _ = write!(text, ", {crashes} crashes");
+        }
     }
     text.push_str(": ");
     let states = report.states.unwrap_or_default();

@@ -18,3 +18,98 @@ pub(super) fn judge<A: Algorithm>(view: &View<A>, newcomer: NodeId) -> Result<()
         Err(Fault::Fence(newcomer))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use soloist_algorithms::central::{Central, CentralMessage};
+    use soloist_algorithms::shape::Complete;
+    use soloist_algorithms::{Config, Info, Outbox, Phase, Place, Violation};
+
+    use super::*;
+    use crate::check::Bounds;
+    use crate::check::parts::Parts;
+    use crate::check::system::{Action, Halt, System};
+
+    /// Asks nobody.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Bold(Place<Complete>, Phase);
+
+    impl Algorithm for Bold {
+        type Message = CentralMessage;
+        type Shape = Complete;
+        const INFO: Info = Central::INFO;
+
+        fn new(config: &Config<Complete>) -> Self {
+            Bold(config.place.clone(), Phase::Idle)
+        }
+
+        fn request(&mut self, out: &mut Outbox<CentralMessage>) -> Result<(), Violation> {
+            self.1 = Phase::Inside;
+            out.enter();
+            Ok(())
+        }
+
+        fn receive(
+            &mut self,
+            _: NodeId,
+            _: CentralMessage,
+            _: &mut Outbox<CentralMessage>,
+        ) -> Result<(), Violation> {
+            Ok(())
+        }
+
+        fn release(&mut self, _: &mut Outbox<CentralMessage>) -> Result<(), Violation> {
+            self.1 = Phase::Idle;
+            Ok(())
+        }
+
+        fn phase(&self) -> Phase {
+            self.1
+        }
+    }
+
+    impl fmt::Display for Bold {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.1.fmt(f)
+        }
+    }
+
+    /// One after the other, so that two never are inside; but no message tells the second of the first.
+    #[test]
+    fn who_enters_without_a_word_of_the_last_entry_is_found() {
+        let bounds = Bounds::of::<Bold>(&[2, 1]);
+        let mut parts = Parts::<Bold>::new(bounds.config());
+        let (system, mut state, _) = System::new(&bounds, &mut parts).unwrap();
+        let (first, second) = (NodeId::new(0), NodeId::new(1));
+        let mut judged = Vec::new();
+        for action in [
+            Action::Request(first),
+            Action::Release(first),
+            Action::Request(first),
+            Action::Release(first),
+            Action::Request(second),
+        ] {
+            let mut after = Vec::new();
+            let entry = loop {
+                match system.step(&parts, &state, action, &mut after) {
+                    Ok(entry) => break entry,
+                    Err(Halt::Unknown(cause)) => parts.learn(cause).unwrap(),
+                    Err(Halt::Broken(fault)) => panic!("{fault}"),
+                }
+            };
+            state = after;
+            let view = View {
+                system: &system,
+                parts: &parts,
+                state: &state,
+                entry,
+            };
+            judged.push(view.judge_step());
+        }
+        let fault = judged.pop().unwrap();
+        assert_eq!(fault, Err(Fault::Fence(second)));
+        assert!(judged.iter().all(Result::is_ok), "{judged:?}");
+    }
+}

@@ -1,0 +1,138 @@
+//! `soloist lab check`, `lab replay` and `lab suite`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::{json, lab, refused};
+
+/// The exit code, and what is printed.
+#[track_caller]
+fn check(arguments: &str) -> (Option<i32>, String) {
+    let output = lab(&format!("check {arguments}"));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), stdout)
+}
+
+#[test]
+fn what_holds_exits_with_0() {
+    let (code, text) = check("--algorithm raymond --nodes 3 --requests 2");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("holds") && text.contains("states"), "{text}");
+    let report = json("check --algorithm fair --nodes 2 --requests 2 --json");
+    assert_eq!(report["verdict"], "holds");
+    assert!(report["states"].as_u64().unwrap() > 100, "{report}");
+    for field in ["seconds", "states_per_second", "graph_seconds", "cut"] {
+        assert!(report[field].is_number(), "{field}: {report}");
+    }
+}
+
+/// The printed rules, each in its smallest case.
+#[test]
+fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
+    for (arguments, word, faults) in [
+        (
+            "fair --variant as-published --nodes 3 --requests 2",
+            "BROKEN",
+            true,
+        ),
+        (
+            "maekawa --variant as-published --nodes 4 --shape grid",
+            "DEADLOCK",
+            false,
+        ),
+        (
+            "torus --variant as-published --nodes 4 --shape 2x2 --channels fifo",
+            "STARVATION",
+            false,
+        ),
+        (
+            "mesh --variant as-published --nodes 3 --shape 1x1x3 --requests 2",
+            "DEADLOCK",
+            false,
+        ),
+        (
+            "raymond --nodes 2 --shape line --crashes 1",
+            "BROKEN",
+            false,
+        ),
+        (
+            "raymond --variant duplicates --nodes 2 --channels fifo --crashes 2",
+            "UNREST",
+            false,
+        ),
+    ] {
+        let (code, text) = check(&format!("--algorithm {arguments}"));
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains(word), "{text}");
+        let (_, scenario) = text.split_once("\n\n").expect("a transcript follows");
+        let scenario = scenario.trim_end().to_owned() + "\n";
+        let (code, replayed) = replay(&scenario);
+        assert_eq!(replayed, scenario, "a replay changes nothing");
+        assert_eq!(code, Some(i32::from(faults)), "{replayed}");
+    }
+}
+
+/// Plays a scenario that is given on standard input.
+fn replay(scenario: &str) -> (Option<i32>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_soloist"))
+        .args(["lab", "replay", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(scenario.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), stdout)
+}
+
+#[test]
+fn too_many_states_are_not_exhausted_and_nothing_is_claimed() {
+    let (code, text) = check("--algorithm lamport --nodes 3 --max-states 1000");
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("not exhausted"), "{text}");
+    assert!(!text.contains("holds"), "{text}");
+}
+
+#[test]
+fn every_start_is_as_good_as_any() {
+    let reports = json("check --algorithm maekawa --nodes 3 --inside each --json");
+    let reports = reports.as_array().unwrap();
+    let inside: Vec<_> = reports.iter().map(|r| r["inside"].as_u64()).collect();
+    assert_eq!(inside, [Some(0), Some(1), Some(2), None]);
+    assert!(reports.iter().all(|report| report["verdict"] == "holds"));
+}
+
+#[test]
+fn who_does_not_ask_only_serves() {
+    let few = json("check --algorithm maekawa --nodes 4 --requesters 1,3 --json");
+    let all = json("check --algorithm maekawa --nodes 4 --json");
+    assert_eq!(few["requesters"], serde_json::json!([1, 3]));
+    assert!(few["states"].as_u64() < all["states"].as_u64());
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let check = |rest: &str, words: &[&str]| refused(&format!("check {rest}"), words);
+    check("-a raymond -n 65", &["65", "64"]);
+    check("-a raymond -n 3 -r 0", &["'0'", "254", "endless"]);
+    check("-a raymond -n 3 --requesters 0,3", &["3", "0 to 2"]);
+    check("-a raymond -n 3 --requesters 0,x", &["'x'", "0"]);
+    check("-a raymond -n 3 --home 7", &["7", "0 to 2"]);
+    check("-a raymond -n 3 --inside 9", &["9", "0 to 2"]);
+    check("-a maekawa -n 3 --crashes 1", &["maekawa", "recovery"]);
+    check("-a raymond -n 3 --crashes 16", &["16", "15"]);
+    check("-a raymond -n 3 --shape ring", &["ring", "line"]);
+    refused("replay no-such-file.txt", &["no-such-file.txt"]);
+}
+
+#[test]
+fn the_suite_holds_what_it_must_and_fails_what_it_must() {
+    let rows = json("suite --algorithm mesh --json");
+    let rows = rows.as_array().unwrap();
+    assert!(rows.iter().any(|row| row["verdict"] == "holds"));
+    assert!(rows.iter().any(|row| row["verdict"] == "deadlock"));
+    assert!(rows.iter().all(|row| row["verdict"] == row["expected"]));
+}

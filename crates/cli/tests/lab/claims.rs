@@ -1,0 +1,51 @@
+//! `soloist lab claims`.
+
+use serde_json::Value;
+
+use super::{json, lab, refused};
+
+#[test]
+fn claims_of_one_paper_are_examined_with_their_verdicts() {
+    let page = json("claims --paper tree --json");
+    let claims = page["claims"].as_array().unwrap();
+    assert!(claims.len() >= 10, "{page}");
+    for claim in claims {
+        assert_eq!(claim["paper"], "raymond");
+        for field in ["section", "claimed", "found", "evidence"] {
+            assert!(!claim[field].as_str().unwrap().is_empty(), "{claim}");
+        }
+    }
+    let verdict = |section: &str| {
+        let claim = claims.iter().find(|claim| claim["section"] == section);
+        claim.unwrap()["verdict"].as_str().unwrap()
+    };
+    assert_eq!(verdict("§4.1"), "holds");
+    assert_eq!(verdict("§8.1 to §8.3"), "holds-after-repair");
+    assert_eq!(page["comparisons"], Value::Array(Vec::new()));
+}
+
+/// What `docs/claims.md` holds of the paper, and the same for people.
+#[test]
+fn claims_are_printed_as_a_page_and_as_text() {
+    let print = |arguments| {
+        let output = lab(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let kept = include_str!("../../../../docs/claims.md");
+    let page = print("claims --paper raymond --markdown");
+    assert!(page.lines().all(|line| kept.lines().any(|l| l == line)));
+    assert!(page.contains("| **holds after repair** |"), "{page}");
+    let text = print("claims --paper raymond");
+    assert!(text.contains("\n      holds after repair: "), "{text}");
+}
+
+#[test]
+fn claims_of_no_paper_are_refused() {
+    let papers = ["maekawa", "raymond", "lodha-kshemkalyani", "neamatollahi"];
+    for given in ["central", "ra", "raymnd", "-1", "all"] {
+        refused(&format!("claims --paper {given}"), &papers);
+        refused(&format!("claims --paper {given}"), &[given]);
+    }
+    assert_eq!(lab("claims --json --markdown").status.code(), Some(2));
+}

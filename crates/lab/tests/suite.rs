@@ -1,0 +1,43 @@
+//! The list of cases that are searched for every release, but those that take too long. Several tests, so
+//! that they run side by side.
+
+use soloist_algorithms::Kind;
+use soloist_lab::check::suite;
+
+/// Searches all cases of some algorithms.
+fn search(belongs: impl Fn(Kind) -> bool) {
+    let list = suite::list().into_iter().filter(|listed| !listed.long);
+    let mut searched = 0;
+    for listed in list.filter(|listed| belongs(listed.case.choice.kind)) {
+        let report = listed.case.run(&mut |_| true).expect("a case that can be");
+        assert_eq!(report.verdict, listed.expected, "{report:#?}");
+        searched += 1;
+    }
+    assert!(searched > 0, "there are such cases");
+}
+
+#[test]
+fn the_mesh() {
+    search(|kind| kind == Kind::ChaudhuriKaraata);
+}
+
+#[test]
+fn quorums() {
+    search(|kind| kind == Kind::Maekawa);
+}
+
+#[test]
+fn the_tree_and_the_torus() {
+    search(|kind| [Kind::Raymond, Kind::Neamatollahi].contains(&kind));
+}
+
+#[test]
+fn the_fair_one() {
+    search(|kind| kind == Kind::LodhaKshemkalyani);
+}
+
+#[test]
+fn the_others() {
+    let of_the_papers = &Kind::ALL[..5];
+    search(|kind| !of_the_papers.contains(&kind));
+}
