@@ -233,10 +233,12 @@ fn describe(timed: &Timed) -> String {
                 millions(timed.states_per_second),
             )
         }
-        (Found::NotExhausted, _) => writeln!(
+        (Found::NotExhausted, why) => writeln!(
             text,
-            "not exhausted\n{states} states were searched and nothing is wrong so far; there are more. Nothing \
-             is claimed: allow more with --max-states, or search a smaller case"
+            "not exhausted: {}\n{states} states were searched and nothing is wrong so far; there are more. Nothing \
+             is claimed: allow more with --max-states, look for less with --safety-only or --no-history, or search a \
+             smaller case",
+            why.as_deref().unwrap_or_default()
         ),
         (found, what) => {
             let word = match found {

@@ -262,7 +262,8 @@ impl Visitor for Run<'_, '_> {
                 report.cut = cut;
                 return Ok(report);
             }
-            Outcome::NotExhausted { states } => {
+            Outcome::NotExhausted { states, limit } => {
+                report.what = Some(limit.text().to_owned());
                 report.states = Some(states);
                 return Ok(report);
             }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::parts::{Cause, Full, Parts};
 use super::properties::View;
 use super::system::{Action, Duty, Entry, Halt, System};
-use super::{Bounds, Pass, Progress, Watch};
+use super::{Bounds, Limit, Pass, Progress, Watch};
 use crate::world::Fault;
 
 /// The target of a step that is not followed.
@@ -43,7 +43,7 @@ pub(crate) struct Graph<A: Algorithm> {
 /// Why there is no graph.
 pub(crate) enum NoGraph {
     Broken { fault: Fault, trace: Vec<String> },
-    NotExhausted { states: usize },
+    NotExhausted { states: usize, limit: Limit },
 }
 
 impl<A: Algorithm> Graph<A> {
@@ -59,7 +59,10 @@ impl<A: Algorithm> Graph<A> {
 
     fn build(bounds: &Bounds<A::Shape>, judged: bool, watch: &mut Watch) -> Result<Self, NoGraph> {
         let mut parts = Parts::new(bounds.config());
-        let full = |_: Full| NoGraph::NotExhausted { states: 0 };
+        let full = |_: Full| NoGraph::NotExhausted {
+            states: 0,
+            limit: Limit::Parts,
+        };
         let (system, first, entry) = System::new(bounds, &mut parts).map_err(full)?;
         let mut graph = Graph {
             system,
@@ -105,7 +108,7 @@ impl<A: Algorithm> Graph<A> {
                     depth,
                 });
                 if !goes_on {
-                    return Err(self.not_exhausted());
+                    return Err(self.not_exhausted(Limit::Stopped));
                 }
             }
             state.clear();
@@ -135,7 +138,7 @@ impl<A: Algorithm> Graph<A> {
                 self.note(fault, source, action)?;
                 return Ok(source);
             }
-            Err(Stop::Full) => return Err(self.not_exhausted()),
+            Err(Stop::Full) => return Err(self.not_exhausted(Limit::Parts)),
         };
         if let Err(fault) = self.judge_step(after, entry) {
             self.note(fault, source, action)?;
@@ -146,7 +149,7 @@ impl<A: Algorithm> Graph<A> {
         let (target, is_new) = self.number(after, source);
         if is_new {
             if self.len() > self.system.bounds.states_max {
-                return Err(self.not_exhausted());
+                return Err(self.not_exhausted(Limit::States));
             }
             if let Err(fault) = self.judge_state(after) {
                 self.note(fault, source, action)?;
@@ -296,8 +299,11 @@ impl<A: Algorithm> Graph<A> {
         self.system.waits(&self.parts, self.state(state), node)
     }
 
-    fn not_exhausted(&self) -> NoGraph {
-        NoGraph::NotExhausted { states: self.len() }
+    fn not_exhausted(&self, limit: Limit) -> NoGraph {
+        NoGraph::NotExhausted {
+            states: self.len(),
+            limit,
+        }
     }
 
     /// The actions that lead to a state on a shortest way.

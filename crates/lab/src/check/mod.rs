@@ -63,11 +63,35 @@ pub enum Outcome {
         /// What goes on over and over.
         cycle: Vec<String>,
     },
-    /// There are more states than allowed; nothing broke so far.
+    /// There are more states than were looked at; nothing broke so far.
     NotExhausted {
         /// How many were seen.
         states: usize,
+        /// Why there were not more.
+        limit: Limit,
     },
+}
+
+/// Why a search did not see everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// There are more states than were allowed.
+    States,
+    /// Nodes have more different states, or there are more different messages, than a search can number.
+    Parts,
+    /// Who watches it said so; for want of memory, say.
+    Stopped,
+}
+
+impl Limit {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Limit::States => "more states than allowed",
+            Limit::Parts => "more different states of nodes, or messages, than can be numbered",
+            Limit::Stopped => "memory runs short",
+        }
+    }
 }
 
 /// How far a search is.
@@ -116,7 +140,9 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
     let mut graph = match Graph::<A>::explore(bounds, watch) {
         Ok(graph) => graph,
         Err(NoGraph::Broken { fault, trace }) => return Outcome::Broken { fault, trace },
-        Err(NoGraph::NotExhausted { states }) => return Outcome::NotExhausted { states },
+        Err(NoGraph::NotExhausted { states, limit }) => {
+            return Outcome::NotExhausted { states, limit };
+        }
     };
     watch(Progress {
         pass: Pass::EndlessRuns,
@@ -210,7 +236,7 @@ pub(crate) fn deepen<A: Algorithm>(
 pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outcome {
     let found = safety::search::<A>(bounds, watch);
     match found {
-        safety::Found::NotExhausted { states } => Outcome::NotExhausted { states },
+        safety::Found::NotExhausted { states, limit } => Outcome::NotExhausted { states, limit },
         safety::Found::Holds { states } if !bounds.endless_runs => {
             Outcome::Holds { states, cut: 0 }
         }

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use soloist_algorithms::Algorithm;
@@ -13,7 +13,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use super::parts::{Full, Parts};
 use super::properties::View;
 use super::system::{Action, Entry, Halt, System};
-use super::{Bounds, ENDLESS, Pass, Progress, Watch};
+use super::{Bounds, ENDLESS, Limit, Pass, Progress, Watch};
 use crate::world::Fault;
 
 pub(super) enum Found {
@@ -28,6 +28,7 @@ pub(super) enum Found {
     },
     NotExhausted {
         states: usize,
+        limit: Limit,
     },
 }
 
@@ -41,7 +42,8 @@ struct Safety<A: Algorithm> {
     system: System<A>,
     first: Vec<u32>,
     parts: RwLock<Parts<A>>,
-    stopped: AtomicBool,
+    /// Nothing more is looked at once this is set.
+    stopped: OnceLock<Limit>,
     is_minor_broken: AtomicBool,
     fault: Mutex<Option<Fault>>,
 }
@@ -50,13 +52,16 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
     let mut parts = Parts::<A>::new(bounds.config());
     let (system, first, entry) = match System::new(bounds, &mut parts) {
         Ok(first) => first,
-        Err(Full) => return Found::NotExhausted { states: 0 },
+        Err(Full) => {
+            let limit = Limit::Parts;
+            return Found::NotExhausted { states: 0, limit };
+        }
     };
     let safety = Safety {
         system,
         first,
         parts: RwLock::new(parts),
-        stopped: AtomicBool::new(false),
+        stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
         fault: Mutex::new(None),
     };
@@ -94,8 +99,11 @@ fn conclude<A: Algorithm>(
             states,
             depth: checker.max_depth(),
         });
-        if !goes_on || states > states_max {
-            checker.model().stopped.store(true, Ordering::Relaxed);
+        let stopped = &checker.model().stopped;
+        if !goes_on {
+            stopped.get_or_init(|| Limit::Stopped);
+        } else if states > states_max {
+            stopped.get_or_init(|| Limit::States);
         }
     }
     let checker = checker.join();
@@ -111,8 +119,8 @@ fn conclude<A: Algorithm>(
     if model.is_minor_broken.load(Ordering::Relaxed) {
         return Found::Minor;
     }
-    if model.stopped.load(Ordering::Relaxed) {
-        return Found::NotExhausted { states };
+    if let Some(&limit) = model.stopped.get() {
+        return Found::NotExhausted { states, limit };
     }
     Found::Holds { states }
 }
@@ -156,7 +164,7 @@ impl<A: Algorithm> Safety<A> {
             drop(parts);
             let mut parts = self.parts.write().expect("no thread panicked");
             if let Err(Full) = parts.learn(cause) {
-                self.stopped.store(true, Ordering::Relaxed);
+                self.stopped.get_or_init(|| Limit::Parts);
                 return None;
             }
         }
@@ -185,7 +193,7 @@ impl<A: Algorithm> Model for Safety<A> {
     }
 
     fn actions(&self, state: &Vec<u32>, actions: &mut Vec<Action>) {
-        if *state != BROKEN && !self.stopped.load(Ordering::Relaxed) {
+        if *state != BROKEN && self.stopped.get().is_none() {
             self.system.actions(&self.parts(), state, actions);
         }
     }

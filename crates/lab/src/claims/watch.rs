@@ -25,7 +25,7 @@ pub(super) fn always<A: Algorithm>(
     match Graph::<A>::walk(bounds) {
         Ok(graph) => (0..graph.len() as u32).all(|state| is_so(&graph.snapshot(state))),
         Err(NoGraph::Broken { .. }) => false,
-        Err(NoGraph::NotExhausted { states }) => panic!("more than {states} states"),
+        Err(NoGraph::NotExhausted { states, .. }) => panic!("more than {states} states"),
     }
 }
 
