@@ -4,6 +4,9 @@
 use soloist_algorithms::Kind;
 use soloist_lab::check::suite;
 
+/// `soloist lab suite --long --markdown` writes its table.
+const PAGE: &str = include_str!("../../../docs/searched.md");
+
 /// Searches all cases of some algorithms.
 fn search(belongs: impl Fn(Kind) -> bool) {
     let list = suite::list().into_iter().filter(|listed| !listed.long);
@@ -11,9 +14,18 @@ fn search(belongs: impl Fn(Kind) -> bool) {
     for listed in list.filter(|listed| belongs(listed.case.choice.kind)) {
         let report = listed.case.run(&mut |_| true).expect("a case that can be");
         assert_eq!(report.verdict, listed.expected, "{report:#?}");
+        let row = format!("| {} |", suite::row(&report).join(" | "));
+        assert!(PAGE.contains(&row), "docs/searched.md does not say {row}");
         searched += 1;
     }
     assert!(searched > 0, "there are such cases");
+}
+
+/// Those that take too long for a test have their rows as well.
+#[test]
+fn the_page_has_every_case() {
+    let rows = PAGE.lines().filter(|line| line.starts_with("| ")).count();
+    assert_eq!(rows, 1 + suite::list().len());
 }
 
 #[test]

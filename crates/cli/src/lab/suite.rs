@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_lab::check::{Report, Verdict as Found, suite};
+use soloist_lab::check::{Verdict as Found, suite};
 use soloist_lab::report::Table;
 
 use super::searched::{self, Timed};
@@ -25,6 +25,10 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Print the table of docs/searched.md
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 #[derive(Serialize)]
@@ -50,10 +54,10 @@ impl Args {
             let expected = listed.expected;
             rows.push(Row { timed, expected });
         }
-        if self.json {
-            output::json(&rows)?;
-        } else {
-            output::text(&table(&rows).to_string())?;
+        match (self.json, self.markdown) {
+            (true, _) => output::json(&rows)?,
+            (false, true) => output::text(&markdown(&rows))?,
+            (false, false) => output::text(&table(&rows))?,
         }
         let well = rows
             .iter()
@@ -62,65 +66,41 @@ impl Args {
     }
 }
 
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "algorithm",
-        "nodes",
-        "shape",
-        "channels",
-        "requests",
-        "verdict",
-        "states",
-        "seconds",
-        "safety/s",
-        "steps/s",
-    ]);
-    for Row { timed, expected } in rows {
-        let report = &timed.report;
-        let verdict = match report.verdict == *expected {
-            true => report.verdict.text().to_owned(),
-            false => format!("{} (NOT {})", report.verdict.text(), expected.text()),
-        };
-        let rate =
-            |rate: Option<f64>| rate.map_or(String::new(), |rate| format!("{:.2}M", rate / 1e6));
-        let holds = report.verdict == Found::Holds;
-        table.row([
-            label(report),
-            report.nodes.to_string(),
-            report.shape.clone(),
-            report.channels.clone(),
-            requests(report),
-            verdict,
-            report
-                .states
-                .map_or(String::new(), |states| states.to_string()),
-            format!("{:.2}", timed.total_seconds),
-            rate(timed.states_per_second.filter(|_| holds)),
-            rate(timed.graph_states_per_second.filter(|_| holds)),
-        ]);
+fn cells(row: &Row) -> Vec<String> {
+    let Row { timed, expected } = row;
+    let report = &timed.report;
+    let mut cells = suite::row(report).to_vec();
+    if report.verdict != *expected {
+        cells[5] += &format!(" (NOT {})", expected.text());
     }
-    table
+    let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| format!("{:.2}", rate / 1e6));
+    cells.push(format!("{:.2}", timed.total_seconds));
+    cells.push(rate(timed.states_per_second));
+    cells.push(rate(
+        timed
+            .graph_states_per_second
+            .filter(|_| report.endless_runs),
+    ));
+    cells
 }
 
-fn label(report: &Report) -> String {
-    match report.variant.as_str() {
-        "" => report.algorithm.to_owned(),
-        variant => format!("{} ({variant})", report.algorithm),
-    }
+/// Seconds in all, and million states a second of the two searches.
+fn head() -> Vec<&'static str> {
+    let mut head = suite::HEAD.to_vec();
+    head.extend(["seconds", "safety M/s", "steps M/s"]);
+    head
 }
 
-/// How often who asks, and the crashes.
-fn requests(report: &Report) -> String {
-    let mut text = match report.requests {
-        Some(requests) => requests.to_string(),
-        None => "endless".to_owned(),
-    };
-    if report.requesters.len() < report.nodes {
-        let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();
-        text += &format!(" by {}", nodes.join(","));
-    }
-    if report.crashes > 0 {
-        text += &format!(", {} crashes", report.crashes);
-    }
+fn table(rows: &[Row]) -> String {
+    let mut table = Table::new(head());
+    rows.iter().for_each(|row| table.row(cells(row)));
+    table.to_string()
+}
+
+fn markdown(rows: &[Row]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(head().into_iter().map(str::to_owned).collect());
+    text += "|---|--:|---|---|---|---|--:|--:|--:|--:|\n";
+    rows.iter().for_each(|row| text += &line(cells(row)));
     text
 }

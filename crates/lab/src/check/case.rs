@@ -260,6 +260,11 @@ impl Visitor for Run<'_, '_> {
             Outcome::Holds { states, cut } => {
                 report.states = Some(states);
                 report.cut = cut;
+                report.what = (cut > 0).then(|| {
+                    format!(
+                        "{cut} steps would put too many messages under way and were not followed"
+                    )
+                });
                 return Ok(report);
             }
             Outcome::NotExhausted { states, limit } => {
@@ -297,7 +302,8 @@ impl Verdict {
 
     fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Holds { .. } => Verdict::Holds,
+            Outcome::Holds { cut: 0, .. } => Verdict::Holds,
+            Outcome::Holds { .. } => Verdict::NotExhausted,
             Outcome::NotExhausted { .. } => Verdict::NotExhausted,
             Outcome::Broken { fault, .. } if fault.is_deadlock() => Verdict::Deadlock,
             Outcome::Starved { cycle, .. } if cycle.is_empty() => Verdict::Deadlock,

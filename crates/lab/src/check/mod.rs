@@ -188,7 +188,7 @@ pub(crate) fn deepen<A: Algorithm>(
     worse_max: usize,
     watch: &mut Watch,
 ) -> Outcome {
-    let most = bounds.requests.iter().copied().max().unwrap_or(0);
+    let most = bounds.requests.iter().copied().max().unwrap_or(0).max(1);
     let rounds = if most == ENDLESS {
         most..=most
     } else {
@@ -237,10 +237,10 @@ pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outc
     let found = safety::search::<A>(bounds, watch);
     match found {
         safety::Found::NotExhausted { states, limit } => Outcome::NotExhausted { states, limit },
-        safety::Found::Holds { states } if !bounds.endless_runs => {
-            Outcome::Holds { states, cut: 0 }
+        safety::Found::Holds { states, cut } if !bounds.endless_runs => {
+            Outcome::Holds { states, cut }
         }
-        safety::Found::Holds { states } => {
+        safety::Found::Holds { states, .. } => {
             let outcome = search_watched::<A>(bounds, watch);
             if let Outcome::Holds { states: again, .. } = outcome {
                 assert_eq!(states, again, "both searches see the same states");
@@ -250,12 +250,10 @@ pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outc
         safety::Found::Minor => search_watched::<A>(bounds, watch),
         // The other search finds the shortest way, if it gets so far.
         safety::Found::Broken { fault, trace } => match search_watched::<A>(bounds, watch) {
-            Outcome::NotExhausted { .. } => Outcome::Broken { fault, trace },
-            outcome => {
-                let is_broken = matches!(outcome, Outcome::Broken { .. });
-                assert!(is_broken, "both searches find the fault");
-                outcome
+            Outcome::Broken { fault, trace } if !fault.is_minor() => {
+                Outcome::Broken { fault, trace }
             }
+            _ => Outcome::Broken { fault, trace },
         },
     }
 }

@@ -3,7 +3,7 @@
 //! that happens in one search of four thousand.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ use crate::world::Fault;
 pub(super) enum Found {
     Holds {
         states: usize,
+        /// How many steps were not followed.
+        cut: usize,
     },
     /// Something is wrong, but two are never inside.
     Minor,
@@ -45,6 +47,7 @@ struct Safety<A: Algorithm> {
     /// Nothing more is looked at once this is set.
     stopped: OnceLock<Limit>,
     is_minor_broken: AtomicBool,
+    cut: AtomicUsize,
     fault: Mutex<Option<Fault>>,
 }
 
@@ -63,6 +66,7 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
         parts: RwLock::new(parts),
         stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
+        cut: AtomicUsize::new(0),
         fault: Mutex::new(None),
     };
     if let Err(fault) = safety.judge(&safety.parts(), &safety.first, entry) {
@@ -122,7 +126,8 @@ fn conclude<A: Algorithm>(
     if let Some(&limit) = model.stopped.get() {
         return Found::NotExhausted { states, limit };
     }
-    Found::Holds { states }
+    let cut = model.cut.load(Ordering::Relaxed);
+    Found::Holds { states, cut }
 }
 
 impl<A: Algorithm> Safety<A> {
@@ -212,7 +217,12 @@ impl<A: Algorithm> Model for Safety<A> {
     }
 
     fn within_boundary(&self, state: &Vec<u32>) -> bool {
-        *state == BROKEN || state.len() - self.system.letters <= self.system.bounds.letters_max
+        let letters = state.len().saturating_sub(self.system.letters);
+        let is_within = letters <= self.system.bounds.letters_max;
+        if !is_within {
+            self.cut.fetch_add(1, Ordering::Relaxed);
+        }
+        is_within
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

@@ -2,7 +2,7 @@
 
 use soloist_algorithms::{Channels, Choice, NodeId};
 
-use super::case::{Case, Verdict};
+use super::case::{Case, Report, Verdict};
 use super::{Crashes, ENDLESS};
 use crate::ShapeGiven;
 
@@ -21,6 +21,53 @@ const FIGURE_1B: &str = "0: 0 1 2\n1: 1 3 5\n2: 2 4 5\n3: 0 3 4\n4: 1 4 6\n5: 0 
 
 /// The tree of five nodes that is neither a line nor a star.
 const FORK: &str = "0 1\n1 2\n2 3\n2 4";
+
+/// What [`row`] puts into its cells.
+pub const HEAD: [&str; 7] = [
+    "algorithm",
+    "nodes",
+    "shape",
+    "channels",
+    "requests",
+    "verdict",
+    "states",
+];
+
+/// A report as a row of a table.
+pub fn row(report: &Report) -> [String; 7] {
+    let algorithm = match report.variant.as_str() {
+        "" => report.algorithm.to_owned(),
+        variant => format!("{} ({variant})", report.algorithm),
+    };
+    let mut requests = match report.requests {
+        Some(requests) => requests.to_string(),
+        None => "endless".to_owned(),
+    };
+    if report.requesters.len() < report.nodes {
+        let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();
+        requests += &format!(" by {}", nodes.join(","));
+    }
+    match report.crashes {
+        0 => {}
+        1 => requests += ", one crash",
+        crashes => requests += &format!(", {crashes} crashes"),
+    }
+    let mut verdict = report.verdict.text().to_owned();
+    if !report.endless_runs {
+        verdict += " (safety only)";
+    }
+    [
+        algorithm,
+        report.nodes.to_string(),
+        report.shape.clone(),
+        report.channels.clone(),
+        requests,
+        verdict,
+        report
+            .states
+            .map_or_else(String::new, |states| states.to_string()),
+    ]
+}
 
 struct List(Vec<Listed>);
 
