@@ -36,7 +36,7 @@
 //! 4. A node's own numbers count as seen. Else it uses an identity twice.
 //!    (`lodha-kshemkalyani-as-published-number-twice`)
 //!
-//! The abstract's cost, 2(N-1)-x, forgets the FLUSH; §4.1 has it right.
+//! The cost in §1 and §5, 2(N-1)-x, forgets the FLUSH; §4.1 has it right.
 //!
 //! **Deviations**: RV and LRQ are cleared also when the node leaves; nothing reads them before it
 //! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so

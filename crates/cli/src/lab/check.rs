@@ -20,7 +20,9 @@ nothing a correct node sends is refused; and where nothing more can happen, ever
 Then, over all endless runs that are fair (a message under way arrives some time, who is inside
 leaves some time): nobody waits for ever.
 
-A violation is printed as a scenario, the shortest there is, which `soloist lab replay` plays back.
+A violation is printed as a scenario, a shortest one (of endless runs, a short one), which
+`soloist lab replay` plays back. Smaller numbers of requests are searched first. After something less
+than two inside, up to 5 million states are searched for that.
 
 Exit codes: 0 all is well, 1 a violation, 2 wrong input, 3 not exhausted (more states than allowed
 or than memory holds: nothing is claimed).

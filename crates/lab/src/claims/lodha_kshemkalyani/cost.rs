@@ -48,7 +48,7 @@ pub(super) fn bounds() -> Finding {
     )
 }
 
-pub(super) fn abstract_formula() -> Finding {
+pub(super) fn short_formula() -> Finding {
     let costs = costs();
     let exceeds =
         |(n, cost, concurrent, _): &&(u32, Cost, u32, bool)| cost.sum() != 2 * (n - 1) - concurrent;

@@ -15,9 +15,9 @@ pub(super) fn claims() -> Vec<Claim> {
             cost::bounds,
         ),
         claim(
-            "abstract, §1, §5",
+            "§1, §5",
             "the exact number is 2(N-1)-x, where x other requests are made concurrently",
-            cost::abstract_formula,
+            cost::short_formula,
         ),
         claim(
             "abstract, §1",
