@@ -27,7 +27,7 @@
 //! assert_eq!(soloist_lab::scenario::replay(text).unwrap(), text);
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -57,6 +57,16 @@ pub enum ScenarioError {
     /// The head does not say which algorithm, or of how many nodes.
     #[error("the head of a scenario needs '{0}'")]
     Missing(&'static str),
+    /// More nodes than the algorithm's state allows.
+    #[error("{nodes} nodes: of {algorithm} at most {most} fit a machine's memory")]
+    TooManyNodes {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// How many were asked for.
+        nodes: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// A name that stands for nothing.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -93,6 +103,11 @@ impl Visitor for Replay<'_> {
                     reason,
                 })?;
                 result.push_str(&std::mem::take(&mut stage.transcript));
+            } else if line.starts_with('>') {
+                return Err(ScenarioError::Line {
+                    line: number + 1,
+                    reason: format!("'{line}': a step begins with '> '"),
+                });
             } else if comment || !in_steps {
                 let _ = writeln!(result, "{line}");
             }
@@ -160,6 +175,10 @@ impl Head {
             }
             (None, None) => return Err(ScenarioError::Missing("nodes")),
         };
+        let mut known = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !known.insert(*name)) {
+            return Err(bad("names", &format!("'{twice}' is there twice")));
+        }
         let node = |key: &str| match value(key) {
             None => Ok(None),
             Some(name) => find(&names, name)
@@ -209,6 +228,13 @@ struct Stage<'a, A: Algorithm> {
 impl<'a, A: Algorithm> Stage<'a, A> {
     fn new(head: &'a Head) -> Result<Self, ScenarioError> {
         let nodes = head.names.len();
+        if nodes > A::NODES_MAX {
+            return Err(ScenarioError::TooManyNodes {
+                algorithm: A::INFO.name,
+                nodes,
+                most: A::NODES_MAX,
+            });
+        }
         let shape = Arc::new(head.shape.build(nodes)?);
         let world = World::new(&shape, head.start, head.choice.variants);
         let mut stage = Stage {

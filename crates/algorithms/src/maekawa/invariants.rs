@@ -3,7 +3,7 @@
 use super::{Maekawa, MaekawaMessage, Standing};
 use crate::{NodeId, Snapshot};
 
-/// Maekawa 1985, section 2: a member is locked for one request at a time. Its lock is with it, or
+/// Maekawa 1985, section 4: a member is locked for one request at a time. Its lock is with it, or
 /// under way to one node, or held by one, or under way back. By the letter of steps (3) and (4) it is
 /// not so, and what comes of that is found by what it does.
 pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &'static str> {

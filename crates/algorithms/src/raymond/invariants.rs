@@ -3,7 +3,7 @@
 use super::Raymond;
 use crate::{Message, NodeId, Snapshot};
 
-/// Raymond 1989, §4.2: who goes from HOLDER to HOLDER comes to the privilege: to the node that has it,
+/// Raymond 1989, §3.1 and §4.2: who goes from HOLDER to HOLDER comes to the privilege: to the node that has it,
 /// or over the edge that it is crossing. Nothing is said while a node does not know its HOLDER
 /// (before INITIALIZE came, in recovery), nor of what a crash has made of the others' pointers until
 /// the recovery is over.

@@ -1,9 +1,10 @@
 //! `soloist lab check`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
 use soloist_lab::check::{Case, Crashes, ENDLESS, Verdict as Found};
 
@@ -62,7 +63,13 @@ pub struct Args {
     shape: Option<String>,
 
     /// Variants of the rules, separated by commas, such as as-published
-    #[arg(long, value_name = "V", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "V",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     variant: String,
 
     /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
@@ -78,27 +85,28 @@ pub struct Args {
     inside: Option<Inside>,
 
     /// How many crashes there may be (raymond): a node loses its state, not its messages, and recovers
-    #[arg(long, value_name = "C", default_value_t = 0)]
+    #[arg(long, value_name = "C", value_parser = crashes, default_value = "0", allow_hyphen_values = true)]
     crashes: u8,
 
     /// Neighbours may be down together, which is outside what recovery promises
-    #[arg(long, requires = "crashes")]
+    #[arg(long)]
     neighbours: bool,
 
     /// Keep no history: fences and the order of entries are not checked, and there are fewer states
     #[arg(long)]
     no_history: bool,
 
-    /// Look only for what must never happen, deadlock included, not for endless runs: a tenth of the memory
+    /// Look only for what must never happen, deadlock included (but of nodes in recovery), not for endless runs: a
+    /// tenth of the memory
     #[arg(long)]
     safety_only: bool,
 
     /// Do not follow steps that put more messages under way than this; then nothing is claimed beyond
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = count, allow_hyphen_values = true)]
     max_letters: Option<usize>,
 
     /// Give up beyond this many states
-    #[arg(long, value_name = "M", default_value_t = Case::STATES_MAX)]
+    #[arg(long, value_name = "M", value_parser = count, default_value_t = Case::STATES_MAX, allow_hyphen_values = true)]
     max_states: usize,
 
     /// Print JSON
@@ -115,6 +123,9 @@ enum Inside {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
+        if self.neighbours && self.crashes == 0 {
+            bail!("--neighbours says who may crash together: give --crashes from 2 to 15 with it");
+        }
         let mut reports = Vec::new();
         for start in self.starts() {
             let timed = self.search(start)?;
@@ -164,7 +175,10 @@ impl Args {
             shape: read_shape(self.shape.as_deref())?,
             start,
             channels: self.channels,
-            requesters: requesters.map(|nodes| nodes.iter().copied().map(NodeId::new).collect()),
+            requesters: requesters.map(|nodes| {
+                let nodes: BTreeSet<u32> = nodes.iter().copied().collect();
+                nodes.into_iter().map(NodeId::new).collect()
+            }),
             crashes: Crashes {
                 most: self.crashes,
                 neighbours_too: self.neighbours,
@@ -259,6 +273,19 @@ fn requests(given: &str) -> Result<u8, String> {
         _ if given == "endless" => Ok(ENDLESS),
         _ => Err("use a number from 1 to 254, or endless".to_owned()),
     }
+}
+
+fn crashes(given: &str) -> Result<u8, String> {
+    match given.parse() {
+        Ok(crashes) if crashes <= 15 => Ok(crashes),
+        _ => Err("use a number from 0 to 15".to_owned()),
+    }
+}
+
+fn count(given: &str) -> Result<usize, String> {
+    given
+        .parse()
+        .map_err(|_| "use a whole number from 0 up".to_owned())
 }
 
 fn inside(given: &str) -> Result<Inside, String> {

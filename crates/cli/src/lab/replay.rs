@@ -9,8 +9,8 @@ use crate::{Verdict, output};
 
 /// Play a scenario: a text of steps, such as `soloist lab check` prints when something is wrong
 ///
-/// Prints the scenario with what the nodes really do under each step. Exit code 1 if something happens that must never
-/// happen (a line that begins with FAULT).
+/// Prints the scenario with what the nodes really do under each step. Exit code 1 if two are inside or a node
+/// refuses something (a line that begins with FAULT); what else a search found is said in the scenario's comments.
 #[derive(clap::Args)]
 pub struct Args {
     /// The scenario's file, or - for standard input

@@ -96,6 +96,39 @@ fn too_many_states_are_not_exhausted_and_nothing_is_claimed() {
     assert!(!text.contains("holds"), "{text}");
 }
 
+/// A fault that was seen is told, however soon the search has to stop; and nothing panics on the way.
+#[test]
+fn a_fault_is_not_lost_where_the_states_run_out() {
+    for most in [100_000, 300_000] {
+        let (code, text) = check(&format!(
+            "-a maekawa --variant as-published -n 4 --shape grid --channels any --max-states {most}"
+        ));
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("two nodes inside"), "{most}: {text}");
+    }
+    for most in [1, 3, 10, 30, 100] {
+        let (code, text) = check(&format!(
+            "-a ra --variant as-published -n 2 -r 2 --max-states {most}"
+        ));
+        assert!(
+            [Some(1), Some(3)].contains(&code),
+            "{most}: {code:?} {text}"
+        );
+    }
+}
+
+/// Where steps were not followed, nothing is claimed.
+#[test]
+fn a_search_that_leaves_out_steps_does_not_hold() {
+    for rest in ["", " --safety-only"] {
+        let (code, text) = check(&format!("-a raymond -n 3 --max-letters 0{rest}"));
+        assert_eq!(code, Some(3), "{text}");
+        assert!(text.contains("not exhausted"), "{text}");
+    }
+    let (code, text) = check("-a torus -n 4 --max-letters 0");
+    assert_eq!(code, Some(3), "{text}");
+}
+
 #[test]
 fn every_start_is_as_good_as_any() {
     let reports = json("check --algorithm maekawa --nodes 3 --inside each --json");
@@ -124,6 +157,12 @@ fn bad_input_is_refused() {
     check("-a raymond -n 3 --inside 9", &["9", "0 to 2"]);
     check("-a maekawa -n 3 --crashes 1", &["maekawa", "recovery"]);
     check("-a raymond -n 3 --crashes 16", &["16", "15"]);
+    check("-a raymond -n 3 --crashes 256", &["256", "15"]);
+    check("-a raymond -n 3 --max-states -1", &["-1", "0 up"]);
+    check(
+        "-a raymond -n 3 --neighbours",
+        &["--neighbours", "--crashes"],
+    );
     check("-a raymond -n 3 --shape ring", &["ring", "line"]);
     refused("replay no-such-file.txt", &["no-such-file.txt"]);
 }

@@ -213,7 +213,13 @@ impl Case {
                 let _ = writeln!(head, "shape {form}");
             }
             ShapeGiven::Listing(listing) => {
-                let lines: Vec<_> = listing.lines().collect();
+                let lines = listing
+                    .lines()
+                    .map(|line| line.split('#').next().unwrap_or(""));
+                let lines: Vec<_> = lines
+                    .map(str::trim)
+                    .filter(|line| !line.is_empty())
+                    .collect();
                 let _ = writeln!(head, "listing {}", lines.join("; "));
             }
         }

@@ -144,6 +144,9 @@ impl<A: Algorithm> Graph<A> {
             self.note(fault, source, action)?;
         }
         if after.len() - self.system.letters > self.system.bounds.letters_max {
+            if let Err(fault) = self.judge_state(after) {
+                self.note(fault, source, action)?;
+            }
             return Ok(CUT);
         }
         let (target, is_new) = self.number(after, source);

@@ -180,8 +180,8 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
     }
 }
 
-/// As [`check`] with one request a node, then two, and so on up to the bounds: so a fault is found where
-/// fewest requests make it. After one that is not yet two inside, the search goes on to see if that
+/// As [`check`] with one request a node, then two, four and so on up to the bounds: so a fault is found where
+/// few requests make it. After one that is not yet two inside, the search goes on to see if that
 /// comes of more requests, in as many states as `worse_max`.
 pub(crate) fn deepen<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
@@ -189,11 +189,10 @@ pub(crate) fn deepen<A: Algorithm>(
     watch: &mut Watch,
 ) -> Outcome {
     let most = bounds.requests.iter().copied().max().unwrap_or(0).max(1);
-    let rounds = if most == ENDLESS {
-        most..=most
-    } else {
-        1..=most
-    };
+    // One, two, four and so on: who asks for many wants the last.
+    let doubled = std::iter::successors(Some(1_u8), |round| round.checked_mul(2));
+    let few = doubled.take_while(|&round| round < most && most != ENDLESS);
+    let rounds = few.chain([most]);
     let mut found = None;
     for round in rounds {
         let mut within = Bounds {
@@ -203,7 +202,7 @@ pub(crate) fn deepen<A: Algorithm>(
         if found.is_some() {
             within.states_max = within.states_max.min(worse_max);
             if !matches!(
-                safety::search::<A>(&within, watch),
+                safety::search::<A>(&within, false, watch),
                 safety::Found::Broken { .. }
             ) {
                 continue;
@@ -234,7 +233,7 @@ pub(crate) fn deepen<A: Algorithm>(
 /// # Panics
 /// As [`search`].
 pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outcome {
-    let found = safety::search::<A>(bounds, watch);
+    let found = safety::search::<A>(bounds, false, watch);
     match found {
         safety::Found::NotExhausted { states, limit } => Outcome::NotExhausted { states, limit },
         safety::Found::Holds { states, cut } if !bounds.endless_runs => {
@@ -247,7 +246,15 @@ pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outc
             }
             outcome
         }
-        safety::Found::Minor => search_watched::<A>(bounds, watch),
+        safety::Found::Minor => match search_watched::<A>(bounds, watch) {
+            Outcome::NotExhausted { states, limit } => {
+                match safety::search::<A>(bounds, true, watch) {
+                    safety::Found::Broken { fault, trace } => Outcome::Broken { fault, trace },
+                    _ => Outcome::NotExhausted { states, limit },
+                }
+            }
+            outcome => outcome,
+        },
         // The other search finds the shortest way, if it gets so far.
         safety::Found::Broken { fault, trace } => match search_watched::<A>(bounds, watch) {
             Outcome::Broken { fault, trace } if !fault.is_minor() => {

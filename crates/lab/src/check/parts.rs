@@ -177,11 +177,11 @@ impl<A: Algorithm> Parts<A> {
     }
 
     fn number_local(&mut self, state: A) -> Result<u32, Full> {
+        if self.locals.len() == LOCALS_MAX && !self.locals.contains(&state) {
+            return Err(Full);
+        }
         let (number, is_new) = self.locals.insert_full(state);
         if is_new {
-            if number >= LOCALS_MAX {
-                return Err(Full);
-            }
             let state = &self.locals[number];
             let facts = Facts {
                 phase: state.phase(),
@@ -196,12 +196,12 @@ impl<A: Algorithm> Parts<A> {
     }
 
     fn number_message(&mut self, message: A::Message) -> Result<u32, Full> {
+        if self.messages.len() == MESSAGES_MAX && !self.messages.contains(&message) {
+            return Err(Full);
+        }
         let is_token = message.is_token();
         let (number, is_new) = self.messages.insert_full(message);
         if is_new {
-            if number >= MESSAGES_MAX {
-                return Err(Full);
-            }
             self.is_token.push(is_token);
         }
         Ok(number as u32)

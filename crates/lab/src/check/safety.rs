@@ -4,7 +4,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use soloist_algorithms::Algorithm;
@@ -22,7 +22,7 @@ pub(super) enum Found {
         /// How many steps were not followed.
         cut: usize,
     },
-    /// Something is wrong, but two are never inside.
+    /// Something is wrong, but two are never inside in what was seen.
     Minor,
     Broken {
         fault: Fault,
@@ -47,11 +47,19 @@ struct Safety<A: Algorithm> {
     /// Nothing more is looked at once this is set.
     stopped: OnceLock<Limit>,
     is_minor_broken: AtomicBool,
+    /// Whether a minor fault ends the search like any other.
+    stops_at_minor: bool,
+    /// The search has ended, and its way to a fault is being looked up.
+    is_over: AtomicBool,
     cut: AtomicUsize,
-    fault: Mutex<Option<Fault>>,
 }
 
-pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Found {
+/// Searches for what must never happen. Minor faults are noted, or end the search as well.
+pub(super) fn search<A: Algorithm>(
+    bounds: &Bounds<A::Shape>,
+    stops_at_minor: bool,
+    watch: &mut Watch,
+) -> Found {
     let mut parts = Parts::<A>::new(bounds.config());
     let (system, first, entry) = match System::new(bounds, &mut parts) {
         Ok(first) => first,
@@ -66,8 +74,9 @@ pub(super) fn search<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch)
         parts: RwLock::new(parts),
         stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
+        stops_at_minor,
+        is_over: AtomicBool::new(false),
         cut: AtomicUsize::new(0),
-        fault: Mutex::new(None),
     };
     if let Err(fault) = safety.judge(&safety.parts(), &safety.first, entry) {
         let trace = Vec::new();
@@ -112,13 +121,11 @@ fn conclude<A: Algorithm>(
     }
     let checker = checker.join();
     let model = checker.model();
+    model.is_over.store(true, Ordering::Relaxed);
     let states = checker.unique_state_count();
     if let Some(path) = checker.discovery(SAFE) {
-        let fault = model.fault.lock().expect("no thread panicked").take();
-        return Found::Broken {
-            fault: fault.expect("what broke was noted"),
-            trace: model.describe(path.into_actions()),
-        };
+        let (fault, trace) = model.describe(path.into_actions());
+        return Found::Broken { fault, trace };
     }
     if model.is_minor_broken.load(Ordering::Relaxed) {
         return Found::Minor;
@@ -144,7 +151,7 @@ impl<A: Algorithm> Safety<A> {
         };
         for judged in [view.judge_step(), view.judge_state()] {
             match judged {
-                Err(fault) if fault.is_minor() => {
+                Err(fault) if fault.is_minor() && !self.stops_at_minor => {
                     self.is_minor_broken.store(true, Ordering::Relaxed);
                 }
                 judged => judged?,
@@ -175,17 +182,20 @@ impl<A: Algorithm> Safety<A> {
         }
     }
 
-    /// Does the actions once more, from the first state, and puts them down as steps of a scenario.
-    fn describe(&self, actions: Vec<Action>) -> Vec<String> {
+    /// Does the actions once more, from the first state, and puts them down as steps of a scenario. The
+    /// last one breaks something.
+    fn describe(&self, actions: Vec<Action>) -> (Fault, Vec<String>) {
         let mut state = self.first.clone();
         let mut lines = Vec::new();
         for action in actions {
             lines.push(self.system.describe(&self.parts(), &state, action));
-            if let Some(Ok(after)) = self.step(&state, action) {
-                state = after;
+            match self.step(&state, action) {
+                Some(Ok(after)) => state = after,
+                Some(Err(fault)) => return (fault, lines),
+                None => break,
             }
         }
-        lines
+        unreachable!("the way leads to what broke")
     }
 }
 
@@ -198,7 +208,8 @@ impl<A: Algorithm> Model for Safety<A> {
     }
 
     fn actions(&self, state: &Vec<u32>, actions: &mut Vec<Action>) {
-        if *state != BROKEN && self.stopped.get().is_none() {
+        let goes_on = self.stopped.get().is_none() || self.is_over.load(Ordering::Relaxed);
+        if *state != BROKEN && goes_on {
             self.system.actions(&self.parts(), state, actions);
         }
     }
@@ -206,19 +217,13 @@ impl<A: Algorithm> Model for Safety<A> {
     fn next_state(&self, state: &Vec<u32>, action: Action) -> Option<Vec<u32>> {
         match self.step(state, action)? {
             Ok(after) => Some(after),
-            Err(fault) => {
-                self.fault
-                    .lock()
-                    .expect("no thread panicked")
-                    .get_or_insert(fault);
-                Some(BROKEN.to_vec())
-            }
+            Err(_) => Some(BROKEN.to_vec()),
         }
     }
 
     fn within_boundary(&self, state: &Vec<u32>) -> bool {
         let letters = state.len().saturating_sub(self.system.letters);
-        let is_within = letters <= self.system.bounds.letters_max;
+        let is_within = letters <= self.system.bounds.letters_max || *state == self.first;
         if !is_within {
             self.cut.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,7 +1,7 @@
 //! The papers' own invariants, local and of the whole cluster. Each is stated, with its section, at the
 //! algorithm: Chaudhuri and Karaata's I1 and I2, and the bound of their Theorem 4; Raymond's queue of
-//! at most one entry a neighbour, and HOLDER pointers that lead to the privilege (§4.2); Neamatollahi's
-//! queue of at most two (section 3.2); Maekawa's one lock a member (section 2).
+//! at most one entry a neighbour (§3.1), and HOLDER pointers that lead to the privilege (§4.2); Neamatollahi's
+//! queue of at most two (section 3.2); Maekawa's one lock a member (section 4).
 
 use soloist_algorithms::Algorithm;
 
