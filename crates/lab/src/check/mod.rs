@@ -1,10 +1,10 @@
 //! Searches every interleaving of a small cluster.
 //!
-//! A state of the cluster is a flat list of words ([`words`]) that stand for nodes' states and messages
-//! ([`parts`]); [`system`] says which steps lead from one to another, and [`properties`] what must be
-//! so. Two searches go through the states: [`safety`], depth first on all cores, which keeps hashes
-//! alone; and [`graph`], breadth first, which keeps all states and steps, so that a fault comes with a
-//! shortest trace, and [`starvation`] can look for endless runs.
+//! A state of the cluster is a flat list of words (`words`) that stand for nodes' states and messages
+//! (`parts`); `system` says which steps lead from one to another, and `properties` what must be
+//! so. Two searches go through the states: `safety`, depth first on all cores, which keeps hashes
+//! alone; and `graph`, breadth first, which keeps all states and steps, so that a fault comes with a
+//! shortest trace, and `starvation` can look for endless runs.
 
 mod bounds;
 mod case;
