@@ -103,7 +103,7 @@ fn as_published_a_head_does_not_ask_again() {
 /// C3: copies of requests pile up at a head that never asks for anything.
 #[test]
 fn as_published_queues_outgrow_theorem_4() {
-    let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 4, 4]));
+    let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 3, 3]));
     let Outcome::Broken { fault, .. } = outcome else {
         panic!("{outcome:#?}");
     };
