@@ -232,7 +232,7 @@ fn baselines(list: &mut List) {
         .expect(Verdict::Broken);
     list.holds("suzuki-kasami", "", 3, 2);
     list.holds("suzuki-kasami", "", 4, 1);
-    // With all four asking twice there are thousands of millions of states: 24 REQUESTs, each under way or not.
+    // With all four asking twice more than 50 million states were seen: 24 REQUESTs, each under way or not.
     list.holds("suzuki-kasami", "", 4, 2).by(&[0, 1, 2]);
     list.holds("suzuki-kasami", "", 4, 2).by(&[1, 2, 3]);
     list.holds("naimi-trehel", "", 4, 2);
