@@ -196,10 +196,6 @@ impl Args {
 fn describe(timed: &Timed) -> String {
     let Timed { report, .. } = timed;
     let mut text = String::new();
-    let variant = match report.variant.as_str() {
-        "" => String::new(),
-        variant => format!(" ({variant})"),
-    };
     let requests = match report.requests {
         Some(1) => "one request a node".to_owned(),
         Some(requests) => format!("{requests} requests a node"),
@@ -207,8 +203,11 @@ fn describe(timed: &Timed) -> String {
     };
     let _ = write!(
         text,
-        "{}{variant}, {} nodes, {}, {}, {requests}",
-        report.algorithm, report.nodes, report.shape, report.channels
+        "{}, {} nodes, {}, {}, {requests}",
+        report.label(),
+        report.nodes,
+        report.shape,
+        report.channels
     );
     if report.requesters.len() < report.nodes {
         let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();

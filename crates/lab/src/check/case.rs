@@ -8,6 +8,7 @@ use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, ShapeError, Start};
 
 use super::{Bounds, Crashes, ENDLESS, Outcome, Watch, deepen};
+use crate::report::label;
 use crate::{ShapeGiven, scenario};
 
 /// What to search, by names.
@@ -77,6 +78,13 @@ pub struct Report {
     /// How it goes wrong, as a scenario that can be replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
+}
+
+impl Report {
+    /// The algorithm with its variants, for people: "raymond (greedy)".
+    pub fn label(&self) -> String {
+        label(self.algorithm, &self.variant)
+    }
 }
 
 /// What a search found.

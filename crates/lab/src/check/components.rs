@@ -48,6 +48,20 @@ impl<'g, A: Algorithm, P: Fn(u32) -> bool> Components<'g, A, P> {
         }
     }
 
+    /// The component nearest to the first state among those that `accept` takes. Its states are in order, also
+    /// for `accept`.
+    pub fn nearest(self, accept: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>> {
+        let mut nearest: Option<Vec<u32>> = None;
+        self.for_each(|component| {
+            component.sort_unstable();
+            let nearer = nearest.as_ref().is_none_or(|known| component[0] < known[0]);
+            if nearer && accept(component) {
+                nearest = Some(component.to_vec());
+            }
+        });
+        nearest
+    }
+
     fn enter(&mut self, state: u32) {
         self.order[state as usize] = self.clock;
         self.low[state as usize] = self.clock;

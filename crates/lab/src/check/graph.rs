@@ -369,6 +369,14 @@ impl<A: Algorithm> Graph<A> {
         unreachable!("the component has such a step, and it is strongly connected")
     }
 
+    /// An endless run as steps of a scenario: how it comes to that, and what happens over and over.
+    pub fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
+        let way = run.way.len();
+        let mut trace = self.describe(run.way.into_iter().chain(run.cycle));
+        let cycle = trace.split_off(way);
+        (trace, cycle)
+    }
+
     /// Does the actions once more, from the first state, and puts them down as steps of a scenario.
     pub fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
         let mut state = self.state(0).to_vec();
@@ -381,6 +389,14 @@ impl<A: Algorithm> Graph<A> {
         }
         lines
     }
+}
+
+/// A run that goes on for ever.
+pub(crate) struct Endless {
+    /// How it comes to that.
+    pub way: Vec<Action>,
+    /// What happens over and over from there on.
+    pub cycle: Vec<Action>,
 }
 
 enum Stop {

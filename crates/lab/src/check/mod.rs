@@ -152,26 +152,17 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
     let minor = graph.take_minor();
     let is_deadlock = minor.as_ref().is_some_and(|(fault, _)| fault.is_deadlock());
     let looks_on = graph.is_complete && !is_deadlock;
-    if let Some(trap) = looks_on.then(|| starvation::find(&mut graph)).flatten() {
-        let way = trap.way.len();
-        let mut trace = graph.describe(trap.way.into_iter().chain(trap.cycle));
-        return Outcome::Starved {
-            node: trap.node,
-            cycle: trace.split_off(way),
-            trace,
-        };
+    if let Some((node, run)) = looks_on.then(|| starvation::find(&mut graph)).flatten() {
+        let (trace, cycle) = graph.describe_endless(run);
+        return Outcome::Starved { node, trace, cycle };
     }
     if let Some((fault, trace)) = minor {
         return Outcome::Broken { fault, trace };
     }
     match rest::find(&mut graph) {
-        Some(unrest) => {
-            let way = unrest.way.len();
-            let mut trace = graph.describe(unrest.way.into_iter().chain(unrest.cycle));
-            Outcome::Restless {
-                cycle: trace.split_off(way),
-                trace,
-            }
+        Some(run) => {
+            let (trace, cycle) = graph.describe_endless(run);
+            Outcome::Restless { trace, cycle }
         }
         None => Outcome::Holds {
             states: graph.len(),

@@ -5,34 +5,19 @@
 use soloist_algorithms::{Algorithm, Message, NodeId, Phase};
 
 use super::components::Components;
-use super::graph::Graph;
-use super::system::Action;
+use super::graph::{Endless, Graph};
 
-/// Messages go on for ever.
-pub(super) struct Unrest {
-    /// How it comes to that.
-    pub way: Vec<Action>,
-    /// What goes on over and over.
-    pub cycle: Vec<Action>,
-}
-
-pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Unrest> {
+/// Looks for messages that go on for ever; the nearest.
+pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Endless> {
     let all_idle = |state: u32| {
         let mut nodes = NodeId::all(graph.system.nodes);
         nodes.all(|node| graph.phase(state, node) == Phase::Idle)
     };
-    let mut nearest: Option<Vec<u32>> = None;
-    Components::new(graph, all_idle).for_each(|component| {
-        component.sort_unstable();
-        let nearer = nearest.as_ref().is_none_or(|known| component[0] < known[0]);
-        if nearer && goes_on(graph, component) {
-            nearest = Some(component.to_vec());
-        }
-    });
-    let component = nearest?;
+    let components = Components::new(graph, all_idle);
+    let component = components.nearest(|component| goes_on(graph, component))?;
     let first = component[0];
     let cycle = graph.shortest_walk(&component, first, |step| step.target == first);
-    Some(Unrest {
+    Some(Endless {
         cycle: cycle.iter().map(|step| step.action).collect(),
         way: graph.way_to(first),
     })

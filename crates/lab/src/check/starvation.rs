@@ -13,27 +13,18 @@
 use soloist_algorithms::{Algorithm, NodeId};
 
 use super::components::Components;
-use super::graph::{Graph, Step};
+use super::graph::{Endless, Graph, Step};
 use super::system::{Action, Duty};
 
-/// Somebody may wait for ever.
-pub(super) struct Trap {
-    pub node: NodeId,
-    /// How it comes to that.
-    pub way: Vec<Action>,
-    /// What can happen over and over from there on, in all fairness; nothing, if the run ends.
-    pub cycle: Vec<Action>,
-}
-
 /// Looks for a fair run in which a node waits for ever; of those of the first node that has any,
-/// the nearest.
-pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Trap> {
+/// the nearest. Its cycle is empty if the run ends.
+pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<(NodeId, Endless)> {
     let to_stay = States::to_stay(graph);
     for node in NodeId::all(graph.system.nodes) {
         if let Some(trap) = nearest_trap(graph, &to_stay, node) {
             let cycle = fair_cycle(graph, &trap);
             let way = graph.way_to(trap[0]);
-            return Some(Trap { node, way, cycle });
+            return Some((node, Endless { way, cycle }));
         }
     }
     None
@@ -72,16 +63,8 @@ fn nearest_trap<A: Algorithm>(
     to_stay: &States,
     node: NodeId,
 ) -> Option<Vec<u32>> {
-    let mut nearest: Option<Vec<u32>> = None;
     let waits = |state: u32| to_stay.contains(state) && graph.waits(state, node);
-    Components::new(graph, waits).for_each(|component| {
-        component.sort_unstable();
-        let nearer = nearest.as_ref().is_none_or(|trap| component[0] < trap[0]);
-        if nearer && is_trap(graph, component) {
-            nearest = Some(component.to_vec());
-        }
-    });
-    nearest
+    Components::new(graph, waits).nearest(|component| is_trap(graph, component))
 }
 
 /// Whether every duty that is open in all states of a component is done on a step within it.

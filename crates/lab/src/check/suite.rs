@@ -35,10 +35,6 @@ pub const HEAD: [&str; 7] = [
 
 /// A report as a row of a table.
 pub fn row(report: &Report) -> [String; 7] {
-    let algorithm = match report.variant.as_str() {
-        "" => report.algorithm.to_owned(),
-        variant => format!("{} ({variant})", report.algorithm),
-    };
     let mut requests = match report.requests {
         Some(requests) => requests.to_string(),
         None => "endless".to_owned(),
@@ -57,7 +53,7 @@ pub fn row(report: &Report) -> [String; 7] {
         verdict += " (safety only)";
     }
     [
-        algorithm,
+        report.label(),
         report.nodes.to_string(),
         report.shape.clone(),
         report.channels.clone(),

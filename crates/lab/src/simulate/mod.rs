@@ -33,6 +33,7 @@ pub use samples::Summary;
 pub use settings::{Crashes, Delay, Hold, Load, SettingError};
 pub use time::Time;
 
+use crate::report::label;
 use crate::shape_given::ShapeGiven;
 use crate::world::Fault;
 use run::{Outcome, Simulation};
@@ -136,10 +137,7 @@ impl Report {
 
     /// The algorithm with its variants, for people: "raymond (greedy)".
     pub fn label(&self) -> String {
-        match self.variant.as_str() {
-            "" => self.algorithm.to_owned(),
-            variant => format!("{} ({variant})", self.algorithm),
-        }
+        label(self.algorithm, &self.variant)
     }
 }
 
