@@ -1,0 +1,1 @@
+//! Soloist's client, and the gate that keeps late holders away from a resource.

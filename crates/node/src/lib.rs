@@ -1,0 +1,1 @@
+//! A node of Soloist: named locks, agreed upon with its peers over TLS links.
