@@ -97,7 +97,8 @@ pub struct Args {
     no_history: bool,
 
     /// Look only for what must never happen, deadlock included (but of nodes in recovery), not for endless runs: a
-    /// tenth of the memory
+    /// tenth of the memory. Where messages may overtake each other, those that are only noted arrive as late as
+    /// possible, so that there are fewer states
     #[arg(long)]
     safety_only: bool,
 

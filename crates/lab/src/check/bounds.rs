@@ -26,7 +26,8 @@ pub struct Bounds<S> {
     /// it these are not checked, and a state is no more than its nodes and messages.
     pub keep_history: bool,
     /// Whether endless runs are looked for, too, which takes ten times the memory. Without it a search finds
-    /// what must never happen, deadlock included.
+    /// what must never happen, deadlock included, and messages that are only noted arrive as late as
+    /// possible, so that there are fewer states.
     pub endless_runs: bool,
     /// Steps that put more messages under way are not followed. Where messages overtake each other
     /// and requests never end, there may be ever more of them.

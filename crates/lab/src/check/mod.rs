@@ -3,7 +3,7 @@
 //! A state of the cluster is a flat list of words (`words`) that stand for nodes' states and messages
 //! (`parts`); `system` says which steps lead from one to another, and `properties` what must be
 //! so. Two searches go through the states: `safety`, depth first on all cores, which keeps hashes
-//! alone; and `graph`, breadth first, which keeps all states and steps, so that a fault comes with a
+//! alone and, on its own, lets messages wait that may (`postpone`); and `graph`, breadth first, which keeps all states and steps, so that a fault comes with a
 //! shortest trace, and `starvation` can look for endless runs.
 
 mod bounds;
@@ -11,6 +11,7 @@ mod case;
 mod components;
 pub(crate) mod graph;
 mod parts;
+mod postpone;
 mod properties;
 mod rest;
 mod safety;

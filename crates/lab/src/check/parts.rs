@@ -10,6 +10,7 @@ use soloist_algorithms::{
     Algorithm, Config, Effect, Message, NodeId, Outbox, Phase, RequestId, Violation,
 };
 
+use super::postpone::{self, Prospect};
 use super::words::{LOCALS_MAX, MESSAGES_MAX};
 use crate::world::{self, Event};
 
@@ -71,6 +72,7 @@ pub(crate) struct Parts<A: Algorithm> {
     requests: IndexSet<Option<RequestId>, FxBuildHasher>,
     consequences: Vec<Consequence>,
     known: FxHashMap<Cause, u32>,
+    notes: FxHashMap<Prospect, Vec<bool>>,
     out: Outbox<A::Message>,
 }
 
@@ -85,6 +87,7 @@ impl<A: Algorithm> Parts<A> {
             requests: IndexSet::from_iter([None]),
             consequences: Vec::new(),
             known: FxHashMap::default(),
+            notes: FxHashMap::default(),
             out: Outbox::new(),
         }
     }
@@ -173,6 +176,18 @@ impl<A: Algorithm> Parts<A> {
         self.out = out;
         self.known.insert(cause, self.consequences.len() as u32);
         self.consequences.push(consequence);
+        Ok(())
+    }
+
+    /// Which of the messages that can arrive may wait, if it was [found out](Parts::find_notes).
+    pub fn notes(&self, prospect: &Prospect) -> Option<&[bool]> {
+        self.notes.get(prospect).map(Vec::as_slice)
+    }
+
+    /// Finds out which of the messages that can arrive may wait.
+    pub fn find_notes(&mut self, prospect: Prospect) -> Result<(), Full> {
+        let notes = postpone::notes(self, &prospect)?;
+        self.notes.insert(prospect, notes);
         Ok(())
     }
 

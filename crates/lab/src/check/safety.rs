@@ -11,6 +11,7 @@ use soloist_algorithms::Algorithm;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::parts::{Full, Parts};
+use super::postpone::{self, postpone};
 use super::properties::View;
 use super::system::{Action, Entry, Halt, System};
 use super::{Bounds, ENDLESS, Limit, Pass, Progress, Watch};
@@ -49,6 +50,8 @@ struct Safety<A: Algorithm> {
     is_minor_broken: AtomicBool,
     /// Whether a minor fault ends the search like any other.
     stops_at_minor: bool,
+    /// Whether messages wait that may.
+    postpones: bool,
     /// The search has ended, and its way to a fault is being looked up.
     is_over: AtomicBool,
     cut: AtomicUsize,
@@ -75,6 +78,7 @@ pub(super) fn search<A: Algorithm>(
         stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
         stops_at_minor,
+        postpones: postpone::applies(bounds),
         is_over: AtomicBool::new(false),
         cut: AtomicUsize::new(0),
     };
@@ -182,6 +186,21 @@ impl<A: Algorithm> Safety<A> {
         }
     }
 
+    /// Takes away what may wait; nothing, if there are too many parts to find out.
+    fn postpone(&self, state: &[u32], actions: &mut Vec<Action>) {
+        loop {
+            let unknown = postpone(&self.system, &self.parts(), state, actions);
+            let Err(prospect) = unknown else {
+                return;
+            };
+            let mut parts = self.parts.write().expect("no thread panicked");
+            if let Err(Full) = parts.find_notes(prospect) {
+                self.stopped.get_or_init(|| Limit::Parts);
+                return;
+            }
+        }
+    }
+
     /// Does the actions once more, from the first state, and puts them down as steps of a scenario. The
     /// last one breaks something.
     fn describe(&self, actions: Vec<Action>) -> (Fault, Vec<String>) {
@@ -211,6 +230,9 @@ impl<A: Algorithm> Model for Safety<A> {
         let goes_on = self.stopped.get().is_none() || self.is_over.load(Ordering::Relaxed);
         if *state != BROKEN && goes_on {
             self.system.actions(&self.parts(), state, actions);
+            if self.postpones {
+                self.postpone(state, actions);
+            }
         }
     }
 

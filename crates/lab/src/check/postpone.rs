@@ -1,0 +1,317 @@
+//! Messages that may wait, so that fewer states tell the same.
+//!
+//! A message that its receiver only takes note of, and whose note nothing that can happen there now
+//! looks at, may as well arrive later. So it is not delivered until that is no longer so. In
+//! Suzuki and Kasami's algorithm such is every REQUEST to a node that does not have the token: it
+//! makes no difference when it arrives, unless the token is there.
+//!
+//! Of all that can happen next to a node, some messages are its *notes* in this sense: in whatever
+//! order some of them arrive, the node ends in one and the same sound state, sends nothing and does
+//! not enter; and whatever else can happen to it does the same before and after each of them.
+//! Nothing is assumed of the algorithm: all this is tried out.
+//!
+//! **Why nothing is missed.** Take a state s that this search sees and a run of the whole system from
+//! there to a state f. If the run is made of notes of s alone, f differs from s in notes taken: who is
+//! inside, who waits and the tokens are the same, and each node's state has been looked at. Else take the
+//! first step of the run that is none of them. It was possible in s already, for notes send nothing; it
+//! commutes with all notes before it; so the run that takes it first leads to f as well, this search
+//! follows it, and the rest of the run is shorter. Where messages are under way, all of them notes,
+//! and nobody is inside, none of them waits: so each state in which nothing more can happen is seen, and every
+//! deadlock. What nodes know of fences only grows with what arrives: if fences rise here, they always
+//! do.
+
+use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
+
+use super::parts::{Cause, Consequence, Full, Happening, Parts};
+use super::system::{Action, System};
+use super::words::{LetterWord, NodeWord};
+use super::{Bounds, ENDLESS};
+
+/// Whether the proof above is about such a search: any message may arrive next, nobody crashes, and
+/// all runs end.
+pub(super) fn applies<S>(bounds: &Bounds<S>) -> bool {
+    bounds.channels == Channels::Any
+        && bounds.crashes.most == 0
+        && !bounds.requests.contains(&ENDLESS)
+        && !bounds.endless_runs
+}
+
+/// Takes those actions away that may wait; or says what has to be [found out](notes) first.
+pub(super) fn postpone<A: Algorithm>(
+    system: &System<A>,
+    parts: &Parts<A>,
+    state: &[u32],
+    actions: &mut Vec<Action>,
+) -> Result<(), Prospect> {
+    let mut may_wait = vec![false; state.len() - system.letters];
+    for (node, word) in system.words(state) {
+        let prospect = Prospect::of(system, parts, state, node, word);
+        let notes = parts.notes(&prospect);
+        let Some(notes) = notes else {
+            return Err(prospect);
+        };
+        let mut notes = notes.iter();
+        for (letter, may_wait) in system.letters(state).zip(&mut may_wait) {
+            if letter.to() == node {
+                *may_wait = *notes.next().expect("one for each message");
+            }
+        }
+    }
+    let waits = |action: &Action| match action {
+        Action::Deliver(place) => may_wait[*place],
+        _ => false,
+    };
+    let goes_on = |action: &Action| !waits(action) && !matches!(action, Action::Request(_));
+    if actions.iter().any(goes_on) {
+        actions.retain(|action| !waits(action));
+    }
+    Ok(())
+}
+
+/// All that can happen next to a node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Prospect {
+    node: NodeId,
+    local: u32,
+    /// The messages that can arrive.
+    letters: Vec<Happening>,
+    /// That it asks, or leaves, if it can.
+    own: Option<Happening>,
+}
+
+impl Prospect {
+    fn of<A: Algorithm>(
+        system: &System<A>,
+        parts: &Parts<A>,
+        state: &[u32],
+        node: NodeId,
+        word: NodeWord,
+    ) -> Self {
+        let letters = system.letters(state).filter(|letter| letter.to() == node);
+        let receive = |letter: LetterWord| Happening::Receive(letter.from(), letter.message());
+        Prospect {
+            node,
+            local: word.local(),
+            letters: letters.map(receive).collect(),
+            own: match parts.facts(word.local()).phase {
+                Phase::Idle if word.left() > 0 => Some(Happening::Request),
+                Phase::Inside => Some(Happening::Release),
+                Phase::Idle | Phase::Waiting => None,
+            },
+        }
+    }
+}
+
+/// Finds out which of the messages that can arrive are notes.
+pub(super) fn notes<A: Algorithm>(
+    parts: &mut Parts<A>,
+    prospect: &Prospect,
+) -> Result<Vec<bool>, Full> {
+    let node = prospect.node;
+    let mut trial = Trial { node, parts };
+    let mut notes = vec![false; prospect.letters.len()];
+    for (place, &letter) in prospect.letters.iter().enumerate() {
+        let others = prospect.letters.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != place);
+        let mut others = others.map(|(_, other)| other).chain(&prospect.own);
+        notes[place] = trial.noted(prospect.local, letter)?.is_some()
+            && others.try_fold(true, |so_far, &other| {
+                Ok(so_far && trial.commute(prospect.local, letter, other)?)
+            })?;
+    }
+    // What is left out here counts as something else that can happen.
+    let surplus = notes.iter_mut().filter(|is_note| **is_note).skip(NOTES_MAX);
+    surplus.for_each(|is_note| *is_note = false);
+    if !trial.all_orders_agree(prospect, &notes)? {
+        notes.fill(false);
+    }
+    Ok(notes)
+}
+
+/// All orders of this many notes are tried.
+const NOTES_MAX: usize = 8;
+
+/// Tries out what happens to a node.
+struct Trial<'p, A: Algorithm> {
+    node: NodeId,
+    parts: &'p mut Parts<A>,
+}
+
+impl<A: Algorithm> Trial<'_, A> {
+    fn happens(&mut self, local: u32, happening: Happening) -> Result<&Consequence, Full> {
+        let cause = Cause {
+            node: self.node,
+            local,
+            happening,
+        };
+        self.parts.learn(cause)?;
+        Ok(self.parts.consequence(&cause).expect("it was learned"))
+    }
+
+    /// The node's state after a message of which it does no more than to take note.
+    fn noted(&mut self, local: u32, letter: Happening) -> Result<Option<u32>, Full> {
+        let consequence = self.happens(local, letter)?;
+        let is_silent = consequence.refused.is_none()
+            && consequence.sends.is_empty()
+            && consequence.entered.is_none();
+        let after = consequence.local;
+        let (old, new) = (self.parts.facts(local), self.parts.facts(after));
+        let is_same =
+            new.broken.is_none() && (old.phase, old.has_token) == (new.phase, new.has_token);
+        Ok((is_silent && is_same).then_some(after))
+    }
+
+    /// Whether a note and something else do the same in either order.
+    fn commute(&mut self, local: u32, note: Happening, other: Happening) -> Result<bool, Full> {
+        let Some(noted) = self.noted(local, note)? else {
+            return Ok(false);
+        };
+        let first = self.happens(local, other)?;
+        let is_refused = first.refused.is_some();
+        let (then, sends, entered) = (first.local, first.sends.clone(), first.entered);
+        let second = self.happens(noted, other)?;
+        let does_the_same = !is_refused
+            && second.refused.is_none()
+            && (&second.sends, second.entered) == (&sends, entered);
+        let both = second.local;
+        Ok(does_the_same && self.noted(then, note)? == Some(both))
+    }
+
+    /// Whether in whatever order some of the notes arrive, the next one commutes with all the rest.
+    fn all_orders_agree(&mut self, prospect: &Prospect, notes: &[bool]) -> Result<bool, Full> {
+        let mut reached = vec![(vec![false; notes.len()], prospect.local)];
+        let mut next = 0;
+        while next < reached.len() {
+            let (arrived, local) = reached[next].clone();
+            next += 1;
+            let under_way: Vec<_> = (0..notes.len()).filter(|&place| !arrived[place]).collect();
+            for &note in under_way.iter().filter(|&&place| notes[place]) {
+                let letter = prospect.letters[note];
+                let others = under_way.iter().filter(|&&other| other != note);
+                let others = others.map(|&other| &prospect.letters[other]);
+                for &other in others.chain(&prospect.own) {
+                    if !self.commute(local, letter, other)? {
+                        return Ok(false);
+                    }
+                }
+                let Some(after) = self.noted(local, letter)? else {
+                    return Ok(false);
+                };
+                let mut arrived = arrived.clone();
+                arrived[note] = true;
+                if reached.iter().all(|(seen, _)| *seen != arrived) {
+                    reached.push((arrived, after));
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use soloist_algorithms::carvalho_roucairol::CarvalhoRoucairol;
+    use soloist_algorithms::maekawa::Maekawa;
+    use soloist_algorithms::naimi_trehel::NaimiTrehel;
+    use soloist_algorithms::raymond::Raymond;
+    use soloist_algorithms::ricart_agrawala::RicartAgrawala;
+    use soloist_algorithms::suzuki_kasami::SuzukiKasami;
+
+    use super::super::system::Halt;
+    use super::*;
+
+    struct Explorer<A: Algorithm> {
+        system: System<A>,
+        parts: Parts<A>,
+        first: Vec<u32>,
+    }
+
+    impl<A: Algorithm> Explorer<A> {
+        fn new(requests: &[u8]) -> Self {
+            let bounds = Bounds {
+                channels: Channels::Any,
+                keep_history: false,
+                endless_runs: false,
+                ..Bounds::of::<A>(requests)
+            };
+            assert!(applies(&bounds));
+            let mut parts = Parts::<A>::new(bounds.config());
+            let (system, first, _) = System::new(&bounds, &mut parts).unwrap();
+            Explorer {
+                system,
+                parts,
+                first,
+            }
+        }
+
+        fn step(&mut self, state: &[u32], action: Action) -> Vec<u32> {
+            let mut after = Vec::new();
+            loop {
+                match self.system.step(&self.parts, state, action, &mut after) {
+                    Ok(_) => return after,
+                    Err(Halt::Unknown(cause)) => self.parts.learn(cause).unwrap(),
+                    Err(Halt::Broken(fault)) => panic!("{fault}"),
+                }
+            }
+        }
+
+        /// What can happen, and of that what does not wait.
+        fn actions(&mut self, state: &[u32]) -> [Vec<Action>; 2] {
+            let mut all = Vec::new();
+            self.system.actions(&self.parts, state, &mut all);
+            let mut now = all.clone();
+            while let Err(prospect) = postpone(&self.system, &self.parts, state, &mut now) {
+                self.parts.find_notes(prospect).unwrap();
+            }
+            [all, now]
+        }
+
+        fn reach(
+            &mut self,
+            mut seen: HashSet<Vec<u32>>,
+            choose: impl Fn([Vec<Action>; 2]) -> Vec<Action>,
+        ) -> HashSet<Vec<u32>> {
+            let mut open: Vec<_> = seen.iter().cloned().collect();
+            while let Some(state) = open.pop() {
+                for action in choose(self.actions(&state)) {
+                    let after = self.step(&state, action);
+                    if seen.insert(after.clone()) {
+                        open.push(after);
+                    }
+                }
+            }
+            seen
+        }
+    }
+
+    /// Searches with and without notes that wait, and takes the notes afterwards. Tells how many states there are
+    /// each way.
+    fn misses_nothing<A: Algorithm>(requests: &[u8]) -> [usize; 2] {
+        let mut explorer = Explorer::<A>::new(requests);
+        let first = HashSet::from([explorer.first.clone()]);
+        let all = explorer.reach(first.clone(), |[all, _]| all);
+        let fewer = explorer.reach(first, |[_, now]| now);
+        let counts = [all.len(), fewer.len()];
+        let noted = explorer.reach(fewer, |[mut all, now]| {
+            all.retain(|action| !now.contains(action));
+            all
+        });
+        assert!(noted == all, "{}: the states differ", A::INFO.name);
+        counts
+    }
+
+    #[test]
+    fn what_waits_is_not_missed() {
+        let [all, fewer] = misses_nothing::<SuzukiKasami>(&[2, 2, 2]);
+        assert!(fewer * 3 < all, "{fewer} of {all}: nothing waits");
+        misses_nothing::<SuzukiKasami>(&[1, 1, 1, 1]);
+        misses_nothing::<SuzukiKasami>(&[0, 2, 1, 0]);
+        misses_nothing::<RicartAgrawala>(&[2, 2, 1]);
+        misses_nothing::<CarvalhoRoucairol>(&[2, 1, 1]);
+        misses_nothing::<NaimiTrehel>(&[2, 2, 2]);
+        misses_nothing::<Raymond>(&[2, 2, 2]);
+        misses_nothing::<Maekawa>(&[1, 1, 1]);
+    }
+}
