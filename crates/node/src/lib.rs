@@ -1,1 +1,6 @@
 //! A node of Soloist: named locks, agreed upon with its peers over TLS links.
+
+pub mod locks;
+mod moment;
+
+pub use moment::Moment;

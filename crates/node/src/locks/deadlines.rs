@@ -1,0 +1,55 @@
+//! What is due when.
+
+use std::collections::BTreeMap;
+
+use super::{HoldId, Ticket};
+use crate::Moment;
+
+/// Where something stands in the list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Key(Moment, u64);
+
+impl Key {
+    pub fn moment(self) -> Moment {
+        self.0
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// A waiter gives up.
+    GiveUp(Ticket),
+    /// A hold ends that was not renewed.
+    Expiry(HoldId),
+}
+
+#[derive(Default)]
+pub(super) struct Deadlines {
+    list: BTreeMap<Key, Due>,
+    next: u64,
+}
+
+impl Deadlines {
+    pub fn add(&mut self, moment: Moment, due: Due) -> Key {
+        let key = Key(moment, self.next);
+        self.next += 1;
+        self.list.insert(key, due);
+        key
+    }
+
+    pub fn remove(&mut self, key: Option<Key>) {
+        if let Some(key) = key {
+            self.list.remove(&key);
+        }
+    }
+
+    pub fn first(&self) -> Option<Moment> {
+        self.list.first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// What is due by now, the earliest first.
+    pub fn pop(&mut self, now: Moment) -> Option<Due> {
+        let first = self.list.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}

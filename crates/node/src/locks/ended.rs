@@ -1,0 +1,36 @@
+//! Holds that have ended, so that their holders can be told why.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::table::HoldError;
+use super::{End, HoldId};
+
+/// How many are remembered.
+const MAX: usize = 1 << 14;
+
+#[derive(Default)]
+pub(super) struct EndedHolds {
+    ends: HashMap<HoldId, End>,
+    /// The oldest first.
+    order: VecDeque<HoldId>,
+}
+
+impl EndedHolds {
+    pub fn note(&mut self, hold: HoldId, end: End) {
+        if self.order.len() == MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ends.remove(&oldest);
+        }
+        self.ends.insert(hold, end);
+        self.order.push_back(hold);
+    }
+
+    /// What is wrong with a hold that is not there.
+    pub fn error(&self, hold: HoldId) -> HoldError {
+        match self.ends.get(&hold) {
+            Some(&end) => HoldError::Ended(end),
+            None => HoldError::Unknown,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! One lock as one node sees it: its part of the algorithm, the node's own waiters, and the hold.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use soloist_algorithms::Machine;
+
+use super::deadlines::Key;
+use super::{Fence, Ticket};
+use crate::Moment;
+
+/// Somebody on this node who wants the lock.
+pub(super) struct Waiter {
+    pub ticket: Ticket,
+    pub owner: Arc<str>,
+    pub since: Moment,
+    /// How long a hold lives without renewal.
+    pub ttl: Option<Duration>,
+    /// When they give up.
+    pub deadline: Option<Key>,
+}
+
+/// Somebody on this node who has the lock.
+pub(super) struct Hold {
+    pub owner: Arc<str>,
+    pub fence: Fence,
+    pub since: Moment,
+    pub ttl: Option<Duration>,
+    pub deadline: Option<Key>,
+}
+
+pub(super) struct Lock {
+    pub machine: Box<dyn Machine>,
+    /// The algorithm's name, for counting.
+    pub algorithm: &'static str,
+    /// The highest fence that is known.
+    pub fence: Fence,
+    pub waiters: VecDeque<Waiter>,
+    pub hold: Option<Hold>,
+    /// How many of its own waiters the node may serve before it leaves.
+    pub turns_left: u32,
+    pub turns_max: u32,
+    /// When the last hold on this node ended, if the lock has not left it since.
+    pub last_end: Option<Moment>,
+}
+
+impl Lock {
+    /// Whether nobody on this node has anything to do with it.
+    pub fn is_unused(&self) -> bool {
+        self.hold.is_none() && self.waiters.is_empty()
+    }
+}

@@ -1,0 +1,24 @@
+//! Named locks: a pure state machine, with time as a parameter and messages as bytes.
+//!
+//! [`Table`] has all locks of a node. For each it drives the node's part of the algorithm, keeps
+//! the node's own waiters in order, and knows the hold. Clients' wishes, peers' messages and time go in;
+//! [`Effects`] come out.
+
+mod deadlines;
+mod effects;
+mod ended;
+mod fence;
+mod lock;
+mod name;
+mod table;
+mod view;
+mod wire;
+
+pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
+pub use fence::Fence;
+pub use name::{LockName, LockNameError};
+pub use table::{
+    Ask, AskError, Counts, HoldError, LockKind, LockKinds, ReceiveError, Settings, Table,
+};
+pub use view::{HolderView, LockView, WaiterView};
+pub use wire::WireError;

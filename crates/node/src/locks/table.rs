@@ -1,0 +1,556 @@
+//! All locks of a node: a pure state machine. What time it is, is told to it; what it wants sent
+//! or told, it puts into [`Effects`].
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use soloist_algorithms::{ByteOutbox, Cluster, NodeId, Phase, Start, Violation};
+
+use super::deadlines::{Deadlines, Due};
+use super::ended::EndedHolds;
+use super::lock::{Hold, Lock, Waiter};
+use super::wire::{self, WireError};
+use super::{Denial, Effects, End, Fence, Grant, Happening, HoldId, LockName, Ticket};
+use crate::Moment;
+
+/// How locks of some names work.
+pub struct LockKind {
+    /// The algorithm's name, for counting.
+    pub algorithm: &'static str,
+    /// Makes the nodes' parts.
+    pub cluster: Box<dyn Cluster>,
+    /// How many of its own waiters a node serves in a row while others may wait elsewhere.
+    pub max_local_turns: u32,
+}
+
+/// Says which lock is of which kind. All nodes must agree on it.
+pub trait LockKinds: Send + Sync {
+    /// The kind of the lock of this name.
+    fn kind(&self, name: &LockName) -> &LockKind;
+}
+
+/// What a table is made from.
+pub struct Settings {
+    /// This node.
+    pub me: NodeId,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The epoch that all nodes are in.
+    pub epoch: u64,
+    /// Which lock is of which kind.
+    pub kinds: Arc<dyn LockKinds>,
+    /// The longest time to live of a hold.
+    pub ttl_max: Duration,
+    /// How many may wait on this node, for all locks together.
+    pub waiters_max: usize,
+    /// How many locks this node may have to do with at a time.
+    pub locks_max: usize,
+    /// From where the names of holds are drawn: 32 bytes that nobody can guess.
+    pub seed: [u8; 32],
+}
+
+/// Somebody wants a lock.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// As they call themselves, for whoever looks who holds and who waits.
+    pub owner: Arc<str>,
+    /// How long the hold lives without [renewal](Table::renew); for ever, if nothing is said.
+    pub ttl: Option<Duration>,
+    /// When they give up; never, if nothing is said.
+    pub until: Option<Moment>,
+}
+
+/// Why somebody may not even wait.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// A time to live that cannot be.
+    #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
+    Ttl {
+        /// What was asked for.
+        given: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// Too many wait already.
+    #[error("{0} wait on this node already, and no more are allowed: try again later")]
+    WaitersFull(usize),
+    /// Too many locks.
+    #[error("this node has to do with {0} locks already, and no more are allowed: release some")]
+    LocksFull(usize),
+    /// The node stops.
+    #[error("this node stops and takes no new requests: ask another one")]
+    Stopping,
+}
+
+/// Why a hold cannot be renewed or released.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HoldError {
+    /// It ended before.
+    #[error("this hold has ended: {0}")]
+    Ended(End),
+    /// There is none of that name, or it ended long ago.
+    #[error("this node knows no such hold")]
+    Unknown,
+    /// A time to live that cannot be.
+    #[error(transparent)]
+    Ttl(AskError),
+}
+
+/// Why a peer's bytes were refused. Nothing has changed then.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// Not a lock's message.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A message that no correct peer sends now.
+    #[error("lock {lock:?}: {violation}")]
+    Violation {
+        /// The lock.
+        lock: LockName,
+        /// What is wrong.
+        violation: Violation,
+    },
+    /// Too many locks.
+    #[error(transparent)]
+    Full(AskError),
+}
+
+/// Counts since the table was made.
+#[derive(Clone, Default, Debug)]
+pub struct Counts {
+    /// Messages sent, by algorithm and kind.
+    pub sent: BTreeMap<(&'static str, &'static str), u64>,
+    /// Messages of other epochs, dropped.
+    pub other_epoch: u64,
+    /// Grants that came when nobody was left to take them.
+    pub unclaimed: u64,
+}
+
+/// All locks of a node.
+pub struct Table {
+    locks: HashMap<LockName, Lock>,
+    rest: Rest,
+}
+
+/// All but the locks themselves, so that a lock can be worked on beside it.
+struct Rest {
+    settings: Settings,
+    /// Which lock a hold is of.
+    holds: HashMap<HoldId, LockName>,
+    /// Which lock a waiter waits for.
+    tickets: HashMap<Ticket, LockName>,
+    ended: EndedHolds,
+    deadlines: Deadlines,
+    /// The highest fence of all locks that were forgotten.
+    floor: Fence,
+    /// The highest number of a request, in all locks that were forgotten.
+    clock: u64,
+    ids: ChaCha12Rng,
+    tickets_given: u64,
+    stopping: bool,
+    counts: Counts,
+    outbox: ByteOutbox,
+}
+
+impl Table {
+    /// No lock is used yet.
+    pub fn new(settings: Settings) -> Self {
+        Table {
+            locks: HashMap::new(),
+            rest: Rest {
+                holds: HashMap::new(),
+                tickets: HashMap::new(),
+                ended: EndedHolds::default(),
+                deadlines: Deadlines::default(),
+                floor: Fence::first_of(settings.epoch),
+                clock: 0,
+                ids: ChaCha12Rng::from_seed(settings.seed),
+                tickets_given: 0,
+                stopping: false,
+                counts: Counts::default(),
+                outbox: ByteOutbox::new(),
+                settings,
+            },
+        }
+    }
+
+    /// Somebody wants a lock. If it is here and free, the effects have the grant already.
+    pub fn acquire(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: Ask,
+        out: &mut Effects,
+    ) -> Result<Ticket, AskError> {
+        let rest = &mut self.rest;
+        if rest.stopping {
+            return Err(AskError::Stopping);
+        }
+        if let Some(ttl) = ask.ttl {
+            rest.check_ttl(ttl)?;
+        }
+        let waiters_max = rest.settings.waiters_max;
+        if rest.tickets.len() >= waiters_max {
+            return Err(AskError::WaitersFull(waiters_max));
+        }
+        let lock = lock_of(&mut self.locks, rest, name, now, out)?;
+        rest.tickets_given += 1;
+        let ticket = Ticket(rest.tickets_given);
+        rest.tickets.insert(ticket, name.clone());
+        let give_up = |until| rest.deadlines.add(until, Due::GiveUp(ticket));
+        lock.waiters.push_back(Waiter {
+            ticket,
+            since: now,
+            ttl: ask.ttl,
+            deadline: ask.until.map(give_up),
+            owner: Arc::clone(&ask.owner),
+        });
+        self.settle(now, name, out);
+        if self.rest.tickets.contains_key(&ticket) {
+            out.happenings.push(Happening::Waiting {
+                ticket,
+                lock: name.clone(),
+                owner: ask.owner,
+            });
+        }
+        Ok(ticket)
+    }
+
+    /// A waiter goes away. If the lock comes, it is passed on. Tells whether it still waited.
+    pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut Effects) -> bool {
+        let Some(name) = self.rest.tickets.remove(&ticket) else {
+            return false;
+        };
+        let lock = self.locks.get_mut(&name).expect("somebody waits for it");
+        let place = lock.waiters.iter().position(|w| w.ticket == ticket);
+        let waiter = place.and_then(|place| lock.waiters.remove(place));
+        self.rest
+            .deadlines
+            .remove(waiter.and_then(|waiter| waiter.deadline));
+        self.settle(now, &name, out);
+        true
+    }
+
+    /// A holder gives its lock back.
+    pub fn release(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        out: &mut Effects,
+    ) -> Result<(), HoldError> {
+        self.end(now, hold, End::Released, out)
+    }
+
+    /// A holder lives: its hold ends no sooner than this long from now. Tells when it will.
+    pub fn renew(
+        &mut self,
+        now: Moment,
+        id: HoldId,
+        ttl: Option<Duration>,
+    ) -> Result<Option<Moment>, HoldError> {
+        let rest = &mut self.rest;
+        if let Some(ttl) = ttl {
+            rest.check_ttl(ttl).map_err(HoldError::Ttl)?;
+        }
+        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let lock = self.locks.get_mut(name).expect("somebody holds it");
+        let hold = lock.hold.as_mut().expect("somebody holds it");
+        hold.ttl = ttl.or(hold.ttl);
+        rest.deadlines.remove(hold.deadline);
+        let expiry = |ttl| rest.deadlines.add(now + ttl, Due::Expiry(id));
+        hold.deadline = hold.ttl.map(expiry);
+        Ok(hold.deadline.map(|key| key.moment()))
+    }
+
+    /// A peer's bytes arrived. They may be anything.
+    pub fn receive(
+        &mut self,
+        now: Moment,
+        from: NodeId,
+        bytes: &[u8],
+        out: &mut Effects,
+    ) -> Result<(), ReceiveError> {
+        let message = wire::decode(bytes)?;
+        let rest = &mut self.rest;
+        if message.epoch != rest.settings.epoch {
+            rest.counts.other_epoch += 1;
+            return Ok(());
+        }
+        let name = message.name;
+        let lock = lock_of(&mut self.locks, rest, &name, now, out).map_err(ReceiveError::Full)?;
+        let received = lock
+            .machine
+            .receive(from, message.payload, &mut rest.outbox);
+        if received.is_ok() {
+            lock.fence = lock.fence.max(message.fence);
+        }
+        self.settle(now, &name, out);
+        let lock = name;
+        received.map_err(|violation| ReceiveError::Violation { lock, violation })
+    }
+
+    /// Ends what is due: waits that were given up, holds that were not renewed.
+    pub fn tick(&mut self, now: Moment, out: &mut Effects) {
+        while let Some(due) = self.rest.deadlines.pop(now) {
+            match due {
+                Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
+                Due::Expiry(hold) => {
+                    let ended = self.end(now, hold, End::Expired, out);
+                    ended.expect("a deadline goes with its hold");
+                }
+            }
+        }
+    }
+
+    /// When [`tick`](Table::tick) has something to do next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        self.rest.deadlines.first()
+    }
+
+    /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
+    pub fn stop(&mut self, now: Moment, out: &mut Effects) {
+        self.rest.stopping = true;
+        let mut tickets: Vec<_> = self.rest.tickets.keys().copied().collect();
+        tickets.sort_unstable();
+        for ticket in tickets {
+            self.deny(now, ticket, Denial::NodeStopped, out);
+        }
+    }
+
+    /// Ends all holds.
+    pub fn end_all(&mut self, now: Moment, end: End, out: &mut Effects) {
+        let mut holds: Vec<_> = self.rest.holds.keys().copied().collect();
+        holds.sort_unstable();
+        for hold in holds {
+            let ended = self.end(now, hold, end, out);
+            ended.expect("it was there");
+        }
+    }
+
+    /// How many holds there are on this node.
+    pub fn holds(&self) -> usize {
+        self.rest.holds.len()
+    }
+
+    /// How many wait on this node.
+    pub fn waiters(&self) -> usize {
+        self.rest.tickets.len()
+    }
+
+    /// How many locks this node has to do with.
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> &Counts {
+        &self.rest.counts
+    }
+
+    /// The locks as this node sees them, by name.
+    pub(super) fn each_lock(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
+        self.locks.iter()
+    }
+
+    pub(super) fn lock(&self, name: &LockName) -> Option<&Lock> {
+        self.locks.get(name)
+    }
+
+    fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
+        let name = self.rest.tickets.get(&ticket).cloned();
+        let lock = name.expect("a waiter waits for something");
+        self.cancel(now, ticket, out);
+        out.happenings.push(Happening::Denied {
+            ticket,
+            lock,
+            denial,
+        });
+    }
+
+    fn end(
+        &mut self,
+        now: Moment,
+        id: HoldId,
+        end: End,
+        out: &mut Effects,
+    ) -> Result<(), HoldError> {
+        let rest = &mut self.rest;
+        let name = rest.holds.remove(&id).ok_or_else(|| rest.ended.error(id))?;
+        let lock = self.locks.get_mut(&name).expect("somebody holds it");
+        let hold = lock.hold.take().expect("somebody holds it");
+        lock.last_end = Some(now);
+        rest.deadlines.remove(hold.deadline);
+        rest.ended.note(id, end);
+        out.happenings.push(Happening::Ended {
+            hold: id,
+            lock: name.clone(),
+            owner: hold.owner,
+            fence: hold.fence,
+            end,
+            held: now.since(hold.since),
+        });
+        self.settle(now, &name, out);
+        Ok(())
+    }
+
+    /// Does what follows from a change of a lock, and forgets the lock if nothing is left of it.
+    fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
+        let Entry::Occupied(mut entry) = self.locks.entry(name.clone()) else {
+            unreachable!("what has changed is there")
+        };
+        let lock = entry.get_mut();
+        self.rest.settle(now, name, lock, out);
+        if lock.is_unused() && lock.machine.is_at_rest() {
+            self.rest.floor = self.rest.floor.max(lock.fence);
+            self.rest.clock = self.rest.clock.max(lock.machine.clock());
+            entry.remove();
+        }
+    }
+}
+
+/// The lock of this name; made now, if it is not there.
+fn lock_of<'t>(
+    locks: &'t mut HashMap<LockName, Lock>,
+    rest: &mut Rest,
+    name: &LockName,
+    now: Moment,
+    out: &mut Effects,
+) -> Result<&'t mut Lock, AskError> {
+    let count = locks.len();
+    match locks.entry(name.clone()) {
+        Entry::Occupied(entry) => Ok(entry.into_mut()),
+        Entry::Vacant(_) if count >= rest.settings.locks_max => Err(AskError::LocksFull(count)),
+        Entry::Vacant(entry) => {
+            let lock = entry.insert(rest.new_lock(name));
+            lock.machine.start(&mut rest.outbox);
+            rest.settle(now, name, lock, out);
+            Ok(lock)
+        }
+    }
+}
+
+impl Rest {
+    fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
+        let max = self.settings.ttl_max;
+        if ttl.is_zero() || ttl > max {
+            return Err(AskError::Ttl { given: ttl, max });
+        }
+        Ok(())
+    }
+
+    fn new_lock(&self, name: &LockName) -> Lock {
+        let Settings {
+            me, nodes, kinds, ..
+        } = &self.settings;
+        let kind = kinds.kind(name);
+        let start = Start::idle(home(name, *nodes));
+        Lock {
+            machine: kind.cluster.machine(*me, start, self.clock),
+            algorithm: kind.algorithm,
+            fence: self.floor,
+            waiters: Default::default(),
+            hold: None,
+            turns_left: 0,
+            turns_max: kind.max_local_turns,
+            last_end: None,
+        }
+    }
+
+    /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.
+    fn settle(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
+        loop {
+            if self.post(name, lock, out) {
+                lock.turns_left = lock.turns_max;
+            }
+            match lock.machine.phase() {
+                Phase::Inside if lock.hold.is_none() => {
+                    if lock.waiters.is_empty() || lock.turns_left == 0 {
+                        if lock.turns_left == lock.turns_max {
+                            self.counts.unclaimed += 1;
+                        }
+                        let left = lock.machine.release(&mut self.outbox);
+                        left.expect("who is inside may leave");
+                        continue;
+                    }
+                    lock.turns_left -= 1;
+                    self.serve_next(now, name, lock, out);
+                }
+                Phase::Idle if !lock.waiters.is_empty() => {
+                    let asked = lock.machine.request(&mut self.outbox);
+                    asked.expect("who is idle may ask");
+                    continue;
+                }
+                Phase::Idle | Phase::Waiting | Phase::Inside => {}
+            }
+            if lock.machine.phase() != Phase::Inside || lock.hold.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what the algorithm wants sent. Tells whether the node has entered.
+    fn post(&mut self, name: &LockName, lock: &mut Lock, out: &mut Effects) -> bool {
+        for send in self.outbox.sends() {
+            // It may leave this node now.
+            lock.last_end = None;
+            let key = (lock.algorithm, send.name);
+            *self.counts.sent.entry(key).or_default() += 1;
+            out.send(send.to, self.settings.epoch, lock.fence, name, send.bytes);
+        }
+        let entered = self.outbox.entered();
+        self.outbox.clear();
+        entered
+    }
+
+    /// Gives the lock, which is here, to the first waiter.
+    fn serve_next(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
+        let waiter = lock.waiters.pop_front().expect("somebody waits");
+        self.tickets.remove(&waiter.ticket);
+        self.deadlines.remove(waiter.deadline);
+        let Some(fence) = lock.fence.next() else {
+            out.happenings.push(Happening::Denied {
+                ticket: waiter.ticket,
+                lock: name.clone(),
+                denial: Denial::FencesUsedUp,
+            });
+            return;
+        };
+        lock.fence = fence;
+        let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
+        self.holds.insert(id, name.clone());
+        let expiry = |ttl| self.deadlines.add(now + ttl, Due::Expiry(id));
+        let deadline = waiter.ttl.map(expiry);
+        lock.hold = Some(Hold {
+            owner: Arc::clone(&waiter.owner),
+            fence,
+            since: now,
+            ttl: waiter.ttl,
+            deadline,
+        });
+        out.happenings.push(Happening::Granted {
+            ticket: waiter.ticket,
+            grant: Grant {
+                hold: id,
+                lock: name.clone(),
+                fence,
+                expires: deadline.map(|key| key.moment()),
+            },
+            owner: waiter.owner,
+            waited: now.since(waiter.since),
+            handed_over: lock.last_end.take().map(|end| now.since(end)),
+        });
+    }
+}
+
+/// Where the token of a fresh lock is: the same on all nodes, and spread over them.
+fn home(name: &LockName, nodes: usize) -> NodeId {
+    let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
+    NodeId::from_index((hash % nodes as u64) as usize)
+}

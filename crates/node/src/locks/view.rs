@@ -1,0 +1,87 @@
+//! Who holds and who waits, as one node knows it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::Lock;
+use super::{Fence, LockName, Table};
+use crate::Moment;
+
+/// One lock on one node: its own holder and waiters.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LockView {
+    /// The lock.
+    pub name: String,
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// The highest fence that the node knows.
+    pub fence: Fence,
+    /// Who holds it on this node.
+    pub holder: Option<HolderView>,
+    /// Who waits on this node, in order.
+    pub waiters: Vec<WaiterView>,
+}
+
+/// Somebody who holds a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HolderView {
+    /// As they call themselves.
+    pub owner: String,
+    /// Their fence.
+    pub fence: Fence,
+    /// For how long they have held it.
+    pub held_for: Duration,
+    /// For how much longer, unless it is renewed.
+    pub valid_for: Option<Duration>,
+}
+
+/// Somebody who waits for a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WaiterView {
+    /// As they call themselves.
+    pub owner: String,
+    /// For how long they have waited.
+    pub waited_for: Duration,
+}
+
+impl Table {
+    /// A lock as this node sees it, if somebody here holds it or waits for it.
+    pub fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
+        let lock = self.lock(name).filter(|lock| !lock.is_unused())?;
+        Some(view(now, name, lock))
+    }
+
+    /// The locks that somebody here holds or waits for, by name: those after `after`, at most so many.
+    pub fn views(&self, now: Moment, after: Option<&str>, most: usize) -> Vec<LockView> {
+        let locks = self.each_lock();
+        let used = locks.filter(|(name, lock)| {
+            !lock.is_unused() && after.is_none_or(|after| name.as_str() > after)
+        });
+        let mut used: Vec<_> = used.collect();
+        used.sort_unstable_by_key(|(name, _)| *name);
+        used.truncate(most);
+        let used = used.into_iter();
+        used.map(|(name, lock)| view(now, name, lock)).collect()
+    }
+}
+
+fn view(now: Moment, name: &LockName, lock: &Lock) -> LockView {
+    let holder = lock.hold.as_ref().map(|hold| HolderView {
+        owner: hold.owner.to_string(),
+        fence: hold.fence,
+        held_for: now.since(hold.since),
+        valid_for: hold.deadline.map(|key| key.moment().since(now)),
+    });
+    let waiters = lock.waiters.iter().map(|waiter| WaiterView {
+        owner: waiter.owner.to_string(),
+        waited_for: now.since(waiter.since),
+    });
+    LockView {
+        name: name.to_string(),
+        algorithm: lock.algorithm.to_owned(),
+        fence: lock.fence,
+        holder,
+        waiters: waiters.collect(),
+    }
+}

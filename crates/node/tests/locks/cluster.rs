@@ -1,0 +1,161 @@
+//! A cluster of lock tables in one thread, with channels in order between them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use soloist_algorithms::{Choice, NodeId};
+use soloist_node::Moment;
+use soloist_node::locks::{
+    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockKind,
+    LockKinds, LockName, Settings, Table, Ticket,
+};
+
+/// All locks are of one kind.
+struct OneKind(LockKind);
+
+impl LockKinds for OneKind {
+    fn kind(&self, _: &LockName) -> &LockKind {
+        &self.0
+    }
+}
+
+pub struct Cluster {
+    pub now: Moment,
+    pub tables: Vec<Table>,
+    channels: BTreeMap<(usize, usize), VecDeque<Vec<u8>>>,
+    effects: Effects,
+    /// Who holds each lock, and the last fence.
+    pub holders: HashMap<LockName, (usize, HoldId)>,
+    pub fences: HashMap<LockName, Fence>,
+    pub granted: Vec<(usize, Ticket, Grant)>,
+    pub denied: Vec<(usize, Ticket, Denial)>,
+    pub ended: Vec<(HoldId, End)>,
+}
+
+impl Cluster {
+    pub fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
+        let table = |me| {
+            Table::new(Settings {
+                me: NodeId::from_index(me),
+                nodes,
+                epoch: 1,
+                kinds: Arc::new(OneKind(LockKind {
+                    algorithm: choice.name,
+                    cluster: choice.cluster(None, nodes).unwrap(),
+                    max_local_turns,
+                })),
+                ttl_max: Duration::from_secs(3600),
+                waiters_max: 1000,
+                locks_max: 1000,
+                seed: [me as u8; 32],
+            })
+        };
+        Cluster {
+            now: Moment::default(),
+            tables: (0..nodes).map(table).collect(),
+            channels: BTreeMap::new(),
+            effects: Effects::new(),
+            holders: HashMap::new(),
+            fences: HashMap::new(),
+            granted: Vec::new(),
+            denied: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> Ask {
+        Ask {
+            owner: "somebody".into(),
+            ttl,
+            until,
+        }
+    }
+
+    pub fn acquire(&mut self, node: usize, lock: &LockName, ask: Ask) -> Result<Ticket, AskError> {
+        let ticket = self.tables[node].acquire(self.now, lock, ask, &mut self.effects);
+        self.carry_out(node);
+        ticket
+    }
+
+    pub fn cancel(&mut self, node: usize, ticket: Ticket) -> bool {
+        let waited = self.tables[node].cancel(self.now, ticket, &mut self.effects);
+        self.carry_out(node);
+        waited
+    }
+
+    pub fn release(&mut self, node: usize, hold: HoldId) -> Result<(), HoldError> {
+        let released = self.tables[node].release(self.now, hold, &mut self.effects);
+        self.carry_out(node);
+        released
+    }
+
+    pub fn tick(&mut self, node: usize) {
+        self.tables[node].tick(self.now, &mut self.effects);
+        self.carry_out(node);
+    }
+
+    pub fn stop(&mut self, node: usize) {
+        self.tables[node].stop(self.now, &mut self.effects);
+        self.carry_out(node);
+    }
+
+    /// The channels that have something under way.
+    pub fn under_way(&self) -> Vec<(usize, usize)> {
+        let channels = self.channels.iter();
+        let busy = channels.filter(|(_, messages)| !messages.is_empty());
+        busy.map(|(&channel, _)| channel).collect()
+    }
+
+    pub fn deliver(&mut self, (from, to): (usize, usize)) {
+        let bytes = self.channels.get_mut(&(from, to)).unwrap().pop_front();
+        let from = NodeId::from_index(from);
+        let table = &mut self.tables[to];
+        let received = table.receive(self.now, from, &bytes.unwrap(), &mut self.effects);
+        received.unwrap();
+        self.carry_out(to);
+    }
+
+    /// Delivers until nothing is under way.
+    pub fn calm_down(&mut self) {
+        while let Some(&channel) = self.under_way().first() {
+            self.deliver(channel);
+        }
+    }
+
+    /// The latest hold of a lock, which must be on this node.
+    pub fn hold_of(&self, node: usize, lock: &LockName) -> HoldId {
+        let &(holder, hold) = &self.holders[lock];
+        assert_eq!(holder, node);
+        hold
+    }
+
+    fn carry_out(&mut self, node: usize) {
+        for (to, bytes) in self.effects.sends() {
+            let channel = self.channels.entry((node, to.index())).or_default();
+            channel.push_back(bytes.to_vec());
+        }
+        for happening in std::mem::take(&mut self.effects.happenings) {
+            match happening {
+                Happening::Granted { ticket, grant, .. } => {
+                    let before = self.holders.insert(grant.lock.clone(), (node, grant.hold));
+                    assert_eq!(before, None, "two holders of {:?}", grant.lock);
+                    let last = self.fences.insert(grant.lock.clone(), grant.fence);
+                    assert!(last < Some(grant.fence), "{last:?}, then {grant:?}");
+                    self.granted.push((node, ticket, grant));
+                }
+                Happening::Ended {
+                    hold, lock, end, ..
+                } => {
+                    assert_eq!(self.holders.remove(&lock), Some((node, hold)));
+                    self.ended.push((hold, end));
+                }
+                Happening::Denied { ticket, denial, .. } => {
+                    self.denied.push((node, ticket, denial));
+                }
+                Happening::Waiting { .. } => {}
+            }
+        }
+        self.effects.clear();
+    }
+}
