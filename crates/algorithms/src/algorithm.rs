@@ -92,6 +92,31 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         None
     }
 
+    /// The highest number that this node knows any request to have, where requests have numbers.
+    fn clock(&self) -> u64 {
+        0
+    }
+
+    /// Advances the clock to this number at least, never back. Only for a node that is new: it may
+    /// be one that was forgotten, and all that it must know of its former life is its clock.
+    fn set_clock(&mut self, _clock: u64) {}
+
+    /// Whether this node's part may be forgotten: dropped, and made [anew](Config::anew) with this
+    /// clock or a later one when the lock is used again. No peer can be misled by that.
+    ///
+    /// By default so if there is no difference: the state is that of a new node of a lock in which nobody
+    /// is inside, and to [`start`](Algorithm::start) such a node sends nothing. Where requests have
+    /// numbers an algorithm says more, and why it is sound.
+    fn is_at_rest(&self, config: &Config<Self::Shape>) -> bool {
+        if self.phase() != Phase::Idle {
+            return false;
+        }
+        let mut out = Outbox::new();
+        let mut anew = Self::new(&config.idle());
+        anew.start(&mut out);
+        out.is_empty() && anew == *self
+    }
+
     /// Whether a cluster with these variants, over such channels, is promised to get over crashes.
     fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
         false
@@ -334,7 +359,7 @@ impl<S> fmt::Debug for Place<S> {
 }
 
 /// What a node is built from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Config<S> {
     /// Who it is, in which cluster.
     pub place: Place<S>,
@@ -342,6 +367,15 @@ pub struct Config<S> {
     pub start: Start,
     /// The algorithm's variants in use; all nodes must agree on them.
     pub variants: VariantSet,
+}
+
+impl<S> Clone for Config<S> {
+    fn clone(&self) -> Self {
+        Config {
+            place: self.place.clone(),
+            ..*self
+        }
+    }
 }
 
 impl<S: Shape> Config<S> {
@@ -356,6 +390,21 @@ impl<S: Shape> Config<S> {
             start: Start::idle(NodeId::new(0)),
             variants: VariantSet::default(),
         }
+    }
+
+    /// The same node of a lock with the same home in which nobody is inside at first.
+    pub fn idle(&self) -> Self {
+        Config {
+            start: Start::idle(self.start.home),
+            ..self.clone()
+        }
+    }
+
+    /// What takes the place of a node that was [at rest](Algorithm::is_at_rest) and was forgotten.
+    pub fn anew<A: Algorithm<Shape = S>>(&self, clock: u64) -> A {
+        let mut node = A::new(&self.idle());
+        node.set_clock(clock);
+        node
     }
 
     /// The same cluster, seen from node `me`.

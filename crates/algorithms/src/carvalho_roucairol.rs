@@ -21,6 +21,12 @@
 //! **Invariants**: who is inside misses no permission, who waits misses one at least; deferred
 //! replies exist only while waiting or inside.
 //!
+//! **Forgetting**: an idle node that is made anew has the permissions of the initial state. It may be,
+//! if it has all of these: to have fewer than before is safe, since who misses a permission asks for it, and
+//! costs two messages each. So without the staircase any idle node may be forgotten. With it
+//! only while it has every permission that it began with: what it gave away, it must not find again.
+//! The highest number seen stays, so that it asks later than whom it gave its permission.
+//!
 //! **Deviations**: none known. The number is always updated when a request arrives.
 
 use std::fmt;
@@ -182,6 +188,26 @@ impl Algorithm for CarvalhoRoucairol {
         }
         self.reply_deferred.clear();
         Ok(())
+    }
+
+    fn clock(&self) -> u64 {
+        self.highest_sequence_number_seen
+    }
+
+    fn set_clock(&mut self, clock: u64) {
+        if !Mutant::CarvalhoRoucairolClockForgotten.planted() {
+            self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(clock);
+        }
+    }
+
+    fn is_at_rest(&self, config: &Config<Complete>) -> bool {
+        let Config { place, start, .. } = config.idle();
+        let staircase = config.variants.has(STAIRCASE);
+        let begins =
+            |giver| begins_with_permission(place.me, giver, start, staircase, place.nodes());
+        let is_given_away =
+            !Mutant::CarvalhoRoucairolGivenComesBack.planted() && self.missing.iter().any(begins);
+        self.phase == Phase::Idle && !is_given_away
     }
 
     fn phase(&self) -> Phase {

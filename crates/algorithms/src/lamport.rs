@@ -23,6 +23,11 @@
 //! request or a later one: whatever its sender asks for from then on comes after it in the
 //! order. RELEASE also names the request that it ends, which is so found without a scan.
 //!
+//! **Forgetting**: an idle node with an empty queue keeps nothing but the clock. It shows the clock in
+//! whatever it sends, and clocks may run ahead. What all others have been shown is forgotten, too: `spare-acks` then
+//! sends an ACK that it could have spared. An ACK may arrive after all this, since other messages count as
+//! well; so one is refused only by a node whose clock never ran.
+//!
 //! The variant `spare-acks` is the remark in rule 2: no ACK is needed where something later was
 //! sent before, which can be the own REQUEST or a RELEASE.
 
@@ -245,6 +250,20 @@ impl Algorithm for Lamport {
         Some(self.my_request())
     }
 
+    fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    fn set_clock(&mut self, clock: u64) {
+        if !Mutant::LamportClockForgotten.planted() {
+            self.clock = self.clock.max(clock);
+        }
+    }
+
+    fn is_at_rest(&self, _config: &Config<Complete>) -> bool {
+        self.phase == Phase::Idle && self.queue.is_empty()
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -303,7 +322,7 @@ impl Lamport {
                 let known = self.queue.binary_search(&request).is_ok();
                 known.then_some(()).ok_or("it has no such request")
             }
-            Ack { .. } if self.my_timestamp == 0 => Err("this node has never asked"),
+            Ack { .. } if self.clock == 0 => Err("this node has never asked"),
             Request { .. } | Ack { .. } => Ok(()),
         }
     }

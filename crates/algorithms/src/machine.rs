@@ -16,8 +16,12 @@ pub trait Cluster: Send + Sync {
     /// How many nodes there are.
     fn nodes(&self) -> usize;
 
-    /// The part of node `me` in a lock that begins with `start`.
-    fn machine(&self, me: NodeId, start: Start) -> Box<dyn Machine>;
+    /// The part of node `me` in a lock that begins with `start`; its requests have numbers above `clock`, if any.
+    ///
+    /// A part that is [at rest](Machine::is_at_rest) may be dropped and made anew with an idle start, the
+    /// same home and its [clock](Machine::clock) or a later one: one clock, the highest of all its
+    /// parts, serves a node.
+    fn machine(&self, me: NodeId, start: Start, clock: u64) -> Box<dyn Machine>;
 }
 
 /// One node's part of one lock, behind bytes. As [`Algorithm`], event by event.
@@ -37,6 +41,11 @@ pub trait Machine: Send {
     fn release(&mut self, out: &mut ByteOutbox) -> Result<(), Violation>;
     /// See [`Algorithm::phase`].
     fn phase(&self) -> Phase;
+    /// See [`Algorithm::clock`].
+    fn clock(&self) -> u64;
+    /// See [`Algorithm::is_at_rest`]. Costs no more than to make a new part; not while it waits or
+    /// is inside.
+    fn is_at_rest(&self) -> bool;
 }
 
 /// The effects of one transition, messages encoded. Reused like [`Outbox`].
@@ -138,7 +147,7 @@ impl Choice {
     /// use soloist_algorithms::{ByteOutbox, Choice, NodeId, Start};
     ///
     /// let cluster = Choice::parse("ricart-agrawala", "").unwrap().cluster(None, 2).unwrap();
-    /// let mut node = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)));
+    /// let mut node = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)), 0);
     /// let mut out = ByteOutbox::new();
     /// node.request(&mut out).unwrap();
     /// assert_eq!(out.sends().next().unwrap().bytes, [0, 1]); // REQUEST number 1
@@ -174,24 +183,25 @@ impl<A: Algorithm> Cluster for ClusterOf<A> {
         self.shape.nodes()
     }
 
-    fn machine(&self, me: NodeId, start: Start) -> Box<dyn Machine> {
-        let place = Place {
-            me,
-            shape: Arc::clone(&self.shape),
+    fn machine(&self, me: NodeId, start: Start, clock: u64) -> Box<dyn Machine> {
+        let config = Config {
+            place: Place {
+                me,
+                shape: Arc::clone(&self.shape),
+            },
+            start,
+            variants: self.variants,
         };
-        Box::new(MachineOf {
-            node: A::new(&Config {
-                place,
-                start,
-                variants: self.variants,
-            }),
-            out: Outbox::new(),
-        })
+        let mut node = A::new(&config);
+        node.set_clock(clock);
+        let out = Outbox::new();
+        Box::new(MachineOf { node, config, out })
     }
 }
 
 struct MachineOf<A: Algorithm> {
     node: A,
+    config: Config<A::Shape>,
     out: Outbox<A::Message>,
 }
 
@@ -228,5 +238,13 @@ impl<A: Algorithm> Machine for MachineOf<A> {
 
     fn phase(&self) -> Phase {
         self.node.phase()
+    }
+
+    fn clock(&self) -> u64 {
+        self.node.clock()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.node.is_at_rest(&self.config)
     }
 }

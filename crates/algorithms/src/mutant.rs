@@ -55,6 +55,7 @@ mutants! {
         MaekawaReleaseNotToOne: "the last member of the set is sent no RELEASE",
         MaekawaFailedForgotten: "a node that gives a member back forgets that it was told FAILED",
         MaekawaLockNotMoved: "a member that gets RELINQUISH stays locked for the old request",
+        MaekawaClockForgotten: "a node that is forgotten begins anew with the number 1",
     }
     "raymond" {
         RaymondLifo: "the privilege goes to who asked last",
@@ -86,6 +87,7 @@ mutants! {
         LodhaKshemkalyaniDoneForgotten: "what is known to be satisfied is not kept (repair 2)",
         LodhaKshemkalyaniSatisfiedNotTold: "REQUEST does not name what is satisfied (repair 3)",
         LodhaKshemkalyaniReplyForgotten: "the first of the deferred requests is never answered",
+        LodhaKshemkalyaniSatisfiedForgotten: "a node is forgotten although it was satisfied last, as far as it knows",
         LodhaKshemkalyaniErrandLost: "one-reply: of the errands to carry on, the last is lost",
     }
     "central" {
@@ -99,6 +101,7 @@ mutants! {
         RicartAgrawalaHighestNotSeen: "the number of a REQUEST received does not count as seen",
         RicartAgrawalaReplyForgotten: "the first of the deferred replies is never sent",
         RicartAgrawalaRepliesInside: "a node that is inside replies as if it were idle",
+        RicartAgrawalaClockForgotten: "a node that is forgotten begins anew with the number 1",
     }
     "suzuki-kasami" {
         SuzukiKasamiLifo: "the token goes to the last in its queue",
@@ -119,6 +122,7 @@ mutants! {
         LamportHearsEarlier: "any message counts as later than the own request (rule 5)",
         LamportReleaseNotToOne: "the first of the others is sent no RELEASE",
         LamportAckForgotten: "an idle node acknowledges nothing",
+        LamportClockForgotten: "a node that is forgotten begins anew with its clock at 0",
     }
     "carvalho-roucairol" {
         CarvalhoRoucairolNoTieBreak: "two requests have one number: each node replies to the other",
@@ -127,6 +131,8 @@ mutants! {
         CarvalhoRoucairolBothBegin: "staircase: of two nodes, each begins with the other's permission",
         CarvalhoRoucairolNotAskedAgain: "who gives its permission while it waits does not ask for it again",
         CarvalhoRoucairolHighestNotSeen: "the number of a REQUEST received does not count as seen",
+        CarvalhoRoucairolClockForgotten: "a node that is forgotten begins anew with the number 1",
+        CarvalhoRoucairolGivenComesBack: "staircase: a node is forgotten although it gave a permission away that it began with",
     }
     "neilsen-mizuno" {
         NeilsenMizunoFollowNotCleared: "FOLLOW stays set when the privilege has gone there",

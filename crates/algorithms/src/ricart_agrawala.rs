@@ -9,6 +9,9 @@
 //! **Invariants**: a node that does not wait expects no reply; deferred replies exist only while
 //! waiting or inside.
 //!
+//! **Forgetting**: an idle node keeps nothing but the highest number seen. Every request that it has
+//! replied to has a lower number than what it asks for next; a higher number than needed does no harm.
+//!
 //! **Errata**: Fig. 1 of Lodha and Kshemkalyani 2000 tells this algorithm with the highest
 //! sequence number updated in one branch of three, which lets two nodes inside at N = 2. The
 //! number is always updated here; the variant `as-published` is that figure's rule.
@@ -170,6 +173,21 @@ impl Algorithm for RicartAgrawala {
 
     fn request_id(&self) -> Option<RequestId> {
         Some(RequestId::new(self.my_sequence_number, self.place.me))
+    }
+
+    fn clock(&self) -> u64 {
+        self.highest_sequence_number_seen
+    }
+
+    fn set_clock(&mut self, clock: u64) {
+        if !Mutant::RicartAgrawalaClockForgotten.planted() {
+            self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(clock);
+        }
+    }
+
+    fn is_at_rest(&self, _config: &Config<Complete>) -> bool {
+        // An idle node awaits and defers nothing. By the published rule numbers do not mean much.
+        self.phase == Phase::Idle && !self.as_published
     }
 
     fn phase(&self) -> Phase {

@@ -12,6 +12,10 @@
 //! empty and nobody known to ask is left out. At the token, `RN[j] <= LN[j] + 1`: a node asks
 //! again only after it was served.
 //!
+//! **Forgetting**: not sound once a node has seen a REQUEST or made one. RN is the only trace of who waits at
+//! the node that the token comes to next, and a node's own number must be the one after LN's. So only a node that has
+//! seen nothing yet is at rest, or the first one that only ever entered with the token it began with.
+//!
 //! **Deviations**: numbers begin at 0 (nothing asked yet) and requests at 1. On release the nodes
 //! are looked at in cyclic order from the next one, so that low numbers are not preferred. A token
 //! that contradicts what this node has seen is refused, since it may be a second one.

@@ -40,7 +40,7 @@ impl<A: Algorithm> Pair<A> {
         let mut pair = Pair {
             nodes: NodeId::all(nodes).map(|me| A::new(&config(me))).collect(),
             machines: NodeId::all(nodes)
-                .map(|me| cluster.machine(me, start))
+                .map(|me| cluster.machine(me, start, 0))
                 .collect(),
             under_way: VecDeque::new(),
             entries: vec![0; nodes],
@@ -172,7 +172,7 @@ fn bytes_and_types_do_the_same() {
 fn bytes_that_are_no_message_are_refused() {
     for choice in Choice::all() {
         let cluster = choice.cluster(None, 2).unwrap();
-        let mut machine = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)));
+        let mut machine = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)), 0);
         let mut out = ByteOutbox::new();
         let from = NodeId::new(1);
         for bytes in [&[] as &[u8], &[0xff], &[0xff; 100]] {

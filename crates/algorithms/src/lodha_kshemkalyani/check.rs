@@ -24,7 +24,8 @@ impl LodhaKshemkalyani {
                 if *satisfied >= Some(*request) {
                     return Err("it was satisfied before it was made");
                 }
-                if had_yours.is_some_and(|n| !self.one_reply || n > self.my_sequence_number) {
+                let highest = self.highest_sequence_number_seen;
+                if had_yours.is_some_and(|n| !self.one_reply || n > highest) {
                     return Err("it had no such request of ours");
                 }
                 self.check_satisfied(from, *satisfied)?;

@@ -39,7 +39,8 @@ impl Maekawa {
                 _ => Err("no LOCKED is expected from it"),
             },
             Failed(number) | Inquire(number) => {
-                if number == 0 || number > self.sequence_number {
+                // Its own may be forgotten, but not that it was seen.
+                if number == 0 || number > self.highest_sequence_number_seen {
                     Err("this node has made no such request")
                 } else if matches!(message, Inquire(_)) && self.is_inquired_twice(from, number) {
                     Err("it has inquired before and is not answered yet")

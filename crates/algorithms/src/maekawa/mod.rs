@@ -17,6 +17,10 @@
 //! before the locking request exactly while an INQUIRE is under way or deferred; it alone has
 //! not been told FAILED. At most as many requests wait at a node as there are sets that it is in.
 //!
+//! **Forgetting**: an idle node that is locked for nobody keeps nothing but the highest number seen. FAILED and
+//! INQUIRE about what it asked for before may come later; they are known by their numbers, which are not
+//! used again.
+//!
 //! **Errata**, both repaired unless `as-published` is chosen:
 //! - Step (2) sends a request that waits first no FAILED. If a later arrival that precedes it takes its place, it
 //!   is never told, and defers INQUIREs for ever: a deadlock (B. Sanders 1987, *The information structure of distributed
@@ -176,6 +180,21 @@ impl Algorithm for Maekawa {
             self.tell(self.member(place), Release(self.sequence_number), out);
         }
         Ok(())
+    }
+
+    fn clock(&self) -> u64 {
+        self.highest_sequence_number_seen
+    }
+
+    fn set_clock(&mut self, clock: u64) {
+        if !Mutant::MaekawaClockForgotten.planted() {
+            self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(clock);
+        }
+    }
+
+    fn is_at_rest(&self, _config: &Config<Quorums>) -> bool {
+        // Who is not locked has nobody waiting. By the letter none of that can be relied on.
+        self.phase == Phase::Idle && self.locking_request.is_none() && !self.as_published
     }
 
     fn phase(&self) -> Phase {
