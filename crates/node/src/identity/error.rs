@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::config::NodeNameError;
+use crate::config::{NodeName, NodeNameError};
 
 /// Why there is no identity, or why a peer's is not accepted. `file` is the file's path, or says
 /// which text it was.
@@ -99,6 +99,16 @@ pub enum IdentityError {
         file: String,
         /// What is there instead.
         problem: String,
+    },
+    /// It is another node's.
+    #[error("{file} is the certificate of {found:?}, and this node is {wanted:?}: use its own")]
+    OtherNode {
+        /// The certificate's file.
+        file: String,
+        /// Whose it is.
+        found: String,
+        /// This node.
+        wanted: NodeName,
     },
     /// A name that cannot stand in a certificate of ours.
     #[error(transparent)]
