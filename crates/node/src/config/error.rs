@@ -1,0 +1,143 @@
+//! What can be wrong with a configuration.
+
+use std::io;
+use std::time::Duration;
+
+use super::{
+    Address, AddressError, DurationError, NodeName, NodeNameError, NodesError, RuleProblem,
+};
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is too long.
+    #[error("{file} is longer than {limit} bytes: it is no configuration; check the path")]
+    TooLong {
+        /// The file.
+        file: String,
+        /// How long it may be.
+        limit: u64,
+    },
+    /// It is no TOML, has a key that means nothing, or a value of the wrong kind.
+    #[error("{file}:{line}: {message}, in `{text}`")]
+    Form {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+        /// The line's text.
+        text: String,
+    },
+    /// A value cannot be.
+    #[error("{file}:{line}: {key}: {problem}")]
+    Value {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// The setting.
+        key: String,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+}
+
+/// What is wrong with a value.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Problem {
+    /// A node's name.
+    #[error(transparent)]
+    Name(#[from] NodeNameError),
+    /// An address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The nodes together.
+    #[error(transparent)]
+    Nodes(#[from] NodesError),
+    /// A time.
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+    /// A lock's rule.
+    #[error(transparent)]
+    Rule(#[from] RuleProblem),
+    /// This node is none of the nodes.
+    #[error("{name:?} is not in [nodes], which has {known}: add it there, or correct the name")]
+    NotListed {
+        /// The name.
+        name: NodeName,
+        /// Names that are.
+        known: String,
+    },
+    /// Neither `[tls]` nor `insecure`.
+    #[error(
+        "links need [tls] with ca, certificate and key (`soloist init` makes them); \
+         if all nodes are on this machine, insecure = true will do"
+    )]
+    NoSecurity,
+    /// Both of them.
+    #[error("insecure = true contradicts [tls]: take one of them away")]
+    BothSecurities,
+    /// `insecure` between machines.
+    #[error(
+        "insecure = true is only for nodes on loopback addresses, and {name:?} is at {address}: \
+         use [tls] (`soloist init` makes what it needs)"
+    )]
+    Insecure {
+        /// A node elsewhere.
+        name: NodeName,
+        /// Its address.
+        address: Address,
+    },
+    /// A time out of its range.
+    #[error("{given:?} is out of range: use {least:?} to {most:?}")]
+    Ttl {
+        /// What was given.
+        given: Duration,
+        /// The shortest that is allowed.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
+    /// A path that is empty.
+    #[error("the path is empty: give a file, or take the key away")]
+    EmptyPath,
+    /// A socket's path that the system does not take.
+    #[error(
+        "the socket's path {path:?} has {bytes} bytes: at most {most} are possible; use a shorter one"
+    )]
+    SocketPath {
+        /// The whole path.
+        path: String,
+        /// Its length.
+        bytes: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// The API's port 0.
+    #[error("the address {0} has port 0: clients must know the port, from 1 to 65535")]
+    NoApiPort(Address),
+    /// The API open to other machines without protection.
+    #[error(
+        "{address} can be reached from other machines: that needs [api.tls] with certificate and key, \
+         and token_file or client_ca ({missing} missing); or listen on 127.0.0.1"
+    )]
+    Unprotected {
+        /// The address.
+        address: Address,
+        /// What is not there.
+        missing: &'static str,
+    },
+    /// Protection for a TCP address that there is not.
+    #[error("it protects api.listen, which is not set: set it, or take this away")]
+    NothingToProtect,
+}

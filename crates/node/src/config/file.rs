@@ -1,0 +1,364 @@
+//! The configuration file: what may stand in it, and from it a [`Config`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::rules::RuleSettings;
+use super::{
+    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Metrics, NodeName, Nodes, Problem,
+    RuleProblem, Rules, Security, TlsFiles, Ttl, parse_duration,
+};
+
+type Text = Spanned<String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: Text,
+    insecure: Option<Spanned<bool>>,
+    nodes: Spanned<BTreeMap<Text, Text>>,
+    tls: Option<Spanned<RawTls>>,
+    #[serde(default)]
+    locks: RawLocks,
+    #[serde(default)]
+    lock: Vec<RawLock>,
+    #[serde(default)]
+    api: RawApi,
+    #[serde(default)]
+    metrics: Metrics,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTls {
+    ca: Text,
+    certificate: Text,
+    key: Text,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawLocks {
+    algorithm: Option<Text>,
+    variant: Option<Text>,
+    shape: Option<Text>,
+    max_local_turns: Option<Spanned<i64>>,
+    ttl_default: Option<Text>,
+    ttl_max: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLock {
+    pattern: Text,
+    algorithm: Option<Text>,
+    variant: Option<Text>,
+    shape: Option<Text>,
+    max_local_turns: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawApi {
+    socket: Option<Text>,
+    listen: Option<Text>,
+    token_file: Option<Text>,
+    tls: Option<Spanned<RawApiTls>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawApiTls {
+    certificate: Text,
+    key: Text,
+    client_ca: Option<Text>,
+}
+
+/// A problem and where it is, before it is known which file this is.
+pub(super) struct Wrong {
+    at: Range<usize>,
+    key: String,
+    problem: Problem,
+}
+
+fn wrong<T>(at: &Spanned<T>, key: &str, problem: impl Into<Problem>) -> Wrong {
+    Wrong {
+        at: at.span(),
+        key: key.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+/// Reads the text of a configuration file that stands in `folder`.
+pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, ConfigError> {
+    let raw: Raw = toml::from_str(text).map_err(|error| {
+        let line = line(text, error.span().map_or(0, |span| span.start));
+        let whole = text.lines().nth(line - 1).unwrap_or_default().trim();
+        ConfigError::Form {
+            file: file.to_owned(),
+            line,
+            message: error.message().replace('\n', " "),
+            text: whole.chars().take(80).collect(),
+        }
+    })?;
+    convert(&raw, folder).map_err(|wrong| ConfigError::Value {
+        file: file.to_owned(),
+        line: line(text, wrong.at.start),
+        key: wrong.key,
+        problem: wrong.problem,
+    })
+}
+
+fn line(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().iter().take(at);
+    1 + before.filter(|byte| **byte == b'\n').count()
+}
+
+fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
+    let name: NodeName = (raw.name.get_ref().parse()).map_err(|e| wrong(&raw.name, "name", e))?;
+    let nodes = nodes(&raw.nodes)?;
+    if nodes.id(name.as_str()).is_none() {
+        let names = nodes.iter().take(8).map(|(_, name, _)| name.to_string());
+        let mut known: Vec<String> = names.collect();
+        if nodes.len() > known.len() {
+            known.push("...".to_owned());
+        }
+        let known = known.join(", ");
+        return Err(wrong(&raw.name, "name", Problem::NotListed { name, known }));
+    }
+    Ok(Config {
+        security: security(raw, &nodes, folder)?,
+        rules: rules(raw, &nodes)?,
+        ttl: ttl(&raw.locks)?,
+        api: api(&raw.api, folder)?,
+        metrics: raw.metrics.clone(),
+        name,
+        nodes,
+    })
+}
+
+fn nodes(raw: &Spanned<BTreeMap<Text, Text>>) -> Result<Nodes, Wrong> {
+    let mut all = Vec::with_capacity(raw.get_ref().len());
+    for (name, address) in raw.get_ref() {
+        let key = format!("nodes.{}", name.get_ref());
+        let name: NodeName = (name.get_ref().parse()).map_err(|e| wrong(name, "nodes", e))?;
+        let address: Address = (address.get_ref().parse()).map_err(|e| wrong(address, &key, e))?;
+        all.push((name, address));
+    }
+    Nodes::new(all).map_err(|error| {
+        let about = error.node().map(|name| name.to_string());
+        let found = about.and_then(|name| raw.get_ref().get_key_value(name.as_str()));
+        match found {
+            Some((name, at)) => wrong(at, &format!("nodes.{}", name.get_ref()), error),
+            None => wrong(raw, "nodes", error),
+        }
+    })
+}
+
+fn security(raw: &Raw, nodes: &Nodes, folder: &Path) -> Result<Security, Wrong> {
+    let insecure = raw.insecure.as_ref().filter(|insecure| *insecure.get_ref());
+    match (&raw.tls, insecure) {
+        (Some(_), Some(at)) => Err(wrong(at, "insecure", Problem::BothSecurities)),
+        (None, None) => Err(wrong(&raw.name, "tls", Problem::NoSecurity)),
+        (Some(tls), None) => {
+            let tls = tls.get_ref();
+            Ok(Security::Tls(TlsFiles {
+                ca: path(&tls.ca, "tls.ca", folder)?,
+                certificate: path(&tls.certificate, "tls.certificate", folder)?,
+                key: path(&tls.key, "tls.key", folder)?,
+            }))
+        }
+        (None, Some(at)) => match nodes.iter().find(|(_, _, address)| !address.is_loopback()) {
+            Some((_, name, address)) => {
+                let (name, address) = (name.clone(), address.clone());
+                Err(wrong(at, "insecure", Problem::Insecure { name, address }))
+            }
+            None => Ok(Security::Insecure),
+        },
+    }
+}
+
+fn path(text: &Text, key: &str, folder: &Path) -> Result<PathBuf, Wrong> {
+    if text.get_ref().is_empty() {
+        return Err(wrong(text, key, Problem::EmptyPath));
+    }
+    Ok(folder.join(text.get_ref()))
+}
+
+fn owned(text: &Option<Text>) -> Option<String> {
+    text.as_ref().map(|text| text.get_ref().clone())
+}
+
+fn rules(raw: &Raw, nodes: &Nodes) -> Result<Rules, Wrong> {
+    let locks = &raw.locks;
+    let usual = RuleSettings::default();
+    let default = RuleSettings {
+        algorithm: owned(&locks.algorithm).unwrap_or(usual.algorithm),
+        variant: owned(&locks.variant).unwrap_or_default(),
+        shape: owned(&locks.shape).unwrap_or_default(),
+        max_local_turns: turns(&locks.max_local_turns, "locks", usual.max_local_turns)?,
+    };
+    let mut patterns = Vec::with_capacity(raw.lock.len());
+    for lock in &raw.lock {
+        patterns.push((lock.pattern.get_ref().clone(), inherit(lock, &default)?));
+    }
+    Rules::new(nodes, &default, &patterns).map_err(|error| {
+        let key = error.problem.key();
+        match error.place {
+            Some(place) => {
+                let lock = &raw.lock[place];
+                let at = match key {
+                    "algorithm" => lock.algorithm.as_ref(),
+                    "variant" => lock.variant.as_ref(),
+                    "shape" => lock.shape.as_ref(),
+                    _ => None,
+                };
+                let key = format!("lock.{key}");
+                wrong(at.unwrap_or(&lock.pattern), &key, error.problem)
+            }
+            None => {
+                let at = match key {
+                    "algorithm" => locks.algorithm.as_ref(),
+                    "variant" => locks.variant.as_ref(),
+                    "shape" => locks.shape.as_ref(),
+                    _ => None,
+                };
+                let key = format!("locks.{key}");
+                wrong(at.unwrap_or(&raw.name), &key, error.problem)
+            }
+        }
+    })
+}
+
+/// What a pattern does not say is as in `[locks]`. But variant and shape belong to an algorithm: with
+/// another one they are not taken over.
+fn inherit(lock: &RawLock, default: &RuleSettings) -> Result<RuleSettings, Wrong> {
+    let base = match &lock.algorithm {
+        None => default.clone(),
+        Some(algorithm) => RuleSettings {
+            algorithm: algorithm.get_ref().clone(),
+            variant: String::new(),
+            shape: String::new(),
+            max_local_turns: default.max_local_turns,
+        },
+    };
+    Ok(RuleSettings {
+        algorithm: base.algorithm,
+        variant: owned(&lock.variant).unwrap_or(base.variant),
+        shape: owned(&lock.shape).unwrap_or(base.shape),
+        max_local_turns: turns(&lock.max_local_turns, "lock", base.max_local_turns)?,
+    })
+}
+
+fn turns(given: &Option<Spanned<i64>>, table: &str, otherwise: u32) -> Result<u32, Wrong> {
+    let Some(given) = given else {
+        return Ok(otherwise);
+    };
+    let most = RuleSettings::TURNS_MOST;
+    let turns = u32::try_from(*given.get_ref()).ok();
+    turns.filter(|n| (1..=most).contains(n)).ok_or_else(|| {
+        let key = format!("{table}.max_local_turns");
+        wrong(given, &key, RuleProblem::Turns(*given.get_ref()))
+    })
+}
+
+fn ttl(raw: &RawLocks) -> Result<Ttl, Wrong> {
+    let within = |text: &Text, key: &str, least: Duration, most: Duration| {
+        let given = parse_duration(text.get_ref()).map_err(|error| wrong(text, key, error))?;
+        if (least..=most).contains(&given) {
+            return Ok(given);
+        }
+        Err(wrong(text, key, Problem::Ttl { given, least, most }))
+    };
+    let usual = Ttl::default();
+    let max = match &raw.ttl_max {
+        Some(text) => within(text, "locks.ttl_max", Ttl::LEAST, Ttl::MOST)?,
+        None => usual.max,
+    };
+    let default = match &raw.ttl_default {
+        Some(text) => within(text, "locks.ttl_default", Ttl::LEAST, max)?,
+        None => usual.default.min(max),
+    };
+    Ok(Ttl { default, max })
+}
+
+fn api(raw: &RawApi, folder: &Path) -> Result<Api, Wrong> {
+    Ok(Api {
+        socket: socket(raw, folder)?,
+        tcp: api_tcp(raw, folder)?,
+    })
+}
+
+/// The system's limit for the path of a Unix socket, less the byte that ends it.
+const SOCKET_PATH_MOST: usize = 107;
+
+fn socket(raw: &RawApi, folder: &Path) -> Result<PathBuf, Wrong> {
+    let Some(text) = &raw.socket else {
+        // Too long a folder is told when the socket is opened: there is no line to point at.
+        return Ok(folder.join(Api::SOCKET));
+    };
+    let path = path(text, "api.socket", folder)?;
+    let bytes = path.as_os_str().len();
+    if bytes > SOCKET_PATH_MOST {
+        let problem = Problem::SocketPath {
+            path: path.display().to_string(),
+            bytes,
+            most: SOCKET_PATH_MOST,
+        };
+        return Err(wrong(text, "api.socket", problem));
+    }
+    Ok(path)
+}
+
+fn api_tcp(raw: &RawApi, folder: &Path) -> Result<Option<ApiTcp>, Wrong> {
+    let Some(listen) = &raw.listen else {
+        return match (&raw.token_file, &raw.tls) {
+            (Some(at), _) => Err(wrong(at, "api.token_file", Problem::NothingToProtect)),
+            (_, Some(at)) => Err(wrong(at, "api.tls", Problem::NothingToProtect)),
+            _ => Ok(None),
+        };
+    };
+    let address: Address =
+        (listen.get_ref().parse()).map_err(|error| wrong(listen, "api.listen", error))?;
+    if address.port == 0 {
+        return Err(wrong(listen, "api.listen", Problem::NoApiPort(address)));
+    }
+    let token_file = match &raw.token_file {
+        Some(text) => Some(path(text, "api.token_file", folder)?),
+        None => None,
+    };
+    let tls = match &raw.tls {
+        Some(tls) => Some(api_tls(tls.get_ref(), folder)?),
+        None => None,
+    };
+    let tcp = ApiTcp {
+        listen: address,
+        token_file,
+        tls,
+    };
+    match tcp.unprotected() {
+        Some(missing) => {
+            let address = tcp.listen.clone();
+            let problem = Problem::Unprotected { address, missing };
+            Err(wrong(listen, "api.listen", problem))
+        }
+        None => Ok(Some(tcp)),
+    }
+}
+
+fn api_tls(raw: &RawApiTls, folder: &Path) -> Result<ApiTls, Wrong> {
+    let client_ca = match &raw.client_ca {
+        Some(text) => Some(path(text, "api.tls.client_ca", folder)?),
+        None => None,
+    };
+    Ok(ApiTls {
+        certificate: path(&raw.certificate, "api.tls.certificate", folder)?,
+        key: path(&raw.key, "api.tls.key", folder)?,
+        client_ca,
+    })
+}

@@ -1,0 +1,252 @@
+//! What a node is told before it starts: a file in TOML, or a [`Config`] made by a program.
+//!
+//! ```
+//! use soloist_node::config::Config;
+//!
+//! let text = r#"
+//! name = "a"                          # this node; must be in [nodes]
+//!
+//! [nodes]                             # all nodes, the same list on every node, in any order
+//! a = "10.0.0.1:7401"
+//! b = "10.0.0.2:7401"
+//! c = "10.0.0.3:7401"
+//!
+//! [tls]                               # or: insecure = true at the top, if all addresses are loopback
+//! ca = "ca.pem"                       # paths are relative to this file
+//! certificate = "node.pem"
+//! key = "node.key"
+//!
+//! [locks]
+//! algorithm = "raymond"               # for all locks; default "naimi-trehel"
+//! variant = ""                        # variants, separated by commas
+//! shape = ""                          # as in `soloist lab run --shape`; empty: the algorithm's own
+//! max_local_turns = 1                 # waiters of its own that a node serves before it passes on
+//! ttl_default = "10s"                 # a hold lasts so long if it is not renewed
+//! ttl_max = "1h"                      # a client may not ask for more
+//!
+//! [[lock]]                            # as many as you like; the first that matches counts
+//! pattern = "billing/*"               # '*' within one part of the path, '**' over parts
+//! algorithm = "fair"                  # variant, shape and max_local_turns may stand here too
+//!
+//! [api]
+//! socket = "soloist.sock"             # Unix socket; this is the default
+//! listen = "127.0.0.1:7400"           # TCP, if wanted; beyond loopback only with [api.tls]
+//! token_file = "token"                # and a token in a file, or client_ca in [api.tls]
+//!
+//! [metrics]
+//! lock_names = false                  # lock names as labels
+//! "#;
+//! let config = Config::parse(text, "soloist.toml".as_ref()).unwrap();
+//! assert_eq!(config.nodes.len(), 3);
+//! assert_eq!(config.rules.rule("nightly").choice().name, "raymond");
+//! ```
+
+mod address;
+mod duration;
+mod error;
+mod file;
+mod name;
+mod nodes;
+mod pattern;
+mod rules;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use soloist_algorithms::NodeId;
+
+use crate::identity::{Identity, IdentityError};
+
+pub use address::{Address, AddressError, Host};
+pub use duration::{DurationError, parse_duration};
+pub use error::{ConfigError, Problem};
+pub use name::{NodeName, NodeNameError};
+pub use nodes::{Nodes, NodesError};
+pub use pattern::PatternError;
+pub use rules::{PROTOCOL_VERSION, Rule, RuleError, RuleProblem, RuleSettings, Rules};
+
+/// Everything a node is told. [`load`](Self::load) checks that it fits together; who fills it in by
+/// hand sees to that himself.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This node; one of `nodes`.
+    pub name: NodeName,
+    /// All nodes.
+    pub nodes: Nodes,
+    /// How links are protected.
+    pub security: Security,
+    /// Which algorithm a lock has.
+    pub rules: Rules,
+    /// How long holds last.
+    pub ttl: Ttl,
+    /// Where clients come in.
+    pub api: Api,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+/// How links are protected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Security {
+    /// Not at all; only between loopback addresses.
+    Insecure,
+    /// TLS with certificates on both sides.
+    Tls(TlsFiles),
+}
+
+/// A node's certificate, key and CA.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsFiles {
+    /// The cluster's CA.
+    pub ca: PathBuf,
+    /// The node's certificate.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// How long a hold lasts without being renewed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ttl {
+    /// If the client does not say.
+    pub default: Duration,
+    /// At most.
+    pub max: Duration,
+}
+
+impl Ttl {
+    /// The shortest that may be set.
+    pub const LEAST: Duration = Duration::from_millis(1);
+    /// The longest: a year.
+    pub const MOST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+}
+
+impl Default for Ttl {
+    fn default() -> Self {
+        Ttl {
+            default: Duration::from_secs(10),
+            max: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+/// Where clients come in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Api {
+    /// A Unix socket.
+    pub socket: PathBuf,
+    /// A TCP address besides.
+    pub tcp: Option<ApiTcp>,
+}
+
+impl Api {
+    /// The socket's name, if none is given.
+    pub const SOCKET: &'static str = "soloist.sock";
+}
+
+/// The API over TCP.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiTcp {
+    /// Where.
+    pub listen: Address,
+    /// A file with the token that clients must show.
+    pub token_file: Option<PathBuf>,
+    /// Its certificate.
+    pub tls: Option<ApiTls>,
+}
+
+impl ApiTcp {
+    /// What is missing, if other machines could use it without showing who they are. A token needs
+    /// TLS: whoever hears it could use it.
+    pub fn unprotected(&self) -> Option<&'static str> {
+        if self.listen.is_loopback() {
+            return None;
+        }
+        match &self.tls {
+            None => Some("[api.tls] is"),
+            Some(tls) if tls.client_ca.is_none() && self.token_file.is_none() => {
+                Some("token_file and client_ca are")
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// The API's certificate, and whose certificates clients must have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiTls {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// If set, clients must show a certificate of this CA.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What is counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Whether lock names are labels. There may be a million.
+    pub lock_names: bool,
+}
+
+/// No configuration is near this long.
+const LONGEST: u64 = 4 << 20;
+
+impl Config {
+    /// Reads a configuration file. Paths in it are relative to its folder.
+    pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        let name = file.display().to_string();
+        let unreadable = |source| ConfigError::Unreadable {
+            file: name.clone(),
+            source,
+        };
+        let mut bytes = Vec::new();
+        let open = File::open(file).map_err(unreadable)?;
+        let length = open.take(LONGEST + 1).read_to_end(&mut bytes);
+        if length.map_err(unreadable)? as u64 > LONGEST {
+            return Err(ConfigError::TooLong {
+                file: name,
+                limit: LONGEST,
+            });
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        Self::parse(&text, file)
+    }
+
+    /// Reads a configuration from the text of this file.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        file::parse(text, &file.display().to_string(), folder)
+    }
+
+    /// This node's number.
+    ///
+    /// # Panics
+    /// If it is not one of the nodes.
+    pub fn me(&self) -> NodeId {
+        let found = self.nodes.id(self.name.as_str());
+        found.expect("this node is one of the nodes")
+    }
+
+    /// This node's certificate and key; none if links are not protected.
+    pub fn identity(&self) -> Result<Option<Identity>, IdentityError> {
+        let Security::Tls(files) = &self.security else {
+            return Ok(None);
+        };
+        let identity = Identity::load(&files.ca, &files.certificate, &files.key)?;
+        if identity.name() != self.name.as_str() {
+            return Err(IdentityError::OtherNode {
+                file: files.certificate.display().to_string(),
+                found: identity.name().to_owned(),
+                wanted: self.name.clone(),
+            });
+        }
+        Ok(Some(identity))
+    }
+}

@@ -1,0 +1,204 @@
+//! Patterns of lock names.
+
+use regex::bytes::{RegexSet, RegexSetBuilder};
+
+/// Why patterns cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PatternError {
+    /// There is nothing in it.
+    #[error("a pattern is empty: use ** for all locks")]
+    Empty,
+    /// It is longer than any lock's name may be.
+    #[error(
+        "the pattern {begin:?}... has {bytes} bytes: at most {} are allowed",
+        Patterns::LONGEST
+    )]
+    TooLong {
+        /// Its first characters.
+        begin: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Three stars or more, side by side.
+    #[error(
+        "the pattern {0:?} has more than two '*' side by side: use * within a part, ** over parts"
+    )]
+    Stars(String),
+    /// Too many of them.
+    #[error("{count} patterns: at most {} are allowed", Patterns::MOST)]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+    /// All together make too large a table.
+    #[error("the patterns are too large together ({0}): use fewer or shorter ones")]
+    TooLarge(String),
+}
+
+/// Patterns in order, to be looked through at once. `*` stands for any characters within one part
+/// of the path (none as well), `**` for any characters, `/` among them. Everything else stands for
+/// itself. A name is walked through once, whatever the patterns and the name are: names come from
+/// clients.
+#[derive(Clone, Debug)]
+pub(super) struct Patterns {
+    all: RegexSet,
+}
+
+impl Patterns {
+    /// How many bytes a pattern may have: as many as a lock's name.
+    pub(super) const LONGEST: usize = 256;
+    /// How many patterns there may be.
+    pub(super) const MOST: usize = 1024;
+
+    pub(super) fn new(patterns: &[&str]) -> Result<Self, PatternError> {
+        if patterns.len() > Self::MOST {
+            let count = patterns.len();
+            return Err(PatternError::TooMany { count });
+        }
+        RegexSetBuilder::new(patterns.iter().map(|pattern| expression(pattern)))
+            .unicode(false)
+            .dot_matches_new_line(true)
+            .build()
+            .map(|all| Patterns { all })
+            .map_err(|error| PatternError::TooLarge(error.to_string()))
+    }
+
+    /// The first pattern that the name matches.
+    pub(super) fn first_match(&self, name: &str) -> Option<usize> {
+        self.all.matches(name.as_bytes()).iter().next()
+    }
+}
+
+/// Refuses what is no pattern.
+pub(super) fn check(pattern: &str) -> Result<(), PatternError> {
+    if pattern.is_empty() {
+        return Err(PatternError::Empty);
+    }
+    if pattern.len() > Patterns::LONGEST {
+        return Err(PatternError::TooLong {
+            begin: pattern.chars().take(16).collect(),
+            bytes: pattern.len(),
+        });
+    }
+    if pattern.contains("***") {
+        return Err(PatternError::Stars(pattern.to_owned()));
+    }
+    Ok(())
+}
+
+fn expression(pattern: &str) -> String {
+    let over_parts = pattern.split("**").map(|between| {
+        let parts = between.split('*').map(regex::escape);
+        parts.collect::<Vec<_>>().join("[^/]*")
+    });
+    let body = over_parts.collect::<Vec<_>>().join(".*");
+    format!(r"\A{body}\z")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        check(pattern).unwrap();
+        Patterns::new(&[pattern])
+            .unwrap()
+            .first_match(name)
+            .is_some()
+    }
+
+    #[test]
+    fn stars_stay_in_their_parts() {
+        assert!(matches("billing/*", "billing/eu"));
+        assert!(matches("billing/*", "billing/"));
+        assert!(!matches("billing/*", "billing/eu/1"));
+        assert!(!matches("billing/*", "billing"));
+        assert!(matches("billing/**", "billing/eu/1"));
+        assert!(matches("*/lock", "a/lock"));
+        assert!(!matches("*/lock", "a/b/lock"));
+        assert!(matches("**/lock", "a/b/lock"));
+        assert!(matches("**", "a/b"));
+        assert!(matches("a*c", "abbc"));
+        assert!(!matches("a", "ab"));
+        assert!(!matches("a", "ba"));
+    }
+
+    #[test]
+    fn nothing_else_is_special() {
+        assert!(matches("a.b", "a.b"));
+        assert!(!matches("a.b", "axb"));
+        for pattern in [
+            "[a]", "(a|b)", "^a$", r"\d", "a?", "a+", "{1}", "ä€", "a\nb", "(?i)a",
+        ] {
+            assert!(matches(pattern, pattern));
+            assert!(!matches(pattern, "a"));
+        }
+        assert!(matches("*", "a\nb"));
+        assert!(matches("**", "a\nb"));
+        assert!(matches("*", "äöü"));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(check(""), Err(PatternError::Empty));
+        assert!(check("a/***").unwrap_err().to_string().contains("a/***"));
+        assert!(
+            check(&"a".repeat(257))
+                .unwrap_err()
+                .to_string()
+                .contains("257 bytes: at most 256")
+        );
+        assert!(check(&"a".repeat(256)).is_ok());
+        let error = Patterns::new(&["a"; 1025]).unwrap_err();
+        assert_eq!(error, PatternError::TooMany { count: 1025 });
+    }
+
+    #[test]
+    fn the_largest_set_can_be_built_and_hostile_names_are_fast() {
+        let hostile = "*a".repeat(128);
+        let all: Vec<String> = (0..64)
+            .map(|i| format!("{i:03}{}", &hostile[3..]))
+            .collect();
+        let mut all: Vec<&str> = all.iter().map(String::as_str).collect();
+        all.push(&hostile);
+        let patterns = Patterns::new(&all).unwrap();
+        // A matcher that tries one way after the other would not end before the sun does.
+        let name = format!("{}b", "a".repeat(255));
+        assert_eq!(patterns.first_match(&name), None);
+        assert_eq!(patterns.first_match(&"a".repeat(256)), Some(64));
+    }
+
+    /// By definition: tries every length for a star.
+    fn naive(pattern: &[u8], name: &[u8]) -> bool {
+        match pattern {
+            [] => name.is_empty(),
+            [b'*', b'*', rest @ ..] => (0..=name.len()).any(|n| naive(rest, &name[n..])),
+            [b'*', rest @ ..] => {
+                let part = name.iter().take_while(|byte| **byte != b'/').count();
+                (0..=part).any(|n| naive(rest, &name[n..]))
+            }
+            [first, rest @ ..] => name.first() == Some(first) && naive(rest, &name[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_the_naive_matcher(pattern in "[ab/*]{1,10}", name in "[ab/]{0,12}") {
+            if check(&pattern).is_ok() {
+                let expected = naive(pattern.as_bytes(), name.as_bytes());
+                prop_assert_eq!(matches(&pattern, &name), expected);
+            }
+        }
+
+        #[test]
+        fn any_text_matches_itself_and_the_first_wins(text in "[^*]{1,60}", other in "[^*]{1,60}") {
+            prop_assume!(text.len() <= 256 && other.len() <= 256 && text != other);
+            let patterns = Patterns::new(&[&other, &text, "**"]).unwrap();
+            prop_assert_eq!(patterns.first_match(&text), Some(1));
+            prop_assert_eq!(patterns.first_match(&other), Some(0));
+            prop_assert_eq!(patterns.first_match(&format!("{text}{other}!")), Some(2));
+        }
+    }
+}

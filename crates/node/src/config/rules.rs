@@ -1,0 +1,284 @@
+//! Which algorithm a lock has, by its name.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use soloist_algorithms::{Choice, Cluster, NameError, ShapeError};
+
+use super::pattern::{self, Patterns};
+use super::{Nodes, PatternError};
+
+/// What nodes say to each other; part of what they must agree on.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// How a lock is run, as a user writes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleSettings {
+    /// The algorithm's name, alias or preset.
+    pub algorithm: String,
+    /// Variants, separated by commas; empty for what is best on a network.
+    pub variant: String,
+    /// The shape's form; empty for the algorithm's own.
+    pub shape: String,
+    /// How many waiters of its own a node serves before it passes the lock on.
+    pub max_local_turns: u32,
+}
+
+impl Default for RuleSettings {
+    fn default() -> Self {
+        RuleSettings {
+            algorithm: "naimi-trehel".to_owned(),
+            variant: String::new(),
+            shape: String::new(),
+            max_local_turns: 1,
+        }
+    }
+}
+
+impl RuleSettings {
+    /// The largest `max_local_turns`.
+    pub const TURNS_MOST: u32 = 1_000_000;
+}
+
+/// How a lock is run.
+#[derive(Clone)]
+pub struct Rule {
+    choice: Choice,
+    shape: Option<String>,
+    max_local_turns: u32,
+    cluster: Arc<dyn Cluster>,
+}
+
+impl Rule {
+    /// The algorithm and its variants.
+    pub fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// The shape's form, if it is not the algorithm's own.
+    pub fn shape(&self) -> Option<&str> {
+        self.shape.as_deref()
+    }
+
+    /// How many waiters of its own a node serves before it passes the lock on; at least 1.
+    pub fn max_local_turns(&self) -> u32 {
+        self.max_local_turns
+    }
+
+    /// Makes the nodes' parts. Rules of the same algorithm and shape share it.
+    pub fn cluster(&self) -> &Arc<dyn Cluster> {
+        &self.cluster
+    }
+
+    fn same_cluster(&self, choice: Choice, shape: Option<&str>) -> bool {
+        self.choice.kind == choice.kind
+            && self.choice.variants == choice.variants
+            && self.shape.as_deref() == shape
+    }
+
+    /// Names stand for what they mean: `fair` and `lodha-kshemkalyani` are the same.
+    fn agree(&self, text: &mut String) {
+        let info = self.choice.kind.info();
+        let variants = self.choice.variants.names(info);
+        let shape = self.shape.as_deref().unwrap_or_default();
+        let turns = self.max_local_turns;
+        let _ = writeln!(
+            text,
+            " algorithm={} variant={variants} shape={shape} max_local_turns={turns}",
+            info.name
+        );
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule")
+            .field("choice", &self.choice)
+            .field("shape", &self.shape)
+            .field("max_local_turns", &self.max_local_turns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A rule that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{problem}")]
+pub struct RuleError {
+    /// Which pattern's rule, counted from 0; none for the default.
+    pub place: Option<usize>,
+    /// What is wrong.
+    pub problem: RuleProblem,
+}
+
+/// What is wrong with a rule.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RuleProblem {
+    /// No such algorithm or variant.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No such shape for this algorithm and number of nodes.
+    #[error("{error} (with {nodes} nodes)")]
+    Shape {
+        /// What is wrong.
+        error: ShapeError,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// No such pattern.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// Too few or too many turns.
+    #[error("{0} turns: use a number from 1 to {max}", max = RuleSettings::TURNS_MOST)]
+    Turns(i64),
+}
+
+impl RuleProblem {
+    /// The setting that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            RuleProblem::Name(NameError::Algorithm { .. }) => "algorithm",
+            RuleProblem::Name(_) => "variant",
+            RuleProblem::Shape { .. } => "shape",
+            RuleProblem::Pattern(_) => "pattern",
+            RuleProblem::Turns(_) => "max_local_turns",
+        }
+    }
+}
+
+/// Which algorithm each lock has: the rule of the first pattern that its name matches, else the
+/// default. Cheap to clone.
+///
+/// ```
+/// use soloist_node::config::{Nodes, RuleSettings, Rules};
+///
+/// let nodes = ["a", "b"].map(|n| (n.parse().unwrap(), format!("{n}:7401").parse().unwrap()));
+/// let fair = RuleSettings { algorithm: "fair".into(), ..Default::default() };
+/// let locks = [("billing/*".to_owned(), fair)];
+/// let rules = Rules::new(&Nodes::new(nodes).unwrap(), &RuleSettings::default(), &locks).unwrap();
+/// assert_eq!(rules.rule("billing/eu").choice().name, "lodha-kshemkalyani");
+/// assert_eq!(rules.rule("nightly").choice().name, "naimi-trehel");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    patterns: Patterns,
+    /// One for each pattern, then the default.
+    rules: Vec<Rule>,
+    agreement: String,
+    fingerprint: [u8; 32],
+}
+
+impl Rules {
+    /// The default, and patterns with their rules; the first that matches counts.
+    pub fn new(
+        nodes: &Nodes,
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        let mut rules = Vec::with_capacity(locks.len() + 1);
+        let given = locks.iter().map(|(_, settings)| settings);
+        for (place, settings) in given.chain([default]).enumerate() {
+            let place = Some(place).filter(|place| *place < locks.len());
+            let rule = compile(settings, nodes.len(), &rules);
+            rules.push(rule.map_err(|problem| RuleError { place, problem })?);
+        }
+        for (place, (pattern, _)) in locks.iter().enumerate() {
+            pattern::check(pattern).map_err(|error| RuleError {
+                place: Some(place),
+                problem: error.into(),
+            })?;
+        }
+        let patterns: Vec<&str> = locks.iter().map(|(pattern, _)| pattern.as_str()).collect();
+        let agreement = agreement(nodes, &patterns, &rules);
+        let patterns = Patterns::new(&patterns).map_err(|error| RuleError {
+            place: Some(0),
+            problem: error.into(),
+        })?;
+        Ok(Rules {
+            inner: Arc::new(Inner {
+                patterns,
+                rules,
+                fingerprint: Sha256::digest(&agreement).into(),
+                agreement,
+            }),
+        })
+    }
+
+    /// The rule of the lock of this name. Takes time in proportion to the name's length.
+    pub fn rule(&self, lock_name: &str) -> &Rule {
+        let Inner {
+            patterns, rules, ..
+        } = &*self.inner;
+        let place = patterns.first_match(lock_name);
+        &rules[place.unwrap_or(rules.len() - 1)]
+    }
+
+    /// All rules, in the order of the patterns; the default is the last.
+    pub fn all(&self) -> &[Rule] {
+        &self.inner.rules
+    }
+
+    /// What all nodes must agree on, as text: for a person who looks for the difference.
+    pub fn agreement(&self) -> &str {
+        &self.inner.agreement
+    }
+
+    /// SHA-256 of the [agreement](Self::agreement): nodes compare it before they talk.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        self.inner.fingerprint
+    }
+}
+
+fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rule, RuleProblem> {
+    let turns = settings.max_local_turns;
+    if !(1..=RuleSettings::TURNS_MOST).contains(&turns) {
+        return Err(RuleProblem::Turns(turns.into()));
+    }
+    let choice = choose(&settings.algorithm, &settings.variant)?;
+    let shape = Some(settings.shape.trim()).filter(|shape| !shape.is_empty());
+    let same = before.iter().find(|rule| rule.same_cluster(choice, shape));
+    let cluster = match same {
+        Some(rule) => Arc::clone(&rule.cluster),
+        None => choice
+            .cluster(shape, nodes)
+            .map_err(|error| RuleProblem::Shape { error, nodes })?
+            .into(),
+    };
+    Ok(Rule {
+        choice,
+        shape: shape.map(str::to_owned),
+        max_local_turns: turns,
+        cluster,
+    })
+}
+
+/// A token that roams for ever would keep the network and every idle lock busy: where an algorithm
+/// can let it rest, it does, unless a variant is asked for.
+fn choose(algorithm: &str, variant: &str) -> Result<Choice, NameError> {
+    let choice = Choice::parse(algorithm, variant)?;
+    let mut can = choice.kind.info().variants.iter();
+    if variant.trim().is_empty() && can.any(|variant| variant.name == "resting") {
+        return Choice::parse(algorithm, "resting");
+    }
+    Ok(choice)
+}
+
+fn agreement(nodes: &Nodes, patterns: &[&str], rules: &[Rule]) -> String {
+    let mut text = format!("soloist protocol {PROTOCOL_VERSION}\n");
+    for (_, name, _) in nodes.iter() {
+        let _ = writeln!(text, "node {name}");
+    }
+    for (pattern, rule) in patterns.iter().zip(rules) {
+        // A pattern may have any character; with its length it cannot be taken for something else.
+        let _ = write!(text, "lock {}:{pattern}", pattern.len());
+        rule.agree(&mut text);
+    }
+    text.push_str("default");
+    rules[rules.len() - 1].agree(&mut text);
+    text
+}

@@ -1,0 +1,468 @@
+//! Configuration files: what is read from them, and what is said of wrong ones.
+
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use soloist_algorithms::{Kind, NodeId};
+use soloist_node::config::{ApiTls, Config, Nodes, RuleSettings, Rules, Security};
+
+const HEAD: &str = "name = \"a\"
+insecure = true
+[nodes]
+a = \"127.0.0.1:7401\"
+b = \"127.0.0.1:7402\"
+c = \"127.0.0.1:7403\"
+";
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse(text, Path::new("conf/soloist.toml")).map_err(|error| error.to_string())
+}
+
+/// The smallest configuration, and what is added to it.
+fn with(more: &str) -> Config {
+    parse(&format!("{HEAD}{more}")).unwrap()
+}
+
+/// The error of a text is one line that has all these words.
+#[track_caller]
+fn refused(text: &str, words: &[&str]) {
+    let error = parse(text).expect_err("it is wrong");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.starts_with("conf/soloist.toml:"), "{error}");
+    for word in words {
+        assert!(error.contains(word), "no {word:?} in {error}");
+    }
+}
+
+#[track_caller]
+fn refused_with(more: &str, words: &[&str]) {
+    refused(&format!("{HEAD}{more}"), words);
+}
+
+#[test]
+fn the_smallest_file_has_sensible_defaults() {
+    let config = with("");
+    assert_eq!(config.security, Security::Insecure);
+    assert_eq!(config.rules.rule("x").choice().name, "naimi-trehel");
+    assert_eq!(config.rules.rule("x").max_local_turns(), 1);
+    assert_eq!(config.ttl.default, Duration::from_secs(10));
+    assert_eq!(config.ttl.max, Duration::from_secs(3600));
+    assert_eq!(config.api.socket, Path::new("conf/soloist.sock"));
+    assert_eq!(config.api.tcp, None);
+    assert!(!config.metrics.lock_names);
+    assert_eq!(config.me(), NodeId::new(0));
+}
+
+#[test]
+fn numbers_follow_the_names_not_the_order() {
+    let config = parse(
+        "name = \"b\"\ninsecure = true\n[nodes]\nz = \"[::1]:1\"\nb = \"localhost:2\"\na10 = \"127.0.0.1:3\"\na9 = \"127.0.0.1:4\"",
+    )
+    .unwrap();
+    let names: Vec<String> = config.nodes.iter().map(|(_, n, _)| n.to_string()).collect();
+    assert_eq!(names, ["a10", "a9", "b", "z"]);
+    assert_eq!(config.me(), NodeId::new(2));
+    let address = config.nodes.address(NodeId::new(3)).unwrap();
+    assert_eq!(address.to_string(), "[::1]:1");
+    assert_eq!(config.nodes.name(NodeId::new(4)), None);
+}
+
+#[test]
+fn rules_are_taken_in_order_and_inherit() {
+    let config = with(
+        r#"
+        [locks]
+        algorithm = "raymond"
+        variant = "greedy"
+        shape = "line"
+        max_local_turns = 3
+        [[lock]]
+        pattern = "a/*"
+        algorithm = "fair"
+        [[lock]]
+        pattern = "a/**"
+        shape = "kary:2"
+        [[lock]]
+        pattern = "b"
+        algorithm = "raymond"
+        max_local_turns = 7
+    "#,
+    );
+    let rule = |name| {
+        let rule = config.rules.rule(name);
+        let choice = rule.choice();
+        let variants = choice.variants.names(choice.kind.info());
+        let shape = rule.shape().unwrap_or("-").to_owned();
+        (choice.name, variants, shape, rule.max_local_turns())
+    };
+    let is = |name, variants: &str, shape: &str, turns| {
+        (name, variants.to_owned(), shape.to_owned(), turns)
+    };
+    assert_eq!(rule("a/b"), is("lodha-kshemkalyani", "", "-", 3));
+    assert_eq!(rule("a/b/c"), is("raymond", "greedy", "kary:2", 3));
+    assert_eq!(rule("b"), is("raymond", "", "-", 7));
+    assert_eq!(rule("c"), is("raymond", "greedy", "line", 3));
+    assert_eq!(config.rules.rule("c").cluster().nodes(), 3);
+}
+
+#[test]
+fn no_token_roams_unless_asked_for() {
+    let variants = |algorithm: &str, variant: &str| {
+        let text = format!("[locks]\nalgorithm = \"{algorithm}\"\nvariant = \"{variant}\"");
+        let choice = with(&text).rules.rule("x").choice();
+        choice.variants.names(choice.kind.info())
+    };
+    assert_eq!(variants("le-lann", ""), "resting");
+    assert_eq!(variants("torus", ""), "resting");
+    assert_eq!(variants("torus", "as-published"), "as-published");
+    assert_eq!(variants("raymond", ""), "");
+}
+
+#[test]
+fn every_algorithm_can_be_chosen() {
+    for kind in Kind::ALL {
+        let config = with(&format!("[locks]\nalgorithm = \"{kind}\""));
+        assert_eq!(config.rules.rule("x").choice().kind, *kind);
+    }
+}
+
+#[test]
+fn wrong_nodes_are_told() {
+    let nodes = |text: &str| format!("name = \"a\"\ninsecure = true\n[nodes]\n{text}");
+    refused(&nodes(""), &[":3: nodes", "no nodes"]);
+    refused(
+        &nodes("a = \"127.0.0.1\""),
+        &[":4: nodes.a", "\"127.0.0.1\"", "HOST:PORT"],
+    );
+    refused(
+        &nodes("a = \"127.0.0.1:0\""),
+        &[":4: nodes.a", "port 0", "1 to 65535"],
+    );
+    refused(
+        &nodes("a = \"127.0.0.1:70000\""),
+        &[":4: nodes.a", "70000", "1 to 65535"],
+    );
+    refused(&nodes("a = \"::1:7401\""), &[":4: nodes.a", "brackets"]);
+    refused(
+        &nodes("a = \"0.0.0.0:7401\""),
+        &[":4: nodes.a", "every address"],
+    );
+    refused(&nodes("A = \"127.0.0.1:1\""), &[":4: nodes", "'A'", "a-z"]);
+    refused(
+        &nodes("a = \"127.0.0.1:1\"\na = \"127.0.0.1:2\""),
+        &[":5:", "duplicate key", "a = \"127.0.0.1:2\""],
+    );
+    refused(
+        &nodes("a = \"localhost:1\"\nb = \"LOCALHOST:1\""),
+        &[":5: nodes.b", "localhost:1", "\"a\"", "of its own"],
+    );
+    refused(
+        &nodes("b = \"127.0.0.1:1\""),
+        &[":1: name", "\"a\"", "not in [nodes]", "which has b"],
+    );
+    let list = |count| {
+        let all = (0..count).map(|i| format!("a{i} = \"127.0.0.1:{}\"\n", i + 1));
+        nodes(&all.collect::<String>()).replacen("\"a\"", "\"a0\"", 1)
+    };
+    refused(&list(4097), &["4097 nodes", "at most 4096"]);
+    assert_eq!(parse(&list(4096)).unwrap().nodes.len(), 4096);
+}
+
+#[test]
+fn the_form_is_told() {
+    refused("", &["missing field `name`"]);
+    refused("name = ", &[":1:"]);
+    refused_with("[lokcs]\n", &[":7:", "unknown field `lokcs`", "`locks`"]);
+    refused_with(
+        "[locks]\nttl = \"1s\"",
+        &[":8:", "unknown field `ttl`", "ttl_max"],
+    );
+    refused_with("[locks]\nttl_max = 10", &[":8:", "ttl_max = 10", "string"]);
+    refused_with(
+        "[[lock]]\nalgorithm = \"fair\"",
+        &[":7:", "missing field `pattern`"],
+    );
+    refused_with(
+        "[metrics]\nlock_name = true",
+        &[":8:", "unknown field `lock_name`"],
+    );
+}
+
+#[test]
+fn wrong_rules_are_told() {
+    refused_with(
+        "[locks]\nalgorithm = \"raymnod\"",
+        &[
+            ":8: locks.algorithm",
+            "'raymnod'",
+            "did you mean 'raymond'?",
+        ],
+    );
+    refused_with(
+        "[locks]\nalgorithm = \"raymond\"\nvariant = \"gredy\"",
+        &[":9: locks.variant", "'gredy'", "'greedy'"],
+    );
+    refused_with(
+        "[locks]\nalgorithm = \"mesh\"\nshape = \"1x1x2\"",
+        &[":9: locks.shape", "1x1x2", "3 nodes"],
+    );
+    refused_with(
+        "[[lock]]\npattern = \"x\"\nalgorithm = \"mesh\"\nshape = \"1x1x2\"",
+        &[":10: lock.shape", "1x1x2"],
+    );
+    refused_with("[[lock]]\npattern = \"\"", &[":8: lock.pattern", "**"]);
+    refused_with(
+        "[[lock]]\npattern = \"a***\"",
+        &[":8: lock.pattern", "a***"],
+    );
+    for turns in ["0", "-1", "1000001", "9223372036854775807"] {
+        refused_with(
+            &format!("[locks]\nmax_local_turns = {turns}"),
+            &[":8: locks.max_local_turns", turns, "1 to 1000000"],
+        );
+    }
+    let many = "[[lock]]\npattern = \"x\"\n".repeat(1025);
+    refused_with(&many, &["1025 patterns", "at most 1024"]);
+}
+
+#[test]
+fn wrong_times_are_told() {
+    refused_with(
+        "[locks]\nttl_max = \"10\"",
+        &[":8: locks.ttl_max", "\"10\"", "unit"],
+    );
+    refused_with(
+        "[locks]\nttl_max = \"0s\"",
+        &[":8: locks.ttl_max", "0ns", "1ms"],
+    );
+    refused_with(
+        "[locks]\nttl_max = \"367d\"",
+        &[":8: locks.ttl_max", "out of range"],
+    );
+    refused_with(
+        "[locks]\nttl_max = \"5s\"\nttl_default = \"6s\"",
+        &[":9: locks.ttl_default", "6s", "5s"],
+    );
+    let config = with("[locks]\nttl_max = \"5s\"");
+    assert_eq!(config.ttl.default, Duration::from_secs(5));
+}
+
+#[test]
+fn plain_links_stay_on_this_machine() {
+    let text = HEAD.replace("127.0.0.1:7402", "10.0.0.2:7402");
+    refused(&text, &[":2: insecure", "10.0.0.2:7402", "[tls]"]);
+    refused(&HEAD.replace("true", "false"), &["tls", "soloist init"]);
+    let tls = "[tls]\nca = \"ca.pem\"\ncertificate = \"/etc/node.pem\"\nkey = \"node.key\"\n";
+    refused_with(tls, &[":2: insecure", "contradicts"]);
+    let config = parse(&format!("{}{tls}", HEAD.replace("insecure = true", ""))).unwrap();
+    let Security::Tls(files) = config.security else {
+        panic!("there is [tls]");
+    };
+    assert_eq!(files.ca, Path::new("conf/ca.pem"));
+    assert_eq!(files.certificate, Path::new("/etc/node.pem"));
+    let empty = tls.replace("ca.pem", "");
+    refused(
+        &format!("{}{empty}", HEAD.replace("insecure = true", "")),
+        &["tls.ca", "empty"],
+    );
+}
+
+#[test]
+fn the_api_is_not_open_to_others_unprotected() {
+    let tls = "[api.tls]\ncertificate = \"api.pem\"\nkey = \"api.key\"\n";
+    let open = "[api]\nlisten = \"0.0.0.0:7400\"\n";
+    let token = "token_file = \"token\"\n";
+    refused_with(
+        open,
+        &[":8: api.listen", "0.0.0.0:7400", "[api.tls] is missing"],
+    );
+    refused_with(
+        &format!("{open}{token}"),
+        &["api.listen", "[api.tls] is missing"],
+    );
+    refused_with(
+        &format!("{open}{tls}"),
+        &["api.listen", "token_file and client_ca are missing"],
+    );
+    refused_with(
+        "[api]\nlisten = \"node.example.org:1\"",
+        &["api.listen", "[api.tls]"],
+    );
+    refused_with("[api]\nlisten = \"127.0.0.1:0\"", &["api.listen", "port 0"]);
+    refused_with(
+        &format!("[api]\n{token}"),
+        &[":8: api.token_file", "api.listen"],
+    );
+    refused_with(tls, &["api.tls", "api.listen"]);
+    let tcp = |more: &str| with(more).api.tcp.unwrap();
+    assert_eq!(tcp("[api]\nlisten = \"[::1]:7400\"").tls, None);
+    let both = tcp(&format!("{open}{token}{tls}"));
+    assert_eq!(both.token_file.unwrap(), Path::new("conf/token"));
+    let certified = tcp(&format!("{open}{tls}client_ca = \"ca.pem\""));
+    let expected = ApiTls {
+        certificate: "conf/api.pem".into(),
+        key: "conf/api.key".into(),
+        client_ca: Some("conf/ca.pem".into()),
+    };
+    assert_eq!(certified.tls, Some(expected));
+    let long = "s".repeat(120);
+    refused_with(
+        &format!("[api]\nsocket = \"{long}\""),
+        &[":8: api.socket", "125 bytes", "107"],
+    );
+}
+
+#[test]
+fn files_are_named_when_they_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("soloist.toml");
+    let load = || Config::load(&file).map_err(|error| error.to_string());
+    let named = |error: String, what: &str| {
+        assert!(
+            error.contains("soloist.toml") && error.contains(what),
+            "{error}"
+        );
+    };
+    named(load().unwrap_err(), "cannot read");
+    std::fs::write(&file, b"\xff\xfe").unwrap();
+    named(load().unwrap_err(), "utf-8");
+    std::fs::write(&file, " ".repeat((4 << 20) + 1)).unwrap();
+    named(load().unwrap_err(), "longer than 4194304 bytes");
+    std::fs::write(&file, HEAD).unwrap();
+    assert_eq!(
+        load().unwrap().api.socket,
+        folder.path().join("soloist.sock")
+    );
+}
+
+#[test]
+fn the_certificate_must_be_this_nodes() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    };
+    let authority = soloist_node::identity::Authority::new("test").unwrap();
+    let issued = authority.issue(&"a".parse().unwrap(), &[]).unwrap();
+    put("ca.pem", authority.certificate());
+    put("node.pem", &issued.certificate);
+    put("node.key", &issued.key);
+    let tls = "[tls]\nca = \"ca.pem\"\ncertificate = \"node.pem\"\nkey = \"node.key\"\n";
+    let text = format!("{}{tls}", HEAD.replace("insecure = true", ""));
+    let identity = |text: &str| Config::load(&put("soloist.toml", text)).unwrap().identity();
+    assert_eq!(identity(&text).unwrap().unwrap().name(), "a");
+    let error = identity(&text.replacen("\"a\"", "\"b\"", 1))
+        .unwrap_err()
+        .to_string();
+    for word in ["node.pem", "\"a\"", "\"b\""] {
+        assert!(error.contains(word), "{error}");
+    }
+    assert!(identity(HEAD).unwrap().is_none());
+}
+
+fn fingerprint(more: &str) -> [u8; 32] {
+    with(more).rules.fingerprint()
+}
+
+#[test]
+fn nodes_agree_on_what_matters_only() {
+    let base = fingerprint("");
+    // What each node may have its own way.
+    for more in [
+        "[locks]\nttl_default = \"1s\"\nttl_max = \"2h\"",
+        "[api]\nsocket = \"other\"\nlisten = \"127.0.0.1:1\"",
+        "[metrics]\nlock_names = true",
+        "[locks]\nalgorithm = \"path-reversal\"",
+        "[locks]\nalgorithm = \"naimi-trehel\"\nvariant = \"\"\nshape = \" \"\nmax_local_turns = 1",
+    ] {
+        assert_eq!(fingerprint(more), base, "{more}");
+    }
+    let moved = HEAD
+        .replace("127.0.0.1", "localhost")
+        .replacen("\"a\"", "\"b\"", 1);
+    assert_eq!(parse(&moved).unwrap().rules.fingerprint(), base);
+    // What must be the same everywhere.
+    let lock = |more: &str| format!("[[lock]]\npattern = \"x\"\n{more}");
+    let both = |first: &str, second: &str| {
+        format!("[[lock]]\npattern = \"{first}\"\n[[lock]]\npattern = \"{second}\"")
+    };
+    let mut all = vec![
+        base,
+        fingerprint("[locks]\nalgorithm = \"raymond\""),
+        fingerprint("[locks]\nalgorithm = \"raymond\"\nvariant = \"greedy\""),
+        fingerprint("[locks]\nalgorithm = \"raymond\"\nshape = \"line\""),
+        fingerprint("[locks]\nmax_local_turns = 2"),
+        fingerprint(&lock("")),
+        fingerprint(&lock("algorithm = \"raymond\"")),
+        fingerprint(&lock("max_local_turns = 2")),
+        fingerprint(&both("x", "y")),
+        fingerprint(&both("y", "x")),
+    ];
+    all.push(
+        parse(&HEAD.replace("\nc =", "\nd ="))
+            .unwrap()
+            .rules
+            .fingerprint(),
+    );
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 11);
+}
+
+#[test]
+fn the_agreement_is_text_that_can_be_compared() {
+    let rules = with("[[lock]]\npattern = \"a b/*\"\nalgorithm = \"ring\"").rules;
+    let expected = "soloist protocol 1
+node a
+node b
+node c
+lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=1
+default algorithm=naimi-trehel variant= shape= max_local_turns=1
+";
+    assert_eq!(rules.agreement(), expected);
+    // SHA-256 of it, by sha256sum: other versions must come to the same.
+    let hex: String = rules
+        .fingerprint()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    assert_eq!(
+        hex,
+        "ec53dae54372838010488c5f8e7d2d41a5d3993041b0ea6c7e56a1049aaee5c1"
+    );
+}
+
+#[test]
+fn rules_made_by_a_program_are_checked_too() {
+    let node = |name: &str, port| {
+        let address = format!("127.0.0.1:{port}");
+        (name.parse().unwrap(), address.parse().unwrap())
+    };
+    assert!(Nodes::new([node("a", 1), node("a", 2)]).is_err());
+    assert!(Nodes::new([]).is_err());
+    let nodes = Nodes::new([node("a", 1)]).unwrap();
+    let turns = RuleSettings {
+        max_local_turns: 0,
+        ..RuleSettings::default()
+    };
+    let error = Rules::new(&nodes, &turns, &[]).unwrap_err();
+    assert_eq!(
+        (error.place, error.problem.key()),
+        (None, "max_local_turns")
+    );
+    let long = [("x".repeat(257), RuleSettings::default())];
+    let error = Rules::new(&nodes, &RuleSettings::default(), &long).unwrap_err();
+    assert_eq!((error.place, error.problem.key()), (Some(0), "pattern"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(at in 0..HEAD.len(), junk in "\\PC{0,6}", cut in 0..8usize) {
+        let end = (at + cut).min(HEAD.len());
+        let _ = parse(&format!("{}{junk}{}", &HEAD[..at], &HEAD[end..]));
+    }
+}
