@@ -12,13 +12,10 @@ mod lock;
 mod name;
 mod table;
 mod view;
-mod wire;
+pub mod wire;
 
 pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
 pub use fence::Fence;
 pub use name::{LockName, LockNameError};
-pub use table::{
-    Ask, AskError, Counts, HoldError, LockKind, LockKinds, ReceiveError, Settings, Table,
-};
+pub use table::{Ask, AskError, Counts, HoldError, ReceiveError, Settings, Table};
 pub use view::{HolderView, LockView, WaiterView};
-pub use wire::WireError;

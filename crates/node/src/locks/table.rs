@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use soloist_algorithms::{ByteOutbox, Cluster, NodeId, Phase, Start, Violation};
+use soloist_algorithms::{ByteOutbox, NodeId, Phase, Start, Violation};
 
 use super::deadlines::{Deadlines, Due};
 use super::ended::EndedHolds;
@@ -16,22 +16,7 @@ use super::lock::{Hold, Lock, Waiter};
 use super::wire::{self, WireError};
 use super::{Denial, Effects, End, Fence, Grant, Happening, HoldId, LockName, Ticket};
 use crate::Moment;
-
-/// How locks of some names work.
-pub struct LockKind {
-    /// The algorithm's name, for counting.
-    pub algorithm: &'static str,
-    /// Makes the nodes' parts.
-    pub cluster: Box<dyn Cluster>,
-    /// How many of its own waiters a node serves in a row while others may wait elsewhere.
-    pub max_local_turns: u32,
-}
-
-/// Says which lock is of which kind. All nodes must agree on it.
-pub trait LockKinds: Send + Sync {
-    /// The kind of the lock of this name.
-    fn kind(&self, name: &LockName) -> &LockKind;
-}
+use crate::config::Rules;
 
 /// What a table is made from.
 pub struct Settings {
@@ -41,8 +26,8 @@ pub struct Settings {
     pub nodes: usize,
     /// The epoch that all nodes are in.
     pub epoch: u64,
-    /// Which lock is of which kind.
-    pub kinds: Arc<dyn LockKinds>,
+    /// Which lock has which algorithm.
+    pub rules: Rules,
     /// The longest time to live of a hold.
     pub ttl_max: Duration,
     /// How many may wait on this node, for all locks together.
@@ -447,18 +432,18 @@ impl Rest {
 
     fn new_lock(&self, name: &LockName) -> Lock {
         let Settings {
-            me, nodes, kinds, ..
+            me, nodes, rules, ..
         } = &self.settings;
-        let kind = kinds.kind(name);
+        let rule = rules.rule(name.as_str());
         let start = Start::idle(home(name, *nodes));
         Lock {
-            machine: kind.cluster.machine(*me, start, self.clock),
-            algorithm: kind.algorithm,
+            machine: rule.cluster().machine(*me, start, self.clock),
+            algorithm: rule.choice().name,
             fence: self.floor,
             waiters: Default::default(),
             hold: None,
             turns_left: 0,
-            turns_max: kind.max_local_turns,
+            turns_max: rule.max_local_turns(),
             last_end: None,
         }
     }

@@ -1,7 +1,10 @@
-//! A lock's message as bytes: epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
+//! A lock's message as bytes: [`KIND`], which tells it from other frames of a link; epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
 //! the name; and the rest is the algorithm's own.
 
 use super::{Fence, LockName, LockNameError};
+
+/// The first byte of every lock's message.
+pub const KIND: u8 = 1;
 
 /// A lock's message, read where it lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +23,9 @@ pub struct LockMessage<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
+    /// Another first byte.
+    #[error("a frame of kind {0} is no lock's message")]
+    Kind(u8),
     /// Too few bytes.
     #[error("a lock's message ends after {0} bytes")]
     Short(usize),
@@ -39,6 +45,7 @@ pub enum WireError {
 /// Appends a message to the bytes.
 pub fn encode(epoch: u64, fence: Fence, name: &LockName, payload: &[u8], bytes: &mut Vec<u8>) {
     let name = name.as_str().as_bytes();
+    bytes.push(KIND);
     bytes.extend_from_slice(&epoch.to_le_bytes());
     bytes.extend_from_slice(&fence.number().to_le_bytes());
     bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
@@ -49,7 +56,11 @@ pub fn encode(epoch: u64, fence: Fence, name: &LockName, payload: &[u8], bytes: 
 /// Reads a message. The bytes may be anything.
 pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
     let short = WireError::Short(bytes.len());
-    let (epoch, rest) = bytes.split_first_chunk().ok_or(short.clone())?;
+    let (&kind, rest) = bytes.split_first().ok_or(short.clone())?;
+    if kind != KIND {
+        return Err(WireError::Kind(kind));
+    }
+    let (epoch, rest) = rest.split_first_chunk().ok_or(short.clone())?;
     let (fence, rest) = rest.split_first_chunk().ok_or(short.clone())?;
     let (len, rest) = rest.split_first_chunk().ok_or(short.clone())?;
     let len = usize::from(u16::from_le_bytes(*len));
@@ -74,7 +85,7 @@ mod tests {
     use super::*;
 
     fn golden() -> Vec<u8> {
-        let mut bytes = vec![1, 0, 0, 0, 0, 0, 0, 0];
+        let mut bytes = vec![1, 1, 0, 0, 0, 0, 0, 0, 0];
         bytes.extend([7, 0, 0, 0, 0, 1, 0, 0]);
         bytes.extend([3, 0, b'a', b'/', b'b', 9, 9]);
         bytes
@@ -103,7 +114,7 @@ mod tests {
     #[test]
     fn a_fence_of_a_later_epoch_is_refused() {
         let mut bytes = golden();
-        bytes[13] = 2;
+        bytes[14] = 2;
         let refused = decode(&bytes).unwrap_err();
         assert!(refused.to_string().contains("of epoch 2"), "{refused}");
     }

@@ -1,24 +1,15 @@
 //! A cluster of lock tables in one thread, with channels in order between them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_node::Moment;
+use soloist_node::config::{Nodes, RuleSettings, Rules};
 use soloist_node::locks::{
-    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockKind,
-    LockKinds, LockName, Settings, Table, Ticket,
+    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockName,
+    Settings, Table, Ticket,
 };
-
-/// All locks are of one kind.
-struct OneKind(LockKind);
-
-impl LockKinds for OneKind {
-    fn kind(&self, _: &LockName) -> &LockKind {
-        &self.0
-    }
-}
 
 pub struct Cluster {
     pub now: Moment,
@@ -35,16 +26,23 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
+        let settings = RuleSettings {
+            algorithm: choice.name.to_owned(),
+            variant: choice.variants.names(choice.kind.info()),
+            max_local_turns,
+            ..RuleSettings::default()
+        };
+        let roster = (0..nodes).map(|node| {
+            let (name, address) = (format!("n{node}"), format!("n{node}:7401"));
+            (name.parse().unwrap(), address.parse().unwrap())
+        });
+        let rules = Rules::new(&Nodes::new(roster).unwrap(), &settings, &[]).unwrap();
         let table = |me| {
             Table::new(Settings {
                 me: NodeId::from_index(me),
                 nodes,
                 epoch: 1,
-                kinds: Arc::new(OneKind(LockKind {
-                    algorithm: choice.name,
-                    cluster: choice.cluster(None, nodes).unwrap(),
-                    max_local_turns,
-                })),
+                rules: rules.clone(),
                 ttl_max: Duration::from_secs(3600),
                 waiters_max: 1000,
                 locks_max: 1000,

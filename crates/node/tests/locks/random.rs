@@ -117,15 +117,10 @@ impl Run {
     }
 }
 
-fn algorithms() -> Vec<Choice> {
-    let rests = |choice: &Choice| !["le-lann", "neamatollahi"].contains(&choice.name);
-    let resting = ["le-lann", "neamatollahi"].map(|name| Choice::parse(name, "resting").unwrap());
-    Choice::all().filter(rests).chain(resting).collect()
-}
-
 #[test]
 fn clusters_keep_their_promises_in_random_runs() {
-    for choice in algorithms() {
+    // Tokens that roam in the lab rest on the network.
+    for choice in Choice::all() {
         let mut runner = TestRunner::new(Config {
             cases: 60,
             failure_persistence: None,
