@@ -1,8 +1,15 @@
 //! A node of Soloist: named locks, agreed upon with its peers over TLS links.
+//!
+//! The lock table ([`locks`]) is a pure state machine that drives the algorithms; [`links`] carry its
+//! messages; [`node`](Node) is the thin shell that puts both together.
 
 pub mod config;
 pub mod identity;
+pub mod links;
 pub mod locks;
+mod metrics;
 mod moment;
+mod node;
 
 pub use moment::Moment;
+pub use node::{AcquireError, Event, Guard, Lock, Lost, Node, StartError, What};

@@ -19,8 +19,10 @@ pub struct LockView {
     pub fence: Fence,
     /// Who holds it on this node.
     pub holder: Option<HolderView>,
-    /// Who waits on this node, in order.
+    /// Who waits on this node, in order; the first [`WAITERS_SHOWN`](LockView::WAITERS_SHOWN).
     pub waiters: Vec<WaiterView>,
+    /// How many wait on this node.
+    pub waiting: usize,
 }
 
 /// Somebody who holds a lock.
@@ -52,6 +54,46 @@ impl Table {
         Some(view(now, name, lock))
     }
 
+    /// The locks that somebody here holds or waits for, by name: those after `after`, as many as fit about
+    /// so many bytes; and whether there are more.
+    pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize) -> (Vec<LockView>, bool) {
+        let locks = self.each_lock();
+        let used = locks.filter(|(name, lock)| {
+            !lock.is_unused() && after.is_none_or(|after| name.as_str() > after)
+        });
+        let mut used: Vec<_> = used.collect();
+        used.sort_unstable_by_key(|(name, _)| *name);
+        let mut views = Vec::new();
+        let mut left = bytes;
+        for (name, lock) in used {
+            let view = view(now, name, lock);
+            left = left.saturating_sub(view.bytes());
+            if left == 0 && !views.is_empty() {
+                return (views, true);
+            }
+            views.push(view);
+        }
+        (views, false)
+    }
+}
+
+impl LockView {
+    /// How many of a lock's waiters are told one by one.
+    pub const WAITERS_SHOWN: usize = 100;
+
+    /// About how much it weighs.
+    fn bytes(&self) -> usize {
+        let owners = self.waiters.iter().map(|waiter| waiter.owner.len() + 16);
+        let holder = self.holder.as_ref().map_or(0, |holder| holder.owner.len());
+        self.name.len() + 128 + holder + owners.sum::<usize>()
+    }
+}
+
+fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
+        let lock = self.lock(name).filter(|lock| !lock.is_unused())?;
+        Some(view(now, name, lock))
+    }
+
     /// The locks that somebody here holds or waits for, by name: those after `after`, at most so many.
     pub fn views(&self, now: Moment, after: Option<&str>, most: usize) -> Vec<LockView> {
         let locks = self.each_lock();
@@ -73,7 +115,8 @@ fn view(now: Moment, name: &LockName, lock: &Lock) -> LockView {
         held_for: now.since(hold.since),
         valid_for: hold.deadline.map(|key| key.moment().since(now)),
     });
-    let waiters = lock.waiters.iter().map(|waiter| WaiterView {
+    let shown = lock.waiters.iter().take(LockView::WAITERS_SHOWN);
+    let waiters = shown.map(|waiter| WaiterView {
         owner: waiter.owner.to_string(),
         waited_for: now.since(waiter.since),
     });
@@ -83,5 +126,6 @@ fn view(now: Moment, name: &LockName, lock: &Lock) -> LockView {
         fence: lock.fence,
         holder,
         waiters: waiters.collect(),
+        waiting: lock.waiters.len(),
     }
 }

@@ -238,11 +238,14 @@ fn who_holds_and_who_waits_is_told() {
     assert_eq!(holder.held_for, seconds(5));
     assert_eq!(holder.valid_for, Some(seconds(5)));
     assert_eq!(view.waiters[0].waited_for, seconds(1));
-    let views = cluster.tables[0].views(cluster.now, None, 10);
+    let (views, more) = cluster.tables[0].views(cluster.now, None, 10_000);
+    assert!(!more);
     let names: Vec<_> = views.iter().map(|view| view.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(cluster.tables[0].views(cluster.now, Some("a"), 10).len(), 1);
-    assert_eq!(cluster.tables[0].views(cluster.now, None, 1).len(), 1);
+    let (views, more) = cluster.tables[0].views(cluster.now, Some("a"), 10_000);
+    assert_eq!((views[0].name.as_str(), more), ("b", false));
+    let (views, more) = cluster.tables[0].views(cluster.now, None, 1);
+    assert_eq!((views.len(), more), (1, true));
 }
 
 #[test]

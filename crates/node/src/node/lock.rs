@@ -1,0 +1,188 @@
+//! A lock and the guard that holds it, for programs that run a node in themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::Node;
+use super::core::{Answer, Asked, Held};
+use crate::Moment;
+use crate::locks::{Ask, AskError, Denial, End, Fence, LockName, Ticket};
+
+/// A lock, by name. Exists from first use; making one of these costs nothing.
+#[derive(Clone)]
+pub struct Lock {
+    node: Node,
+    name: LockName,
+    owner: Arc<str>,
+}
+
+/// Why a lock was not acquired.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// The node does not even let it wait.
+    #[error(transparent)]
+    Refused(#[from] AskError),
+    /// Not granted in time.
+    #[error("lock {0:?} was not granted in time")]
+    Late(LockName),
+    /// The node was stopped meanwhile.
+    #[error("the node was stopped before lock {0:?} was granted")]
+    NodeStopped(LockName),
+    /// The epoch has no fence left for this lock.
+    #[error("lock {0:?} has used up the fences of this epoch: a change of epoch gives new ones")]
+    FencesUsedUp(LockName),
+}
+
+/// The lock was lost before it was released: somebody else may hold it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the lock was lost before it was released: {0}")]
+pub struct Lost(pub End);
+
+impl Lock {
+    pub(super) fn new(node: Node, name: LockName, owner: Arc<str>) -> Self {
+        Lock { node, name, owner }
+    }
+
+    /// The lock's name.
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Names whoever asks from now on, for those who look who holds and who waits.
+    pub fn with_owner(mut self, owner: &str) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// Waits until the lock is granted. May be dropped at any time: then nobody waits any more, and if
+    /// the grant was on its way, it is passed on.
+    pub async fn acquire(&self) -> Result<Guard, AcquireError> {
+        self.acquire_until(None).await
+    }
+
+    /// As [`acquire`](Lock::acquire), for no longer than this.
+    pub async fn try_acquire(&self, within: Duration) -> Result<Guard, AcquireError> {
+        self.acquire_until(Some(Moment::now() + within)).await
+    }
+
+    async fn acquire_until(&self, until: Option<Moment>) -> Result<Guard, AcquireError> {
+        let ask = Ask {
+            owner: Arc::clone(&self.owner),
+            ttl: None,
+            until,
+        };
+        let held = self.node.acquire(&self.name, ask).await?;
+        Ok(Guard {
+            node: self.node.clone(),
+            held,
+        })
+    }
+}
+
+impl Node {
+    /// Waits until the lock is granted or denied. May be dropped at any time.
+    pub(crate) async fn acquire(
+        &self,
+        name: &LockName,
+        ask: Ask,
+    ) -> Result<Arc<Held>, AcquireError> {
+        let (ticket, answer) = match self.shared.core().acquire(&self.shared, name, ask)? {
+            Asked::Granted(held) => return Ok(held),
+            Asked::Waits(ticket, answer) => (ticket, answer),
+        };
+        let mut waiting = Waiting {
+            node: self,
+            ticket,
+            answer,
+        };
+        let answer = (&mut waiting.answer).await;
+        let answer = answer.expect("every waiter is answered");
+        answer.map_err(|denial| match denial {
+            Denial::Late => AcquireError::Late(name.clone()),
+            Denial::NodeStopped => AcquireError::NodeStopped(name.clone()),
+            Denial::FencesUsedUp => AcquireError::FencesUsedUp(name.clone()),
+        })
+    }
+}
+
+/// Somebody waits. If it is dropped without an answer, they wait no more.
+struct Waiting<'n> {
+    node: &'n Node,
+    ticket: Ticket,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.answer.is_terminated() {
+            return;
+        }
+        let shared = &self.node.shared;
+        let mut core = shared.core();
+        core.cancel(shared, self.ticket);
+        // The grant may have come before that.
+        if let Ok(Ok(held)) = self.answer.try_recv() {
+            let _ = core.release(shared, held.grant.hold);
+        }
+    }
+}
+
+/// The lock is held. Dropping the guard releases it.
+#[must_use = "the lock is released as soon as its guard is dropped"]
+pub struct Guard {
+    node: Node,
+    held: Arc<Held>,
+}
+
+impl Guard {
+    /// The lock's name.
+    pub fn name(&self) -> &LockName {
+        &self.held.grant.lock
+    }
+
+    /// Greater than the fence of every earlier hold of this lock: what is protected can refuse
+    /// whoever comes late.
+    pub fn fence(&self) -> Fence {
+        self.held.grant.fence
+    }
+
+    /// How much longer the lock is certainly held, if nothing is heard meanwhile; nothing, if it was lost.
+    /// `None`: until it is released or the node stops.
+    pub fn valid_for(&self) -> Option<Duration> {
+        match self.held.end() {
+            Some(_) => Some(Duration::ZERO),
+            None => {
+                let expires = self.held.grant.expires?;
+                Some(expires.since(Moment::now()))
+            }
+        }
+    }
+
+    /// Waits until the lock is lost, and tells why. Never returns while it is held.
+    pub async fn lost(&self) -> Lost {
+        Lost(self.held.ended().await)
+    }
+
+    /// Gives the lock back, and tells if it was lost before.
+    pub async fn release(self) -> Result<(), Lost> {
+        self.give_back()
+    }
+
+    fn give_back(&self) -> Result<(), Lost> {
+        if let Some(end) = self.held.end() {
+            return Err(Lost(end));
+        }
+        let shared = &self.node.shared;
+        let released = shared.core().release(shared, self.held.grant.hold);
+        released.map_err(|_| Lost(self.held.end().expect("it is no longer held")))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.give_back();
+    }
+}

@@ -1,0 +1,103 @@
+//! What a node's tasks, its links and its users share.
+
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use soloist_algorithms::NodeId;
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::CancellationToken;
+
+use super::core::Core;
+use super::event::Event;
+use super::inquiry::{self, Inquiries};
+use crate::config::Config;
+use crate::links::{Handler, LinkChange, Links};
+use crate::locks::wire;
+use crate::metrics::Metrics;
+
+pub(crate) struct Shared {
+    pub config: Config,
+    core: Mutex<Core>,
+    /// Set once, right after it is made: links need this to report to.
+    pub links: OnceLock<Links>,
+    pub inquiries: Inquiries,
+    pub events: broadcast::Sender<Event>,
+    pub metrics: Metrics,
+    /// Something is due earlier than the timer thinks.
+    pub alarm: Notify,
+    pub no_hold_left: Notify,
+    pub stopped: CancellationToken,
+}
+
+/// How many events a watcher may be behind.
+const EVENTS_MAX: usize = 4096;
+
+impl Shared {
+    pub fn new(config: Config, core: Core) -> Self {
+        Shared {
+            metrics: Metrics::new(config.metrics.lock_names),
+            config,
+            core: Mutex::new(core),
+            links: OnceLock::new(),
+            inquiries: Inquiries::default(),
+            events: broadcast::Sender::new(EVENTS_MAX),
+            alarm: Notify::new(),
+            no_hold_left: Notify::new(),
+            stopped: CancellationToken::new(),
+        }
+    }
+
+    pub fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().expect("no thread panicked in it")
+    }
+
+    pub fn name(&self) -> &str {
+        self.config.name.as_str()
+    }
+
+    /// The name of a node of the roster.
+    pub fn name_of(&self, node: NodeId) -> &str {
+        let name = self.config.nodes.name(node);
+        name.expect("a node of the roster").as_str()
+    }
+
+    pub fn links(&self) -> &Links {
+        self.links.get().expect("links are set at the start")
+    }
+
+    pub fn send(&self, to: NodeId, frame: &[u8]) {
+        if let Err(full) = self.links().send(to.index(), frame) {
+            // The link cannot keep its promise: locks that needed this message may stand still.
+            tracing::error!(peer = self.name_of(to), "a message was not sent: {full}");
+        }
+    }
+}
+
+impl Handler for Shared {
+    fn receive(
+        &self,
+        from: usize,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String> {
+        let from = NodeId::from_index(from);
+        for frame in frames {
+            match frame.first() {
+                Some(&wire::KIND) => {
+                    let received = self.core().receive(self, from, frame);
+                    received.map_err(|error| error.to_string())?;
+                }
+                _ => inquiry::receive(self, from, frame)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn link_changed(&self, peer: usize, change: LinkChange) {
+        let peer = self.name_of(NodeId::from_index(peer));
+        match change {
+            LinkChange::Up => tracing::info!(peer, "link up"),
+            LinkChange::Down { reason } => tracing::warn!(peer, reason, "link down"),
+            LinkChange::Refused { reason } => tracing::warn!(peer, reason, "link refused"),
+            LinkChange::Full => tracing::error!(peer, "link full: messages are not sent"),
+        }
+    }
+}
