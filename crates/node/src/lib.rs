@@ -1,1 +1,3 @@
 //! A node of Soloist: named locks, agreed upon with its peers over TLS links.
+
+pub mod links;
