@@ -1,0 +1,166 @@
+//! What is said of files that cannot be used: which file, and what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use soloist_node::identity::{Authority, Identity, Issued};
+use tempfile::TempDir;
+
+use crate::{future, name, past};
+
+struct Files {
+    folder: TempDir,
+    authority: Authority,
+}
+
+impl Files {
+    fn new() -> Self {
+        let files = Files {
+            folder: TempDir::new().unwrap(),
+            authority: Authority::new("orchestra").unwrap(),
+        };
+        let issued = files.authority.issue(&name("a"), &[]).unwrap();
+        files.put("ca.pem", files.authority.certificate(), 0o644);
+        files.put("ca.key", &files.authority.key(), 0o600);
+        files.put_issued(&issued);
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str, mode: u32) {
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn put_issued(&self, issued: &Issued) {
+        self.put("node.pem", &issued.certificate, 0o644);
+        self.put("node.key", &issued.key, 0o600);
+    }
+
+    fn load(&self) -> Result<Identity, String> {
+        Identity::load(
+            &self.path("ca.pem"),
+            &self.path("node.pem"),
+            &self.path("node.key"),
+        )
+        .map_err(|error| error.to_string())
+    }
+
+    /// The error names this file and says this.
+    fn refused(&self, file: &str, says: &str) {
+        let text = self.load().unwrap_err();
+        let file = self.path(file).display().to_string();
+        assert!(text.contains(&file) && text.contains(says), "{text}");
+    }
+}
+
+#[test]
+fn good_files_are_loaded() {
+    assert_eq!(Files::new().load().unwrap().name(), "a");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    for file in ["ca.pem", "node.pem", "node.key"] {
+        let files = Files::new();
+        fs::remove_file(files.path(file)).unwrap();
+        files.refused(file, "cannot read");
+    }
+}
+
+#[test]
+fn what_is_no_pem_is_named() {
+    for file in ["ca.pem", "node.pem", "node.key"] {
+        for text in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA"] {
+            let files = Files::new();
+            files.put(file, text, 0o600);
+            files.refused(file, "in PEM");
+        }
+    }
+    let files = Files::new();
+    files.put("node.pem", &"x".repeat((1 << 20) + 1), 0o600);
+    files.refused("node.pem", "longer than 1048576 bytes");
+}
+
+#[test]
+fn pem_of_something_else_is_named() {
+    let nothing = |label: &str| format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n");
+    for file in ["ca.pem", "node.pem"] {
+        let files = Files::new();
+        files.put(file, &nothing("CERTIFICATE"), 0o600);
+        files.refused(file, "it is no certificate");
+    }
+    let files = Files::new();
+    files.put("node.key", &nothing("PRIVATE KEY"), 0o600);
+    files.refused("node.key", "cannot be used");
+}
+
+#[test]
+fn a_key_that_others_may_read_is_refused() {
+    for mode in [0o644, 0o640, 0o604, 0o660] {
+        let files = Files::new();
+        let issued = files.authority.issue(&name("a"), &[]).unwrap();
+        files.put_issued(&issued);
+        files.put("node.key", &issued.key, mode);
+        files.refused("node.key", &format!("(mode {mode:o}): chmod 600"));
+        files.put("node.key", &issued.key, 0o400);
+        assert!(files.load().is_ok());
+    }
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused() {
+    let files = Files::new();
+    let other = files.authority.issue(&name("a"), &[]).unwrap();
+    files.put("node.key", &other.key, 0o600);
+    files.refused("node.key", "does not match");
+    files.refused("node.pem", "does not match");
+}
+
+#[test]
+fn dates_are_told() {
+    let files = Files::new();
+    let issue = |validity| files.authority.issue_valid(&name("a"), &[], validity);
+    files.put_issued(&issue(past()).unwrap());
+    files.refused("node.pem", "expired at 20");
+    files.put_issued(&issue(future()).unwrap());
+    files.refused("node.pem", "is valid only from 20");
+}
+
+#[test]
+fn a_certificate_of_another_ca_is_refused() {
+    let files = Files::new();
+    let other = Authority::new("orchestra").unwrap();
+    files.put_issued(&other.issue(&name("a"), &[]).unwrap());
+    files.refused("node.pem", "is not accepted by the CA");
+    files.refused("ca.pem", "is not accepted by the CA");
+}
+
+#[test]
+fn the_ca_issues_again_from_its_files() {
+    let files = Files::new();
+    let again = Authority::load(&files.path("ca.pem"), &files.path("ca.key")).unwrap();
+    files.put_issued(&again.issue(&name("b"), &[]).unwrap());
+    assert_eq!(files.load().unwrap().name(), "b");
+    let wrong = |ca: &str, key: &str| {
+        let made = Authority::load(&files.path(ca), &files.path(key));
+        made.unwrap_err().to_string()
+    };
+    assert!(wrong("ca.pem", "node.key").contains("does not match"));
+    assert!(wrong("node.pem", "node.key").contains("not the certificate of a CA"));
+    files.put("ca.key", &files.authority.key(), 0o644);
+    assert!(wrong("ca.pem", "ca.key").contains("chmod 600"));
+}
+
+#[test]
+fn a_key_beside_the_cas_certificate_is_not_handed_on() {
+    let files = Files::new();
+    let both = format!("{}{}", files.authority.key(), files.authority.certificate());
+    files.put("ca.pem", &both, 0o600);
+    let again = Authority::load(&files.path("ca.pem"), &files.path("ca.key")).unwrap();
+    assert_eq!(again.certificate(), files.authority.certificate());
+}

@@ -1,0 +1,42 @@
+//! Who is let in, over real TLS in memory, and what is said of files that cannot be used.
+
+mod files;
+mod handshake;
+
+use std::time::{Duration, SystemTime};
+
+use soloist_node::config::NodeName;
+use soloist_node::identity::{Authority, Identity, Issued, Validity};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn name(name: &str) -> NodeName {
+    name.parse().unwrap()
+}
+
+fn node(authority: &Authority, node: &str) -> Identity {
+    let issued = authority.issue(&name(node), &[]).unwrap();
+    identity(authority, &issued)
+}
+
+fn identity(authority: &Authority, issued: &Issued) -> Identity {
+    Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
+}
+
+/// The day before yesterday until yesterday.
+fn past() -> Validity {
+    let now = SystemTime::now();
+    Validity {
+        from: now - 2 * DAY,
+        until: now - DAY,
+    }
+}
+
+/// From tomorrow on.
+fn future() -> Validity {
+    let now = SystemTime::now();
+    Validity {
+        from: now + DAY,
+        until: now + 2 * DAY,
+    }
+}
