@@ -1,0 +1,373 @@
+//! What a connection carries, as bytes.
+//!
+//! A record is its length (4 bytes, little endian, counting what follows), its kind (1 byte) and its
+//! content. Numbers are little endian. The first record each way is of the handshake and has at most
+//! [`HELLO_BYTES_MAX`] bytes; a later one has at most [`RECORD_BYTES_MAX`].
+
+use bytes::{Buf, BytesMut};
+
+/// What every Hello starts with, so that a stranger is told apart at once.
+pub const MAGIC: [u8; 4] = *b"SOLO";
+/// The version of this wire format.
+pub const VERSION: u8 = 1;
+/// The most bytes of a record, its length not counted.
+pub const RECORD_BYTES_MAX: usize = 1 << 20;
+/// The most bytes of a record before the handshake is done.
+pub const HELLO_BYTES_MAX: usize = 4 << 10;
+/// The most bytes of a frame.
+pub const PAYLOAD_BYTES_MAX: usize = RECORD_BYTES_MAX - 9;
+/// What a frame costs on the wire beside its payload.
+pub const DATA_HEADER_BYTES: usize = 13;
+/// The most bytes of a node's name.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// A longer reason is cut.
+const REASON_BYTES_MAX: usize = 1 << 10;
+/// Space that is asked for before a read.
+const READ_BYTES: usize = 16 << 10;
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const REFUSED: u8 = 3;
+const DATA: u8 = 4;
+const ACK: u8 = 5;
+const PING: u8 = 6;
+const GOODBYE: u8 = 7;
+
+/// One record. The sender is the node that dialled: frames go from it to the receiver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record<'a> {
+    /// From the sender, first of all: who it is, and what it takes the receiver for.
+    Hello(Hello),
+    /// From the receiver, when it agrees.
+    Welcome {
+        /// The receiver's incarnation.
+        incarnation: u64,
+        /// The number of the frame that it expects next; everything before has arrived.
+        next: u64,
+    },
+    /// From either, when it does not agree. The connection closes.
+    Refused {
+        /// Why, for a person to read.
+        reason: &'a str,
+    },
+    /// From the sender: one frame.
+    Data {
+        /// Frames are numbered from 1, without a gap.
+        number: u64,
+        /// The frame.
+        payload: &'a [u8],
+    },
+    /// From the receiver: all frames up to this number have arrived. Also its answer to a Ping.
+    Ack {
+        /// The number; 0 before the first frame.
+        up_to: u64,
+    },
+    /// From the sender, when it had nothing to say for a while. The receiver answers with an Ack.
+    Ping,
+    /// From either, when its node stops. The connection closes.
+    Goodbye,
+}
+
+/// Who the sender is, and what it takes the receiver for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// A random number that the sender's process chose when it started.
+    pub incarnation: u64,
+    /// How often the sender began this link anew; numbers of frames count within it.
+    pub stream: u64,
+    /// The sender's epoch.
+    pub epoch: u64,
+    /// The fingerprint of the sender's configuration.
+    pub fingerprint: [u8; 32],
+    /// The sender's name.
+    pub from: String,
+    /// The receiver's name.
+    pub to: String,
+}
+
+/// Bytes that are no record of this protocol.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FrameError {
+    /// A length beyond the limit.
+    #[error("a record of {bytes} bytes, where at most {limit} are allowed")]
+    TooLong {
+        /// The length that was announced.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A record without a kind.
+    #[error("a record of 0 bytes")]
+    Empty,
+    /// A kind that this version does not have.
+    #[error("a record of kind {0}, where kinds are 1 to {GOODBYE}")]
+    UnknownKind(u8),
+    /// Content of the wrong size for its kind.
+    #[error("a {kind} record whose content has {bytes} bytes")]
+    WrongSize {
+        /// The kind.
+        kind: &'static str,
+        /// The content's size.
+        bytes: usize,
+    },
+    /// A Hello that does not start as one.
+    #[error("a Hello that does not start with \"SOLO\": it does not come from a Soloist node")]
+    NotSoloist,
+    /// Another version of the wire format.
+    #[error(
+        "version {0} of the wire format, where this node speaks version {VERSION}; \
+         run the same release on all nodes"
+    )]
+    Version(u8),
+    /// Text that is not UTF-8.
+    #[error("a {0} record whose text is not UTF-8")]
+    NotText(&'static str),
+}
+
+/// The bytes before a frame's payload.
+pub fn data_header(number: u64, payload_bytes: usize) -> [u8; DATA_HEADER_BYTES] {
+    assert!(
+        payload_bytes <= PAYLOAD_BYTES_MAX,
+        "a frame of {payload_bytes} bytes does not fit"
+    );
+    let mut header = [0; DATA_HEADER_BYTES];
+    header[..4].copy_from_slice(&(payload_bytes as u32 + 9).to_le_bytes());
+    header[4] = DATA;
+    header[5..].copy_from_slice(&number.to_le_bytes());
+    header
+}
+
+impl Record<'_> {
+    /// Appends the record's bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if let Record::Data { number, payload } = self {
+            out.extend_from_slice(&data_header(*number, payload.len()));
+            out.extend_from_slice(payload);
+            return;
+        }
+        let begin = out.len();
+        out.extend_from_slice(&[0; 4]);
+        match self {
+            Record::Hello(hello) => hello.encode(out),
+            Record::Welcome { incarnation, next } => {
+                out.push(WELCOME);
+                out.extend_from_slice(&incarnation.to_le_bytes());
+                out.extend_from_slice(&next.to_le_bytes());
+            }
+            Record::Refused { reason } => {
+                out.push(REFUSED);
+                out.extend_from_slice(cut(reason).as_bytes());
+            }
+            Record::Data { .. } => unreachable!("written above"),
+            Record::Ack { up_to } => {
+                out.push(ACK);
+                out.extend_from_slice(&up_to.to_le_bytes());
+            }
+            Record::Ping => out.push(PING),
+            Record::Goodbye => out.push(GOODBYE),
+        }
+        let length = (out.len() - begin - 4) as u32;
+        out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+fn cut(reason: &str) -> &str {
+    &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
+}
+
+impl Hello {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(HELLO);
+        out.extend_from_slice(&MAGIC);
+        out.push(VERSION);
+        for number in [self.incarnation, self.stream, self.epoch] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.fingerprint);
+        for name in [&self.from, &self.to] {
+            let length = u8::try_from(name.len()).expect("names are checked when links start");
+            out.push(length);
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+
+    /// The magic and the version come first: what follows may differ in another version.
+    fn decode(content: &[u8]) -> Result<Hello, FrameError> {
+        let size = FrameError::WrongSize {
+            kind: "Hello",
+            bytes: content.len(),
+        };
+        let rest = content.strip_prefix(&MAGIC).ok_or(FrameError::NotSoloist)?;
+        let (&version, mut rest) = rest.split_first().ok_or_else(|| size.clone())?;
+        if version != VERSION {
+            return Err(FrameError::Version(version));
+        }
+        let parsed = (|| {
+            let hello = (
+                take_u64(&mut rest)?,
+                take_u64(&mut rest)?,
+                take_u64(&mut rest)?,
+                *rest.split_off(..32)?.first_chunk()?,
+            );
+            let names = (take_short(&mut rest)?, take_short(&mut rest)?);
+            rest.is_empty().then_some((hello, names))
+        })();
+        let ((incarnation, stream, epoch, fingerprint), (from, to)) = parsed.ok_or(size)?;
+        let text = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).map_err(|_| FrameError::NotText("Hello"))?;
+            Ok(text.to_owned())
+        };
+        Ok(Hello {
+            incarnation,
+            stream,
+            epoch,
+            fingerprint,
+            from: text(from)?,
+            to: text(to)?,
+        })
+    }
+}
+
+fn take_u64(rest: &mut &[u8]) -> Option<u64> {
+    let bytes = rest.split_off(..8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn take_short<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let &length = rest.split_off_first()?;
+    rest.split_off(..usize::from(length))
+}
+
+fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
+    let (&kind, content) = body.split_first().ok_or(FrameError::Empty)?;
+    let sized = |kind, rest: &[u8], value: Option<u64>| match value {
+        Some(value) if rest.is_empty() => Ok(value),
+        _ => Err(FrameError::WrongSize {
+            kind,
+            bytes: content.len(),
+        }),
+    };
+    let mut rest = content;
+    match kind {
+        HELLO => Ok(Record::Hello(Hello::decode(content)?)),
+        WELCOME => {
+            let incarnation = take_u64(&mut rest);
+            let next = take_u64(&mut rest);
+            Ok(Record::Welcome {
+                next: sized("Welcome", rest, next)?,
+                incarnation: sized("Welcome", rest, incarnation)?,
+            })
+        }
+        REFUSED => match std::str::from_utf8(content) {
+            Ok(reason) => Ok(Record::Refused { reason }),
+            Err(_) => Err(FrameError::NotText("Refused")),
+        },
+        DATA => {
+            let number = take_u64(&mut rest);
+            Ok(Record::Data {
+                number: sized("Data", &[], number)?,
+                payload: rest,
+            })
+        }
+        ACK => {
+            let up_to = take_u64(&mut rest);
+            Ok(Record::Ack {
+                up_to: sized("Ack", rest, up_to)?,
+            })
+        }
+        PING => sized("Ping", rest, Some(0)).map(|_| Record::Ping),
+        GOODBYE => sized("Goodbye", rest, Some(0)).map(|_| Record::Goodbye),
+        other => Err(FrameError::UnknownKind(other)),
+    }
+}
+
+/// Finds records in what reads give, however it is cut into pieces.
+#[derive(Debug)]
+pub struct Decoder {
+    buffer: BytesMut,
+    /// How much of the buffer was given out as records.
+    given: usize,
+    limit: usize,
+}
+
+impl Decoder {
+    /// A decoder that refuses records of more than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            given: 0,
+            limit,
+        }
+    }
+
+    /// Changes the limit, for the records that follow.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Where a read puts its bytes: behind what is there already. What was given out is forgotten.
+    ///
+    /// It holds at most one record that is not complete, and what one read adds.
+    pub fn space(&mut self) -> &mut BytesMut {
+        self.buffer.advance(self.given);
+        self.given = 0;
+        let read_bytes = READ_BYTES.min(self.limit + 4);
+        if self.buffer.is_empty() && self.buffer.capacity() > 4 * READ_BYTES {
+            // One big record must not hold its memory for as long as the connection lives.
+            self.buffer = BytesMut::with_capacity(read_bytes);
+        } else if self.buffer.capacity() - self.buffer.len() < read_bytes / 4 {
+            self.buffer.reserve(read_bytes);
+        }
+        &mut self.buffer
+    }
+
+    /// The complete records of what was read so far, each once. After an error nothing follows.
+    pub fn records(&mut self) -> Records<'_> {
+        Records {
+            bytes: &self.buffer,
+            given: &mut self.given,
+            limit: self.limit,
+            failed: false,
+        }
+    }
+
+    /// How much memory is in use.
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+}
+
+/// See [`Decoder::records`]. Payloads are borrowed from what was read.
+#[derive(Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    given: &'a mut usize,
+    limit: usize,
+    failed: bool,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>, FrameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let rest = &self.bytes[*self.given..];
+        let (prefix, rest) = rest.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*prefix) as usize;
+        let record = if length > self.limit {
+            Err(FrameError::TooLong {
+                bytes: length,
+                limit: self.limit,
+            })
+        } else {
+            let body = rest.get(..length)?;
+            *self.given += 4 + length;
+            parse(body)
+        };
+        self.failed = record.is_err();
+        Some(record)
+    }
+}

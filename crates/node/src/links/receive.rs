@@ -1,0 +1,260 @@
+//! An incoming connection after its handshake: frames in, acknowledgements out.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, Sleep, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Stream, broken, foreign, quoted, write};
+use super::frame::{Decoder, Record, Records};
+use super::settings::Limits;
+use super::shared::{End, Shared, lock};
+use super::window::ReceiveWindow;
+
+/// The one connection of a peer that may give frames to the handler.
+pub(super) struct Receiving {
+    pub shared: Arc<Shared>,
+    pub peer: usize,
+    /// Taken when the connection ends.
+    pub stream: Option<Stream>,
+    pub decoder: Decoder,
+    /// Cancelled when a later connection takes over, or when the link begins anew.
+    pub token: CancellationToken,
+    pub inbox: Inbox,
+    /// Given back last of all, after the window was stored.
+    pub _turn: OwnedMutexGuard<()>,
+}
+
+/// How far this connection came. The window is this connection's own while it has the turn, so that no lock
+/// is held, nor taken for each frame, while the handler works.
+pub(super) struct Inbox {
+    pub window: ReceiveWindow,
+    /// Of the peer's state, when this connection began.
+    pub generation: u64,
+    pub bytes: u64,
+    pub unacknowledged: Unacknowledged,
+}
+
+#[derive(Default)]
+pub(super) struct Unacknowledged {
+    frames: usize,
+    bytes: usize,
+    /// The peer asked for a sign of life.
+    pinged: bool,
+}
+
+impl Unacknowledged {
+    fn is_due(&self, limits: &Limits) -> bool {
+        self.pinged || self.frames >= limits.ack_frames || self.bytes >= limits.ack_bytes
+    }
+}
+
+/// Also when the handler panics: a frame that was handed over is not handed over again.
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        self.store(false);
+    }
+}
+
+impl Receiving {
+    fn name(&self) -> &str {
+        self.shared.name(self.peer)
+    }
+
+    fn stream(&mut self) -> &mut Stream {
+        self.stream.as_mut().expect("it is there until the end")
+    }
+
+    /// Makes known how far the connection came, unless the link has begun anew since.
+    fn store(&mut self, up: bool) {
+        let mut state = lock(&self.shared.peers[self.peer].incoming.state);
+        if state.generation == self.inbox.generation {
+            state.window = self.inbox.window;
+        }
+        state.bytes += std::mem::take(&mut self.inbox.bytes);
+        state.up = up;
+    }
+
+    pub async fn welcome(mut self) -> Result<Self, End> {
+        let mut bytes = Vec::new();
+        Record::Welcome {
+            incarnation: self.shared.settings.incarnation,
+            next: self.inbox.window.next(),
+        }
+        .encode(&mut bytes);
+        match write(self.stream(), &bytes).await {
+            Ok(()) => Ok(self),
+            Err(error) => Err(broken(self.name(), &error)),
+        }
+    }
+
+    /// Receives until the connection ends. Gives back the stream, for last words.
+    pub async fn run(mut self) -> (End, Option<Stream>) {
+        let end = self.receive().await;
+        let stream = self.stream.take();
+        (end, stream)
+    }
+
+    async fn receive(&mut self) -> End {
+        let shared = self.shared.clone();
+        let token = self.token.clone();
+        // Made once: each costs a lock that all connections share.
+        let mut cancelled = std::pin::pin!(token.cancelled());
+        let mut stopped = std::pin::pin!(shared.stop.cancelled());
+        let limits = shared.limits();
+        let mut watch = interval(limits.probe_every);
+        let mut heard = Instant::now();
+        let mut ack_timer = std::pin::pin!(sleep(limits.ack_delay));
+        loop {
+            // The dialler may have sent frames right behind what was read so far.
+            let end = self.hand_over();
+            if let Err(error) = self.acknowledge(limits, ack_timer.as_mut()).await {
+                return broken(self.name(), &error);
+            }
+            if let Some(end) = end {
+                return end;
+            }
+            let waiting = self.inbox.unacknowledged.frames > 0;
+            let stream = self.stream.as_mut().expect("it is there until the end");
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return End::Ours,
+                () = &mut stopped => return self.say_goodbye().await,
+                read = stream.read_buf(self.decoder.space()) => match read {
+                    Ok(0) => return End::Failed(format!("{} closed the connection", self.name())),
+                    Ok(bytes) => {
+                        heard = Instant::now();
+                        self.inbox.bytes += bytes as u64;
+                    }
+                    Err(error) => return broken(self.name(), &error),
+                },
+                () = &mut ack_timer, if waiting => self.inbox.unacknowledged.pinged = true,
+                _ = watch.tick() => if heard.elapsed() > limits.silence_max {
+                    let silence = heard.elapsed().as_secs_f64();
+                    let name = self.name();
+                    return End::Failed(format!("no sign of life from {name} for {silence:.1} s"));
+                }
+            }
+        }
+    }
+
+    /// Gives the handler all frames that have arrived, in one call.
+    fn hand_over(&mut self) -> Option<End> {
+        let name = self.shared.name(self.peer);
+        let mut batch = Batch {
+            records: self.decoder.records(),
+            inbox: &mut self.inbox,
+            name,
+            first: None,
+            end: None,
+        };
+        batch.first = batch.next();
+        if batch.first.is_none() {
+            let end = batch.end;
+            self.store(true);
+            return end;
+        }
+        let handled = self.shared.handler.receive(self.peer, &mut batch);
+        if handled.is_ok() {
+            // A handler that agrees has taken them all.
+            batch.by_ref().for_each(drop);
+        }
+        let end = match handled {
+            Ok(()) => batch.end,
+            Err(reason) => Some(End::Hostile(format!("{name}: {reason}"))),
+        };
+        self.store(true);
+        end
+    }
+
+    /// Acknowledges if it is due; sets the timer if it is not yet.
+    async fn acknowledge(&mut self, limits: &Limits, ack_timer: Pin<&mut Sleep>) -> io::Result<()> {
+        if !self.inbox.unacknowledged.is_due(limits) {
+            if self.inbox.unacknowledged.frames > 0 && ack_timer.is_elapsed() {
+                ack_timer.reset(Instant::now() + limits.ack_delay);
+            }
+            return Ok(());
+        }
+        self.inbox.unacknowledged = Unacknowledged::default();
+        let mut bytes = Vec::with_capacity(16);
+        let up_to = self.inbox.window.received();
+        Record::Ack { up_to }.encode(&mut bytes);
+        // A peer that reads no acknowledgements would stop its own frames.
+        timeout(limits.silence_max, write(self.stream(), &bytes)).await?
+    }
+
+    async fn say_goodbye(&mut self) -> End {
+        let mut bytes = Vec::new();
+        let up_to = self.inbox.window.received();
+        Record::Ack { up_to }.encode(&mut bytes);
+        Record::Goodbye.encode(&mut bytes);
+        let limit = self.shared.limits().probe_every;
+        // The node stops whether the peer hears it or not.
+        let _ = timeout(limit, write(self.stream(), &bytes)).await;
+        End::Ours
+    }
+}
+
+/// The new frames of what was read. What else is in between is taken note of on the way.
+struct Batch<'a> {
+    records: Records<'a>,
+    inbox: &'a mut Inbox,
+    name: &'a str,
+    /// Looked for before the handler is called, which it is only if there is one.
+    first: Option<&'a [u8]>,
+    end: Option<End>,
+}
+
+impl<'a> Iterator for Batch<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        while self.end.is_none() {
+            let record = match self.records.next()? {
+                Ok(record) => record,
+                Err(error) => {
+                    self.end = Some(foreign(self.name, &error));
+                    return None;
+                }
+            };
+            if let Some(payload) = self.note(record) {
+                return Some(payload);
+            }
+        }
+        None
+    }
+}
+
+impl<'a> Batch<'a> {
+    fn note(&mut self, record: Record<'a>) -> Option<&'a [u8]> {
+        let name = self.name;
+        match record {
+            Record::Data { number, payload } => match self.inbox.window.accept(number) {
+                Ok(new) => {
+                    self.inbox.unacknowledged.frames += 1;
+                    self.inbox.unacknowledged.bytes += payload.len();
+                    return new.then_some(payload);
+                }
+                Err(error) => self.end = Some(End::Hostile(format!("{name}: {error}"))),
+            },
+            Record::Ping => self.inbox.unacknowledged.pinged = true,
+            Record::Goodbye => self.end = Some(End::Failed(format!("{name} said goodbye"))),
+            Record::Refused { reason } => {
+                let reason = quoted(reason);
+                self.end = Some(End::Failed(format!("{name} refused: {reason}")));
+            }
+            Record::Hello(_) | Record::Welcome { .. } | Record::Ack { .. } => {
+                let reason = format!("{name} sent a record that only a receiver may send");
+                self.end = Some(End::Hostile(reason));
+            }
+        }
+        None
+    }
+}

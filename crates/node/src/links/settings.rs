@@ -1,0 +1,210 @@
+//! What links are made of, and their limits.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+
+use crate::identity::Identity;
+
+use super::frame::{DATA_HEADER_BYTES, NAME_BYTES_MAX};
+
+/// What a node's links need to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// This node's name.
+    pub me: String,
+    /// A random number, chosen when the process starts: it tells a restarted node from its former self.
+    pub incarnation: u64,
+    /// This node's epoch, told to peers.
+    pub epoch: u64,
+    /// What all nodes' configurations must agree on, as a hash.
+    pub fingerprint: [u8; 32],
+    /// The roster. This node may be in it, so that indices can be those of the cluster's nodes; it is
+    /// never dialled.
+    pub peers: Vec<Peer>,
+    /// How connections are protected.
+    pub security: Security,
+    /// Sizes and times.
+    pub limits: Limits,
+}
+
+/// A node of the roster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Its name, which its certificate must have.
+    pub name: String,
+    /// `host:port`, resolved at each dial.
+    pub address: String,
+}
+
+/// How connections are protected.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Not at all: allowed between loopback addresses only.
+    Plain,
+    /// TLS, where both sides show a certificate.
+    Tls {
+        /// For connections that peers open. It must ask for a certificate.
+        server: Arc<rustls::ServerConfig>,
+        /// For connections that this node opens.
+        client: Arc<rustls::ClientConfig>,
+    },
+}
+
+impl Security {
+    /// TLS with this node's certificate.
+    pub fn tls(identity: &Identity) -> Self {
+        Security::Tls {
+            server: identity.server_config(),
+            client: identity.client_config(),
+        }
+    }
+}
+
+/// Sizes and times.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes that wait for one peer's acknowledgement.
+    pub buffer_bytes: usize,
+    /// Frames that wait for one peer's acknowledgement.
+    pub buffer_frames: usize,
+    /// What is ready leaves in one write of up to so many bytes.
+    pub write_bytes: usize,
+    /// An acknowledgement leaves after so many frames,
+    pub ack_frames: usize,
+    /// or so many bytes,
+    pub ack_bytes: usize,
+    /// or so long after the first of them.
+    pub ack_delay: Duration,
+    /// A handshake must be done after so long.
+    pub handshake: Duration,
+    /// An idle connection is probed so often.
+    pub probe_every: Duration,
+    /// A connection without a sign of life for so long is closed.
+    pub silence_max: Duration,
+    /// The shortest pause between dials.
+    pub retry_min: Duration,
+    /// The longest pause between dials.
+    pub retry_max: Duration,
+    /// Incoming connections whose handshake is not done; more are turned away.
+    pub unauthenticated_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            buffer_bytes: 16 << 20,
+            buffer_frames: 1 << 18,
+            write_bytes: 64 << 10,
+            ack_frames: 64,
+            ack_bytes: 64 << 10,
+            ack_delay: Duration::from_millis(20),
+            handshake: Duration::from_secs(5),
+            probe_every: Duration::from_secs(1),
+            silence_max: Duration::from_secs(5),
+            retry_min: Duration::from_millis(20),
+            retry_max: Duration::from_secs(2),
+            unauthenticated_max: 256,
+        }
+    }
+}
+
+/// Why links cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum LinksError {
+    /// A name that cannot be sent, or that no certificate can have.
+    #[error("{name:?} cannot be a node's name: {reason}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two nodes with one name.
+    #[error("two nodes are called {0:?}; give each its own name")]
+    SameName(String),
+    /// Limits that contradict each other.
+    #[error("{0}")]
+    Limits(String),
+    /// Plain TCP towards other machines.
+    #[error(
+        "without TLS only a loopback address is allowed, and this node listens on {0}; \
+         give it a certificate, or listen on 127.0.0.1 or [::1]"
+    )]
+    PlainOffLoopback(SocketAddr),
+    /// The listener does not know its address.
+    #[error("the listening socket cannot be used: {0}")]
+    Listener(#[from] std::io::Error),
+    /// Started outside of a tokio runtime.
+    #[error("links must be started inside a tokio runtime")]
+    NoRuntime,
+}
+
+impl Settings {
+    /// Where each name stands in the roster.
+    pub(super) fn check(&self) -> Result<HashMap<String, usize>, LinksError> {
+        self.limits.check()?;
+        self.check_name(&self.me)?;
+        let mut places = HashMap::new();
+        for (index, peer) in self.peers.iter().enumerate() {
+            self.check_name(&peer.name)?;
+            if places.insert(peer.name.clone(), index).is_some() {
+                return Err(LinksError::SameName(peer.name.clone()));
+            }
+        }
+        Ok(places)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), LinksError> {
+        let refuse = |reason: String| {
+            Err(LinksError::Name {
+                name: name.to_owned(),
+                reason,
+            })
+        };
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            let bytes = name.len();
+            return refuse(format!("it has {bytes} bytes, not 1 to {NAME_BYTES_MAX}"));
+        }
+        match (&self.security, ServerName::try_from(name)) {
+            (Security::Tls { .. }, Err(_)) => {
+                refuse("a certificate names nodes as DNS does".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), LinksError> {
+        let rules = [
+            (
+                self.buffer_bytes > DATA_HEADER_BYTES && self.buffer_frames > 0,
+                "buffer_bytes and buffer_frames must have room for a frame",
+            ),
+            (
+                self.ack_frames > 0 && self.ack_bytes > 0,
+                "ack_frames and ack_bytes must be at least 1",
+            ),
+            (
+                !self.probe_every.is_zero() && self.probe_every < self.silence_max,
+                "probe_every must be longer than 0 and shorter than silence_max",
+            ),
+            (
+                !self.retry_min.is_zero() && self.retry_min <= self.retry_max,
+                "retry_min must be longer than 0 and no longer than retry_max",
+            ),
+            (
+                !self.handshake.is_zero() && self.unauthenticated_max > 0,
+                "handshake and unauthenticated_max must be more than 0",
+            ),
+        ];
+        match rules.iter().find(|(kept, _)| !kept) {
+            Some((_, rule)) => Err(LinksError::Limits(format!("{rule}; they are {self:?}"))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What can be seen of the links from outside: states, counts, refusals, the log.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::shared::lock;
+
+/// The two links with one peer: from this node to it, and from it to this node.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LinkStatus {
+    /// The peer's name.
+    pub name: String,
+    /// Whether the link to the peer is open.
+    pub out_up: bool,
+    /// Whether the link from the peer is open.
+    pub in_up: bool,
+    /// The peer's epoch, as its last handshake told.
+    pub epoch: Option<u64>,
+    /// Frames sent, each counted once.
+    pub frames_sent: u64,
+    /// Frames sent again after a connection broke.
+    pub frames_resent: u64,
+    /// Frames received, each counted once.
+    pub frames_received: u64,
+    /// Frames that came again and were dropped.
+    pub duplicates: u64,
+    /// Bytes of frames written.
+    pub bytes_sent: u64,
+    /// Writes that carried them: what is ready together leaves together.
+    pub writes: u64,
+    /// Bytes read, handshakes not counted.
+    pub bytes_received: u64,
+    /// Frames that wait for the peer's acknowledgement.
+    pub buffered_frames: usize,
+    /// Bytes that wait for the peer's acknowledgement.
+    pub buffered_bytes: usize,
+    /// What last went wrong; none while all is well.
+    pub last_error: Option<String>,
+}
+
+/// Totals over all peers, since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Links to peers that are open now.
+    pub links_up: u64,
+    /// Times that this node dialled.
+    pub dialled: u64,
+    /// Connections that came in.
+    pub accepted: u64,
+    /// Connections that this node refused: wrong certificate, name, configuration, incarnation.
+    pub refused: u64,
+    /// Connections of this node that peers refused.
+    pub refused_by_peers: u64,
+    /// Connections closed because of what came over them.
+    pub hostile: u64,
+    /// Connections turned away because too many were in their handshake.
+    pub turned_away: u64,
+    /// Frames that did not fit into a peer's buffer.
+    pub full: u64,
+    /// As in [`LinkStatus`].
+    pub frames_sent: u64,
+    /// As in [`LinkStatus`].
+    pub frames_resent: u64,
+    /// As in [`LinkStatus`].
+    pub frames_received: u64,
+    /// As in [`LinkStatus`].
+    pub duplicates: u64,
+    /// As in [`LinkStatus`].
+    pub bytes_sent: u64,
+    /// As in [`LinkStatus`].
+    pub writes: u64,
+    /// As in [`LinkStatus`].
+    pub bytes_received: u64,
+}
+
+/// An incoming connection that was not let in, or was closed because of what came over it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Where it came from.
+    pub from: SocketAddr,
+    /// Why.
+    pub reason: String,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct Totals {
+    pub dialled: AtomicU64,
+    pub accepted: AtomicU64,
+    pub refused: AtomicU64,
+    pub refused_by_peers: AtomicU64,
+    pub hostile: AtomicU64,
+    pub turned_away: AtomicU64,
+    pub full: AtomicU64,
+}
+
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Totals {
+    pub fn counters<'a>(&self, links: impl Iterator<Item = &'a LinkStatus>) -> Counters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut sum = Counters {
+            dialled: read(&self.dialled),
+            accepted: read(&self.accepted),
+            refused: read(&self.refused),
+            refused_by_peers: read(&self.refused_by_peers),
+            hostile: read(&self.hostile),
+            turned_away: read(&self.turned_away),
+            full: read(&self.full),
+            ..Counters::default()
+        };
+        for link in links {
+            sum.links_up += u64::from(link.out_up);
+            sum.frames_sent += link.frames_sent;
+            sum.frames_resent += link.frames_resent;
+            sum.frames_received += link.frames_received;
+            sum.duplicates += link.duplicates;
+            sum.bytes_sent += link.bytes_sent;
+            sum.writes += link.writes;
+            sum.bytes_received += link.bytes_received;
+        }
+        sum
+    }
+}
+
+const REFUSALS_KEPT: usize = 32;
+const LINES_A_SECOND: u32 = 10;
+
+/// The last refusals, and a log that a hostile peer cannot flood.
+#[derive(Debug)]
+pub(super) struct Notes {
+    refusals: Mutex<VecDeque<Refusal>>,
+    second: Mutex<Second>,
+}
+
+#[derive(Debug)]
+struct Second {
+    began: Instant,
+    lines: u32,
+    withheld: u64,
+}
+
+impl Notes {
+    pub fn new() -> Self {
+        Self {
+            refusals: Mutex::default(),
+            second: Mutex::new(Second {
+                began: Instant::now(),
+                lines: 0,
+                withheld: 0,
+            }),
+        }
+    }
+
+    pub fn refusal(&self, from: SocketAddr, reason: &str) {
+        self.log(&format!("connection from {from} closed: {reason}"));
+        let mut refusals = lock(&self.refusals);
+        if refusals.len() == REFUSALS_KEPT {
+            refusals.pop_front();
+        }
+        refusals.push_back(Refusal {
+            from,
+            reason: reason.to_owned(),
+        });
+    }
+
+    pub fn refusals(&self) -> Vec<Refusal> {
+        lock(&self.refusals).iter().cloned().collect()
+    }
+
+    pub fn log(&self, line: &str) {
+        if let Some(withheld) = lock(&self.second).admit(Instant::now()) {
+            tracing::warn!(target: "soloist::links", withheld, "{line}");
+        }
+    }
+}
+
+impl Second {
+    /// Whether a line may be written now, and how many were withheld before it.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
+        if now.duration_since(self.began) >= Duration::from_secs(1) {
+            self.began = now;
+            self.lines = 0;
+        }
+        if self.lines == LINES_A_SECOND {
+            self.withheld += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.withheld))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_so_many_lines_a_second_and_tells_what_it_withheld() {
+        let began = Instant::now();
+        let mut second = Second {
+            began,
+            lines: 0,
+            withheld: 0,
+        };
+        let admitted = (0..100).filter(|_| second.admit(began).is_some());
+        assert_eq!(admitted.count(), LINES_A_SECOND as usize);
+        assert_eq!(second.admit(began + Duration::from_secs(1)), Some(90));
+        assert_eq!(second.admit(began + Duration::from_secs(1)), Some(0));
+    }
+}

@@ -1,0 +1,145 @@
+//! Bytes that no correct peer sends.
+
+use std::time::Duration;
+
+use soloist_node::links::frame::Record;
+
+use crate::net::{Node, Wire, encoded, hello, listener, pair, roster, settings, start, until};
+
+/// Node a, with b in its roster (played by the test), and c, a real one.
+async fn victim() -> (Node, Node) {
+    let ((at_a, a), (at_c, c)) = (listener().await, listener().await);
+    let peers = roster(&[("a", &a), ("b", "127.0.0.1:1"), ("c", &c)]);
+    let a = start(settings("a", peers.clone()), at_a);
+    (a, start(settings("c", peers), at_c))
+}
+
+#[tokio::test]
+async fn hostile_bytes_are_counted_and_the_links_go_on() {
+    let (a, c) = victim().await;
+    c.links.send(0, b"before").unwrap();
+    until("a frame arrived", || a.seen.count() == 1).await;
+    let greeting = Record::Hello(hello("b", "a"));
+    let data = |number| Record::Data {
+        number,
+        payload: b"from b",
+    };
+    let kinds: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "at most 4096"),
+        ("a huge record", vec![0xff; 100], "4294967295 bytes"),
+        ("nothing", vec![0; 4], "0 bytes"),
+        (
+            "no Hello",
+            encoded(&[data(1)]),
+            "did not begin with a Hello",
+        ),
+        (
+            "a gap",
+            encoded(&[greeting.clone(), data(2)]),
+            "frame 2 came, and 1 was the next",
+        ),
+        (
+            "an unknown kind",
+            [&encoded(&[greeting.clone()])[..], &[1, 0, 0, 0, 77]].concat(),
+            "kind 77",
+        ),
+        (
+            "a receiver's record",
+            encoded(&[greeting.clone(), Record::Ack { up_to: 1 }]),
+            "only a receiver may send",
+        ),
+        (
+            "a second Hello",
+            encoded(&[greeting.clone(), greeting]),
+            "only a receiver may send",
+        ),
+    ];
+    for (index, (kind, bytes, reason)) in kinds.iter().enumerate() {
+        let mut wire = Wire::to(&a).await;
+        wire.send(bytes).await;
+        let mut last = String::new();
+        while let Some(record) = wire.next().await {
+            last = record;
+        }
+        assert!(last.contains(reason), "{kind}: {last}");
+        until(kind, || a.links.counters().hostile == index as u64 + 1).await;
+        let refusals = a.links.refusals();
+        assert!(refusals.last().unwrap().reason.contains(reason), "{kind}");
+    }
+    c.links.send(0, b"after").unwrap();
+    until("another arrived", || a.seen.count() == 2).await;
+    assert_eq!(
+        c.links.counters().dialled,
+        1,
+        "its connection was not touched"
+    );
+}
+
+#[tokio::test]
+async fn what_the_handler_refuses_closes_the_connection_and_is_not_given_again() {
+    let (a, b) = pair(|_| {}).await;
+    *b.seen.unwanted.lock().unwrap() = Some((b"bad".to_vec(), "not a lock's message".into()));
+    for frame in [&b"one"[..], b"bad", b"two", b"three"] {
+        a.links.send(1, frame).unwrap();
+    }
+    until("the rest arrived", || b.seen.count() == 3).await;
+    let got: Vec<_> = b
+        .seen
+        .frames()
+        .into_iter()
+        .map(|(_, frame)| frame)
+        .collect();
+    assert_eq!(got, [&b"one"[..], b"two", b"three"]);
+    assert_eq!(b.links.counters().hostile, 1);
+    until("a is told why", || {
+        a.seen.was_refused(1, "b refused: a: not a lock's message")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_acknowledges_too_much_is_left() {
+    let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
+    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    a.links.send(1, b"x").unwrap();
+    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
+    assert!(wire.next().await.unwrap().starts_with("Hello"));
+    let welcome = Record::Welcome {
+        incarnation: 5,
+        next: 1,
+    };
+    wire.send(&encoded(&[welcome, Record::Ack { up_to: 1000 }]))
+        .await;
+    until("it was noticed", || {
+        a.seen.went_down(1, "acknowledged frame 1000")
+    })
+    .await;
+    assert_eq!(a.links.counters().hostile, 1);
+    assert_eq!(
+        a.links.status()[1].buffered_frames,
+        1,
+        "nothing was forgotten"
+    );
+}
+
+#[tokio::test]
+async fn only_so_many_strangers_at_a_time() {
+    let (a, b) = pair(|settings| {
+        settings.limits.unauthenticated_max = 2;
+        settings.limits.handshake = Duration::from_secs(30);
+    })
+    .await;
+    let strangers = [Wire::to(&a).await, Wire::to(&a).await];
+    until("both came in", || a.links.counters().accepted == 2).await;
+    Wire::to(&a).await.closed().await;
+    assert_eq!(a.links.counters().turned_away, 1);
+    drop(strangers);
+    b.links.send(0, b"x").unwrap();
+    until("a peer comes in again", || a.seen.count() == 1).await;
+}
+
+#[tokio::test]
+async fn a_stranger_that_says_nothing_is_closed() {
+    let (a, _b) = pair(|settings| settings.limits.handshake = Duration::from_millis(50)).await;
+    Wire::to(&a).await.closed().await;
+}

@@ -1,0 +1,237 @@
+//! A link's life: it opens when it is needed, is watched, replaced, closed.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use soloist_node::links::frame::Record;
+use soloist_node::links::{LinkChange, Settings};
+
+use crate::net::{Wire, encoded, hello, listener, pair, roster, settings, start, until};
+use crate::proxy::Proxy;
+
+fn watchful(settings: &mut Settings) {
+    settings.limits.probe_every = Duration::from_millis(20);
+    settings.limits.silence_max = Duration::from_millis(200);
+}
+
+#[tokio::test]
+async fn only_links_that_are_needed_are_opened() {
+    let (a, b) = pair(|_| {}).await;
+    a.links.send(1, b"x").unwrap();
+    until("it arrived", || b.seen.count() == 1).await;
+    assert_eq!(
+        (a.links.counters().dialled, b.links.counters().dialled),
+        (1, 0)
+    );
+    assert_eq!(a.seen.changes(), [(1, LinkChange::Up)]);
+    let (of_a, of_b) = (&a.links.status()[1], &b.links.status()[0]);
+    assert!(of_a.out_up && !of_a.in_up && of_b.in_up && !of_b.out_up);
+    assert_eq!((of_a.frames_sent, of_b.frames_received), (1, 1));
+    assert_eq!(of_b.epoch, Some(1));
+}
+
+#[tokio::test]
+async fn frames_that_wait_leave_in_one_write_and_again_if_they_were_lost() {
+    let (at_a, a) = listener().await;
+    let (at_b, b) = listener().await;
+    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    for number in 0..100u8 {
+        a.links.send(1, &[number]).unwrap();
+    }
+    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
+    wire.next().await.unwrap();
+    wire.send(&encoded(&[Record::Welcome {
+        incarnation: 5,
+        next: 1,
+    }]))
+    .await;
+    for number in 1..=100 {
+        let record = wire.next().await.unwrap();
+        assert!(
+            record.starts_with(&format!("Data {{ number: {number},")),
+            "{record}"
+        );
+    }
+    assert_eq!(a.links.counters().writes, 1);
+    wire.send(&encoded(&[Record::Ack { up_to: 60 }])).await;
+    until("some are acknowledged", || {
+        a.links.status()[1].buffered_frames == 40
+    })
+    .await;
+    // The next connection begins where the receiver stands, not where it last said so.
+    drop(wire);
+    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
+    wire.next().await.unwrap();
+    wire.send(&encoded(&[Record::Welcome {
+        incarnation: 5,
+        next: 81,
+    }]))
+    .await;
+    let record = wire.next().await.unwrap();
+    assert!(record.starts_with("Data { number: 81,"), "{record}");
+    until("they are counted", || {
+        a.links.counters().frames_resent == 20
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn acknowledgements_are_lazy() {
+    let (a, _b) = pair(|settings| settings.limits.ack_delay = Duration::from_secs(3600)).await;
+    let mut wire = Wire::to(&a).await;
+    let frame = |number| Record::Data {
+        number,
+        payload: b"x",
+    };
+    wire.send(&encoded(&[Record::Hello(hello("b", "a"))])).await;
+    assert!(wire.next().await.unwrap().starts_with("Welcome"));
+    let frames: Vec<_> = (1..=64).map(frame).collect();
+    wire.send(&encoded(&frames)).await;
+    assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 64 }");
+    let big = vec![0; 64 << 10];
+    wire.send(&encoded(&[Record::Data {
+        number: 65,
+        payload: &big,
+    }]))
+    .await;
+    assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 65 }");
+    wire.send(&encoded(&[frame(66), Record::Ping])).await;
+    assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 66 }");
+    // A frame that came before is dropped.
+    wire.send(&encoded(&[frame(66), Record::Ping])).await;
+    assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 66 }");
+    assert_eq!(a.seen.count(), 66);
+}
+
+#[tokio::test]
+async fn an_idle_link_stays_up() {
+    let (a, b) = pair(watchful).await;
+    a.links.send(1, b"x").unwrap();
+    until("it arrived", || b.seen.count() == 1).await;
+    // A Ping has 5 bytes: so many of them take longer than the silence that would close the link.
+    let enough = 14 + 30 * 5;
+    until("it was probed", || {
+        b.links.counters().bytes_received >= enough
+    })
+    .await;
+    assert_eq!(a.links.counters().dialled, 1);
+    assert_eq!(a.seen.changes(), [(1, LinkChange::Up)]);
+}
+
+#[tokio::test]
+async fn a_silent_receiver_is_noticed() {
+    let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
+    let mut settings = settings("a", roster(&[("a", &a), ("b", &b)]));
+    watchful(&mut settings);
+    let a = start(settings, at_a);
+    a.links.send(1, b"x").unwrap();
+    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
+    wire.next().await.unwrap();
+    wire.send(&encoded(&[Record::Welcome {
+        incarnation: 5,
+        next: 1,
+    }]))
+    .await;
+    until("it is noticed", || {
+        a.seen.went_down(1, "no sign of life from b")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_silent_sender_is_noticed() {
+    let (a, _b) = pair(watchful).await;
+    let mut wire = Wire::to(&a).await;
+    wire.send(&encoded(&[Record::Hello(hello("b", "a"))])).await;
+    assert!(wire.next().await.unwrap().starts_with("Welcome"));
+    wire.closed().await;
+    until("it is down", || !a.links.status()[1].in_up).await;
+    let error = a.links.status()[1].last_error.clone().unwrap();
+    assert!(error.contains("no sign of life from b"), "{error}");
+}
+
+#[tokio::test]
+async fn a_second_connection_replaces_the_first() {
+    let (a, _b) = pair(|_| {}).await;
+    let greeting = encoded(&[Record::Hello(hello("b", "a"))]);
+    let frame = |number| {
+        encoded(&[Record::Data {
+            number,
+            payload: &[number as u8],
+        }])
+    };
+    let mut first = Wire::to(&a).await;
+    first.send(&greeting).await;
+    first.next().await.unwrap();
+    first.send(&frame(1)).await;
+    until("a frame came", || a.seen.count() == 1).await;
+    let mut second = Wire::to(&a).await;
+    second.send(&greeting).await;
+    let welcome = second.next().await.unwrap();
+    assert!(welcome.ends_with("next: 2 }"), "{welcome}");
+    first.closed().await;
+    second.send(&frame(2)).await;
+    until("the second goes on", || a.seen.count() == 2).await;
+    assert!(a.links.status()[1].in_up);
+}
+
+#[tokio::test]
+async fn closing_sends_what_is_buffered_and_says_goodbye() {
+    let (a, b) = pair(|_| {}).await;
+    b.links.send(0, b"x").unwrap();
+    until("b's link is up", || a.seen.count() == 1).await;
+    for number in 0..5000u32 {
+        a.links.send(1, &number.to_le_bytes()).unwrap();
+    }
+    a.links.close(Duration::from_secs(30)).await;
+    assert_eq!(b.seen.count(), 5000);
+    assert_eq!(a.links.status()[1].buffered_frames, 0);
+    until("b knows", || b.seen.went_down(0, "a said goodbye")).await;
+    until("and that nobody comes from a", || {
+        !b.links.status()[0].in_up
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn closing_waits_no_longer_than_it_may() {
+    let (at_a, a) = listener().await;
+    let (_at_b, b) = listener().await;
+    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    a.links.send(1, b"never read").unwrap();
+    let closing = a.links.close(Duration::from_millis(50));
+    tokio::time::timeout(Duration::from_secs(30), closing)
+        .await
+        .unwrap();
+    assert_eq!(a.links.status()[1].buffered_frames, 1);
+}
+
+#[tokio::test]
+async fn dropping_the_links_stops_them() {
+    let (a, b) = pair(|_| {}).await;
+    a.links.send(1, b"x").unwrap();
+    until("it is up", || b.links.status()[0].in_up).await;
+    drop(a);
+    until("it is down", || !b.links.status()[0].in_up).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_starts_late_is_reached() {
+    let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
+    let through = Proxy::to(&b, 3).await;
+    through.healed.store(true, Ordering::Relaxed);
+    drop(at_b);
+    let peers = roster(&[("a", &a), ("b", &through.address)]);
+    let a = start(settings("a", peers.clone()), at_a);
+    a.links.send(1, b"x").unwrap();
+    until("a few tries failed", || a.links.counters().dialled > 3).await;
+    let downs = a.seen.changes().len();
+    assert!(
+        (1..=2).contains(&downs),
+        "told {downs} times, not at every try"
+    );
+    let at_b = tokio::net::TcpListener::bind(&b).await.unwrap();
+    let b = start(settings("b", peers), at_b);
+    until("it arrived", || b.seen.count() == 1).await;
+    assert_eq!(a.links.status()[1].last_error, None);
+}

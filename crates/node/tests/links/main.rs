@@ -1,0 +1,12 @@
+//! Links between nodes: the bytes, the windows, and real sockets.
+
+mod breaking;
+mod buffers;
+mod certificates;
+mod frame;
+mod hostile;
+mod life;
+mod net;
+mod proxy;
+mod refusals;
+mod window;

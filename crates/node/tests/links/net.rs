@@ -1,0 +1,206 @@
+//! Nodes with links on loopback, what their handlers saw, and connections made by hand.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use soloist_node::links::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
+use soloist_node::links::{Handler, Limits, LinkChange, Links, Peer, Security, Settings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Far more than any of the tests needs; it only ends one that would hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Short times, so that tests are quick.
+pub fn quick() -> Limits {
+    Limits {
+        retry_max: Duration::from_millis(50),
+        ..Limits::default()
+    }
+}
+
+/// A handler that writes down what it is told.
+#[derive(Default)]
+pub struct Seen {
+    frames: Mutex<Vec<(usize, Vec<u8>)>>,
+    changes: Mutex<Vec<(usize, LinkChange)>>,
+    /// A frame that is not accepted, and why.
+    pub unwanted: Mutex<Option<(Vec<u8>, String)>>,
+    /// Held by a test that wants the handler to wait.
+    pub gate: Mutex<()>,
+}
+
+impl Handler for Seen {
+    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+        let _open = self.gate.lock().unwrap();
+        let unwanted = self.unwanted.lock().unwrap();
+        for frame in frames {
+            match &*unwanted {
+                Some((bytes, reason)) if bytes == frame => return Err(reason.clone()),
+                _ => self.frames.lock().unwrap().push((from, frame.to_vec())),
+            }
+        }
+        Ok(())
+    }
+
+    fn link_changed(&self, peer: usize, change: LinkChange) {
+        self.changes.lock().unwrap().push((peer, change));
+    }
+}
+
+impl Seen {
+    pub fn frames(&self) -> Vec<(usize, Vec<u8>)> {
+        self.frames.lock().unwrap().clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.frames.lock().unwrap().len()
+    }
+
+    pub fn changes(&self) -> Vec<(usize, LinkChange)> {
+        self.changes.lock().unwrap().clone()
+    }
+
+    pub fn was_refused(&self, peer: usize, text: &str) -> bool {
+        self.changes().iter().any(|(of, change)| match change {
+            LinkChange::Refused { reason } => *of == peer && reason.contains(text),
+            _ => false,
+        })
+    }
+
+    pub fn went_down(&self, peer: usize, text: &str) -> bool {
+        self.changes().iter().any(|(of, change)| match change {
+            LinkChange::Down { reason } => *of == peer && reason.contains(text),
+            _ => false,
+        })
+    }
+}
+
+pub struct Node {
+    pub links: Links,
+    pub seen: Arc<Seen>,
+    pub address: String,
+}
+
+pub async fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
+    let peers = peers.iter().map(|(name, address)| Peer {
+        name: (*name).to_owned(),
+        address: (*address).to_owned(),
+    });
+    peers.collect()
+}
+
+pub fn settings(me: &str, peers: Vec<Peer>) -> Settings {
+    Settings {
+        me: me.to_owned(),
+        incarnation: me.bytes().map(u64::from).sum(),
+        epoch: 1,
+        fingerprint: [7; 32],
+        peers,
+        security: Security::Plain,
+        limits: quick(),
+    }
+}
+
+pub fn start(settings: Settings, listener: TcpListener) -> Node {
+    let address = listener.local_addr().unwrap().to_string();
+    let seen = Arc::new(Seen::default());
+    let links = Links::start(settings, listener, seen.clone()).unwrap();
+    Node {
+        links,
+        seen,
+        address,
+    }
+}
+
+/// Nodes a and b (0 and 1 in both rosters), with settings changed as the test wants.
+pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
+    let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
+    let peers = roster(&[("a", &a), ("b", &b)]);
+    let [a, b] = [("a", at_a), ("b", at_b)].map(|(me, listener)| {
+        let mut settings = settings(me, peers.clone());
+        change(&mut settings);
+        start(settings, listener)
+    });
+    (a, b)
+}
+
+/// A Hello as the node `from` would send it.
+pub fn hello(from: &str, to: &str) -> Hello {
+    Hello {
+        incarnation: 99,
+        stream: 1,
+        epoch: 1,
+        fingerprint: [7; 32],
+        from: from.to_owned(),
+        to: to.to_owned(),
+    }
+}
+
+pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for record in records {
+        record.encode(&mut bytes);
+    }
+    bytes
+}
+
+/// A connection whose other end is a test.
+pub struct Wire {
+    pub tcp: TcpStream,
+    decoder: Decoder,
+}
+
+impl Wire {
+    pub fn new(tcp: TcpStream) -> Self {
+        Self {
+            tcp,
+            decoder: Decoder::new(RECORD_BYTES_MAX),
+        }
+    }
+
+    pub async fn to(node: &Node) -> Self {
+        Self::new(TcpStream::connect(&node.address).await.unwrap())
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) {
+        self.tcp.write_all(bytes).await.unwrap();
+    }
+
+    /// The next record, as `Debug` writes it; none when the connection is closed.
+    pub async fn next(&mut self) -> Option<String> {
+        let reading = async {
+            loop {
+                if let Some(record) = self.decoder.records().next() {
+                    return Some(format!("{:?}", record.unwrap()));
+                }
+                match self.tcp.read_buf(self.decoder.space()).await {
+                    Ok(0) | Err(_) => return None,
+                    Ok(_) => {}
+                }
+            }
+        };
+        let patient = tokio::time::timeout(PATIENCE, reading).await;
+        patient.expect("waited in vain for a record")
+    }
+
+    /// Waits until the other end closes.
+    pub async fn closed(&mut self) {
+        while self.next().await.is_some() {}
+    }
+}

@@ -1,0 +1,112 @@
+//! A TCP proxy that breaks what goes through it, as a seed says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub struct Proxy {
+    pub address: String,
+    /// From now on nothing is broken any more.
+    pub healed: Arc<AtomicBool>,
+    /// How many connections were cut or refused.
+    pub cuts: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// Leads to `target`. Refuses some connections, delays what it carries, cuts after some bytes.
+    pub async fn to(target: &str, seed: u64) -> Proxy {
+        let (listener, address) = crate::net::listener().await;
+        let proxy = Proxy {
+            address,
+            healed: Arc::default(),
+            cuts: Arc::default(),
+        };
+        let target = target.to_owned();
+        let (healed, cuts) = (proxy.healed.clone(), proxy.cuts.clone());
+        tokio::spawn(carry_all(listener, target, seed, healed, cuts));
+        proxy
+    }
+}
+
+async fn carry_all(
+    listener: TcpListener,
+    target: String,
+    seed: u64,
+    healed: Arc<AtomicBool>,
+    cuts: Arc<AtomicU64>,
+) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut to_refuse = 0;
+    while let Ok((from, _)) = listener.accept().await {
+        if !healed.load(Ordering::Relaxed) {
+            if to_refuse == 0 && random.random_bool(0.2) {
+                to_refuse = random.random_range(1..4);
+            }
+            if to_refuse > 0 {
+                to_refuse -= 1;
+                cuts.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+        }
+        let Ok(to) = TcpStream::connect(&target).await else {
+            continue;
+        };
+        let seed = random.random();
+        tokio::spawn(carry(from, to, seed, healed.clone(), cuts.clone()));
+    }
+}
+
+/// Carries one connection until it ends, or to the byte where it is cut.
+async fn carry(
+    from: TcpStream,
+    to: TcpStream,
+    seed: u64,
+    healed: Arc<AtomicBool>,
+    cuts: Arc<AtomicU64>,
+) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let (from_read, from_write) = from.into_split();
+    let (to_read, to_write) = to.into_split();
+    let mut direction = |longest| {
+        // Some are cut in the handshake, most later.
+        let early = random.random_bool(0.25);
+        let bytes = random.random_range(0..if early { 100 } else { longest });
+        (bytes, ChaCha8Rng::seed_from_u64(random.random()))
+    };
+    let there = direction(60_000);
+    let back = direction(3_000);
+    tokio::select! {
+        () = copy(from_read, to_write, there, healed.clone()) => {}
+        () = copy(to_read, from_write, back, healed) => {}
+    }
+    cuts.fetch_add(1, Ordering::Relaxed);
+}
+
+async fn copy(
+    mut from: impl AsyncReadExt + Unpin,
+    mut to: impl AsyncWriteExt + Unpin,
+    (mut left, mut random): (usize, ChaCha8Rng),
+    healed: Arc<AtomicBool>,
+) {
+    let mut bytes = [0; 4096];
+    loop {
+        let piece = random.random_range(1..bytes.len());
+        let Ok(read @ 1..) = from.read(&mut bytes[..piece]).await else {
+            return;
+        };
+        let whole = healed.load(Ordering::Relaxed);
+        let carried = if whole { read } else { read.min(left) };
+        if !whole && random.random_bool(0.05) {
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..5))).await;
+        }
+        if to.write_all(&bytes[..carried]).await.is_err() || carried < read {
+            return;
+        }
+        left = left.saturating_sub(read);
+    }
+}
