@@ -6,6 +6,7 @@
 pub mod config;
 pub mod identity;
 pub mod links;
+pub mod local;
 pub mod locks;
 mod metrics;
 mod moment;

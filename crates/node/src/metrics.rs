@@ -55,12 +55,30 @@ impl Metrics {
             (ENTRIES, "Locks granted."),
             (LOSSES, "Holds that were lost, by reason."),
             (MESSAGES, "Messages of locks sent, by algorithm and kind."),
-            ("soloist_grants_unclaimed_total", "Grants that came when nobody waited any more."),
-            ("soloist_messages_of_other_epochs_total", "Messages of other epochs, dropped."),
-            ("soloist_frames_resent_total", "Frames sent again after a connection broke."),
-            ("soloist_frames_sent_total", "Frames sent, each counted once."),
-            ("soloist_connections_refused_total", "Connections that this node refused."),
-            ("soloist_connections_hostile_total", "Connections closed because of what came over them."),
+            (
+                "soloist_grants_unclaimed_total",
+                "Grants that came when nobody waited any more.",
+            ),
+            (
+                "soloist_messages_of_other_epochs_total",
+                "Messages of other epochs, dropped.",
+            ),
+            (
+                "soloist_frames_resent_total",
+                "Frames sent again after a connection broke.",
+            ),
+            (
+                "soloist_frames_sent_total",
+                "Frames sent, each counted once.",
+            ),
+            (
+                "soloist_connections_refused_total",
+                "Connections that this node refused.",
+            ),
+            (
+                "soloist_connections_hostile_total",
+                "Connections closed because of what came over them.",
+            ),
         ];
         for (name, what) in counts {
             recorder.describe_counter(KeyName::from(name), None, what.into());
@@ -94,7 +112,8 @@ impl Metrics {
                 handed_over,
                 ..
             } => {
-                self.histogram(WAIT, &self.wait, &grant.lock).record(*waited);
+                self.histogram(WAIT, &self.wait, &grant.lock)
+                    .record(*waited);
                 self.entries.increment(1);
                 if let Some(time) = handed_over {
                     let histogram = self.histogram(HAND_OVER, &self.hand_over, &grant.lock);
@@ -122,7 +141,9 @@ impl Metrics {
                 Label::from_static_parts("kind", kind),
             ];
             let key = Key::from_parts(MESSAGES, labels);
-            self.recorder.register_counter(&key, &METADATA).absolute(*sent);
+            self.recorder
+                .register_counter(&key, &METADATA)
+                .absolute(*sent);
         }
         let counters = [
             ("soloist_grants_unclaimed_total", counts.unclaimed),
@@ -134,7 +155,9 @@ impl Metrics {
         ];
         for (name, count) in counters {
             let key = Key::from_static_name(name);
-            self.recorder.register_counter(&key, &METADATA).absolute(count);
+            self.recorder
+                .register_counter(&key, &METADATA)
+                .absolute(count);
         }
         let gauges = [
             ("soloist_locks", table.locks()),
@@ -144,7 +167,9 @@ impl Metrics {
         ];
         for (name, value) in gauges {
             let key = Key::from_static_name(name);
-            self.recorder.register_gauge(&key, &METADATA).set(value as f64);
+            self.recorder
+                .register_gauge(&key, &METADATA)
+                .set(value as f64);
         }
         self.handle.render()
     }

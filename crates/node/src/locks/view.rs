@@ -89,25 +89,6 @@ impl LockView {
     }
 }
 
-fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
-        let lock = self.lock(name).filter(|lock| !lock.is_unused())?;
-        Some(view(now, name, lock))
-    }
-
-    /// The locks that somebody here holds or waits for, by name: those after `after`, at most so many.
-    pub fn views(&self, now: Moment, after: Option<&str>, most: usize) -> Vec<LockView> {
-        let locks = self.each_lock();
-        let used = locks.filter(|(name, lock)| {
-            !lock.is_unused() && after.is_none_or(|after| name.as_str() > after)
-        });
-        let mut used: Vec<_> = used.collect();
-        used.sort_unstable_by_key(|(name, _)| *name);
-        used.truncate(most);
-        let used = used.into_iter();
-        used.map(|(name, lock)| view(now, name, lock)).collect()
-    }
-}
-
 fn view(now: Moment, name: &LockName, lock: &Lock) -> LockView {
     let holder = lock.hold.as_ref().map(|hold| HolderView {
         owner: hold.owner.to_string(),

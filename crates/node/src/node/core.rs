@@ -57,7 +57,7 @@ pub(crate) enum Asked {
     Waits(Ticket, oneshot::Receiver<Answer>),
 }
 
-pub(super) struct Core {
+pub(crate) struct Core {
     table: Table,
     effects: Effects,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,

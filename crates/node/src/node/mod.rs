@@ -18,7 +18,7 @@ pub use lock::{AcquireError, Guard, Lock, Lost};
 use crate::Moment;
 use crate::config::Config;
 use crate::identity::{Identity, IdentityError};
-use crate::links::{self, LinkStatus, Links, LinksError, Limits, Peer};
+use crate::links::{self, Limits, LinkStatus, Links, LinksError, Peer};
 use crate::locks::{End, LockName, LockNameError, Settings, Table};
 use core::Core;
 use shared::Shared;
@@ -125,11 +125,7 @@ impl Node {
     /// The lock of this name.
     pub fn lock(&self, name: &str) -> Result<Lock, LockNameError> {
         let owner = format!("{}, process {}", self.name(), std::process::id());
-        Ok(Lock::new(
-            self.clone(),
-            LockName::new(name)?,
-            owner.into(),
-        ))
+        Ok(Lock::new(self.clone(), LockName::new(name)?, owner.into()))
     }
 
     /// This node's name.

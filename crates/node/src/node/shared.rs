@@ -61,7 +61,8 @@ impl Shared {
     }
 
     pub fn links(&self) -> &Links {
-        self.links.get().expect("links are set at the start")
+        // They may report something before the node that starts them has put them here.
+        self.links.wait()
     }
 
     pub fn send(&self, to: NodeId, frame: &[u8]) {
@@ -73,11 +74,7 @@ impl Shared {
 }
 
 impl Handler for Shared {
-    fn receive(
-        &self,
-        from: usize,
-        frames: &mut dyn Iterator<Item = &[u8]>,
-    ) -> Result<(), String> {
+    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         let from = NodeId::from_index(from);
         for frame in frames {
             match frame.first() {

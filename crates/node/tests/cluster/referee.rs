@@ -1,0 +1,35 @@
+//! Sees every entry and every exit.
+
+use std::sync::{Arc, Mutex};
+
+use soloist_node::locks::Fence;
+
+#[derive(Clone, Default)]
+pub struct Referee(Arc<Mutex<Record>>);
+
+#[derive(Default)]
+struct Record {
+    inside: Option<Fence>,
+    last: Option<Fence>,
+    entries: usize,
+}
+
+impl Referee {
+    pub fn enter(&self, fence: Fence) {
+        let mut record = self.0.lock().unwrap();
+        let other = record.inside.replace(fence);
+        assert_eq!(other, None, "{fence} entered while {other:?} was inside");
+        assert!(record.last < Some(fence), "{fence} after {:?}", record.last);
+        record.last = Some(fence);
+        record.entries += 1;
+    }
+
+    pub fn leave(&self, fence: Fence) {
+        let inside = self.0.lock().unwrap().inside.take();
+        assert_eq!(inside, Some(fence));
+    }
+
+    pub fn entries(&self) -> usize {
+        self.0.lock().unwrap().entries
+    }
+}
