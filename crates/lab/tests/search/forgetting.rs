@@ -17,6 +17,7 @@ use soloist_algorithms::ricart_agrawala::RicartAgrawala;
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{Algorithm, Channels, NodeId, Shape, Start, Variant, VariantSet};
 use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::scenario::replay;
 
 /// An empty form is the default one.
 fn on<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bounds<A::Shape> {
@@ -172,4 +173,22 @@ fn others_are_at_rest_only_when_as_new() {
     differs_in_nothing::<LeLann>("", None, &[1, 1, 1]);
     differs_in_nothing::<LeLann>("", Some(le_lann::RESTING), &[2, 2, 2]);
     differs_in_nothing::<Neamatollahi>("2x2", Some(neamatollahi::RESTING), &[1, 1, 1, 1]);
+}
+
+/// The steps that a trace of such a search has.
+#[test]
+fn a_scenario_can_forget() {
+    let head = "algorithm ra\nnodes 2\n\n> request 0\n0 -> 1 REQUEST 1\n";
+    let anew = "> run\n1 -> 0 REPLY\n0 enters\n> release 0\n> forget 0\n> show 0\n\
+        0: idle own=0 seen=1 awaited={} deferred={}\n> forget 1 5\n> request 1\n1 -> 0 REQUEST 6\n";
+    let text = format!("{head}{anew}");
+    assert_eq!(replay(&text).unwrap(), text);
+    for (step, reason) in [
+        ("forget 0", "0 is not at rest"),
+        ("run\n> forget 1 0", "its clock is at 1 and never goes back"),
+        ("forget 1 x", "'x' is no clock"),
+    ] {
+        let refused = replay(&format!("{head}> {step}\n")).unwrap_err();
+        assert!(refused.to_string().ends_with(reason), "{refused}");
+    }
 }
