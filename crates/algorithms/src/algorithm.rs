@@ -92,6 +92,12 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         None
     }
 
+    /// The nodes that this one may send to or hear from, wherever a lock's home is; in order. By default
+    /// all others.
+    fn peers(place: &Place<Self::Shape>) -> Vec<NodeId> {
+        place.peers().collect()
+    }
+
     /// The highest number that this node knows any request to have, where requests have numbers.
     fn clock(&self) -> u64 {
         0

@@ -193,6 +193,12 @@ impl Algorithm for LeLann {
         Ok(())
     }
 
+    fn peers(place: &Place<Ring>) -> Vec<NodeId> {
+        let Place { me, shape } = place;
+        let is_beside = |peer: &NodeId| shape.right(*me) == *peer || shape.right(*peer) == *me;
+        place.peers().filter(is_beside).collect()
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }

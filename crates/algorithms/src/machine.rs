@@ -16,6 +16,9 @@ pub trait Cluster: Send + Sync {
     /// How many nodes there are.
     fn nodes(&self) -> usize;
 
+    /// The nodes that `me` may send to or hear from: see [`Algorithm::peers`].
+    fn peers(&self, me: NodeId) -> Vec<NodeId>;
+
     /// The part of node `me` in a lock that begins with `start`; its requests have numbers above `clock`, if any.
     ///
     /// A part that is [at rest](Machine::is_at_rest) may be dropped and made anew with an idle start, the
@@ -178,17 +181,25 @@ struct ClusterOf<A: Algorithm> {
     variants: VariantSet,
 }
 
+impl<A: Algorithm> ClusterOf<A> {
+    fn place(&self, me: NodeId) -> Place<A::Shape> {
+        let shape = Arc::clone(&self.shape);
+        Place { me, shape }
+    }
+}
+
 impl<A: Algorithm> Cluster for ClusterOf<A> {
     fn nodes(&self) -> usize {
         self.shape.nodes()
     }
 
+    fn peers(&self, me: NodeId) -> Vec<NodeId> {
+        A::peers(&self.place(me))
+    }
+
     fn machine(&self, me: NodeId, start: Start, clock: u64) -> Box<dyn Machine> {
         let config = Config {
-            place: Place {
-                me,
-                shape: Arc::clone(&self.shape),
-            },
+            place: self.place(me),
             start,
             variants: self.variants,
         };

@@ -18,6 +18,7 @@ const DELIVERIES_MAX: usize = 10_000;
 struct Pair<A: Algorithm> {
     nodes: Vec<A>,
     machines: Vec<Box<dyn Machine>>,
+    peers: Vec<Vec<NodeId>>,
     under_way: VecDeque<(NodeId, NodeId, Vec<u8>)>,
     entries: Vec<usize>,
     out: Outbox<A::Message>,
@@ -42,6 +43,7 @@ impl<A: Algorithm> Pair<A> {
             machines: NodeId::all(nodes)
                 .map(|me| cluster.machine(me, start, 0))
                 .collect(),
+            peers: NodeId::all(nodes).map(|me| cluster.peers(me)).collect(),
             under_way: VecDeque::new(),
             entries: vec![0; nodes],
             out: Outbox::new(),
@@ -100,6 +102,8 @@ impl<A: Algorithm> Pair<A> {
             encode(message, &mut bytes);
             assert_eq!((to, bytes.as_slice()), (outgoing.to, outgoing.bytes));
             assert_eq!(soloist_algorithms::Message::name(message), outgoing.name);
+            assert!(self.peers[node.index()].contains(&to), "{node} to {to}");
+            assert!(self.peers[to.index()].contains(&node), "{node} to {to}");
             self.under_way.push_back((node, to, bytes));
         }
         self.out.clear();
@@ -165,6 +169,63 @@ fn bytes_and_types_do_the_same() {
             }
         }
     }
+}
+
+/// All that is left of a request at an idle node is its clock, which the next part goes on from.
+#[test]
+fn a_part_at_rest_leaves_its_clock() {
+    let cluster = Choice::parse("ra", "").unwrap().cluster(None, 2).unwrap();
+    let (me, peer) = (NodeId::new(0), NodeId::new(1));
+    let mut out = ByteOutbox::new();
+    let mut part = cluster.machine(me, Start::idle(peer), 6);
+    assert!(part.is_at_rest());
+    part.request(&mut out).unwrap();
+    assert_eq!(out.sends().next().unwrap().bytes, [0, 7]); // REQUEST number 7
+    assert!(!part.is_at_rest());
+    part.receive(peer, &[1], &mut out).unwrap(); // REPLY
+    assert_eq!(part.phase(), Phase::Inside);
+    assert!(!part.is_at_rest());
+    part.release(&mut out).unwrap();
+    assert!(part.is_at_rest());
+    out.clear();
+    let mut anew = cluster.machine(me, Start::idle(peer), part.clock());
+    anew.request(&mut out).unwrap();
+    assert_eq!(out.sends().next().unwrap().bytes, [0, 8]);
+}
+
+/// A new part is at rest, unless to start sends something or somebody is inside.
+#[test]
+fn a_new_part_is_at_rest() {
+    for choice in Choice::all() {
+        let name = choice.name;
+        let cluster = choice.cluster(None, 4).unwrap();
+        let home = NodeId::new(1);
+        for me in NodeId::all(4) {
+            let mut out = ByteOutbox::new();
+            let mut part = cluster.machine(me, Start::idle(home), 3);
+            part.start(&mut out);
+            let sets_out = out.sends().count() > 0;
+            assert_eq!(part.is_at_rest(), !sets_out, "{name} at {me}");
+            let inside = cluster.machine(me, Start::inside(me), 3);
+            assert!(!inside.is_at_rest(), "{name} at {me}");
+        }
+    }
+}
+
+/// Links are needed only between these.
+#[test]
+fn peers_are_those_of_the_shape() {
+    let peers = |algorithm: &str, form: &str, nodes: usize, me: u32| {
+        let cluster = Choice::parse(algorithm, "")
+            .unwrap()
+            .cluster(Some(form), nodes);
+        let peers = cluster.unwrap().peers(NodeId::new(me));
+        peers.into_iter().map(NodeId::index).collect::<Vec<_>>()
+    };
+    assert_eq!(peers("raymond", "line", 5, 2), [1, 3]);
+    assert_eq!(peers("neilsen-mizuno", "line", 5, 2), [0, 1, 3, 4]);
+    assert_eq!(peers("maekawa", "grid", 9, 4), [1, 3, 5, 7]);
+    assert_eq!(peers("chaudhuri-karaata", "1x1x3", 3, 1), [0, 2]);
 }
 
 /// What is no message changes nothing and says how long it was.

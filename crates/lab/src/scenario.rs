@@ -20,6 +20,7 @@
 //! | `deliver A B [KIND\|MESSAGE]` | the oldest message (of that kind, or just this) from A to B that may arrive |
 //! | `run` | delivers everything in the order sent, until nothing is under way |
 //! | `show A` | A's state |
+//! | `forget A [CLOCK]` | A is at rest, is forgotten and made anew, with its clock or this one |
 //! | `crash A`, `restart A`, `settled A` | recovery, for algorithms that know it |
 //!
 //! ```
@@ -267,6 +268,13 @@ impl<'a, A: Algorithm> Stage<'a, A> {
                 let state = self.world.node(self.node(who)?).to_string();
                 let _ = writeln!(self.transcript, "{who}: {state}");
             }
+            ["forget", who] => self.forget(self.node(who)?, None)?,
+            ["forget", who, clock] => {
+                let clock = clock
+                    .parse()
+                    .map_err(|_| format!("'{clock}' is no clock"))?;
+                self.forget(self.node(who)?, Some(clock))?;
+            }
             ["crash", who] => self.crash(self.node(who)?)?,
             ["restart", who] => {
                 let node = self.node(who)?;
@@ -335,16 +343,33 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         self.note(to, result);
     }
 
-    fn crash(&mut self, node: NodeId) -> Result<(), String> {
-        self.incarnations += 1;
-        let config = Config {
+    fn config(&self, node: NodeId) -> Config<A::Shape> {
+        Config {
             place: Place {
                 me: node,
                 shape: Arc::clone(&self.shape),
             },
             start: self.head.start,
             variants: self.head.choice.variants,
-        };
+        }
+    }
+
+    fn forget(&mut self, node: NodeId, clock: Option<u64>) -> Result<(), String> {
+        let config = self.config(node);
+        let state = self.world.node(node);
+        if !state.is_at_rest(&config) {
+            return Err(format!("{} is not at rest", self.name(node)));
+        }
+        let now = state.clock();
+        let jump = clock.unwrap_or(now).checked_sub(now);
+        let jump = jump.ok_or_else(|| format!("its clock is at {now} and never goes back"))?;
+        self.world.forget(node, &config, jump);
+        Ok(())
+    }
+
+    fn crash(&mut self, node: NodeId) -> Result<(), String> {
+        self.incarnations += 1;
+        let config = self.config(node);
         let state =
             A::recovering(&config, self.incarnations).ok_or("this algorithm knows no recovery")?;
         self.world.crash(node, state);

@@ -54,6 +54,19 @@ pub fn step<A: Algorithm>(
     }
 }
 
+/// What takes the place of a node at rest that is forgotten: a new one, whose clock is further than
+/// the old one's by `jump`.
+///
+/// # Panics
+/// If to start sends something: then it was not at rest.
+pub fn anew<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -> A {
+    let mut node: A = config.anew(forgotten.clock() + jump);
+    let mut out = Outbox::new();
+    node.start(&mut out);
+    assert!(out.is_empty(), "a node at rest starts without a word");
+    node
+}
+
 /// What must never happen in a cluster of correct nodes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -191,6 +204,12 @@ impl<A: Algorithm> World<A> {
             self.inside -= 1;
         }
         *state = recovering;
+    }
+
+    /// A node that is at rest is forgotten and made [`anew`].
+    pub fn forget(&mut self, node: NodeId, config: &Config<A::Shape>, jump: u64) {
+        let state = &mut self.nodes[node.index()];
+        *state = anew(state, config, jump);
     }
 
     /// Does what an event asks for. The effects of it are in `out`, which must be empty before.

@@ -63,6 +63,7 @@ fn judge(mutant: Mutant) -> Verdict {
         MaekawaStaleInquire => holds(case::<Maekawa>("grid", &[1, 1, 2])),
         MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
         MaekawaLockNotMoved => holds(case::<Maekawa>("grid", &[1, 1, 1])),
+        MaekawaClockForgotten => holds(forgetting(case::<Maekawa>("grid", &[1, 1, 1]))),
 
         RaymondLifo => holds(case::<Raymond>("line", &[ENDLESS; 3])),
         RaymondAskedNotReset => holds(case::<Raymond>("line", &[1, 1])),
@@ -99,6 +100,9 @@ fn judge(mutant: Mutant) -> Verdict {
         LodhaKshemkalyaniDoneForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
         LodhaKshemkalyaniSatisfiedNotTold => holds(case::<LodhaKshemkalyani>("", &[1, 1, 2])),
         LodhaKshemkalyaniReplyForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
+        LodhaKshemkalyaniSatisfiedForgotten => {
+            holds(forgetting(case::<LodhaKshemkalyani>("", &[1, 1, 1])))
+        }
         LodhaKshemkalyaniErrandLost => {
             holds(with(ONE_REPLY, case::<LodhaKshemkalyani>("", &[1, 1])))
         }
@@ -112,6 +116,7 @@ fn judge(mutant: Mutant) -> Verdict {
         RicartAgrawalaHighestNotSeen => holds(case::<RicartAgrawala>("", &[2, 1])),
         RicartAgrawalaReplyForgotten => holds(case::<RicartAgrawala>("", &[1, 1])),
         RicartAgrawalaRepliesInside => holds(case::<RicartAgrawala>("", &[1, 1])),
+        RicartAgrawalaClockForgotten => holds(forgetting(case::<RicartAgrawala>("", &[2, 1]))),
 
         // Its numbers grow without end, and so would the states of endless requests.
         SuzukiKasamiLifo => nobody_is_overtaken("suzuki-kasami"),
@@ -131,6 +136,7 @@ fn judge(mutant: Mutant) -> Verdict {
         LamportReleaseNotToOne => holds(case::<Lamport>("", &[1, 1])),
         // Where both ask, the own REQUEST is answer enough.
         LamportAckForgotten => holds(case::<Lamport>("", &[1, 0])),
+        LamportClockForgotten => holds(forgetting(case::<Lamport>("", &[2, 1]))),
 
         CarvalhoRoucairolNoTieBreak => holds(case::<CarvalhoRoucairol>("", &[1, 1])),
         CarvalhoRoucairolPermissionKept => holds(case::<CarvalhoRoucairol>("", &[2, 1])),
@@ -140,6 +146,13 @@ fn judge(mutant: Mutant) -> Verdict {
         }
         CarvalhoRoucairolNotAskedAgain => holds(case::<CarvalhoRoucairol>("", &[2, 1, 1])),
         CarvalhoRoucairolHighestNotSeen => holds(case::<CarvalhoRoucairol>("", &[2, 1])),
+        CarvalhoRoucairolClockForgotten => {
+            holds(forgetting(case::<CarvalhoRoucairol>("", &[2, 1])))
+        }
+        CarvalhoRoucairolGivenComesBack => {
+            let case = case::<CarvalhoRoucairol>("", &[1, 1]);
+            holds(forgetting(with(STAIRCASE, case)))
+        }
 
         NeilsenMizunoFollowNotCleared => holds(case::<NeilsenMizuno>("line", &[1, 1])),
         NeilsenMizunoHoldingKept => holds(case::<NeilsenMizuno>("line", &[1, 1])),
@@ -188,6 +201,14 @@ fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
             most,
             neighbours_too: false,
         },
+        ..bounds
+    }))
+}
+
+/// Nodes at rest may be forgotten.
+fn forgetting<A: Algorithm>(case: Case<A>) -> Case<A> {
+    Case(case.0.map(|bounds| Bounds {
+        forgets: true,
         ..bounds
     }))
 }

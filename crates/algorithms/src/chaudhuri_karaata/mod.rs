@@ -230,6 +230,16 @@ impl Algorithm for ChaudhuriKaraata {
         Ok(())
     }
 
+    fn peers(place: &Place<Mesh>) -> Vec<NodeId> {
+        let Place { me, shape } = place;
+        let is_beside = |peer: &NodeId| {
+            let on_the_way =
+                shape.towards_head(*me) == Some(*peer) || shape.towards_head(*peer) == Some(*me);
+            on_the_way || (shape.is_head(*me) && shape.heads_beside(*me).contains(&Some(*peer)))
+        };
+        place.peers().filter(is_beside).collect()
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }

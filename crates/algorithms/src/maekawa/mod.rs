@@ -182,6 +182,13 @@ impl Algorithm for Maekawa {
         Ok(())
     }
 
+    fn peers(place: &Place<Quorums>) -> Vec<NodeId> {
+        let Place { me, shape } = place;
+        let is_member =
+            |peer: &NodeId| shape.has_member(*me, *peer) || shape.has_member(*peer, *me);
+        place.peers().filter(is_member).collect()
+    }
+
     fn clock(&self) -> u64 {
         self.highest_sequence_number_seen
     }

@@ -215,6 +215,11 @@ impl Algorithm for Raymond {
         self.phase
     }
 
+    fn peers(place: &Place<Tree>) -> Vec<NodeId> {
+        let is_neighbour = |peer: &NodeId| place.shape.is_neighbour(place.me, *peer);
+        place.peers().filter(is_neighbour).collect()
+    }
+
     fn has_token(&self) -> bool {
         self.holder == Some(self.place.me)
     }

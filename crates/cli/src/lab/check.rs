@@ -33,7 +33,8 @@ Examples:
   soloist lab check --algorithm raymond --nodes 3 --requests endless
   soloist lab check --algorithm maekawa --nodes 7 --requesters 0,1,2,3 --inside each
   soloist lab check --algorithm maekawa --variant as-published --nodes 4 --shape grid
-  soloist lab check --algorithm raymond --nodes 3 --channels fifo --crashes 1";
+  soloist lab check --algorithm raymond --nodes 3 --channels fifo --crashes 1
+  soloist lab check --algorithm ricart-agrawala --nodes 3 --requests 2 --forget";
 
 /// Search every interleaving of a small cluster
 ///
@@ -91,6 +92,11 @@ pub struct Args {
     /// Neighbours may be down together, which is outside what recovery promises
     #[arg(long)]
     neighbours: bool,
+
+    /// Nodes that are at rest may be forgotten and made anew at any time, as on the network; one clock may
+    /// jump meanwhile
+    #[arg(long)]
+    forget: bool,
 
     /// Keep no history: fences and the order of entries are not checked, and there are fewer states
     #[arg(long)]
@@ -184,6 +190,7 @@ impl Args {
                 most: self.crashes,
                 neighbours_too: self.neighbours,
             },
+            forgets: self.forget,
             keep_history: !self.no_history,
             endless_runs: !self.safety_only,
             letters_max: self.max_letters,
@@ -223,6 +230,9 @@ fn describe(timed: &Timed) -> String {
         crashes => {
             let _ = write!(text, ", {crashes} crashes");
         }
+    }
+    if report.forgets {
+        text.push_str(", forgetting");
     }
     text.push_str(": ");
     let states = report.states.unwrap_or_default();

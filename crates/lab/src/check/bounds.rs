@@ -22,6 +22,8 @@ pub struct Bounds<S> {
     pub requests: Vec<u8>,
     /// How many crashes there may be, for algorithms that know recovery.
     pub crashes: Crashes,
+    /// Whether nodes that are at rest may be forgotten: see [`Bounds::JUMPS_MAX`].
+    pub forgets: bool,
     /// Whether the states keep what the order of entries and the rise of fences are judged by. Without
     /// it these are not checked, and a state is no more than its nodes and messages.
     pub keep_history: bool,
@@ -60,7 +62,14 @@ impl<S: Shape> Bounds<S> {
     /// The most nodes that a search can tell apart.
     pub const NODES_MAX: usize = 64;
 
-    /// The default shape, the token at node 0, no variant, the algorithm's own channels, no crash, ten
+    /// How many clocks may jump, where nodes are forgotten. When to forget a node that is at rest is a free
+    /// choice. The one that takes its place has the same clock; or, so often in a run, one that is
+    /// further by 1, as if the node's other locks had advanced it. One jump is enough to change any
+    /// two numbers' order, or to make or break a tie, and numbers that are further apart compare alike;
+    /// more requests make more of it.
+    pub const JUMPS_MAX: u8 = 1;
+
+    /// The default shape, the token at node 0, no variant, the algorithm's own channels, no crash, nothing forgotten, ten
     /// million states; node i may ask `requests[i]` times.
     pub fn of<A: Algorithm<Shape = S>>(requests: &[u8]) -> Self {
         Bounds {
@@ -70,6 +79,7 @@ impl<S: Shape> Bounds<S> {
             channels: A::INFO.channels,
             requests: requests.to_vec(),
             crashes: Crashes::default(),
+            forgets: false,
             keep_history: true,
             endless_runs: true,
             letters_max: usize::MAX,

@@ -30,6 +30,8 @@ pub struct Case {
     pub requesters: Option<Vec<NodeId>>,
     /// How many crashes there may be.
     pub crashes: Crashes,
+    /// Whether nodes that are at rest may be forgotten: see [`Bounds::forgets`].
+    pub forgets: bool,
     /// Whether the order of entries and the rise of fences are checked.
     pub keep_history: bool,
     /// Whether endless runs are looked for, too.
@@ -63,6 +65,9 @@ pub struct Report {
     pub inside: Option<usize>,
     /// How many crashes there may be.
     pub crashes: u8,
+    /// Whether nodes that are at rest may be forgotten.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forgets: bool,
     /// What was found.
     pub verdict: Verdict,
     /// What went wrong, if anything did.
@@ -138,7 +143,7 @@ impl Case {
     /// In how many states a search looks for two inside when it has found something less.
     const WORSE_MAX: usize = 5_000_000;
 
-    /// The paper's own shape, the token at node 0, all nodes ask that often, no crash.
+    /// The paper's own shape, the token at node 0, all nodes ask that often, no crash, nothing forgotten.
     pub fn new(choice: Choice, nodes: usize, requests: u8) -> Self {
         Case {
             choice,
@@ -149,6 +154,7 @@ impl Case {
             requests,
             requesters: None,
             crashes: Crashes::default(),
+            forgets: false,
             keep_history: true,
             endless_runs: true,
             letters_max: None,
@@ -195,6 +201,7 @@ impl Case {
             variants: self.choice.variants,
             channels: self.channels.unwrap_or(A::INFO.channels),
             crashes: self.crashes,
+            forgets: self.forgets,
             keep_history: self.keep_history,
             endless_runs: self.endless_runs,
             letters_max: self.letters_max.unwrap_or(usize::MAX),
@@ -263,6 +270,7 @@ impl Visitor for Run<'_, '_> {
             home: case.start.home.index(),
             inside: case.start.inside.map(NodeId::index),
             crashes: case.crashes.most,
+            forgets: case.forgets,
             verdict: Verdict::of(&outcome),
             what: None,
             states: None,

@@ -58,7 +58,7 @@ impl<A: Algorithm> Graph<A> {
     }
 
     fn build(bounds: &Bounds<A::Shape>, judged: bool, watch: &mut Watch) -> Result<Self, NoGraph> {
-        let mut parts = Parts::new(bounds.config());
+        let mut parts = Parts::new(bounds.config(), bounds.forgets);
         let full = |_: Full| NoGraph::NotExhausted {
             states: 0,
             limit: Limit::Parts,

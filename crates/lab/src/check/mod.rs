@@ -10,6 +10,8 @@ mod bounds;
 mod case;
 mod components;
 pub(crate) mod graph;
+#[cfg(test)]
+mod homecoming;
 mod parts;
 mod postpone;
 mod properties;

@@ -25,6 +25,8 @@ pub(crate) enum Happening {
     Crash(u8),
     Start,
     Settled,
+    /// It is forgotten and made anew, with a clock that is further by this.
+    Forget(u8),
 }
 
 /// A node in a certain state, to which something happens.
@@ -57,6 +59,10 @@ pub(crate) struct Facts {
     pub request: u32,
     /// What is wrong with it.
     pub broken: Option<&'static str>,
+    /// Whether it makes a difference to forget it, and it may be.
+    pub may_be_forgotten: bool,
+    /// Whether it may be forgotten and its clock jump.
+    pub may_jump: bool,
 }
 
 /// More different nodes' states or messages than there are numbers for.
@@ -65,6 +71,8 @@ pub(crate) struct Full;
 
 pub(crate) struct Parts<A: Algorithm> {
     config: Config<A::Shape>,
+    /// Whether nodes may be forgotten.
+    forgets: bool,
     locals: IndexSet<A, FxBuildHasher>,
     facts: Vec<Facts>,
     messages: IndexSet<A::Message, FxBuildHasher>,
@@ -77,9 +85,10 @@ pub(crate) struct Parts<A: Algorithm> {
 }
 
 impl<A: Algorithm> Parts<A> {
-    pub fn new(config: Config<A::Shape>) -> Self {
+    pub fn new(config: Config<A::Shape>, forgets: bool) -> Self {
         Parts {
             config,
+            forgets,
             locals: IndexSet::default(),
             facts: Vec::new(),
             messages: IndexSet::default(),
@@ -95,7 +104,7 @@ impl<A: Algorithm> Parts<A> {
     /// The node's state before anything happened.
     pub fn first_local(&mut self, node: NodeId) -> Result<u32, Full> {
         let first = A::new(&self.config.at(node));
-        self.number_local(first)
+        self.number_local(node, first)
     }
 
     pub fn local(&self, number: u32) -> &A {
@@ -158,6 +167,10 @@ impl<A: Algorithm> Parts<A> {
                 state.settled(&mut out);
                 Ok(())
             }
+            Happening::Forget(jump) => {
+                state = world::anew(&state, &self.config.at(node), u64::from(jump));
+                Ok(())
+            }
         };
         let entered = out.effects().iter().position(|e| *e == Effect::Enter);
         let mut sends = Vec::new();
@@ -168,7 +181,7 @@ impl<A: Algorithm> Parts<A> {
             }
         }
         let consequence = Consequence {
-            local: self.number_local(state)?,
+            local: self.number_local(node, state)?,
             sends: sends.into(),
             entered,
             refused: result.err(),
@@ -191,19 +204,26 @@ impl<A: Algorithm> Parts<A> {
         Ok(())
     }
 
-    fn number_local(&mut self, state: A) -> Result<u32, Full> {
+    fn number_local(&mut self, node: NodeId, state: A) -> Result<u32, Full> {
         if self.locals.len() == LOCALS_MAX && !self.locals.contains(&state) {
             return Err(Full);
         }
         let (number, is_new) = self.locals.insert_full(state);
         if is_new {
             let state = &self.locals[number];
+            let config = self.config.at(node);
+            let is_at_rest = self.forgets && state.is_at_rest(&config);
+            let differs = |jump| world::anew(state, &config, jump) != *state;
             let facts = Facts {
                 phase: state.phase(),
                 has_token: state.has_token(),
                 is_recovering: state.is_recovering(),
                 request: self.requests.insert_full(state.request_id()).0 as u32,
                 broken: state.invariant().err(),
+                may_be_forgotten: is_at_rest && differs(0),
+                may_jump: is_at_rest
+                    && differs(1)
+                    && A::clock(&world::anew(state, &config, 1)) > state.clock(),
             };
             self.facts.push(facts);
         }

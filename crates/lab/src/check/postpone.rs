@@ -27,11 +27,12 @@ use super::system::{Action, System};
 use super::words::{LetterWord, NodeWord};
 use super::{Bounds, ENDLESS};
 
-/// Whether the proof above is about such a search: any message may arrive next, nobody crashes, and
-/// all runs end.
+/// Whether the proof above is about such a search: any message may arrive next, nobody crashes or is forgotten,
+/// and all runs end.
 pub(super) fn applies<S>(bounds: &Bounds<S>) -> bool {
     bounds.channels == Channels::Any
         && bounds.crashes.most == 0
+        && !bounds.forgets
         && !bounds.requests.contains(&ENDLESS)
         && !bounds.endless_runs
 }

@@ -63,7 +63,7 @@ pub(super) fn search<A: Algorithm>(
     stops_at_minor: bool,
     watch: &mut Watch,
 ) -> Found {
-    let mut parts = Parts::<A>::new(bounds.config());
+    let mut parts = Parts::<A>::new(bounds.config(), bounds.forgets);
     let (system, first, entry) = match System::new(bounds, &mut parts) {
         Ok(first) => first,
         Err(Full) => {

@@ -1,5 +1,5 @@
 //! A cluster as a system of flat states and the steps between them: when to ask, which message
-//! arrives next, when to leave and, if allowed, when to crash are all free choices.
+//! arrives next, when to leave and, if allowed, when to crash or to forget are all free choices.
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
@@ -23,6 +23,10 @@ pub(crate) enum Action {
     Restart(NodeId),
     /// What was sent to the node before it was advised has arrived.
     Settled(NodeId),
+    /// The node is at rest, is forgotten and made anew.
+    Forget(NodeId),
+    /// The same, and its clock is further by 1.
+    ForgetAndJump(NodeId),
 }
 
 /// What has to happen some time if it can happen all the time.
@@ -151,6 +155,9 @@ impl<A: Algorithm> System<A> {
                 Phase::Idle | Phase::Waiting => {}
             }
         }
+        if self.bounds.forgets {
+            self.forgettable(parts, state, actions);
+        }
         let mut before = None;
         for (place, letter) in self.letters(state).enumerate() {
             // Of a channel in order the first letter, else of equal letters the first.
@@ -164,6 +171,20 @@ impl<A: Algorithm> System<A> {
         }
         if self.bounds.crashes.most > 0 {
             self.failures(parts, state, actions);
+        }
+    }
+
+    /// Who may be forgotten.
+    fn forgettable(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
+        let may_jump = History(state[0]).jumps() < Bounds::<A::Shape>::JUMPS_MAX;
+        for (node, word) in self.words(state) {
+            let facts = parts.facts(word.local());
+            if facts.may_be_forgotten {
+                actions.push(Action::Forget(node));
+            }
+            if facts.may_jump && may_jump {
+                actions.push(Action::ForgetAndJump(node));
+            }
         }
     }
 
@@ -201,7 +222,10 @@ impl<A: Algorithm> System<A> {
     /// The duty that an action does, if any.
     pub fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
         match action {
-            Action::Request(_) | Action::Crash(_) => None,
+            Action::Request(_)
+            | Action::Crash(_)
+            | Action::Forget(_)
+            | Action::ForgetAndJump(_) => None,
             Action::Release(node) => Some(Duty::Leave(node)),
             Action::Restart(node) | Action::Settled(node) => Some(Duty::Recover(node)),
             Action::Deliver(_) => {
@@ -266,6 +290,12 @@ impl<A: Algorithm> System<A> {
                 self.cause(before, node, Happening::Start)
             }
             Action::Settled(node) => self.cause(before, node, Happening::Settled),
+            // What it knows of fences it keeps: one floor serves all that a node forgets.
+            Action::Forget(node) => self.cause(before, node, Happening::Forget(0)),
+            Action::ForgetAndJump(node) => {
+                after[0] = History(before[0]).with_jump().0;
+                self.cause(before, node, Happening::Forget(1))
+            }
         };
         self.carry_out(parts, cause, after)
     }
@@ -363,6 +393,11 @@ impl<A: Algorithm> System<A> {
             Action::Crash(node) => format!("crash {node}"),
             Action::Restart(node) => format!("restart {node}"),
             Action::Settled(node) => format!("settled {node}"),
+            Action::Forget(node) => format!("forget {node}"),
+            Action::ForgetAndJump(node) => {
+                let clock = parts.local(self.word(state, node).local()).clock();
+                format!("forget {node} {}", clock + 1)
+            }
             Action::Deliver(place) => {
                 let letter = LetterWord(state[self.letters + place]);
                 let message = parts.message(letter.message());

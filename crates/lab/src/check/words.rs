@@ -13,18 +13,28 @@ pub(crate) const MESSAGES_MAX: usize = 1 << 18;
 /// Where the nodes' words begin.
 pub(crate) const NODES: usize = 1;
 
-/// The last entry's identity (28 bits), and how many crashes there were (4 bits).
+/// The last entry's identity (24 bits), how many clocks jumped (4 bits), and how many crashes there
+/// were (4 bits).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct History(pub u32);
 
 impl History {
     pub fn last(self) -> u32 {
-        self.0 >> 4
+        self.0 >> 8
     }
 
     pub fn with_last(self, request: u32) -> Self {
-        assert!(request < 1 << 28, "identities fit 28 bits");
-        History(request << 4 | self.0 & 0xf)
+        assert!(request < 1 << 24, "identities fit 24 bits");
+        History(request << 8 | self.0 & 0xff)
+    }
+
+    pub fn jumps(self) -> u8 {
+        (self.0 >> 4 & 0xf) as u8
+    }
+
+    pub fn with_jump(self) -> Self {
+        assert!(self.jumps() < 15, "jumps fit 4 bits");
+        History(self.0 + (1 << 4))
     }
 
     pub fn crashes(self) -> u8 {

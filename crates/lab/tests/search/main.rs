@@ -4,6 +4,7 @@ mod carvalho_roucairol;
 mod central;
 mod chaudhuri_karaata;
 mod fair;
+mod forgetting;
 mod lamport;
 mod le_lann;
 mod lodha_kshemkalyani;
