@@ -51,7 +51,7 @@ pub struct Args {
     cluster: NodeName,
 
     /// The algorithm for all locks; `soloist lab list` shows them all
-    #[arg(long, value_name = "A", default_value = "naimi-trehel")]
+    #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
     /// Print JSON

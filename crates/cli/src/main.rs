@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted.
 
+mod demo;
 mod fence;
 mod init;
 mod lab;
@@ -23,6 +24,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Init(init::Args),
     Fence(fence::Args),
     /// Simulate, measure and compare the algorithms.
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Err(error) => return usage_error(&error),
     };
     let result = match cli.command {
+        Command::Demo(args) => args.run(),
         Command::Init(args) => args.run(),
         Command::Fence(args) => args.run(),
         Command::Lab(command) => command.run(),
@@ -65,6 +68,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// For commands that do several things at once.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Runtime::new();
+    anyhow::Context::context(runtime, "cannot start the threads that the command needs")
 }
 
 /// A value that cannot be gets one line; help, and the rest, as clap prints it.

@@ -44,7 +44,7 @@ fn refused_with(more: &str, words: &[&str]) {
 fn the_smallest_file_has_sensible_defaults() {
     let config = with("");
     assert_eq!(config.security, Security::Insecure);
-    assert_eq!(config.rules.rule("x").choice().name, "naimi-trehel");
+    assert_eq!(config.rules.rule("x").choice().name, "raymond");
     assert_eq!(config.rules.rule("x").max_local_turns(), 1);
     assert_eq!(config.ttl.default, Duration::from_secs(10));
     assert_eq!(config.ttl.max, Duration::from_secs(3600));
@@ -377,7 +377,7 @@ fn nodes_agree_on_what_matters_only() {
         "[api]\nsocket = \"other\"\nlisten = \"127.0.0.1:1\"",
         "[metrics]\nlock_names = true",
         "[locks]\nalgorithm = \"path-reversal\"",
-        "[locks]\nalgorithm = \"naimi-trehel\"\nvariant = \"\"\nshape = \" \"\nmax_local_turns = 1",
+        "[locks]\nalgorithm = \"raymond\"\nvariant = \"\"\nshape = \" \"\nmax_local_turns = 1",
     ] {
         assert_eq!(fingerprint(more), base, "{more}");
     }
@@ -421,7 +421,7 @@ node a
 node b
 node c
 lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=1
-default algorithm=naimi-trehel variant= shape= max_local_turns=1
+default algorithm=raymond variant= shape= max_local_turns=1
 ";
     assert_eq!(rules.agreement(), expected);
     // SHA-256 of it, by sha256sum: other versions must come to the same.

@@ -17,7 +17,7 @@
 //! key = "node.key"
 //!
 //! [locks]
-//! algorithm = "raymond"               # for all locks; default "naimi-trehel"
+//! algorithm = "raymond"               # for all locks; this is the default
 //! variant = ""                        # variants, separated by commas
 //! shape = ""                          # as in `soloist lab run --shape`; empty: the algorithm's own
 //! max_local_turns = 1                 # waiters of its own that a node serves before it passes on
