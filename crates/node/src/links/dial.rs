@@ -85,7 +85,12 @@ impl Link {
     }
 
     fn tell(&mut self, change: LinkChange) {
-        if self.told.as_ref() != Some(&change) {
+        let known = match (&self.told, &change) {
+            // That the next try fails in another way is no change.
+            (Some(LinkChange::Down { .. }), LinkChange::Down { .. }) => true,
+            (told, change) => told.as_ref() == Some(change),
+        };
+        if !known {
             self.shared.handler.link_changed(self.peer, change.clone());
             self.told = Some(change);
         }

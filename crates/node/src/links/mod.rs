@@ -44,7 +44,7 @@ use status::count;
 /// How long tasks may take to end when all is said.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// What links report to. Called from their tasks: it must not block.
+/// What links report to. Called from their tasks: it must not block, or all tasks of the runtime may stand still.
 pub trait Handler: Send + Sync + 'static {
     /// All frames of one read, in order, at once. `from` is the peer's place in the roster.
     ///
@@ -99,8 +99,8 @@ impl Links {
         let tasks = &shared.tasks;
         tasks.spawn_on(accept::listen(shared.clone(), listener), &runtime);
         tasks.spawn_on(tell_fulls(shared.clone()), &runtime);
-        for (index, peer) in shared.settings.peers.iter().enumerate() {
-            if peer.name != shared.settings.me {
+        for index in 0..shared.peers.len() {
+            if Some(index) != shared.me {
                 tasks.spawn_on(dial::keep_link(shared.clone(), index), &runtime);
             }
         }
@@ -115,8 +115,9 @@ impl Links {
     /// the handler. A frame that does not fit is not sent, then or later.
     ///
     /// # Panics
-    /// If `to` is not in the roster.
+    /// If `to` is not in the roster, or is this node itself.
     pub fn send(&self, to: usize, frame: &[u8]) -> Result<(), Full> {
+        assert!(Some(to) != self.shared.me, "a node sends nothing to itself");
         let outgoing = &self.shared.peers[to].outgoing;
         let mut state = lock(&outgoing.state);
         if let Err(full) = state.window.push(frame) {

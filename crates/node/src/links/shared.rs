@@ -21,6 +21,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Shared {
     pub settings: Settings,
     pub places: HashMap<String, usize>,
+    /// This node's own place, if it is in the roster.
+    pub me: Option<usize>,
     pub peers: Vec<PeerState>,
     pub handler: Arc<dyn Handler>,
     pub totals: Totals,
@@ -42,6 +44,7 @@ impl Shared {
         let peers = settings.peers.iter();
         let peers = peers.map(|_| PeerState::new(&settings.limits)).collect();
         Self {
+            me: places.get(&settings.me).copied(),
             settings,
             places,
             peers,

@@ -44,28 +44,18 @@ async fn a_full_buffer_is_reported_once() {
 async fn a_slow_reader_does_not_grow_memory() {
     let (a, b) = pair(|settings| settings.limits.buffer_bytes = BUFFER).await;
     let mut accepted = 0;
-    {
-        let gate = b.seen.clone();
-        let (open, opened) = std::sync::mpsc::channel::<()>();
-        let (closed_tell, closed) = std::sync::mpsc::channel::<()>();
-        let keeper = std::thread::spawn(move || {
-            let _closed = gate.gate.lock().unwrap();
-            closed_tell.send(()).unwrap();
-            opened.recv().unwrap();
-        });
-        closed.recv().unwrap();
-        // Far more than the buffer: whatever is not acknowledged counts, wherever it is.
-        for number in 0..10 * FIT as u32 {
-            let mut frame = [0; FRAME];
-            frame[..4].copy_from_slice(&number.to_le_bytes());
-            accepted += usize::from(a.links.send(1, &frame).is_ok());
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(accepted, FIT, "no more than the buffer holds");
-        assert!(a.links.status()[1].buffered_bytes <= BUFFER);
-        open.send(()).unwrap();
-        keeper.join().unwrap();
+    let gate = b.seen.shut();
+    // Far more than the buffer: whatever is not acknowledged counts, wherever it is.
+    for number in 0..10 * FIT as u32 {
+        let mut frame = [0; FRAME];
+        frame[..4].copy_from_slice(&number.to_le_bytes());
+        accepted += usize::from(a.links.send(1, &frame).is_ok());
+        tokio::task::yield_now().await;
     }
+    until("the reader waits", || b.seen.is_waiting()).await;
+    assert_eq!(accepted, FIT, "no more than the buffer holds");
+    assert!(a.links.status()[1].buffered_bytes <= BUFFER);
+    drop(gate);
     until("what was accepted arrives", || b.seen.count() == accepted).await;
     until("and is acknowledged", || {
         a.links.status()[1].buffered_frames == 0

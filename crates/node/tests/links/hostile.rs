@@ -40,7 +40,11 @@ async fn hostile_bytes_are_counted_and_the_links_go_on() {
         ),
         (
             "an unknown kind",
-            [&encoded(&[greeting.clone()])[..], &[1, 0, 0, 0, 77]].concat(),
+            [
+                &encoded(std::slice::from_ref(&greeting))[..],
+                &[1, 0, 0, 0, 77],
+            ]
+            .concat(),
             "kind 77",
         ),
         (

@@ -1,13 +1,12 @@
 //! A link's life: it opens when it is needed, is watched, replaced, closed.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use soloist_node::links::frame::Record;
 use soloist_node::links::{LinkChange, Settings};
 
 use crate::net::{Wire, encoded, hello, listener, pair, roster, settings, start, until};
-use crate::proxy::Proxy;
+use crate::proxy::plain;
 
 fn watchful(settings: &mut Settings) {
     settings.limits.probe_every = Duration::from_millis(20);
@@ -218,20 +217,53 @@ async fn dropping_the_links_stops_them() {
 #[tokio::test]
 async fn a_peer_that_starts_late_is_reached() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
-    let through = Proxy::to(&b, 3).await;
-    through.healed.store(true, Ordering::Relaxed);
-    drop(at_b);
-    let peers = roster(&[("a", &a), ("b", &through.address)]);
+    let proxy = plain("").await;
+    let peers = roster(&[("a", &a), ("b", &proxy.address)]);
     let a = start(settings("a", peers.clone()), at_a);
     a.links.send(1, b"x").unwrap();
     until("a few tries failed", || a.links.counters().dialled > 3).await;
-    let downs = a.seen.changes().len();
+    let changes = a.seen.changes();
     assert!(
-        (1..=2).contains(&downs),
-        "told {downs} times, not at every try"
+        matches!(changes[..], [(1, LinkChange::Down { .. })]),
+        "{changes:?}"
     );
-    let at_b = tokio::net::TcpListener::bind(&b).await.unwrap();
+    let at = b.clone();
     let b = start(settings("b", peers), at_b);
+    *proxy.target.lock().unwrap() = at;
     until("it arrived", || b.seen.count() == 1).await;
-    assert_eq!(a.links.status()[1].last_error, None);
+    until("all is well", || a.links.status()[1].last_error.is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_second_connection_waits_for_what_the_first_is_handing_over() {
+    let (a, _b) = pair(|_| {}).await;
+    let greeting = Record::Hello(hello("b", "a"));
+    let frames = [1, 2, 3].map(|number| Record::Data {
+        number,
+        payload: b"x",
+    });
+    let gate = a.seen.shut();
+    let mut first = Wire::to(&a).await;
+    first.send(&encoded(std::slice::from_ref(&greeting))).await;
+    first.next().await.unwrap();
+    first.send(&encoded(&frames)).await;
+    until("the handler has them", || a.seen.is_waiting()).await;
+    let mut second = Wire::to(&a).await;
+    second.send(&encoded(&[greeting])).await;
+    until("it came in", || a.links.counters().accepted == 2).await;
+    drop(gate);
+    let welcome = second.next().await.unwrap();
+    assert!(welcome.ends_with("next: 4 }"), "{welcome}");
+    assert_eq!(a.seen.count(), 3);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_costs_one_frame_and_no_more() {
+    let (a, b) = pair(|_| {}).await;
+    for frame in [&b"one"[..], b"panic", b"two"] {
+        a.links.send(1, frame).unwrap();
+    }
+    until("the others arrived", || b.seen.count() == 2).await;
+    b.links.send(0, b"back").unwrap();
+    until("b goes on", || a.seen.count() == 1).await;
 }

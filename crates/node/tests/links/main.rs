@@ -3,6 +3,7 @@
 mod breaking;
 mod buffers;
 mod certificates;
+mod echo;
 mod frame;
 mod hostile;
 mod life;

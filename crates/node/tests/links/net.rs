@@ -1,6 +1,8 @@
 //! Nodes with links on loopback, what their handlers saw, and connections made by hand.
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use soloist_node::links::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
@@ -35,17 +37,36 @@ pub struct Seen {
     changes: Mutex<Vec<(usize, LinkChange)>>,
     /// A frame that is not accepted, and why.
     pub unwanted: Mutex<Option<(Vec<u8>, String)>>,
-    /// Held by a test that wants the handler to wait.
-    pub gate: Mutex<()>,
+    gate: Mutex<()>,
+    waiting: AtomicBool,
+}
+
+/// Keeps a handler waiting until it is dropped.
+pub struct Gate {
+    open: Option<mpsc::Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open.take();
+        self.keeper.take().unwrap().join().unwrap();
+    }
 }
 
 impl Handler for Seen {
     fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
-        let _open = self.gate.lock().unwrap();
-        let unwanted = self.unwanted.lock().unwrap();
+        self.waiting.store(true, Ordering::Relaxed);
+        if self.gate.try_lock().is_err() {
+            // A thread that just blocked might be the one that reads for all others.
+            tokio::task::block_in_place(|| drop(self.gate.lock().unwrap()));
+        }
+        self.waiting.store(false, Ordering::Relaxed);
+        let unwanted = self.unwanted.lock().unwrap().clone();
         for frame in frames {
-            match &*unwanted {
+            match &unwanted {
                 Some((bytes, reason)) if bytes == frame => return Err(reason.clone()),
+                _ if frame == b"panic" => panic!("as the test wants"),
                 _ => self.frames.lock().unwrap().push((from, frame.to_vec())),
             }
         }
@@ -58,6 +79,29 @@ impl Handler for Seen {
 }
 
 impl Seen {
+    /// From now on the handler waits. The lock is held by a thread: a test's own may not, over an await.
+    pub fn shut(self: &Arc<Self>) -> Gate {
+        let (open, opened) = mpsc::channel();
+        let (tell, shut) = mpsc::channel();
+        let seen = self.clone();
+        let keeper = std::thread::spawn(move || {
+            let _shut = seen.gate.lock().unwrap();
+            tell.send(()).unwrap();
+            // It ends when the gate is dropped.
+            let _ = opened.recv();
+        });
+        shut.recv().unwrap();
+        Gate {
+            open: Some(open),
+            keeper: Some(keeper),
+        }
+    }
+
+    /// Whether a call of the handler is there, at a gate.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     pub fn frames(&self) -> Vec<(usize, Vec<u8>)> {
         self.frames.lock().unwrap().clone()
     }

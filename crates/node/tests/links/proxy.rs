@@ -1,7 +1,7 @@
 //! A TCP proxy that breaks what goes through it, as a seed says.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub struct Proxy {
     pub address: String,
+    /// Where it leads; to nowhere, if this is empty.
+    pub target: Arc<Mutex<String>>,
     /// From now on nothing is broken any more.
     pub healed: Arc<AtomicBool>,
     /// How many connections were cut or refused.
@@ -23,10 +25,11 @@ impl Proxy {
         let (listener, address) = crate::net::listener().await;
         let proxy = Proxy {
             address,
+            target: Arc::new(Mutex::new(target.to_owned())),
             healed: Arc::default(),
             cuts: Arc::default(),
         };
-        let target = target.to_owned();
+        let target = proxy.target.clone();
         let (healed, cuts) = (proxy.healed.clone(), proxy.cuts.clone());
         tokio::spawn(carry_all(listener, target, seed, healed, cuts));
         proxy
@@ -35,7 +38,7 @@ impl Proxy {
 
 async fn carry_all(
     listener: TcpListener,
-    target: String,
+    target: Arc<Mutex<String>>,
     seed: u64,
     healed: Arc<AtomicBool>,
     cuts: Arc<AtomicU64>,
@@ -53,12 +56,20 @@ async fn carry_all(
                 continue;
             }
         }
-        let Ok(to) = TcpStream::connect(&target).await else {
+        let to = target.lock().unwrap().clone();
+        let Ok(to) = TcpStream::connect(to).await else {
             continue;
         };
         let seed = random.random();
         tokio::spawn(carry(from, to, seed, healed.clone(), cuts.clone()));
     }
+}
+
+/// A proxy that breaks nothing.
+pub async fn plain(target: &str) -> Proxy {
+    let proxy = Proxy::to(target, 0).await;
+    proxy.healed.store(true, Ordering::Relaxed);
+    proxy
 }
 
 /// Carries one connection until it ends, or to the byte where it is cut.

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use soloist_node::links::frame::Record;
 use soloist_node::links::{Links, LinksError};
 use tokio::net::TcpListener;
 
 use crate::net::{Seen, Wire, encoded, hello, listener, pair, roster, settings, start, until};
-use soloist_node::links::frame::Record;
+use crate::proxy::plain;
 
 const RESTARTED: &str = "has restarted and lost what it knew of its locks";
 
@@ -66,7 +67,8 @@ async fn another_version_is_refused_with_both_numbers() {
 #[tokio::test]
 async fn a_restarted_node_is_refused_in_both_directions_until_it_is_forgotten() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
-    let peers = roster(&[("a", &a), ("b", &b)]);
+    let proxy = plain(&b).await;
+    let peers = roster(&[("a", &a), ("b", &proxy.address)]);
     let a = start(settings("a", peers.clone()), at_a);
     let first = start(settings("b", peers.clone()), at_b);
     a.links.send(1, b"to b").unwrap();
@@ -74,7 +76,8 @@ async fn a_restarted_node_is_refused_in_both_directions_until_it_is_forgotten() 
     until("both talk", || first.seen.count() + a.seen.count() == 2).await;
     first.links.close(std::time::Duration::from_secs(5)).await;
 
-    let at_b = TcpListener::bind(&first.address).await.unwrap();
+    let (at_b, b) = listener().await;
+    *proxy.target.lock().unwrap() = b;
     let mut again = settings("b", peers);
     again.incarnation = 1000;
     let again = start(again, at_b);

@@ -237,3 +237,22 @@ proptest! {
         prop_assert_eq!(pair.sender.buffered_bytes(), 0);
     }
 }
+
+#[test]
+fn nothing_is_allocated_in_the_steady_state() {
+    let mut window = SendWindow::new(1 << 20, 1000);
+    let mut out = Vec::new();
+    let mut round = |rounds: u64| {
+        for _ in 0..rounds {
+            for _ in 0..10 {
+                window.push(&[7; 100]).unwrap();
+            }
+            out.clear();
+            window.take(1 << 20, &mut out);
+            window.acknowledge(window.pushed() - 5).unwrap();
+        }
+    };
+    round(100);
+    let counted = allocation_counter::measure(|| round(1000));
+    assert_eq!(counted.count_total, 0);
+}
