@@ -1,0 +1,95 @@
+//! One lock that all nodes want.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::single::cluster;
+use super::{Measured, Samples};
+
+/// Algorithm, nodes, and whether links are protected.
+pub const CASES: [(&str, usize, bool); 8] = [
+    ("naimi-trehel", 5, true),
+    ("naimi-trehel", 5, false),
+    ("raymond", 5, true),
+    ("raymond", 5, false),
+    ("naimi-trehel", 27, true),
+    ("raymond", 27, true),
+    ("chaudhuri-karaata", 27, true),
+    ("maekawa", 27, true),
+];
+
+pub fn name(algorithm: &str, nodes: usize, tls: bool) -> String {
+    let plain = if tls { "" } else { ", without TLS" };
+    format!("contended {nodes}, {algorithm}{plain}")
+}
+
+/// The last release, and how long it took from each release to the next entry.
+#[derive(Default)]
+struct HandOvers {
+    released: Option<Instant>,
+    samples: Samples,
+}
+
+/// Entries, and hand-overs.
+pub async fn measure(
+    algorithm: &str,
+    nodes: usize,
+    tls: bool,
+    entries: usize,
+) -> Result<[Measured; 2]> {
+    let (cluster, _folder) = cluster(nodes, algorithm, tls).await?;
+    // All links are opened, and everybody has had a turn, before anything is measured.
+    for node in &cluster.nodes {
+        node.lock("bench")?.acquire().await?.release().await?;
+    }
+    let sent_before = sent(&cluster);
+    let hand_overs = Arc::new(Mutex::new(HandOvers::default()));
+    let left = Arc::new(AtomicUsize::new(entries));
+    let begin = Instant::now();
+    let mut clients = Vec::new();
+    for node in cluster.nodes.iter().flat_map(|node| [node, node]) {
+        let lock = node.lock("bench")?;
+        let (hand_overs, left) = (Arc::clone(&hand_overs), Arc::clone(&left));
+        clients.push(tokio::spawn(async move {
+            let mut waits = Samples::default();
+            let take = |left: usize| left.checked_sub(1);
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+                let asked = Instant::now();
+                let guard = lock.acquire().await?;
+                let now = Instant::now();
+                waits.add(now - asked);
+                {
+                    let mut hand_overs = hand_overs.lock().expect("nobody panics in it");
+                    if let Some(released) = hand_overs.released.take() {
+                        hand_overs.samples.add(now - released);
+                    }
+                    hand_overs.released = Some(Instant::now());
+                }
+                guard.release().await?;
+            }
+            anyhow::Ok(waits)
+        }));
+    }
+    let mut waits = Samples::default();
+    for client in clients {
+        waits.extend(client.await??);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let messages = (sent(&cluster) - sent_before) as f64 / waits.len() as f64;
+    cluster.stop().await;
+    let name = name(algorithm, nodes, tls);
+    let mut entries = Measured::new(name.clone(), "wait for an entry", seconds, &waits);
+    entries.messages = Some(messages);
+    let samples = std::mem::take(&mut hand_overs.lock().expect("nobody panics in it").samples);
+    let hand_over = name.replace("contended", "hand-over");
+    let hand_over = Measured::new(hand_over, "release to next entry", seconds, &samples);
+    Ok([entries, hand_over])
+}
+
+fn sent(cluster: &soloist_node::local::LocalCluster) -> u64 {
+    let links = cluster.nodes.iter().flat_map(|node| node.links());
+    links.map(|link| link.frames_sent).sum()
+}

@@ -1,0 +1,61 @@
+//! What locks weigh.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use soloist_node::config::RuleSettings;
+
+use super::single::cluster;
+use super::{Measured, Samples};
+
+/// Locks that were used once and are idle again: on a node alone, where every lock is at home.
+pub async fn idle(locks: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(1, RuleSettings::ALGORITHM, true).await?;
+    let node = &cluster.nodes[0];
+    let before = resident()?;
+    let begin = Instant::now();
+    for number in 0..locks {
+        let lock = node.lock(&format!("bench/idle/{number}"))?;
+        lock.acquire().await?.release().await?;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let bytes = resident()?.saturating_sub(before);
+    cluster.stop().await;
+    let name = format!("idle locks, {locks}");
+    let mut measured = Measured::new(name, "acquire and release", seconds, &Samples::default());
+    measured.operations = locks;
+    measured.operations_per_second = locks as f64 / seconds;
+    measured.bytes_each = Some(bytes as f64 / locks as f64);
+    Ok(measured)
+}
+
+/// Locks that are held, all by one node of five; what the others know of them counts, too.
+pub async fn live(locks: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let node = &cluster.nodes[0];
+    let before = resident()?;
+    let begin = Instant::now();
+    let mut guards = Vec::with_capacity(locks);
+    for number in 0..locks {
+        let lock = node.lock(&format!("bench/live/{number}"))?;
+        guards.push(lock.acquire().await?);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let bytes = resident()?.saturating_sub(before);
+    drop(guards);
+    cluster.stop().await;
+    let name = format!("live locks, {locks}");
+    let mut measured = Measured::new(name, "acquire", seconds, &Samples::default());
+    measured.operations = locks;
+    measured.operations_per_second = locks as f64 / seconds;
+    measured.bytes_each = Some(bytes as f64 / locks as f64);
+    Ok(measured)
+}
+
+/// This process's memory, in bytes.
+fn resident() -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").context("no /proc on this machine")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kilobytes.context("/proc/self/status has no VmRSS")? * 1024)
+}

@@ -1,0 +1,44 @@
+//! Many nodes and many locks, at a given rate: where a lock server with all-to-all traffic breaks down.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use soloist_node::config::RuleSettings;
+
+use super::single::cluster;
+use super::{Measured, Samples};
+
+const NODES: usize = 60;
+const LOCKS: usize = 500;
+const A_SECOND: u32 = 500;
+
+/// So many acquisitions in all, each on another node and of another lock, whether the last one is done
+/// or not.
+pub async fn measure(acquisitions: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / A_SECOND);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
+    let begin = Instant::now();
+    let mut clients = Vec::new();
+    for turn in 0..acquisitions {
+        ticks.tick().await;
+        // Both steps are prime to their counts: all pairs come up, without a pattern that a tree likes.
+        let node = &cluster.nodes[turn * 37 % NODES];
+        let lock = node.lock(&format!("bench/{}", turn * 211 % LOCKS))?;
+        clients.push(tokio::spawn(async move {
+            let asked = Instant::now();
+            let guard = lock.acquire().await?;
+            let waited = asked.elapsed();
+            guard.release().await?;
+            anyhow::Ok(waited)
+        }));
+    }
+    let mut samples = Samples::default();
+    for client in clients {
+        samples.add(client.await??);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    cluster.stop().await;
+    let name = "60 nodes, 500 locks, 500 a second";
+    Ok(Measured::new(name, "wait for an entry", seconds, &samples))
+}

@@ -1,0 +1,101 @@
+//! Locks that nobody else wants.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use soloist_client::{Client, Target};
+use soloist_node::api;
+use soloist_node::config::RuleSettings;
+use soloist_node::local::{LocalCluster, LocalSettings};
+
+use super::{Measured, Samples};
+
+const WHAT: &str = "acquire and release";
+
+/// So many operations are timed together where one is too short for the clock.
+const BATCH: usize = 100;
+
+pub async fn cluster(
+    nodes: usize,
+    algorithm: &str,
+    tls: bool,
+) -> Result<(LocalCluster, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().context("no place for sockets")?;
+    let settings = LocalSettings {
+        nodes,
+        rule: RuleSettings {
+            algorithm: algorithm.to_owned(),
+            ..RuleSettings::default()
+        },
+        tls,
+        folder: folder.path().to_owned(),
+    };
+    Ok((LocalCluster::start(settings).await?, folder))
+}
+
+pub async fn embedded(rounds: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let lock = cluster.nodes[0].lock("bench")?;
+    // The token comes here first.
+    lock.acquire().await?.release().await?;
+    let mut samples = Samples::default();
+    let begin = Instant::now();
+    for _ in 0..rounds.div_ceil(BATCH) {
+        let batch = Instant::now();
+        for _ in 0..BATCH {
+            lock.acquire().await?.release().await?;
+        }
+        samples.add(batch.elapsed() / BATCH as u32);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    cluster.stop().await;
+    let mut measured = Measured::new("reacquire embedded", WHAT, seconds, &samples);
+    measured.operations *= BATCH;
+    measured.operations_per_second *= BATCH as f64;
+    Ok(measured)
+}
+
+pub async fn over_the_api(rounds: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let server = api::serve(&cluster.nodes[0]).await?;
+    let target = Target::parse(&format!("unix:{}", server.socket().display()))?;
+    let client = Client::connect(target).await?;
+    client.acquire("bench").await?.release().await?;
+    let mut samples = Samples::default();
+    let begin = Instant::now();
+    for _ in 0..rounds {
+        let asked = Instant::now();
+        client.acquire("bench").await?.release().await?;
+        samples.add(asked.elapsed());
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    cluster.stop().await;
+    server.stop().await;
+    Ok(Measured::new("reacquire api", WHAT, seconds, &samples))
+}
+
+pub async fn eight_locks(rounds: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let begin = Instant::now();
+    let clients = (0..8).map(|client| {
+        let lock = cluster.nodes[client % 5].lock(&format!("bench/{client}"));
+        tokio::spawn(async move {
+            let lock = lock?;
+            let mut samples = Samples::default();
+            for _ in 0..rounds / 8 {
+                let asked = Instant::now();
+                lock.acquire().await?.release().await?;
+                samples.add(asked.elapsed());
+                tokio::task::consume_budget().await;
+            }
+            anyhow::Ok(samples)
+        })
+    });
+    let mut samples = Samples::default();
+    for client in clients.collect::<Vec<_>>() {
+        samples.extend(client.await??);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    cluster.stop().await;
+    Ok(Measured::new("eight locks", WHAT, seconds, &samples))
+}

@@ -1,0 +1,59 @@
+//! `soloist node`: one node of a cluster.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use soloist_node::config::{Config, parse_duration};
+use soloist_node::{Node, api};
+
+use crate::{Verdict, logging, signals};
+
+/// Run one node of a cluster
+///
+/// `soloist init` makes the configuration, the certificate and the key. SIGTERM (or Ctrl-C) drains the node: nobody new
+/// gets in, holds go on to their end for as long as --drain says, and then it leaves; a second signal ends it at once.
+/// The log goes to stderr; RUST_LOG says how much of it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The node's configuration file
+    #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
+    config: PathBuf,
+
+    /// How long holds may go on when the node is told to stop, such as 30s or 5m
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = parse_duration)]
+    drain: Duration,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let config = Config::load(&self.config)?;
+        logging::start("info");
+        super::runtime()?.block_on(self.serve(config))
+    }
+
+    async fn serve(self, config: Config) -> Result<Verdict> {
+        let mut signals = signals::Termination::new()?;
+        let node = Node::start(config).await?;
+        let server = match api::serve(&node).await {
+            Ok(server) => server,
+            Err(error) => {
+                node.stop(Duration::ZERO).await;
+                return Err(error.into());
+            }
+        };
+        tracing::info!(node = node.name(), api = %server.socket().display(), "ready");
+        signals.next().await;
+        tracing::info!(drain = ?self.drain, "stopping: holds may go on, nobody new gets in");
+        tokio::select! {
+            () = node.stop(self.drain) => {}
+            () = signals.next() => {
+                tracing::warn!("a second signal: ending at once");
+                node.stop(Duration::ZERO).await;
+            }
+        }
+        server.stop().await;
+        tracing::info!("stopped");
+        Ok(Verdict::Well)
+    }
+}

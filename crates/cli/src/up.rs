@@ -1,0 +1,161 @@
+//! `soloist up`: a whole cluster on this machine, in one process.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use soloist_client::Target;
+use soloist_node::api;
+use soloist_node::config::RuleSettings;
+use soloist_node::local::{LocalCluster, LocalSettings};
+
+use crate::{Verdict, logging, output, signals};
+
+/// Run a whole cluster on this machine, to try things
+///
+/// Real sockets and TLS between the nodes, all in one process, on free ports. `soloist lock`, `who`, `status` and the
+/// others find it by themselves. Ctrl-C ends it. It keeps nothing: for real use see `soloist init` and `soloist node`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// How many nodes
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    nodes: u16,
+
+    /// The algorithm for all locks; `soloist lab list` shows them all
+    #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
+    algorithm: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Up {
+    algorithm: String,
+    /// The socket that commands use by default: that of the first node.
+    socket: PathBuf,
+    nodes: Vec<UpNode>,
+}
+
+#[derive(Serialize)]
+struct UpNode {
+    name: String,
+    socket: PathBuf,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        logging::start("warn");
+        super::runtime()?.block_on(self.stay_up())
+    }
+
+    async fn stay_up(self) -> Result<Verdict> {
+        let mut signals = signals::Termination::new()?;
+        let announced = Target::announced();
+        let folder = Folder::prepare(&announced)?;
+        let cluster = LocalCluster::start(LocalSettings {
+            nodes: self.nodes.into(),
+            rule: RuleSettings {
+                algorithm: self.algorithm.clone(),
+                ..RuleSettings::default()
+            },
+            tls: true,
+            folder: folder.path.clone(),
+        })
+        .await?;
+        let mut servers = Vec::new();
+        for node in &cluster.nodes {
+            servers.push(api::serve(node).await?);
+        }
+        folder.announce(servers[0].socket())?;
+        let nodes = cluster.nodes.iter().zip(&servers);
+        let up = Up {
+            algorithm: self.algorithm.clone(),
+            socket: announced,
+            nodes: nodes
+                .map(|(node, server)| UpNode {
+                    name: node.name().to_owned(),
+                    socket: server.socket().to_owned(),
+                })
+                .collect(),
+        };
+        self.print(&up)?;
+        signals.next().await;
+        folder.withdraw();
+        cluster.stop().await;
+        for server in servers {
+            server.stop().await;
+        }
+        Ok(Verdict::Well)
+    }
+
+    fn print(&self, up: &Up) -> Result<()> {
+        if self.json {
+            return output::json(up);
+        }
+        let (nodes, algorithm) = (up.nodes.len(), &up.algorithm);
+        output::text(&format!(
+            "{nodes} nodes are up ({algorithm}). In another terminal:\n\n  \
+             soloist lock nightly -- sh -c 'echo inside with fence $SOLOIST_FENCE; sleep 5'\n  \
+             soloist who nightly\n  \
+             soloist watch\n  \
+             curl --unix-socket {} http://localhost/v1/cluster\n\n\
+             To talk to another node than {}, use --api {}\n\
+             Ctrl-C ends it.\n",
+            up.socket.display(),
+            up.nodes[0].name,
+            up.nodes[nodes - 1].socket.display(),
+        ))
+    }
+}
+
+/// Where the sockets are.
+struct Folder {
+    path: PathBuf,
+    announced: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder, which only this user may enter. Refuses if another cluster answers there.
+    fn prepare(announced: &Path) -> Result<Self> {
+        let path = announced.parent().context("a socket is in a folder")?;
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.with_context(|| format!("cannot make the folder {}", path.display()))?,
+        }
+        let found = fs::symlink_metadata(path)?;
+        let mine = found.uid() == rustix::process::getuid().as_raw();
+        if !found.is_dir() || !mine || found.mode() & 0o077 != 0 {
+            bail!(
+                "{} is not a folder that is yours alone: remove it, or `chmod 700` it",
+                path.display()
+            );
+        }
+        if UnixStream::connect(announced).is_ok() {
+            bail!(
+                "a cluster is up already: it answers at {}; end it first",
+                announced.display()
+            );
+        }
+        Ok(Folder {
+            path: path.to_owned(),
+            announced: announced.to_owned(),
+        })
+    }
+
+    /// Lets commands find the cluster.
+    fn announce(&self, socket: &Path) -> Result<()> {
+        self.withdraw();
+        symlink(socket, &self.announced)
+            .with_context(|| format!("cannot announce the cluster at {}", self.announced.display()))
+    }
+
+    fn withdraw(&self) {
+        let _ = fs::remove_file(&self.announced);
+    }
+}
