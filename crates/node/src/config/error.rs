@@ -48,7 +48,7 @@ pub enum ConfigError {
         /// The setting.
         key: String,
         /// What is wrong with it.
-        problem: Problem,
+        problem: Box<Problem>,
     },
 }
 

@@ -80,17 +80,17 @@ struct RawApiTls {
 }
 
 /// A problem and where it is, before it is known which file this is.
-pub(super) struct Wrong {
+struct Wrong {
     at: Range<usize>,
     key: String,
-    problem: Problem,
+    problem: Box<Problem>,
 }
 
 fn wrong<T>(at: &Spanned<T>, key: &str, problem: impl Into<Problem>) -> Wrong {
     Wrong {
         at: at.span(),
         key: key.to_owned(),
-        problem: problem.into(),
+        problem: Box::new(problem.into()),
     }
 }
 
