@@ -232,6 +232,9 @@ pub struct Event {
     /// Why it was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How many events were left out before this one, if some were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
 }
 
 /// What happened.
@@ -247,7 +250,8 @@ pub enum EventKind {
     Released,
     /// A holder lost it.
     Lost,
-    /// The watcher was too slow: so many events were left out before this one.
+    /// The watcher was too slow: some events were left out, `missed` says how many. It has no lock and
+    /// no owner.
     Missed,
 }
 

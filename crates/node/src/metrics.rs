@@ -132,8 +132,8 @@ impl Metrics {
         }
     }
 
-    /// All of it as text, with what is only counted elsewhere.
-    pub fn render(&self, table: &Table, links: &Counters) -> String {
+    /// Takes over what is only counted elsewhere.
+    pub fn observe(&self, table: &Table, links: &Counters) {
         let counts = table.counts();
         for ((algorithm, kind), sent) in &counts.sent {
             let labels = vec![
@@ -171,6 +171,10 @@ impl Metrics {
                 .register_gauge(&key, &METADATA)
                 .set(value as f64);
         }
+    }
+
+    /// All of it as text. May take long: not to be done while others wait for the table.
+    pub fn render(&self) -> String {
         self.handle.render()
     }
 

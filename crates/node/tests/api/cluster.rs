@@ -1,0 +1,99 @@
+//! A cluster whose nodes serve their APIs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use soloist_api::{Hold, LockInfo};
+use soloist_node::api::{self, ApiServer};
+use soloist_node::config::RuleSettings;
+use soloist_node::local::{LocalCluster, LocalSettings};
+use tempfile::TempDir;
+
+use crate::http::{Answer, Http};
+
+pub struct Served {
+    pub cluster: LocalCluster,
+    pub servers: Vec<ApiServer>,
+    pub https: Vec<Http>,
+    _folder: TempDir,
+}
+
+/// Starts nodes and their APIs on Unix sockets; their links are open.
+pub async fn served(nodes: usize) -> Served {
+    let folder = TempDir::new().unwrap();
+    let settings = LocalSettings {
+        nodes,
+        rule: RuleSettings::default(),
+        tls: false,
+        folder: folder.path().to_owned(),
+    };
+    let cluster = LocalCluster::start(settings).await.unwrap();
+    let mut servers = Vec::new();
+    for node in &cluster.nodes {
+        servers.push(api::serve(node).await.unwrap());
+    }
+    let sockets = servers.iter().map(|server| server.socket().to_owned());
+    let served = Served {
+        https: sockets.map(Http::Unix).collect(),
+        cluster,
+        servers,
+        _folder: folder,
+    };
+    let linked = || {
+        let mut nodes = served.cluster.nodes.iter();
+        nodes.all(|node| {
+            let links = node.links();
+            let mut others = links.iter().filter(|link| link.name != node.name());
+            others.all(|link| link.out_up && link.in_up)
+        })
+    };
+    until("all links are up", async || linked().then_some(())).await;
+    served
+}
+
+impl Served {
+    pub async fn stop(self) {
+        self.cluster.stop().await;
+        for server in self.servers {
+            server.stop().await;
+        }
+    }
+
+    /// Waits until so many wait for a lock.
+    pub async fn waiting(&self, lock: &str, waiting: u64) -> LockInfo {
+        until(&format!("{waiting} wait for {lock}"), async || {
+            let info: LockInfo = self.https[0].get(&format!("/v1/locks/{lock}")).await.ok();
+            (info.waiting == waiting).then_some(info)
+        })
+        .await
+    }
+}
+
+impl Http {
+    pub async fn acquire(&self, lock: &str, body: serde_json::Value) -> Answer {
+        self.post(&format!("/v1/locks/{lock}/acquire"), body).await
+    }
+
+    /// Acquires a lock that is free.
+    pub async fn hold(&self, lock: &str) -> Hold {
+        self.acquire(lock, json!({ "ttl_ms": 60_000 })).await.ok()
+    }
+
+    pub async fn release(&self, hold: &Hold) -> Answer {
+        self.delete(&format!("/v1/holds/{}", hold.hold)).await
+    }
+}
+
+/// Waits for a condition.
+pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let wait = async {
+        loop {
+            if let Some(found) = condition().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    waited.unwrap_or_else(|_| panic!("it never came: {what}"))
+}

@@ -1,0 +1,5 @@
+//! The HTTP API over real sockets.
+
+mod cluster;
+mod holds;
+mod http;
