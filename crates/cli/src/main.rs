@@ -1,7 +1,9 @@
 //! The `soloist` command: one file a subcommand.
 //!
-//! Exit codes: 0 all is well, 1 a run went wrong, 2 the input was wrong, 3 a search was not exhausted.
+//! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted.
 
+mod fence;
+mod init;
 mod lab;
 mod memory;
 mod output;
@@ -21,6 +23,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Args),
+    Fence(fence::Args),
     /// Simulate, measure and compare the algorithms.
     #[command(subcommand)]
     Lab(lab::Command),
@@ -48,6 +52,8 @@ fn main() -> ExitCode {
         Err(error) => return usage_error(&error),
     };
     let result = match cli.command {
+        Command::Init(args) => args.run(),
+        Command::Fence(args) => args.run(),
         Command::Lab(command) => command.run(),
     };
     match result {

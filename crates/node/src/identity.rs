@@ -18,6 +18,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
 pub use authority::{Authority, Issued, Validity};
@@ -77,8 +78,13 @@ impl Identity {
             }
         })?;
         let private = key.key()?;
-        let server = accepting(&provider, &roots, chain.clone(), private.clone_key())
-            .map_err(|error| key_error(error, certificate, key))?;
+        let server = accepting(
+            &provider,
+            demanding(&provider, &roots)?,
+            chain.clone(),
+            private.clone_key(),
+        )
+        .map_err(|error| key_error(error, certificate, key))?;
         let client = opening(&provider, &roots, chain, private)
             .map_err(|error| key_error(error, certificate, key))?;
         Ok(Identity {
@@ -111,6 +117,27 @@ impl Identity {
         let name = pem::node_name(&pem::parse(first, file)?, file)?;
         Ok(name.into())
     }
+}
+
+/// TLS for the API: shows this certificate (which may have any host names) and, if there is a CA
+/// for clients, demands a certificate of it.
+pub fn api_server_config(
+    certificate: &Path,
+    key: &Path,
+    client_ca: Option<&Path>,
+) -> Result<Arc<ServerConfig>, IdentityError> {
+    let provider = provider();
+    let verifier = match client_ca {
+        Some(ca) => demanding(&provider, &Arc::new(trusted(&Pem::read(ca)?)?))?,
+        None => WebPkiClientVerifier::no_client_auth(),
+    };
+    let (certificate, key) = (Pem::read(certificate)?, Pem::read_key(key)?);
+    let chain = certificate.certificates()?;
+    let parsed = pem::parse(&chain[0], &certificate.file)?;
+    pem::check_dates(&parsed, &certificate.file)?;
+    let config = accepting(&provider, verifier, chain, key.key()?)
+        .map_err(|error| key_error(error, &certificate, &key))?;
+    Ok(Arc::new(config))
 }
 
 /// Given explicitly everywhere: a program that embeds a node may have another default.
@@ -156,16 +183,21 @@ fn server_name(name: &NodeName) -> ServerName<'static> {
     ServerName::try_from(name.to_string()).expect("a node's name is a DNS label")
 }
 
-fn accepting(
+fn demanding(
     provider: &Arc<CryptoProvider>,
     roots: &Arc<RootCertStore>,
+) -> Result<Arc<dyn ClientCertVerifier>, rustls::Error> {
+    WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| rustls::Error::General(error.to_string()))
+}
+
+fn accepting(
+    provider: &Arc<CryptoProvider>,
+    verifier: Arc<dyn ClientCertVerifier>,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 ) -> Result<ServerConfig, rustls::Error> {
-    let verifier =
-        WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
-            .build()
-            .map_err(|error| rustls::Error::General(error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use soloist_node::identity::{Authority, Identity, Issued};
+use soloist_node::identity::{Authority, Identity, Issued, api_server_config};
 use tempfile::TempDir;
 
 use crate::{future, name, past};
@@ -163,4 +163,31 @@ fn a_key_beside_the_cas_certificate_is_not_handed_on() {
     files.put("ca.pem", &both, 0o600);
     let again = Authority::load(&files.path("ca.pem"), &files.path("ca.key")).unwrap();
     assert_eq!(again.certificate(), files.authority.certificate());
+}
+
+#[test]
+fn the_api_has_a_certificate_of_its_own() {
+    let files = Files::new();
+    let issued = files
+        .authority
+        .issue(&name("a"), &["db.example.org"])
+        .unwrap();
+    files.put_issued(&issued);
+    let (ca, pem) = (files.path("ca.pem"), files.path("node.pem"));
+    let (key, none) = (files.path("node.key"), files.path("none"));
+    assert!(api_server_config(&pem, &key, None).is_ok());
+    assert!(api_server_config(&pem, &key, Some(&ca)).is_ok());
+    let refused = |pem, key, ca| {
+        let made: Result<_, _> = api_server_config(pem, key, ca);
+        made.unwrap_err().to_string()
+    };
+    assert!(refused(&pem, &key, Some(&none)).contains("cannot read"));
+    assert!(refused(&ca, &key, None).contains("does not match"));
+    files.put_issued(
+        &files
+            .authority
+            .issue_valid(&name("a"), &[], past())
+            .unwrap(),
+    );
+    assert!(refused(&pem, &key, None).contains("expired"));
 }

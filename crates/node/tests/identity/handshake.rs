@@ -8,7 +8,7 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, ServerConfig,
     ServerConnection,
 };
-use soloist_node::identity::{Authority, Identity, Validity};
+use soloist_node::identity::{Authority, Identity, Validity, api_server_config};
 
 use crate::{identity, name, node};
 
@@ -113,6 +113,30 @@ fn a_client_without_a_certificate_is_refused() {
     let client = builder(&authority).with_no_client_auth();
     let (side, error) = refusal(Arc::new(client), a.server_config(), "a");
     assert_eq!((side, error), ("server", Error::NoCertificatesPresented));
+}
+
+#[test]
+fn the_api_lets_clients_in_as_configured() {
+    let authority = Authority::new("orchestra").unwrap();
+    let issued = authority.issue(&name("a"), &["127.0.0.1"]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    };
+    let ca = put("ca.pem", authority.certificate());
+    let certificate = put("api.pem", &issued.certificate);
+    let key = put("api.key", &issued.key);
+    let api = |ca| api_server_config(&certificate, &key, ca).unwrap();
+    let anybody = || Arc::new(builder(&authority).with_no_client_auth());
+    assert!(open(anybody(), api(None), "127.0.0.1").is_ok());
+    let (side, error) = refusal(anybody(), api(Some(&ca)), "127.0.0.1");
+    assert_eq!((side, error), ("server", Error::NoCertificatesPresented));
+    let known = node(&authority, "b").client_config();
+    assert!(open(known, api(Some(&ca)), "127.0.0.1").is_ok());
 }
 
 #[test]
