@@ -87,6 +87,15 @@ impl Guard {
         }
     }
 
+    /// Waits until [`valid_until`](Guard::valid_until) is later than `known`; for ever, once it is lost.
+    pub async fn renewed_after(&self, known: Moment) {
+        let mut standing = self.standing.clone();
+        let renewed = standing.wait_for(|standing| standing.valid_until > known);
+        if renewed.await.is_err() {
+            std::future::pending().await
+        }
+    }
+
     /// Waits until the lock is lost, and says why. May be asked as often as one likes.
     pub async fn lost(&self) -> Loss {
         let mut standing = self.standing.clone();
