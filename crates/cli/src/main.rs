@@ -1,18 +1,31 @@
 //! The `soloist` command: one file a subcommand.
 //!
-//! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted.
+//! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted,
+//! 69 no node can be reached. `soloist lock` has codes of its own.
 
+mod bench;
+mod connect;
 mod demo;
 mod fence;
 mod init;
 mod lab;
+mod lock;
+mod locks;
+mod logging;
 mod memory;
+mod node;
 mod output;
+mod signals;
+mod status;
+mod up;
+mod watch;
+mod who;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use soloist_client::ClientError;
 
 /// Mutual exclusion for distributed systems, without a central server.
 #[derive(Parser)]
@@ -25,8 +38,18 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Args),
+    Up(up::Args),
     Init(init::Args),
+    Node(node::Args),
+    Lock(lock::Args),
+    #[command(hide = true)]
+    LockGuard(lock::guard::Args),
+    Status(status::Args),
+    Locks(locks::Args),
+    Who(who::Args),
+    Watch(watch::Args),
     Fence(fence::Args),
+    Bench(bench::Args),
     /// Simulate, measure and compare the algorithms.
     #[command(subcommand)]
     Lab(lab::Command),
@@ -38,8 +61,10 @@ enum Verdict {
     Well,
     /// Mutual exclusion was broken, or somebody was left waiting.
     Failed,
-    /// There was too much to look at.
+    /// There was too much to look at, or not everybody answered.
     Unknown,
+    /// An exit code of the command's own.
+    Code(u8),
 }
 
 impl Verdict {
@@ -55,17 +80,30 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Demo(args) => args.run(),
+        Command::Up(args) => args.run(),
         Command::Init(args) => args.run(),
+        Command::Node(args) => args.run(),
+        Command::Lock(args) => args.run(),
+        Command::LockGuard(args) => args.run(),
+        Command::Status(args) => args.run(),
+        Command::Locks(args) => args.run(),
+        Command::Who(args) => args.run(),
+        Command::Watch(args) => args.run(),
         Command::Fence(args) => args.run(),
+        Command::Bench(args) => args.run(),
         Command::Lab(command) => command.run(),
     };
     match result {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Ok(Verdict::Unknown) => ExitCode::from(3),
+        Ok(Verdict::Code(code)) => ExitCode::from(code),
         Err(error) => {
             output::complain(&format!("error: {error:#}"));
-            ExitCode::from(2)
+            match error.downcast_ref::<ClientError>() {
+                Some(error) if error.is_unavailable() => ExitCode::from(NO_NODE),
+                _ => ExitCode::from(2),
+            }
         }
     }
 }
@@ -75,6 +113,9 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Runtime::new();
     anyhow::Context::context(runtime, "cannot start the threads that the command needs")
 }
+
+/// No node can be reached, as `EX_UNAVAILABLE`.
+const NO_NODE: u8 = 69;
 
 /// A value that cannot be gets one line; help, and the rest, as clap prints it.
 fn usage_error(error: &clap::Error) -> ExitCode {

@@ -8,13 +8,20 @@ use serde::Serialize;
 
 /// Prints text as it is. If nobody reads it any more, that is no error: they had enough of it.
 pub fn text(text: &str) -> Result<()> {
+    line_is_read(text).map(|_| ())
+}
+
+/// Prints text as it is, and says whether anybody still reads it.
+pub fn line_is_read(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
     let result = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
     match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result
+            .map(|()| true)
+            .context("cannot write to standard output"),
     }
 }
 

@@ -151,8 +151,12 @@ impl Folder {
     /// Lets commands find the cluster.
     fn announce(&self, socket: &Path) -> Result<()> {
         self.withdraw();
-        symlink(socket, &self.announced)
-            .with_context(|| format!("cannot announce the cluster at {}", self.announced.display()))
+        symlink(socket, &self.announced).with_context(|| {
+            format!(
+                "cannot announce the cluster at {}",
+                self.announced.display()
+            )
+        })
     }
 
     fn withdraw(&self) {

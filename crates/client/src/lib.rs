@@ -1,3 +1,43 @@
 //! Soloist's client, and the gate that keeps late holders away from a resource.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use soloist_client::{Client, Target};
+//!
+//! let client = Client::connect(Target::from_env()?).await?;
+//! let guard = client.acquire("nightly").wait(Duration::from_secs(5)).await?;
+//! tokio::select! {
+//!     () = work(guard.fence()) => guard.release().await?,
+//!     loss = guard.lost() => eprintln!("stopped working: {loss}"),
+//! }
+//! # Ok(())
+//! # }
+//! # async fn work(_fence: u64) {}
+//! ```
 
+mod acquire;
+mod client;
+mod clock;
+mod connection;
+mod error;
+mod events;
 pub mod gate;
+mod guard;
+mod keeper;
+mod loss;
+mod path;
+mod target;
+mod tls;
+
+pub use acquire::{Acquire, AcquireError};
+pub use client::Client;
+pub use clock::Moment;
+pub use error::{Attempt, ClientError};
+pub use events::Events;
+pub use guard::{Guard, ReleaseError};
+pub use loss::{Loss, LossReason};
+pub use target::{Target, TargetError};
+
+/// What nodes and clients say to each other.
+pub use soloist_api as api;

@@ -56,7 +56,10 @@ pub async fn measure(
         clients.push(tokio::spawn(async move {
             let mut waits = Samples::default();
             let take = |left: usize| left.checked_sub(1);
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_ok()
+            {
                 let asked = Instant::now();
                 let guard = lock.acquire().await?;
                 let now = Instant::now();

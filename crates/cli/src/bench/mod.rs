@@ -71,7 +71,12 @@ pub struct Ratio {
 }
 
 impl Measured {
-    pub fn new(workload: impl Into<String>, what: &'static str, seconds: f64, samples: &Samples) -> Self {
+    pub fn new(
+        workload: impl Into<String>,
+        what: &'static str,
+        seconds: f64,
+        samples: &Samples,
+    ) -> Self {
         Measured {
             workload: workload.into(),
             what,

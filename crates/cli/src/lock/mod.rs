@@ -1,0 +1,127 @@
+//! `soloist lock`.
+//!
+//! Three processes: this one holds the lock and is the command's parent; the [guard process](guard) leads the
+//! process group that the command runs in, and ends the group if this one dies; and the command.
+
+mod args;
+pub mod guard;
+mod session;
+mod signals;
+mod terminal;
+mod work;
+
+pub use args::Args;
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use rustix::process::Pid;
+use soloist_client::{AcquireError, Guard};
+
+use crate::connect::block_on;
+use crate::{Verdict, output};
+use guard::GuardProcess;
+use session::{Ended, Session};
+use signals::Signals;
+use terminal::Terminal;
+use work::Work;
+
+/// Not acquired in time, as `EX_TEMPFAIL`; -E sets another.
+const NOT_ACQUIRED: u8 = 75;
+/// The lock was lost while the command ran.
+const LOST: u8 = 76;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        block_on(self.hold()).map(Verdict::Code)
+    }
+
+    async fn hold(self) -> Result<u8> {
+        // From here on, signals reach the command, or end the waiting in order.
+        let mut signals = Signals::new()?;
+        let client = self.connect.client().await?;
+        let mut process = GuardProcess::start(self.grace)?;
+        let acquired = tokio::select! {
+            acquired = self.acquire(&client) => acquired,
+            // Whoever waited waits no more: its connection is closed with it.
+            signal = signals.next() => return Ok(128 + signal.as_raw() as u8),
+        };
+        let lock = match acquired {
+            Ok(lock) => lock,
+            Err(AcquireError::NotGranted(_)) => return Ok(self.not_acquired),
+            Err(AcquireError::Client(error)) => return Err(error.into()),
+            Err(error) => {
+                output::complain(&format!("error: {error}"));
+                return Ok(LOST);
+            }
+        };
+        process.ready().await?;
+        let code = self.work(&lock, &mut process, signals).await;
+        let released = lock.release().await;
+        process.done();
+        match released {
+            Ok(()) => code,
+            Err(error) => self.not_released(&error, code?),
+        }
+    }
+
+    /// Runs the command to its end, and all that it left behind.
+    async fn work(&self, lock: &Guard, process: &mut GuardProcess, signals: Signals) -> Result<u8> {
+        let mut terminal = Terminal::here();
+        let mut session = Session::new(lock, process, self.grace, self.leave_children);
+        // Before the command runs: if this process dies right then, its guard knows enough.
+        session.tell_validity();
+        let command = match self.spawn(lock, session.group()) {
+            Ok(command) => command,
+            Err(error) => {
+                let program = self.command[0].to_string_lossy();
+                output::complain(&format!("error: cannot run {program}: {error}"));
+                return Ok(match error.kind() {
+                    io::ErrorKind::NotFound => NOT_FOUND,
+                    _ => NOT_EXECUTABLE,
+                });
+            }
+        };
+        session.tell_command(command);
+        let work = Work::new(session.group(), Some(command));
+        terminal.hand_over(session.group());
+        let ended = session.run(&work, command, signals, &mut terminal).await;
+        if terminal.is_handed_over() {
+            process.take_terminal_back().await;
+        }
+        match ended.context("cannot watch the command")? {
+            Ended::ByItself(code) => Ok(code),
+            Ended::LockLost => Ok(LOST),
+        }
+    }
+
+    fn spawn(&self, lock: &Guard, group: Pid) -> io::Result<Pid> {
+        let child = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .env("SOLOIST_LOCK", lock.lock())
+            .env("SOLOIST_FENCE", lock.fence().to_string())
+            .process_group(group.as_raw_pid())
+            .spawn()?;
+        Ok(Pid::from_child(&child))
+    }
+
+    /// The command has ended. What its exit code is worth depends on whether the lock was held till then.
+    fn not_released(&self, error: &soloist_client::ReleaseError, code: u8) -> Result<u8> {
+        match error {
+            soloist_client::ReleaseError::Lost(loss) => {
+                if code != LOST {
+                    output::complain(&format!("error: lock {:?}: {loss}", self.name));
+                }
+                Ok(LOST)
+            }
+            error => {
+                output::complain(&format!("warning: lock {:?}: {error}", self.name));
+                Ok(code)
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `soloist status`.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use soloist_client::api::Cluster;
+
+use crate::connect::{Connect, FINDING, block_on};
+use crate::{Verdict, output};
+
+/// Show the nodes of the cluster and how they are
+///
+/// Exit codes: 0 all nodes answer, 1 some do not, 2 wrong input, 69 no node can be reached.
+#[derive(clap::Args)]
+#[command(after_long_help = FINDING)]
+pub struct Args {
+    #[command(flatten)]
+    connect: Connect,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let cluster = block_on(async { Ok(self.connect.client().await?.cluster().await?) })?;
+        if self.json {
+            output::json(&cluster)?;
+        } else {
+            output::text(&table(&cluster))?;
+        }
+        let all_answer = cluster.nodes.iter().all(|node| node.health.is_some());
+        Ok(Verdict::of(all_answer))
+    }
+}
+
+fn table(cluster: &Cluster) -> String {
+    let mut page = format!(
+        "{} nodes, epoch {}, algorithm {}; as {} sees it\n\n",
+        cluster.nodes.len(),
+        cluster.epoch,
+        cluster.algorithm,
+        cluster.node
+    );
+    let names = cluster.nodes.iter().map(|node| node.name.chars().count());
+    let addresses = cluster.nodes.iter().map(|node| node.address.len());
+    let name = names.max().unwrap_or(0).max(4);
+    let address = addresses.max().unwrap_or(0).max(7);
+    let _ = writeln!(
+        page,
+        "{:<name$}  {:<address$}  {:>7}  {:>7}  {:>7}  {:>5}  version",
+        "node", "address", "locks", "holds", "waiters", "links"
+    );
+    for node in &cluster.nodes {
+        let _ = write!(page, "{:<name$}  {:<address$}  ", node.name, node.address);
+        let _ = match &node.health {
+            None => writeln!(page, "does not answer"),
+            Some(health) => writeln!(
+                page,
+                "{:>7}  {:>7}  {:>7}  {:>5}  {}",
+                health.locks, health.holds, health.waiters, health.links_up, health.version
+            ),
+        };
+    }
+    page
+}

@@ -1,0 +1,121 @@
+//! `soloist who`.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use soloist_client::api::{LockInfo, LockState};
+
+use crate::connect::{Connect, FINDING, block_on};
+use crate::{Verdict, output};
+
+/// Show who holds a lock and who waits for it
+///
+/// Exit codes: 0 it is held, 1 it is free, 3 not known: nobody is known to hold it, but some nodes do not answer; 2 wrong input, 69 no
+/// node can be reached.
+#[derive(clap::Args)]
+#[command(after_long_help = FINDING)]
+pub struct Args {
+    /// The lock
+    name: String,
+
+    #[command(flatten)]
+    connect: Connect,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        let lock =
+            block_on(async { Ok(self.connect.client().await?.lock_info(&self.name).await?) })?;
+        if self.json {
+            output::json(&lock)?;
+        } else {
+            output::text(&page(&lock))?;
+        }
+        Ok(match lock.state {
+            LockState::Held => Verdict::Well,
+            LockState::Free => Verdict::Failed,
+            _ => Verdict::Unknown,
+        })
+    }
+}
+
+fn page(lock: &LockInfo) -> String {
+    let mut page = format!("{} is {}", quoted(&lock.name), state(lock.state));
+    if let Some(holder) = &lock.holder {
+        let _ = write!(
+            page,
+            " by {} on {} for {}, fence {}",
+            quoted(&holder.owner),
+            holder.node,
+            time(holder.held_for_ms),
+            holder.fence
+        );
+    }
+    let _ = writeln!(page, " ({})", lock.algorithm);
+    for waiter in &lock.waiters {
+        let _ = writeln!(
+            page,
+            "{:>4}. {} on {} has waited {}",
+            waiter.position,
+            quoted(&waiter.owner),
+            waiter.node,
+            time(waiter.waited_for_ms)
+        );
+    }
+    let more = lock.waiting.saturating_sub(lock.waiters.len() as u64);
+    if more > 0 {
+        let _ = writeln!(page, "      and {more} more");
+    }
+    if !lock.silent.is_empty() {
+        let _ = writeln!(page, "no answer from {}", lock.silent.join(", "));
+    }
+    page
+}
+
+pub fn state(state: LockState) -> &'static str {
+    match state {
+        LockState::Free => "free",
+        LockState::Held => "held",
+        _ => "unknown",
+    }
+}
+
+/// As it is, unless it would do something to the terminal or could be misread.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
+    match !text.is_empty() && text.chars().all(plain) && text.trim() == text {
+        true => text.to_owned(),
+        false => format!("{text:?}"),
+    }
+}
+
+/// A time as people read it.
+pub fn time(ms: u64) -> String {
+    let (seconds, minutes, hours) = (ms / 1000, ms / 60_000, ms / 3_600_000);
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{seconds}.{} s", ms % 1000 / 100),
+        60_000..3_600_000 => format!("{minutes} m {} s", seconds % 60),
+        _ => format!("{hours} h {} m", minutes % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_names_are_readable() {
+        assert_eq!(time(999), "999 ms");
+        assert_eq!(time(1_999), "1.9 s");
+        assert_eq!(time(61_000), "1 m 1 s");
+        assert_eq!(time(3_660_000), "1 h 1 m");
+        assert_eq!(quoted("a/b c"), "a/b c");
+        assert_eq!(quoted("a\x1b[2J"), r#""a\u{1b}[2J""#);
+        assert_eq!(quoted(""), r#""""#);
+    }
+}

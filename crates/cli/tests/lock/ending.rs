@@ -1,0 +1,118 @@
+//! Nothing of a command runs on without the lock.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpgid, kill_process};
+
+use crate::{Nodes, Running, runs, until};
+
+/// A shell that does not end when it is asked to, and says its number.
+const STUBBORN: &str = "sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 0.05; done'";
+
+#[test]
+fn what_the_command_left_behind_is_ended_before_the_lock_is_free() {
+    let nodes = Nodes::start(1);
+    let mut running = Running::start(&mut nodes.lock(0, "a", "sleep 1000 & echo $!; exit 4"));
+    let left_behind = running.process();
+    assert_eq!(running.code(), Some(4));
+    assert!(!runs(left_behind));
+}
+
+#[test]
+fn what_does_not_end_is_killed_after_the_grace_and_the_lock_is_held_till_then() {
+    let nodes = Nodes::start(2);
+    // Longer than the time to live: the lock is renewed meanwhile.
+    let script = format!("{STUBBORN} & exit 4");
+    let began = Instant::now();
+    let mut running = Running::start(&mut nodes.lock(0, "--grace 700ms --ttl 500ms a", &script));
+    let left_behind = running.process();
+    let next = nodes.lock(1, "a", "exit 0").status().unwrap();
+    assert!(!runs(left_behind), "it ran while another held the lock");
+    assert_eq!(next.code(), Some(0));
+    assert!(began.elapsed() >= Duration::from_millis(700));
+    assert_eq!(running.code(), Some(4));
+}
+
+#[test]
+fn children_may_be_left_behind_if_that_is_wanted() {
+    let nodes = Nodes::start(1);
+    let script = "sleep 1000 >/dev/null & echo $!; exit 4";
+    let mut running = Running::start(&mut nodes.lock(0, "--leave-children a", script));
+    let left_behind = running.process();
+    assert_eq!(running.code(), Some(4));
+    assert!(runs(left_behind));
+    kill_process(left_behind, Signal::KILL).unwrap();
+}
+
+#[test]
+fn nothing_survives_its_parent_by_more_than_the_time_to_live() {
+    let nodes = Nodes::start(2);
+    let script = format!("{STUBBORN} & exec {STUBBORN}");
+    for signal in [Signal::KILL, Signal::STOP] {
+        let mut running = Running::start(&mut nodes.lock(0, "--ttl 1s a", &script));
+        let (one, other) = (running.process(), running.process());
+        assert!(runs(one) && runs(other));
+        running.signal(signal);
+        let next = nodes.lock(1, "a", "exit 0").status().unwrap();
+        assert!(!runs(one) && !runs(other), "ran while another held it");
+        assert_eq!(next.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_command_whose_parent_was_killed_is_asked_first() {
+    let nodes = Nodes::start(1);
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("note");
+    let script = "trap 'echo asked > $NOTE; exit' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut command = nodes.lock(0, "--ttl 1h a", script);
+    let mut running = Running::start(command.env("NOTE", &note));
+    let shell = running.process();
+    running.signal(Signal::KILL);
+    until("the command has ended", || !runs(shell));
+    assert_eq!(std::fs::read_to_string(note).unwrap(), "asked\n");
+}
+
+#[test]
+fn a_command_in_a_group_of_its_own_is_ended_too() {
+    let nodes = Nodes::start(1);
+    let mut command = nodes.soloist(0);
+    // It makes itself the leader of a new session, and so of a new group; it is not forked for that, as it
+    // leads none yet.
+    command.args(["lock", "--ttl", "1h", "--grace", "100ms", "a"]);
+    command.args([
+        "setsid",
+        "sh",
+        "-c",
+        "trap '' TERM; echo $$; while :; do sleep 0.05; done",
+    ]);
+    let mut running = Running::start(&mut command);
+    let shell = running.process();
+    assert_eq!(getpgid(Some(shell)), Ok(shell));
+    running.signal(Signal::KILL);
+    until("the command has ended", || !runs(shell));
+}
+
+#[test]
+fn the_command_does_not_run_on_without_its_guard() {
+    let nodes = Nodes::start(1);
+    let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 1000"));
+    let command = running.process();
+    let guard = getpgid(Some(command)).unwrap();
+    assert_ne!(guard, command);
+    kill_process(guard, Signal::KILL).unwrap();
+    assert_eq!(running.code(), Some(128 + 15));
+    assert!(!runs(command));
+}
+
+#[test]
+fn the_guard_ends_with_the_rest() {
+    let nodes = Nodes::start(1);
+    let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 0.01"));
+    let guard = getpgid(Some(running.process()));
+    running.code();
+    // It may have ended before it was looked for.
+    if let Ok(guard) = guard {
+        until("the guard has ended", || !runs(guard));
+    }
+}

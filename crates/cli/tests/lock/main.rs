@@ -1,0 +1,160 @@
+//! The real executable against a real cluster: `soloist lock`, and the commands that look at locks.
+
+mod ending;
+mod exit_codes;
+mod look;
+mod lost;
+mod signals;
+mod terminal;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use soloist_node::api::{self, ApiServer};
+use soloist_node::config::RuleSettings;
+use soloist_node::local::{LocalCluster, LocalSettings};
+use tokio::runtime::Runtime;
+
+/// Longer than anything here takes, so that a test fails instead of waiting for ever.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A cluster in this process, whose sockets the executable talks to.
+struct Nodes {
+    runtime: Runtime,
+    cluster: LocalCluster,
+    servers: Vec<Option<ApiServer>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Nodes {
+    fn start(count: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = Runtime::new().unwrap();
+        let (cluster, servers) = runtime.block_on(async {
+            let settings = LocalSettings {
+                nodes: count,
+                rule: RuleSettings::default(),
+                tls: false,
+                folder: folder.path().to_owned(),
+            };
+            let cluster = LocalCluster::start(settings).await.unwrap();
+            let mut servers = Vec::new();
+            for node in &cluster.nodes {
+                servers.push(Some(api::serve(node).await.unwrap()));
+            }
+            (cluster, servers)
+        });
+        Nodes {
+            runtime,
+            cluster,
+            servers,
+            _folder: folder,
+        }
+    }
+
+    /// The executable, talking to a node.
+    fn soloist(&self, node: usize) -> Command {
+        let server = self.servers[node].as_ref().expect("the node runs");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.env("SOLOIST_API", server.socket());
+        command
+    }
+
+    /// `soloist lock`, with options and a lock separated by spaces, around a script.
+    fn lock(&self, node: usize, options: &str, script: &str) -> Command {
+        let mut command = self.soloist(node);
+        command.arg("lock").args(options.split_whitespace());
+        command.args(["--", "sh", "-c", script]);
+        command
+    }
+
+    /// How many wait for a lock.
+    fn waiting(&self, lock: &str) -> u64 {
+        let output = self.soloist(0).args(["who", lock, "--json"]).output();
+        let info: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        info["waiting"].as_u64().unwrap()
+    }
+
+    /// The node goes away without a word to anybody.
+    fn cut(&mut self, node: usize) {
+        let _entered = self.runtime.enter();
+        drop(self.servers[node].take());
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Something that is killed if a test fails before its end.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Running { child, stdout }
+    }
+
+    /// The next line that it prints.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'), "it has ended: {line:?}");
+        line.trim_end().to_owned()
+    }
+
+    /// The next line that it prints, as the number of a process.
+    fn process(&mut self) -> Pid {
+        Pid::from_raw(self.line().parse().unwrap()).unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    #[track_caller]
+    fn code(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a process runs. One that has ended may be listed until its parent looks.
+fn runs(process: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()));
+    let state = |stat: &str| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X']));
+    stat.is_ok_and(|stat| state(&stat) == Some(false))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}

@@ -1,0 +1,153 @@
+//! Asking for a lock.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::Method;
+use soloist_api::{AcquireRequest, ErrorKind, Hold};
+
+use crate::client::{PATIENCE, json, lock_path};
+use crate::connection::Call;
+use crate::guard::Held;
+use crate::keeper::loss_in;
+use crate::{Client, ClientError, Guard, Loss, Moment};
+
+/// A lock that is asked for when this is awaited. Dropping the future in between closes its connection, and the node
+/// lets it wait no longer.
+#[must_use = "a lock is asked for only when this is awaited"]
+pub struct Acquire {
+    client: Client,
+    name: String,
+    wait: Option<Duration>,
+    ttl: Option<Duration>,
+    owner: Option<String>,
+}
+
+/// Why a lock was not acquired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Not granted in time.
+    #[error("lock {0:?} was not granted in time")]
+    NotGranted(String),
+    /// It was granted, but lost before that was known here.
+    #[error("lock {lock:?} was granted, and lost at once: {}", .loss.reason)]
+    Lost {
+        /// The lock's name.
+        lock: String,
+        /// How.
+        loss: Loss,
+    },
+    /// The node refuses, or cannot be reached.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl Acquire {
+    pub(crate) fn new(client: Client, name: &str) -> Self {
+        Acquire {
+            client,
+            name: name.to_owned(),
+            wait: None,
+            ttl: None,
+            owner: None,
+        }
+    }
+
+    /// Waits no longer than this; otherwise, until it is granted. Zero: not behind anybody, only as long as
+    /// it takes to learn whether the lock is free.
+    pub fn wait(mut self, within: Duration) -> Self {
+        self.wait = Some(within);
+        self
+    }
+
+    /// How long the hold lives when it is not renewed, which the guard does by itself. That long others wait when
+    /// this process dies. Without it, as the node is configured.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// As the holder is called, for those who look who holds and who waits; otherwise, this machine and process.
+    pub fn owner(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.to_owned());
+        self
+    }
+
+    async fn run(self) -> Result<Guard, AcquireError> {
+        let path = format!("{}/acquire", lock_path(&self.name)?);
+        let owner = self.owner.clone().unwrap_or_else(myself);
+        let asked = Moment::now();
+        let call = || {
+            let left = |wait: Duration| wait.saturating_sub(Moment::now().since(asked));
+            let request = AcquireRequest {
+                wait_ms: self.wait.map(|wait| milliseconds(left(wait))),
+                ttl_ms: self.ttl.map(milliseconds),
+                owner: Some(owner.clone()),
+            };
+            Call {
+                method: Method::POST,
+                path: &path,
+                body: Some(json(&request)),
+            }
+        };
+        let patience = self.wait.map(|wait| wait.saturating_add(PATIENCE));
+        let answer = self.client.node.exchange(call, patience).await?;
+        let hold: Hold = self
+            .client
+            .understand(&answer)
+            .map_err(|error| match error {
+                ClientError::Refused {
+                    kind: ErrorKind::NotGranted,
+                    ..
+                } => AcquireError::NotGranted(self.name.clone()),
+                other => AcquireError::Client(other),
+            })?;
+        self.confirmed(hold, asked).await
+    }
+
+    /// The hold's life began some time between question and answer. If little time went by, it is counted from the
+    /// question; else it is renewed, and counted from then.
+    async fn confirmed(self, hold: Hold, asked: Moment) -> Result<Guard, AcquireError> {
+        let ttl = Duration::from_millis(hold.valid_for_ms);
+        let held = Held::new(self.client.clone(), hold);
+        if Moment::now().since(asked) < ttl / 4 {
+            return Ok(Guard::new(held, ttl, asked + ttl));
+        }
+        let sent = Moment::now();
+        match self.client.renew(held.id(), ttl).await {
+            Ok(hold) => {
+                let ttl = Duration::from_millis(hold.valid_for_ms);
+                Ok(Guard::new(held, ttl, sent + ttl))
+            }
+            Err(error) => match loss_in(&error) {
+                Some(loss) => Err(AcquireError::Lost {
+                    lock: self.name,
+                    loss,
+                }),
+                None => Err(error.into()),
+            },
+        }
+    }
+}
+
+impl IntoFuture for Acquire {
+    type Output = Result<Guard, AcquireError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// This machine and process.
+fn myself() -> String {
+    let system = rustix::system::uname();
+    let machine = system.nodename().to_string_lossy();
+    format!("{machine}, process {}", std::process::id())
+}

@@ -1,0 +1,171 @@
+//! A lock that is held.
+
+use std::time::Duration;
+
+use soloist_api::Hold;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+
+use crate::keeper::{Keeper, Standing, loss_in};
+use crate::{Client, ClientError, Loss, LossReason, Moment};
+
+/// The lock is held. It is renewed in the background until it is released or lost; dropping the guard releases it.
+#[must_use = "the lock is released as soon as its guard is dropped"]
+pub struct Guard {
+    client: Client,
+    hold: Hold,
+    ttl: Duration,
+    standing: watch::Receiver<Standing>,
+    /// Without a word on it, the keeper releases the hold when this is dropped.
+    released: Option<oneshot::Sender<()>>,
+}
+
+/// Why a release failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// It was lost before: whoever relied on it was not alone.
+    #[error(transparent)]
+    Lost(#[from] Loss),
+    /// The node did not confirm it. Without renewal, the hold ends at the latest after its time to live.
+    #[error("the release was not confirmed: {0}; the hold ends by itself within {1:?}")]
+    NotConfirmed(ClientError, Duration),
+}
+
+impl Guard {
+    pub(crate) fn new(held: Held, ttl: Duration, valid_until: Moment) -> Self {
+        let (client, hold) = held.into_parts();
+        let (told, standing) = watch::channel(Standing {
+            valid_until,
+            loss: None,
+        });
+        let (released, stop) = oneshot::channel();
+        let keeper = Keeper {
+            client: client.clone(),
+            hold: hold.hold.clone(),
+            ttl,
+            standing: told,
+        };
+        tokio::spawn(keeper.keep(stop));
+        Guard {
+            client,
+            hold,
+            ttl,
+            standing,
+            released: Some(released),
+        }
+    }
+
+    /// Greater than that of every earlier holder of this lock. Send it along to whatever the lock protects,
+    /// see [`gate`](crate::gate).
+    pub fn fence(&self) -> u64 {
+        self.hold.fence
+    }
+
+    /// The lock's name.
+    pub fn lock(&self) -> &str {
+        &self.hold.lock
+    }
+
+    /// How long the hold lives without renewal.
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Until when the lock is surely held, as far as is known now; it moves on with each renewal.
+    pub fn valid_until(&self) -> Moment {
+        self.standing.borrow().valid_until
+    }
+
+    /// How much longer the lock is surely held, even if no renewal succeeds from now on; nothing, once it is lost. It is
+    /// counted from when the last renewal was sent, by a clock that also counts while the machine sleeps.
+    pub fn valid_for(&self) -> Duration {
+        let standing = self.standing.borrow();
+        match standing.loss {
+            Some(_) => Duration::ZERO,
+            None => standing.valid_until.since(Moment::now()),
+        }
+    }
+
+    /// Waits until [`valid_until`](Guard::valid_until) is later than `known`; for ever, once it is lost.
+    pub async fn renewed_after(&self, known: Moment) {
+        let mut standing = self.standing.clone();
+        let renewed = standing.wait_for(|standing| standing.valid_until > known);
+        if renewed.await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until the lock is lost, and says why. May be asked as often as one likes.
+    pub async fn lost(&self) -> Loss {
+        let mut standing = self.standing.clone();
+        let found = standing.wait_for(|standing| standing.loss.is_some()).await;
+        if let Some(loss) = found.ok().and_then(|standing| standing.loss.clone()) {
+            return loss;
+        }
+        // Nobody renews any more: the runtime that did was shut down.
+        let valid_until = self.valid_until();
+        valid_until.reached().await;
+        Loss {
+            reason: LossReason::Expired,
+            since: valid_until,
+        }
+    }
+
+    /// Releases the lock, and says if it was lost before.
+    pub async fn release(mut self) -> Result<(), ReleaseError> {
+        if let Some(loss) = self.standing.borrow().loss.clone() {
+            return Err(loss.into());
+        }
+        let result = self.client.release(&self.hold.hold).await;
+        match result {
+            Ok(()) => {
+                let released = self.released.take();
+                let _ = released.expect("a guard is released once").send(());
+                Ok(())
+            }
+            Err(error) => match loss_in(&error) {
+                // The first answer was lost with its connection. Had somebody else released it, the
+                // node would have told before.
+                Some(loss) if loss.reason == LossReason::Released => Ok(()),
+                Some(loss) => Err(loss.into()),
+                None => Err(ReleaseError::NotConfirmed(error, self.valid_for())),
+            },
+        }
+    }
+}
+
+/// A hold that no guard has yet: released in the background if nothing comes of it.
+pub(crate) struct Held {
+    client: Client,
+    hold: Option<Hold>,
+}
+
+impl Held {
+    pub fn new(client: Client, hold: Hold) -> Self {
+        Held {
+            client,
+            hold: Some(hold),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        self.hold.as_ref().map_or("", |hold| &hold.hold)
+    }
+
+    fn into_parts(mut self) -> (Client, Hold) {
+        let hold = self.hold.take().expect("a hold is taken once");
+        (self.client.clone(), hold)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let (Some(hold), Ok(runtime)) = (self.hold.take(), Handle::try_current()) else {
+            return;
+        };
+        let client = self.client.clone();
+        // If it fails, the hold ends with its time to live.
+        runtime.spawn(async move { client.release(&hold.hold).await });
+    }
+}

@@ -1,0 +1,394 @@
+//! Which node to talk to, and how to show who one is.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hyper::http::Uri;
+
+/// The socket of a node that the system runs.
+const SYSTEM_SOCKET: &str = "/run/soloist/soloist.sock";
+
+/// A node's socket in the working folder, as its configuration calls it if it says nothing.
+const LOCAL_SOCKET: &str = "soloist.sock";
+
+/// No token is near this long.
+const TOKEN_BYTES_MAX: u64 = 4096;
+
+/// A node to talk to: where it is, and how to show who one is.
+///
+/// ```
+/// use soloist_client::Target;
+///
+/// assert!(Target::parse("unix:/run/soloist/soloist.sock").is_ok());
+/// assert!(Target::parse("./soloist.sock").is_ok());
+/// assert!(Target::parse("https://10.0.0.1:7400").is_ok());
+/// let error = Target::parse("https://10.0.0.1").unwrap_err();
+/// assert!(error.to_string().contains("port"));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Tried in this order.
+    pub(crate) places: Vec<Place>,
+    pub(crate) token: Option<Token>,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// Where a node may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Unix {
+        socket: PathBuf,
+        /// Nobody named it: it must belong to this user, or anyone could pose as the node.
+        guessed: bool,
+    },
+    Tcp {
+        host: String,
+        port: u16,
+        tls: bool,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Unix { socket, .. } => write!(f, "unix:{}", socket.display()),
+            Place::Tcp { host, port, tls } => {
+                let scheme = if *tls { "https" } else { "http" };
+                if host.contains(':') {
+                    write!(f, "{scheme}://[{host}]:{port}")
+                } else {
+                    write!(f, "{scheme}://{host}:{port}")
+                }
+            }
+        }
+    }
+}
+
+/// A secret: never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token(pub String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// A target that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// It is no socket and no address.
+    #[error(
+        "{text:?} is no target: {problem}; use unix:/path/of.sock, /path/of.sock or https://host:port"
+    )]
+    Form {
+        /// As it was given.
+        text: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A variable of the environment is not UTF-8.
+    #[error("the environment's {0} is not UTF-8")]
+    NotUtf8(&'static str),
+    /// A token that cannot be sent.
+    #[error(
+        "the token from {0} cannot be sent: use one line of at most {TOKEN_BYTES_MAX} visible ASCII characters"
+    )]
+    Token(String),
+    /// A token would be sent for everybody to read.
+    #[error(
+        "a token for {0} would go over the network unprotected: use https, or leave the token out"
+    )]
+    TokenInTheClear(String),
+    /// Nothing to tell the right node by.
+    #[error(
+        "{0} needs the cluster's CA to know the node by: give its file (SOLOIST_CA, as `soloist init` made it)"
+    )]
+    NoCa(String),
+    /// A certificate without its key, or the other way round.
+    #[error(
+        "a client certificate needs its key: set both SOLOIST_CERTIFICATE and SOLOIST_KEY, or neither"
+    )]
+    HalfCertificate,
+    /// A file cannot be read.
+    #[error("cannot read {what} from {}: {source}", .file.display())]
+    File {
+        /// What should be in it.
+        what: &'static str,
+        /// Which file.
+        file: PathBuf,
+        /// What is wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The certificate and key, or the address, do not fit.
+    #[error("TLS with {place} cannot work: {problem}")]
+    Tls {
+        /// Which node.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// The first of these where a node answers: the socket that `soloist up` announces, `soloist.sock` in the working
+/// folder, the socket of the node that the system runs.
+impl Default for Target {
+    fn default() -> Self {
+        let guessed = |socket| Place::Unix {
+            socket,
+            guessed: true,
+        };
+        let system = Place::Unix {
+            socket: SYSTEM_SOCKET.into(),
+            guessed: false,
+        };
+        Target::at(vec![
+            guessed(Target::announced()),
+            guessed(LOCAL_SOCKET.into()),
+            system,
+        ])
+    }
+}
+
+impl Target {
+    fn at(places: Vec<Place>) -> Self {
+        Target {
+            places,
+            token: None,
+            ca: None,
+            certificate: None,
+        }
+    }
+
+    /// Where `soloist up` puts a socket for everybody of this user to find.
+    pub fn announced() -> PathBuf {
+        let folder = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+        let folder = folder.unwrap_or_else(|| OsString::from("/tmp"));
+        let user = rustix::process::getuid().as_raw();
+        Path::new(&folder).join(format!("soloist-{user}/up.sock"))
+    }
+
+    /// Reads `unix:/path`, a path with a `/` in it, `http://host:port` or `https://host:port`.
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let wrong = |problem| TargetError::Form {
+            text: text.chars().take(200).collect(),
+            problem,
+        };
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err(wrong("no path"));
+            }
+            return Ok(Target::socket(path));
+        }
+        let Some((scheme, _)) = text.split_once("://") else {
+            return match text.contains('/') {
+                true => Ok(Target::socket(text)),
+                false => Err(wrong(
+                    "neither a scheme nor a path (write ./ before a socket in this folder)",
+                )),
+            };
+        };
+        let tls = match scheme {
+            "https" => true,
+            "http" => false,
+            _ => return Err(wrong("unknown scheme")),
+        };
+        let uri: Uri = text.parse().map_err(|_| wrong("not a URL"))?;
+        let extra = uri
+            .path_and_query()
+            .is_some_and(|path| path.as_str() != "/");
+        let user = uri
+            .authority()
+            .is_some_and(|all| all.as_str().contains('@'));
+        if extra || user {
+            return Err(wrong("more than a host and a port"));
+        }
+        let host = uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = uri.port_u16().filter(|port| *port != 0);
+        match port {
+            _ if host.is_empty() => Err(wrong("no host")),
+            None => Err(wrong("no port from 1 to 65535")),
+            Some(port) => Ok(Target::at(vec![Place::Tcp {
+                host: host.to_owned(),
+                port,
+                tls,
+            }])),
+        }
+    }
+
+    /// A node's Unix socket.
+    pub fn socket(path: impl Into<PathBuf>) -> Self {
+        Target::at(vec![Place::Unix {
+            socket: path.into(),
+            guessed: false,
+        }])
+    }
+
+    /// As the environment says: `SOLOIST_API` is the target (without it, the [default](Target::default)),
+    /// `SOLOIST_TOKEN` or the file `SOLOIST_TOKEN_FILE` the token, `SOLOIST_CA` the file with the CA of the node's
+    /// certificate, `SOLOIST_CERTIFICATE` and `SOLOIST_KEY` the files with one's own.
+    pub fn from_env() -> Result<Self, TargetError> {
+        match variable("SOLOIST_API")? {
+            Some(text) => Target::parse(&text)?.with_env(),
+            None => Target::default().with_env(),
+        }
+    }
+
+    /// This target, with token and certificates from the environment, see [`from_env`](Target::from_env).
+    pub fn with_env(mut self) -> Result<Self, TargetError> {
+        if let Some(token) = variable("SOLOIST_TOKEN")? {
+            self = self.with_token(&token)?;
+        } else if let Some(file) = env::var_os("SOLOIST_TOKEN_FILE") {
+            self = self.with_token_file(Path::new(&file))?;
+        }
+        if let Some(ca) = env::var_os("SOLOIST_CA") {
+            self = self.with_ca(ca);
+        }
+        let certificate = env::var_os("SOLOIST_CERTIFICATE");
+        match (certificate, env::var_os("SOLOIST_KEY")) {
+            (Some(certificate), Some(key)) => Ok(self.with_certificate(certificate, key)),
+            (None, None) => Ok(self),
+            _ => Err(TargetError::HalfCertificate),
+        }
+    }
+
+    /// Shows this token.
+    pub fn with_token(self, token: &str) -> Result<Self, TargetError> {
+        self.with_token_from(token, "SOLOIST_TOKEN")
+    }
+
+    /// Shows the token in this file.
+    pub fn with_token_file(self, file: &Path) -> Result<Self, TargetError> {
+        let unreadable = |source: io::Error| TargetError::File {
+            what: "a token",
+            file: file.to_owned(),
+            source: source.into(),
+        };
+        let mut text = String::new();
+        let mut open = fs::File::open(file)
+            .map(|open| io::Read::take(open, TOKEN_BYTES_MAX + 2))
+            .map_err(unreadable)?;
+        io::Read::read_to_string(&mut open, &mut text).map_err(unreadable)?;
+        self.with_token_from(text.trim_end(), &file.display().to_string())
+    }
+
+    fn with_token_from(mut self, token: &str, source: &str) -> Result<Self, TargetError> {
+        let fits = (1..=TOKEN_BYTES_MAX).contains(&(token.len() as u64));
+        if !fits || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TargetError::Token(source.to_owned()));
+        }
+        self.token = Some(Token(token.to_owned()));
+        Ok(self)
+    }
+
+    /// Believes a node whose certificate is of the CA in this file.
+    pub fn with_ca(mut self, file: impl Into<PathBuf>) -> Self {
+        self.ca = Some(file.into());
+        self
+    }
+
+    /// Shows the certificate in this file.
+    pub fn with_certificate(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.certificate = Some((certificate.into(), key.into()));
+        self
+    }
+}
+
+impl Place {
+    /// Why this place must not be used, if somebody else could have put it there.
+    pub fn planted(&self) -> Option<&'static str> {
+        let Place::Unix {
+            socket,
+            guessed: true,
+        } = self
+        else {
+            return None;
+        };
+        let me = rustix::process::getuid().as_raw();
+        let metadata = fs::symlink_metadata(socket).ok()?;
+        let mine = metadata.uid() == me || metadata.uid() == 0;
+        (!mine).then_some("belongs to another user: name it with SOLOIST_API to use it")
+    }
+
+    /// Whether what is said there stays on this machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Place::Unix { .. } => true,
+            Place::Tcp { host, .. } => {
+                let address: Result<IpAddr, _> = host.parse();
+                host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
+}
+
+fn variable(name: &'static str) -> Result<Option<String>, TargetError> {
+    match env::var(name) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) => Ok(Some(text)),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => Err(TargetError::NotUtf8(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> String {
+        Target::parse(text).unwrap().places[0].to_string()
+    }
+
+    #[test]
+    fn targets_are_read() {
+        assert_eq!(place("unix:/a/b.sock"), "unix:/a/b.sock");
+        assert_eq!(place("unix:///a/b.sock"), "unix:/a/b.sock");
+        assert_eq!(place("unix:b.sock"), "unix:b.sock");
+        assert_eq!(place("./b.sock"), "unix:./b.sock");
+        assert_eq!(place("https://host:7400/"), "https://host:7400");
+        assert_eq!(place("http://[::1]:7400"), "http://[::1]:7400");
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_with_the_reason() {
+        for (text, word) in [
+            ("", "scheme"),
+            ("unix:", "path"),
+            ("host:7400", "scheme"),
+            ("ftp://host:1", "unknown scheme"),
+            ("https://host", "port"),
+            ("https://host:0", "port"),
+            ("https://host:99999", "URL"),
+            ("https://:7400", "host"),
+            ("https://host:1/v1", "more"),
+            ("https://me:secret@host:1", "more"),
+        ] {
+            let error = Target::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+            assert!(error.contains("use unix:"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_checked_and_never_shown() {
+        let target = Target::socket("/a").with_token("secret").unwrap();
+        assert!(!format!("{target:?}").contains("secret"));
+        for wrong in ["", "a b", "a\nb", "ä"] {
+            assert!(Target::socket("/a").with_token(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

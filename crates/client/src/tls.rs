@@ -1,0 +1,85 @@
+//! TLS towards a node.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+
+use crate::target::Place;
+use crate::{Target, TargetError};
+
+/// How to open TLS with one node.
+pub(crate) struct Tls {
+    pub connector: TlsConnector,
+    pub name: ServerName<'static>,
+}
+
+impl Tls {
+    /// For a place with TLS; nothing for the others.
+    pub fn new(target: &Target, place: &Place) -> Result<Option<Self>, TargetError> {
+        let Place::Tcp {
+            host, tls: true, ..
+        } = place
+        else {
+            return Ok(None);
+        };
+        let problem = |problem: String| TargetError::Tls {
+            place: place.to_string(),
+            problem,
+        };
+        let ca = target.ca.as_ref();
+        let ca = ca.ok_or_else(|| TargetError::NoCa(place.to_string()))?;
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(ca)? {
+            let added = roots.add(certificate);
+            added.map_err(|error| problem(format!("{}: {error}", ca.display())))?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| problem(error.to_string()))?
+            .with_root_certificates(roots);
+        let config = match &target.certificate {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let chain = certificates(certificate)?;
+                let key = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| unreadable("a private key", key, error))?;
+                let config = builder.with_client_auth_cert(chain, key);
+                config.map_err(|error| problem(error.to_string()))?
+            }
+        };
+        let name = ServerName::try_from(host.clone());
+        Ok(Some(Tls {
+            connector: TlsConnector::from(Arc::new(config)),
+            name: name.map_err(|error| problem(error.to_string()))?,
+        }))
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TargetError> {
+    let wrong = |error| unreadable("a certificate", file, error);
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file)
+        .map_err(wrong)?
+        .collect();
+    let found = found.map_err(wrong)?;
+    if found.is_empty() {
+        return Err(wrong(rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    Ok(found)
+}
+
+fn unreadable(
+    what: &'static str,
+    file: &Path,
+    error: rustls::pki_types::pem::Error,
+) -> TargetError {
+    TargetError::File {
+        what,
+        file: file.to_owned(),
+        source: error.to_string().into(),
+    }
+}
