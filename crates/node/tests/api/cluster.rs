@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use soloist_api::{Hold, LockInfo};
+use soloist_api::{Cluster, Hold, LockInfo};
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::RuleSettings;
 use soloist_node::local::{LocalCluster, LocalSettings};
@@ -18,7 +18,7 @@ pub struct Served {
     _folder: TempDir,
 }
 
-/// Starts nodes and their APIs on Unix sockets; their links are open.
+/// Starts nodes and their APIs on Unix sockets; they answer each other.
 pub async fn served(nodes: usize) -> Served {
     let folder = TempDir::new().unwrap();
     let settings = LocalSettings {
@@ -39,15 +39,14 @@ pub async fn served(nodes: usize) -> Served {
         servers,
         _folder: folder,
     };
-    let linked = || {
-        let mut nodes = served.cluster.nodes.iter();
-        nodes.all(|node| {
-            let links = node.links();
-            let mut others = links.iter().filter(|link| link.name != node.name());
-            others.all(|link| link.out_up && link.in_up)
+    for http in &served.https {
+        until("all nodes answer each other", async || {
+            let cluster: Cluster = http.get("/v1/cluster").await.ok();
+            let mut nodes = cluster.nodes.iter();
+            nodes.all(|node| node.health.is_some()).then_some(())
         })
-    };
-    until("all links are up", async || linked().then_some(())).await;
+        .await;
+    }
     served
 }
 
