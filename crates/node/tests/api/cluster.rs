@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
+use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::RuleSettings;
+use soloist_node::config::{Api, Config, Metrics, Nodes, RuleSettings, Rules, Security, Ttl};
 use soloist_node::local::{LocalCluster, LocalSettings};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
 use crate::http::{Answer, Http};
 
@@ -48,6 +50,25 @@ pub async fn served(nodes: usize) -> Served {
         .await;
     }
     served
+}
+
+/// The only node of its cluster, with an API of one's own.
+pub async fn lonely(api: Api, metrics: Metrics) -> Node {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().into();
+    let name: soloist_node::config::NodeName = "n1".parse().unwrap();
+    let nodes = Nodes::new([(name.clone(), address)]).unwrap();
+    let rules = Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap();
+    let config = Config {
+        name,
+        nodes,
+        security: Security::Insecure,
+        rules,
+        ttl: Ttl::default(),
+        api,
+        metrics,
+    };
+    Node::start_on(config, None, listener).unwrap()
 }
 
 impl Served {
