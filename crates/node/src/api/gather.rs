@@ -7,6 +7,7 @@ use soloist_algorithms::NodeId;
 use soloist_api::{Holder, LockInfo, LockState, Locks, Waiter};
 
 use crate::Node;
+use crate::links::LinkStatus;
 use crate::locks::LockView;
 use crate::node::event::{milliseconds, unix_ms};
 use crate::node::inquiry::{Answer, Question};
@@ -27,8 +28,7 @@ pub(super) fn ask_all<'a>(
     let me = shared.config.me();
     let links = shared.links().status();
     let asked = shared.config.nodes.iter().map(|(id, _, _)| {
-        let link = &links[id.index()];
-        let reachable = id == me || link.out_up && link.in_up;
+        let reachable = id == me || !is_down(&links[id.index()]);
         async move {
             match reachable {
                 true => (id, shared.ask(id, question).await),
@@ -37,6 +37,13 @@ pub(super) fn ask_all<'a>(
         }
     });
     asked.collect()
+}
+
+/// Whether the link to a peer was tried, and failed. A link that was never used is no worse for that: the
+/// first frame opens it.
+fn is_down(link: &LinkStatus) -> bool {
+    let is_used = link.frames_sent > 0 || link.buffered_frames > 0;
+    is_used && !link.out_up && link.last_error.is_some()
 }
 
 /// What nodes say of locks, and which say nothing.

@@ -102,6 +102,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
                 format!("the body has more than {BODY_MAX} bytes, or did not come whole"),
             )
         })?;
+        // A list could be taken for the fields in their order.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            let detail = "the body must be a JSON object: send `{}` if there is nothing to say";
+            return Err(Failure::bad_request(detail));
+        }
         let content = serde_json::from_slice(&body);
         let wrong = |error| Failure::bad_request(format!("the body cannot be used: {error}"));
         content.map(Content).map_err(wrong)

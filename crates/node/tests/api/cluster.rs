@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
-use soloist_api::{Hold, LockInfo};
+use soloist_api::{Cluster, Hold, LockInfo};
+use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::RuleSettings;
+use soloist_node::config::{Api, Config, Metrics, Nodes, RuleSettings, Rules, Security, Ttl};
 use soloist_node::local::{LocalCluster, LocalSettings};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
 use crate::http::{Answer, Http};
 
@@ -18,7 +20,7 @@ pub struct Served {
     _folder: TempDir,
 }
 
-/// Starts nodes and their APIs on Unix sockets; their links are open.
+/// Starts nodes and their APIs on Unix sockets; they answer each other.
 pub async fn served(nodes: usize) -> Served {
     let folder = TempDir::new().unwrap();
     let settings = LocalSettings {
@@ -39,16 +41,34 @@ pub async fn served(nodes: usize) -> Served {
         servers,
         _folder: folder,
     };
-    let linked = || {
-        let mut nodes = served.cluster.nodes.iter();
-        nodes.all(|node| {
-            let links = node.links();
-            let mut others = links.iter().filter(|link| link.name != node.name());
-            others.all(|link| link.out_up && link.in_up)
+    for http in &served.https {
+        until("all nodes answer each other", async || {
+            let cluster: Cluster = http.get("/v1/cluster").await.ok();
+            let mut nodes = cluster.nodes.iter();
+            nodes.all(|node| node.health.is_some()).then_some(())
         })
-    };
-    until("all links are up", async || linked().then_some(())).await;
+        .await;
+    }
     served
+}
+
+/// The only node of its cluster, with an API of one's own.
+pub async fn lonely(api: Api, metrics: Metrics) -> Node {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().into();
+    let name: soloist_node::config::NodeName = "n1".parse().unwrap();
+    let nodes = Nodes::new([(name.clone(), address)]).unwrap();
+    let rules = Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap();
+    let config = Config {
+        name,
+        nodes,
+        security: Security::Insecure,
+        rules,
+        ttl: Ttl::default(),
+        api,
+        metrics,
+    };
+    Node::start_on(config, None, listener).unwrap()
 }
 
 impl Served {

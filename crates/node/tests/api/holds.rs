@@ -245,6 +245,7 @@ async fn what_cannot_be_is_refused_with_value_and_limit() {
         ("a", json!({ "ttl": 1 }), &["ttl", "ttl_ms"]),
         ("a", json!([]), &[]),
         (&long, json!({}), &["257", "256"]),
+        ("", json!({}), &["empty", "256"]),
         ("%00", json!({}), &["\\0"]),
         ("%FF", json!({}), &["UTF-8"]),
     ] {

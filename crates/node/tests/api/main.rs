@@ -2,4 +2,8 @@
 
 mod cluster;
 mod holds;
+mod hostile;
 mod http;
+mod socket;
+mod tcp;
+mod views;
