@@ -44,6 +44,8 @@ pub trait Machine: Send {
     fn release(&mut self, out: &mut ByteOutbox) -> Result<(), Violation>;
     /// See [`Algorithm::phase`].
     fn phase(&self) -> Phase;
+    /// See [`Algorithm::has_token`].
+    fn has_token(&self) -> bool;
     /// See [`Algorithm::clock`].
     fn clock(&self) -> u64;
     /// See [`Algorithm::is_at_rest`]. Costs no more than to make a new part; not while it waits or
@@ -249,6 +251,10 @@ impl<A: Algorithm> Machine for MachineOf<A> {
 
     fn phase(&self) -> Phase {
         self.node.phase()
+    }
+
+    fn has_token(&self) -> bool {
+        self.node.has_token()
     }
 
     fn clock(&self) -> u64 {

@@ -466,3 +466,36 @@ proptest! {
         let _ = parse(&format!("{}{junk}{}", &HEAD[..at], &HEAD[end..]));
     }
 }
+
+#[test]
+fn variants_for_the_lab_alone_are_refused() {
+    let nodes = ["a", "b", "c", "d"].map(|name| {
+        (
+            name.parse().unwrap(),
+            format!("{name}:7401").parse().unwrap(),
+        )
+    });
+    let nodes = Nodes::new(nodes).unwrap();
+    for (algorithm, variant, why) in [
+        ("maekawa", "as-published", "use it in the lab only"),
+        (
+            "lodha-kshemkalyani",
+            "as-published",
+            "use it in the lab only",
+        ),
+        (
+            "raymond",
+            "initialize",
+            "sends messages before anybody asks",
+        ),
+    ] {
+        let settings = RuleSettings {
+            algorithm: algorithm.to_owned(),
+            variant: variant.to_owned(),
+            ..RuleSettings::default()
+        };
+        let refused = Rules::new(&nodes, &settings, &[]).unwrap_err();
+        assert!(refused.to_string().contains(why), "{refused}");
+        assert_eq!(refused.problem.key(), "variant");
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use soloist_algorithms::{Choice, Cluster, NameError, ShapeError};
+use soloist_algorithms::{ByteOutbox, Choice, Cluster, NameError, NodeId, ShapeError, Start};
 
 use super::pattern::{self, Patterns};
 use super::{Nodes, PatternError};
@@ -132,6 +132,16 @@ pub enum RuleProblem {
     /// No such pattern.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    /// Rules as they were printed, with their faults.
+    #[error(
+        "{0} as published lets two nodes inside or leaves somebody waiting: use it in the lab only"
+    )]
+    AsPublished(&'static str),
+    /// Something that has to be sent before a lock is first used.
+    #[error(
+        "{0} with this variant sends messages before anybody asks, and locks come to be when they are used: choose another variant"
+    )]
+    Restless(&'static str),
     /// Too few or too many turns.
     #[error("{0} turns: use a number from 1 to {max}", max = RuleSettings::TURNS_MOST)]
     Turns(i64),
@@ -142,7 +152,9 @@ impl RuleProblem {
     pub fn key(&self) -> &'static str {
         match self {
             RuleProblem::Name(NameError::Algorithm { .. }) => "algorithm",
-            RuleProblem::Name(_) => "variant",
+            RuleProblem::Name(_) | RuleProblem::AsPublished(_) | RuleProblem::Restless(_) => {
+                "variant"
+            }
             RuleProblem::Shape { .. } => "shape",
             RuleProblem::Pattern(_) => "pattern",
             RuleProblem::Turns(_) => "max_local_turns",
@@ -253,12 +265,34 @@ fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rul
             .map_err(|error| RuleProblem::Shape { error, nodes })?
             .into(),
     };
+    let info = choice.kind.info();
+    if choice
+        .variants
+        .names(info)
+        .split(',')
+        .any(|name| name == "as-published")
+    {
+        return Err(RuleProblem::AsPublished(info.name));
+    }
+    if !begins_in_silence(&*cluster) {
+        return Err(RuleProblem::Restless(info.name));
+    }
     Ok(Rule {
         choice,
         shape: shape.map(str::to_owned),
         max_local_turns: turns,
         cluster,
     })
+}
+
+/// Whether nothing is sent before somebody asks, not even by a lock's home.
+fn begins_in_silence(cluster: &dyn Cluster) -> bool {
+    let first = NodeId::new(0);
+    let mut out = ByteOutbox::new();
+    cluster
+        .machine(first, Start::idle(first), 0)
+        .start(&mut out);
+    out.sends().next().is_none()
 }
 
 /// A token that roams for ever would keep the network and every idle lock busy: where an algorithm

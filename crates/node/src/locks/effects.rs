@@ -193,12 +193,13 @@ impl Effects {
     pub(super) fn send(
         &mut self,
         to: NodeId,
+        kind: u8,
         epoch: u64,
         fence: Fence,
         name: &LockName,
         payload: &[u8],
     ) {
-        wire::encode(epoch, fence, name, payload, &mut self.bytes);
+        wire::encode(kind, epoch, fence, name, payload, &mut self.bytes);
         self.sends.push((to, self.bytes.len()));
     }
 }

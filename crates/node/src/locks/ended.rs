@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::table::HoldError;
-use super::{End, HoldId};
+use super::{End, HoldError, HoldId};
 
 /// How many are remembered.
 const MAX: usize = 1 << 14;

@@ -43,11 +43,17 @@ pub(super) struct Lock {
     pub turns_max: u32,
     /// When the last hold on this node ended, if the lock has not left it since.
     pub last_end: Option<Moment>,
+    /// When anything last happened to it here.
+    pub touched: Moment,
+    /// Whether it is in the list of those that may be idle.
+    pub is_listed: bool,
+    /// This node is its home and asks for it, although nobody here waits, to let it rest.
+    pub comes_home: bool,
 }
 
 impl Lock {
     /// Whether nobody on this node has anything to do with it.
     pub fn is_unused(&self) -> bool {
-        self.hold.is_none() && self.waiters.is_empty()
+        self.hold.is_none() && self.waiters.is_empty() && !self.comes_home
     }
 }

@@ -7,15 +7,20 @@
 mod deadlines;
 mod effects;
 mod ended;
+mod errors;
 mod fence;
+mod idle;
 mod lock;
 mod name;
+mod settings;
 mod table;
 mod view;
 pub mod wire;
 
 pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
+pub use errors::{AskError, HoldError, ReceiveError};
 pub use fence::Fence;
 pub use name::{LockName, LockNameError};
-pub use table::{Ask, AskError, Counts, HoldError, ReceiveError, Settings, Table};
+pub use settings::{Ask, Settings};
+pub use table::{Counts, Table};
 pub use view::{HolderView, LockView, WaiterView};

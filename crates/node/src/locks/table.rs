@@ -8,104 +8,17 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use soloist_algorithms::{ByteOutbox, NodeId, Phase, Start, Violation};
+use soloist_algorithms::{ByteOutbox, NodeId, Phase, Start};
 
 use super::deadlines::{Deadlines, Due};
 use super::ended::EndedHolds;
+use super::idle::IdleLocks;
 use super::lock::{Hold, Lock, Waiter};
-use super::wire::{self, WireError};
-use super::{Denial, Effects, End, Fence, Grant, Happening, HoldId, LockName, Ticket};
+use super::{
+    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockName,
+    ReceiveError, Settings, Ticket, wire,
+};
 use crate::Moment;
-use crate::config::Rules;
-
-/// What a table is made from.
-pub struct Settings {
-    /// This node.
-    pub me: NodeId,
-    /// How many nodes there are.
-    pub nodes: usize,
-    /// The epoch that all nodes are in.
-    pub epoch: u64,
-    /// Which lock has which algorithm.
-    pub rules: Rules,
-    /// The longest time to live of a hold.
-    pub ttl_max: Duration,
-    /// How many may wait on this node, for all locks together.
-    pub waiters_max: usize,
-    /// How many locks this node may have to do with at a time.
-    pub locks_max: usize,
-    /// From where the names of holds are drawn: 32 bytes that nobody can guess.
-    pub seed: [u8; 32],
-}
-
-/// Somebody wants a lock.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// As they call themselves, for whoever looks who holds and who waits.
-    pub owner: Arc<str>,
-    /// How long the hold lives without [renewal](Table::renew); for ever, if nothing is said.
-    pub ttl: Option<Duration>,
-    /// When they give up; never, if nothing is said.
-    pub until: Option<Moment>,
-}
-
-/// Why somebody may not even wait.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AskError {
-    /// A time to live that cannot be.
-    #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
-    Ttl {
-        /// What was asked for.
-        given: Duration,
-        /// The longest.
-        max: Duration,
-    },
-    /// Too many wait already.
-    #[error("{0} wait on this node already, and no more are allowed: try again later")]
-    WaitersFull(usize),
-    /// Too many locks.
-    #[error("this node has to do with {0} locks already, and no more are allowed: release some")]
-    LocksFull(usize),
-    /// The node stops.
-    #[error("this node stops and takes no new requests: ask another one")]
-    Stopping,
-}
-
-/// Why a hold cannot be renewed or released.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HoldError {
-    /// It ended before.
-    #[error("this hold has ended: {0}")]
-    Ended(End),
-    /// There is none of that name, or it ended long ago.
-    #[error("this node knows no such hold")]
-    Unknown,
-    /// A time to live that cannot be.
-    #[error(transparent)]
-    Ttl(AskError),
-}
-
-/// Why a peer's bytes were refused. Nothing has changed then.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReceiveError {
-    /// Not a lock's message.
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    /// A message that no correct peer sends now.
-    #[error("lock {lock:?}: {violation}")]
-    Violation {
-        /// The lock.
-        lock: LockName,
-        /// What is wrong.
-        violation: Violation,
-    },
-    /// Too many locks.
-    #[error(transparent)]
-    Full(AskError),
-}
 
 /// Counts since the table was made.
 #[derive(Clone, Default, Debug)]
@@ -133,6 +46,7 @@ struct Rest {
     tickets: HashMap<Ticket, LockName>,
     ended: EndedHolds,
     deadlines: Deadlines,
+    idle: IdleLocks,
     /// The highest fence of all locks that were forgotten.
     floor: Fence,
     /// The highest number of a request, in all locks that were forgotten.
@@ -154,6 +68,7 @@ impl Table {
                 tickets: HashMap::new(),
                 ended: EndedHolds::default(),
                 deadlines: Deadlines::default(),
+                idle: IdleLocks::new(settings.forget_after),
                 floor: Fence::first_of(settings.epoch),
                 clock: 0,
                 ids: ChaCha12Rng::from_seed(settings.seed),
@@ -269,16 +184,26 @@ impl Table {
             return Ok(());
         }
         let name = message.name;
+        if message.kind == wire::HOME {
+            return self.come_home(now, &name, out);
+        }
         let lock = lock_of(&mut self.locks, rest, &name, now, out).map_err(ReceiveError::Full)?;
         let received = lock
             .machine
             .receive(from, message.payload, &mut rest.outbox);
-        if received.is_ok() {
-            lock.fence = lock.fence.max(message.fence);
+        if let Err(violation) = received {
+            // One that was made for this message alone goes with it.
+            if !lock.is_listed && lock.is_unused() && lock.machine.is_at_rest() {
+                self.locks.remove(&name);
+            }
+            return Err(ReceiveError::Violation {
+                lock: name,
+                violation,
+            });
         }
+        lock.fence = lock.fence.max(message.fence);
         self.settle(now, &name, out);
-        let lock = name;
-        received.map_err(|violation| ReceiveError::Violation { lock, violation })
+        Ok(())
     }
 
     /// Ends what is due: waits that were given up, holds that were not renewed.
@@ -292,11 +217,15 @@ impl Table {
                 }
             }
         }
+        while let Some(name) = self.rest.idle.pop(now) {
+            self.look_after(now, &name, out);
+        }
     }
 
     /// When [`tick`](Table::tick) has something to do next.
     pub fn next_deadline(&self) -> Option<Moment> {
-        self.rest.deadlines.first()
+        let both = [self.rest.deadlines.first(), self.rest.idle.first()];
+        both.into_iter().flatten().min()
     }
 
     /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
@@ -385,18 +314,55 @@ impl Table {
         Ok(())
     }
 
-    /// Does what follows from a change of a lock, and forgets the lock if nothing is left of it.
+    /// Does what follows from a change of a lock.
     fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let Entry::Occupied(mut entry) = self.locks.entry(name.clone()) else {
-            unreachable!("what has changed is there")
-        };
-        let lock = entry.get_mut();
+        let lock = self.locks.get_mut(name).expect("what has changed is there");
         self.rest.settle(now, name, lock, out);
-        if lock.is_unused() && lock.machine.is_at_rest() {
-            self.rest.floor = self.rest.floor.max(lock.fence);
-            self.rest.clock = self.rest.clock.max(lock.machine.clock());
-            entry.remove();
+        lock.touched = now;
+        if lock.is_unused() && !lock.is_listed {
+            lock.is_listed = true;
+            self.rest.idle.add(now, name.clone());
         }
+    }
+
+    /// Looks at a lock that may be idle: forgets it if it is, and nothing is left of it.
+    fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
+        let rest = &mut self.rest;
+        let lock = self.locks.get_mut(name).expect("what is listed is there");
+        let idle_for = now.since(lock.touched);
+        if lock.is_unused() && idle_for >= rest.idle.after() && lock.machine.is_at_rest() {
+            rest.floor = rest.floor.max(lock.fence);
+            rest.clock = rest.clock.max(lock.machine.clock());
+            self.locks.remove(name);
+            return;
+        }
+        if lock.is_unused() && idle_for < rest.idle.after() {
+            rest.idle.add(now, name.clone());
+            return;
+        }
+        lock.is_listed = false;
+        let home = home(name, rest.settings.nodes);
+        if lock.is_unused() && lock.machine.has_token() && home != rest.settings.me {
+            // Whatever comes of it makes the lock be looked at again.
+            out.send(home, wire::HOME, rest.settings.epoch, lock.fence, name, &[]);
+        }
+    }
+
+    /// A peer has the token and does not use it: this node asks for it, and lets it rest here.
+    fn come_home(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        out: &mut Effects,
+    ) -> Result<(), ReceiveError> {
+        if home(name, self.rest.settings.nodes) != self.rest.settings.me {
+            let lock = name.clone();
+            return Err(ReceiveError::NotHome { lock });
+        }
+        let lock = lock_of(&mut self.locks, &mut self.rest, name, now, out);
+        lock.map_err(ReceiveError::Full)?.comes_home = true;
+        self.settle(now, name, out);
+        Ok(())
     }
 }
 
@@ -413,7 +379,7 @@ fn lock_of<'t>(
         Entry::Occupied(entry) => Ok(entry.into_mut()),
         Entry::Vacant(_) if count >= rest.settings.locks_max => Err(AskError::LocksFull(count)),
         Entry::Vacant(entry) => {
-            let lock = entry.insert(rest.new_lock(name));
+            let lock = entry.insert(rest.new_lock(name, now));
             lock.machine.start(&mut rest.outbox);
             rest.settle(now, name, lock, out);
             Ok(lock)
@@ -430,7 +396,7 @@ impl Rest {
         Ok(())
     }
 
-    fn new_lock(&self, name: &LockName) -> Lock {
+    fn new_lock(&self, name: &LockName, now: Moment) -> Lock {
         let Settings {
             me, nodes, rules, ..
         } = &self.settings;
@@ -445,6 +411,9 @@ impl Rest {
             turns_left: 0,
             turns_max: rule.max_local_turns(),
             last_end: None,
+            touched: now,
+            is_listed: false,
+            comes_home: false,
         }
     }
 
@@ -457,7 +426,8 @@ impl Rest {
             match lock.machine.phase() {
                 Phase::Inside if lock.hold.is_none() => {
                     if lock.waiters.is_empty() || lock.turns_left == 0 {
-                        if lock.turns_left == lock.turns_max {
+                        let has_come_home = std::mem::take(&mut lock.comes_home);
+                        if lock.turns_left == lock.turns_max && !has_come_home {
                             self.counts.unclaimed += 1;
                         }
                         let left = lock.machine.release(&mut self.outbox);
@@ -467,7 +437,11 @@ impl Rest {
                     lock.turns_left -= 1;
                     self.serve_next(now, name, lock, out);
                 }
-                Phase::Idle if !lock.waiters.is_empty() => {
+                Phase::Idle if lock.comes_home && lock.machine.has_token() => {
+                    lock.comes_home = false;
+                    continue;
+                }
+                Phase::Idle if !lock.waiters.is_empty() || lock.comes_home => {
                     let asked = lock.machine.request(&mut self.outbox);
                     asked.expect("who is idle may ask");
                     continue;
@@ -487,7 +461,8 @@ impl Rest {
             lock.last_end = None;
             let key = (lock.algorithm, send.name);
             *self.counts.sent.entry(key).or_default() += 1;
-            out.send(send.to, self.settings.epoch, lock.fence, name, send.bytes);
+            let epoch = self.settings.epoch;
+            out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
         }
         let entered = self.outbox.entered();
         self.outbox.clear();

@@ -1,14 +1,24 @@
-//! A lock's message as bytes: [`KIND`], which tells it from other frames of a link; epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
+//! A lock's message as bytes: its kind, which also tells it from other frames of a link; epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
 //! the name; and the rest is the algorithm's own.
 
 use super::{Fence, LockName, LockNameError};
 
-/// The first byte of every lock's message.
+/// The first byte of an algorithm's message.
 pub const KIND: u8 = 1;
+
+/// The first byte of a message to a lock's home: the token is here and nobody uses it, come for it.
+pub const HOME: u8 = 4;
+
+/// Whether a frame of a link is a lock's message, by its first byte.
+pub fn is_lock(kind: u8) -> bool {
+    matches!(kind, KIND | HOME)
+}
 
 /// A lock's message, read where it lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockMessage<'a> {
+    /// [`KIND`] or [`HOME`].
+    pub kind: u8,
     /// The epoch in which it was sent.
     pub epoch: u64,
     /// The highest fence that its sender knows.
@@ -43,9 +53,16 @@ pub enum WireError {
 }
 
 /// Appends a message to the bytes.
-pub fn encode(epoch: u64, fence: Fence, name: &LockName, payload: &[u8], bytes: &mut Vec<u8>) {
+pub fn encode(
+    kind: u8,
+    epoch: u64,
+    fence: Fence,
+    name: &LockName,
+    payload: &[u8],
+    bytes: &mut Vec<u8>,
+) {
     let name = name.as_str().as_bytes();
-    bytes.push(KIND);
+    bytes.push(kind);
     bytes.extend_from_slice(&epoch.to_le_bytes());
     bytes.extend_from_slice(&fence.number().to_le_bytes());
     bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
@@ -57,7 +74,7 @@ pub fn encode(epoch: u64, fence: Fence, name: &LockName, payload: &[u8], bytes: 
 pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
     let short = WireError::Short(bytes.len());
     let (&kind, rest) = bytes.split_first().ok_or(short.clone())?;
-    if kind != KIND {
+    if !is_lock(kind) {
         return Err(WireError::Kind(kind));
     }
     let (epoch, rest) = rest.split_first_chunk().ok_or(short.clone())?;
@@ -71,6 +88,7 @@ pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
         return Err(WireError::Fence { fence, epoch });
     }
     Ok(LockMessage {
+        kind,
         epoch,
         fence,
         name: LockName::from_bytes(name)?,
@@ -96,7 +114,7 @@ mod tests {
         let name = LockName::new("a/b").unwrap();
         let fence = Fence::from_number(Fence::first_of(1).number() + 7);
         let mut bytes = Vec::new();
-        encode(1, fence, &name, &[9, 9], &mut bytes);
+        encode(KIND, 1, fence, &name, &[9, 9], &mut bytes);
         assert_eq!(bytes, golden());
         let read = decode(&bytes).unwrap();
         assert_eq!((read.epoch, read.fence, read.name), (1, fence, name));
@@ -124,7 +142,8 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             if let Ok(read) = decode(&bytes) {
                 let mut again = Vec::new();
-                encode(read.epoch, read.fence, &read.name, read.payload, &mut again);
+                let LockMessage { kind, epoch, fence, name, payload } = read;
+                encode(kind, epoch, fence, &name, payload, &mut again);
                 prop_assert_eq!(again, bytes);
             }
         }

@@ -32,6 +32,9 @@ const WAITERS_MAX: usize = 1 << 20;
 /// How many locks a node may have to do with.
 const LOCKS_MAX: usize = 1 << 22;
 
+/// After how long without use a lock is forgotten, or sent home.
+const FORGET_AFTER: Duration = Duration::from_secs(10);
+
 /// The timer looks at least so often: it does not count while the machine sleeps, deadlines do.
 const TIMER_MAX: Duration = Duration::from_secs(1);
 
@@ -96,6 +99,7 @@ impl Node {
             ttl_max: config.ttl.max,
             waiters_max: WAITERS_MAX,
             locks_max: LOCKS_MAX,
+            forget_after: FORGET_AFTER,
             seed: rand::random(),
         });
         let peers = config.nodes.iter().map(|(_, name, address)| Peer {

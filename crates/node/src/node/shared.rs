@@ -81,7 +81,7 @@ impl Handler for Shared {
         let from = NodeId::from_index(from);
         for frame in frames {
             match frame.first() {
-                Some(&wire::KIND) => {
+                Some(&kind) if wire::is_lock(kind) => {
                     let received = self.core().receive(self, from, frame);
                     received.map_err(|error| error.to_string())?;
                 }

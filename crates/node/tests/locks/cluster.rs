@@ -11,6 +11,9 @@ use soloist_node::locks::{
     Settings, Table, Ticket,
 };
 
+/// After how long without use locks are forgotten.
+pub const FORGET_AFTER: Duration = Duration::from_secs(10);
+
 pub struct Cluster {
     pub now: Moment,
     pub tables: Vec<Table>,
@@ -46,6 +49,7 @@ impl Cluster {
                 ttl_max: Duration::from_secs(3600),
                 waiters_max: 1000,
                 locks_max: 1000,
+                forget_after: FORGET_AFTER,
                 seed: [me as u8; 32],
             })
         };
@@ -118,6 +122,19 @@ impl Cluster {
     pub fn calm_down(&mut self) {
         while let Some(&channel) = self.under_way().first() {
             self.deliver(channel);
+        }
+    }
+
+    /// Lets time pass with nobody using anything, until nothing is due any more.
+    pub fn rest(&mut self) {
+        loop {
+            self.calm_down();
+            let due = self.tables.iter().filter_map(|table| table.next_deadline());
+            let Some(due) = due.min() else {
+                return;
+            };
+            self.now = self.now.max(due);
+            (0..self.tables.len()).for_each(|node| self.tick(node));
         }
     }
 

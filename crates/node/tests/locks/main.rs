@@ -5,7 +5,7 @@ mod random;
 
 use std::time::Duration;
 
-use cluster::Cluster;
+use cluster::{Cluster, FORGET_AFTER};
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
 use soloist_node::locks::{AskError, Denial, End, HoldError, LockName};
@@ -34,7 +34,55 @@ fn one_node_alone_grants_at_once_and_in_order() {
         let hold = cluster.hold_of(0, &lock);
         cluster.release(0, hold).unwrap();
     }
+    cluster.rest();
     assert_eq!(cluster.tables[0].locks(), 0, "nothing is left of it");
+}
+
+#[test]
+fn a_lock_that_is_used_again_soon_is_not_forgotten() {
+    let mut cluster = raymond(1);
+    let lock = name("a");
+    for _ in 0..5 {
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+        let hold = cluster.hold_of(0, &lock);
+        cluster.release(0, hold).unwrap();
+        cluster.now = cluster.now + FORGET_AFTER / 2;
+        cluster.tick(0);
+        assert_eq!(cluster.tables[0].locks(), 1);
+    }
+    cluster.now = cluster.now + FORGET_AFTER;
+    cluster.tick(0);
+    assert_eq!(cluster.tables[0].locks(), 0);
+}
+
+#[test]
+fn a_lock_that_nobody_uses_comes_home_and_leaves_nothing_behind() {
+    for algorithm in [
+        "raymond",
+        "neilsen-mizuno",
+        "chaudhuri-karaata",
+        "maekawa",
+        "central",
+    ] {
+        let choice = Choice::parse(algorithm, "").unwrap();
+        let mut cluster = Cluster::new(choice, 7, 1);
+        let mut fence = None;
+        for node in [3, 6, 0, 5] {
+            let lock = name("a/lock");
+            cluster
+                .acquire(node, &lock, Cluster::ask(None, None))
+                .unwrap();
+            cluster.calm_down();
+            let hold = cluster.hold_of(node, &lock);
+            cluster.release(node, hold).unwrap();
+            cluster.rest();
+            let locks: Vec<_> = cluster.tables.iter().map(|table| table.locks()).collect();
+            assert_eq!(locks, [0; 7], "{algorithm}");
+            // The referee sees that fences rise over what was forgotten.
+            assert!(fence < Some(cluster.fences[&lock]));
+            fence = Some(cluster.fences[&lock]);
+        }
+    }
 }
 
 #[test]

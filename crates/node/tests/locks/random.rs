@@ -91,7 +91,7 @@ impl Run {
                 }
             }
             Step::Wait(seconds) => {
-                self.cluster.now = self.cluster.now + Duration::from_secs(seconds.into());
+                self.cluster.now = self.cluster.now + Duration::from_secs(u64::from(seconds) * 4);
                 (0..nodes).for_each(|node| self.cluster.tick(node));
             }
             Step::Cancel(_) => {}
@@ -99,7 +99,7 @@ impl Run {
     }
 
     /// Lets everybody in who waits, and counts.
-    fn drain(mut self) {
+    fn drain(mut self, algorithm: &str) {
         loop {
             self.cluster.calm_down();
             let Some(&(node, hold)) = self.cluster.holders.values().next() else {
@@ -110,9 +110,22 @@ impl Run {
         let (granted, denied) = (self.cluster.granted.len(), self.cluster.denied.len());
         assert_eq!(granted + denied + self.cancelled, self.tickets.len());
         assert_eq!(self.cluster.ended.len(), granted);
+        self.cluster.rest();
         for table in &self.cluster.tables {
             assert_eq!((table.holds(), table.waiters()), (0, 0));
-            assert_eq!(table.next_deadline(), None);
+        }
+        let used = self.cluster.tables.iter().map(|table| table.locks());
+        if ["raymond", "maekawa", "central", "neamatollahi"].contains(&algorithm) {
+            assert_eq!(used.max(), Some(0), "{algorithm}: idle locks are forgotten");
+        }
+        // What is left of idle locks still works.
+        let lock = self.locks[0].clone();
+        for node in 0..self.cluster.tables.len() {
+            let ask = Cluster::ask(None, None);
+            self.cluster.acquire(node, &lock, ask).unwrap();
+            self.cluster.calm_down();
+            let hold = self.cluster.hold_of(node, &lock);
+            self.cluster.release(node, hold).unwrap();
         }
     }
 }
@@ -130,7 +143,7 @@ fn clusters_keep_their_promises_in_random_runs() {
         let held = runner.run(&runs, |(nodes, turns, steps)| {
             let mut run = Run::new(choice, nodes, turns);
             steps.iter().for_each(|step| run.step(step));
-            run.drain();
+            run.drain(choice.name);
             Ok(())
         });
         held.unwrap_or_else(|failure| panic!("{}: {failure}", choice.name));

@@ -1,0 +1,72 @@
+//! What a table refuses, and why. Nothing has changed then.
+
+use std::time::Duration;
+
+use soloist_algorithms::Violation;
+
+use super::wire::WireError;
+use super::{End, LockName};
+
+/// Why somebody may not even wait.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// A time to live that cannot be.
+    #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
+    Ttl {
+        /// What was asked for.
+        given: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// Too many wait already.
+    #[error("{0} wait on this node already, and no more are allowed: try again later")]
+    WaitersFull(usize),
+    /// Too many locks.
+    #[error("this node has to do with {0} locks already, and no more are allowed: release some")]
+    LocksFull(usize),
+    /// The node stops.
+    #[error("this node stops and takes no new requests: ask another one")]
+    Stopping,
+}
+
+/// Why a hold cannot be renewed or released.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HoldError {
+    /// It ended before.
+    #[error("this hold has ended: {0}")]
+    Ended(End),
+    /// There is none of that name, or it ended long ago.
+    #[error("this node knows no such hold")]
+    Unknown,
+    /// A time to live that cannot be.
+    #[error(transparent)]
+    Ttl(AskError),
+}
+
+/// Why a peer's bytes were refused. Nothing has changed then.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// Not a lock's message.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A message that no correct peer sends now.
+    #[error("lock {lock:?}: {violation}")]
+    Violation {
+        /// The lock.
+        lock: LockName,
+        /// What is wrong.
+        violation: Violation,
+    },
+    /// A lock is to come home to a node that is not its home.
+    #[error("lock {lock:?} is to come home, and this is not its home")]
+    NotHome {
+        /// The lock.
+        lock: LockName,
+    },
+    /// Too many locks.
+    #[error(transparent)]
+    Full(AskError),
+}

@@ -1,0 +1,48 @@
+//! Locks that nobody on this node uses: after a while they are forgotten, or sent home.
+//!
+//! A lock whose part of the algorithm is [at rest](soloist_algorithms::Machine::is_at_rest) costs
+//! nothing once it is forgotten. A token that was used away from home keeps the parts of several nodes
+//! from resting; so the node that has it asks the lock's home to come for it. Where that does not
+//! bring all parts to rest (old paths of `naimi-trehel`, numbers of `suzuki-kasami`), they stay.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::LockName;
+use crate::Moment;
+
+/// Locks that may be idle, with the moment to look at them again, the earliest first.
+pub(super) struct IdleLocks {
+    list: VecDeque<(Moment, LockName)>,
+    after: Duration,
+}
+
+impl IdleLocks {
+    /// Locks are forgotten when nobody has used them for so long.
+    pub fn new(after: Duration) -> Self {
+        IdleLocks {
+            list: VecDeque::new(),
+            after,
+        }
+    }
+
+    pub fn after(&self) -> Duration {
+        self.after
+    }
+
+    pub fn add(&mut self, now: Moment, name: LockName) {
+        self.list.push_back((now + self.after, name));
+    }
+
+    pub fn first(&self) -> Option<Moment> {
+        self.list.front().map(|(moment, _)| *moment)
+    }
+
+    /// The next one to look at by now.
+    pub fn pop(&mut self, now: Moment) -> Option<LockName> {
+        let (moment, _) = self.list.front()?;
+        (*moment <= now)
+            .then(|| self.list.pop_front())?
+            .map(|(_, name)| name)
+    }
+}

@@ -1,0 +1,43 @@
+//! What a table is told: at first, and with each wish.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soloist_algorithms::NodeId;
+
+use crate::Moment;
+use crate::config::Rules;
+
+/// What a table is made from.
+pub struct Settings {
+    /// This node.
+    pub me: NodeId,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The epoch that all nodes are in.
+    pub epoch: u64,
+    /// Which lock has which algorithm.
+    pub rules: Rules,
+    /// The longest time to live of a hold.
+    pub ttl_max: Duration,
+    /// How many may wait on this node, for all locks together.
+    pub waiters_max: usize,
+    /// How many locks this node may have to do with at a time.
+    pub locks_max: usize,
+    /// After how long without use a lock is forgotten, or sent home. Used at once again, it need not be
+    /// made anew, and its token or permissions are still here.
+    pub forget_after: Duration,
+    /// From where the names of holds are drawn: 32 bytes that nobody can guess.
+    pub seed: [u8; 32],
+}
+
+/// Somebody wants a lock.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// As they call themselves, for whoever looks who holds and who waits.
+    pub owner: Arc<str>,
+    /// How long the hold lives without [renewal](super::Table::renew); for ever, if nothing is said.
+    pub ttl: Option<Duration>,
+    /// When they give up; never, if nothing is said.
+    pub until: Option<Moment>,
+}
