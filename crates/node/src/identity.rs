@@ -6,6 +6,7 @@
 //! ([`Identity::peer_name`]). Addresses play no part: a node may move.
 
 mod authority;
+mod clients;
 mod error;
 mod pem;
 
@@ -22,6 +23,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
 pub use authority::{Authority, Issued, Validity};
+pub(crate) use clients::api_server;
 pub use error::IdentityError;
 
 use crate::config::NodeName;

@@ -3,6 +3,7 @@
 //! The lock table ([`locks`]) is a pure state machine that drives the algorithms; [`links`] carry its
 //! messages; [`node`](Node) is the thin shell that puts both together.
 
+pub mod api;
 pub mod config;
 pub mod identity;
 pub mod links;
@@ -13,4 +14,5 @@ mod moment;
 mod node;
 
 pub use moment::Moment;
-pub use node::{AcquireError, Event, Guard, Lock, Lost, Node, StartError, What};
+pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
+pub use soloist_api::{Event, EventKind};

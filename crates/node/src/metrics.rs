@@ -92,6 +92,10 @@ impl Metrics {
         for (name, what) in gauges {
             recorder.describe_gauge(KeyName::from(name), None, what.into());
         }
+        // Each reason is there from the beginning: a rate needs a first value.
+        for end in [End::Expired, End::EpochLost, End::NodeStopped] {
+            let _zero = recorder.register_counter(&loss_key(end), &METADATA);
+        }
         Metrics {
             wait,
             hold,
@@ -132,8 +136,8 @@ impl Metrics {
         }
     }
 
-    /// All of it as text, with what is only counted elsewhere.
-    pub fn render(&self, table: &Table, links: &Counters) -> String {
+    /// Takes over what is only counted elsewhere.
+    pub fn observe(&self, table: &Table, links: &Counters) {
         let counts = table.counts();
         for ((algorithm, kind), sent) in &counts.sent {
             let labels = vec![
@@ -171,6 +175,10 @@ impl Metrics {
                 .register_gauge(&key, &METADATA)
                 .set(value as f64);
         }
+    }
+
+    /// All of it as text. May take long: not to be done while others wait for the table.
+    pub fn render(&self) -> String {
         self.handle.render()
     }
 
@@ -180,9 +188,8 @@ impl Metrics {
     }
 
     fn loss(&self, end: End) {
-        let labels = vec![Label::from_static_parts("reason", end.name())];
-        let key = Key::from_parts(LOSSES, labels);
-        self.recorder.register_counter(&key, &METADATA).increment(1);
+        let counter = self.recorder.register_counter(&loss_key(end), &METADATA);
+        counter.increment(1);
     }
 
     /// The histogram of a lock, if each has its own, else of all.
@@ -194,4 +201,9 @@ impl Metrics {
         let key = Key::from_parts(name, labels);
         self.recorder.register_histogram(&key, &METADATA)
     }
+}
+
+fn loss_key(end: End) -> Key {
+    let labels = vec![Label::from_static_parts("reason", end.name())];
+    Key::from_parts(LOSSES, labels)
 }

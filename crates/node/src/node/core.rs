@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use soloist_algorithms::NodeId;
 use tokio::sync::{Notify, oneshot};
 
-use super::event::Event;
+use super::event;
 use super::shared::Shared;
 use crate::Moment;
 use crate::locks::{
@@ -176,7 +176,7 @@ impl Core {
         for happening in &self.effects.happenings {
             shared.metrics.note(happening);
             if shared.events.receiver_count() > 0
-                && let Some(event) = Event::of(happening, shared.name())
+                && let Some(event) = event::of(happening, shared.name())
             {
                 let _ = shared.events.send(event);
             }

@@ -1,111 +1,121 @@
 //! What happens on a node, for whoever watches.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use soloist_api::{Event, EventKind};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
-use crate::locks::{End, Fence, Happening, LockName};
+use super::Node;
+use crate::locks::Happening;
 
-/// Something that happened to a lock on this node.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Event {
-    /// When, by the wall clock: for people, never for decisions.
-    pub at: SystemTime,
-    /// The node.
-    pub node: String,
-    /// The lock.
-    pub lock: String,
-    /// Who, as they call themselves.
-    pub owner: String,
-    /// What.
-    #[serde(flatten)]
-    pub what: What,
+/// What happens on a node from now on, in order.
+pub struct Events {
+    node: Node,
+    receiver: broadcast::Receiver<Event>,
 }
 
-/// What happened.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum What {
-    /// Somebody began to wait.
-    Waiting,
-    /// Somebody got the lock.
-    Acquired {
-        /// The hold's fence.
-        fence: Fence,
-        /// After how long.
-        waited: Duration,
-    },
-    /// A holder gave the lock back.
-    Released {
-        /// The hold's fence.
-        fence: Fence,
-        /// After how long.
-        held: Duration,
-    },
-    /// A holder lost the lock.
-    Lost {
-        /// The hold's fence.
-        fence: Fence,
-        /// Why.
-        reason: End,
-        /// After how long.
-        held: Duration,
-    },
-}
-
-impl What {
-    /// Its name in the API.
-    pub fn name(&self) -> &'static str {
-        match self {
-            What::Waiting => "waiting",
-            What::Acquired { .. } => "acquired",
-            What::Released { .. } => "released",
-            What::Lost { .. } => "lost",
+impl Node {
+    /// Watches what happens on this node from now on.
+    pub fn events(&self) -> Events {
+        Events {
+            node: self.clone(),
+            receiver: self.shared.events.subscribe(),
         }
     }
 }
 
-impl Event {
-    /// What watchers hear of a happening, if anything.
-    pub(super) fn of(happening: &Happening, node: &str) -> Option<Event> {
-        let event = |lock: &LockName, owner: &str, what| Event {
-            at: SystemTime::now(),
-            node: node.to_owned(),
-            lock: lock.to_string(),
-            owner: owner.to_owned(),
-            what,
+impl Events {
+    /// Waits for the next event; nothing, if the node has stopped. Who is too slow gets
+    /// [`EventKind::Missed`] in place of the events that were left out. May be dropped at any time.
+    pub async fn next(&mut self) -> Option<Event> {
+        let shared = &self.node.shared;
+        let received = tokio::select! {
+            biased;
+            received = self.receiver.recv() => received,
+            () = shared.stopped.cancelled() => return None,
         };
-        match happening {
-            Happening::Waiting { lock, owner, .. } => Some(event(lock, owner, What::Waiting)),
-            Happening::Granted {
-                grant,
-                owner,
-                waited,
-                ..
-            } => {
-                let (fence, waited) = (grant.fence, *waited);
-                Some(event(&grant.lock, owner, What::Acquired { fence, waited }))
-            }
-            Happening::Ended {
-                lock,
-                owner,
-                fence,
-                end,
-                held,
-                ..
-            } => {
-                let (fence, reason, held) = (*fence, *end, *held);
-                let what = match end.is_loss() {
-                    true => What::Lost {
-                        fence,
-                        reason,
-                        held,
-                    },
-                    false => What::Released { fence, held },
-                };
-                Some(event(lock, owner, what))
-            }
-            Happening::Denied { .. } => None,
+        match received {
+            Ok(event) => Some(event),
+            Err(RecvError::Lagged(missed)) => Some(Event {
+                missed: Some(missed),
+                ..empty(EventKind::Missed, shared.name())
+            }),
+            Err(RecvError::Closed) => None,
         }
     }
+}
+
+/// What watchers hear of a happening, if anything.
+pub(super) fn of(happening: &Happening, node: &str) -> Option<Event> {
+    match happening {
+        Happening::Waiting { lock, owner, .. } => Some(Event {
+            lock: lock.to_string(),
+            owner: owner.to_string(),
+            ..empty(EventKind::Waiting, node)
+        }),
+        Happening::Granted {
+            grant,
+            owner,
+            waited,
+            ..
+        } => Some(Event {
+            lock: grant.lock.to_string(),
+            owner: owner.to_string(),
+            fence: Some(grant.fence.number()),
+            after_us: Some(microseconds(*waited)),
+            ..empty(EventKind::Acquired, node)
+        }),
+        Happening::Ended {
+            lock,
+            owner,
+            fence,
+            end,
+            held,
+            ..
+        } => {
+            let kind = match end.is_loss() {
+                true => EventKind::Lost,
+                false => EventKind::Released,
+            };
+            Some(Event {
+                lock: lock.to_string(),
+                owner: owner.to_string(),
+                fence: Some(fence.number()),
+                after_us: Some(microseconds(*held)),
+                reason: end.is_loss().then(|| end.name().to_owned()),
+                ..empty(kind, node)
+            })
+        }
+        Happening::Denied { .. } => None,
+    }
+}
+
+fn empty(event: EventKind, node: &str) -> Event {
+    Event {
+        event,
+        at_unix_ms: unix_ms(Duration::ZERO),
+        node: node.to_owned(),
+        lock: String::new(),
+        owner: String::new(),
+        fence: None,
+        after_us: None,
+        reason: None,
+        missed: None,
+    }
+}
+
+/// So long ago, by the wall clock: for people, never for decisions.
+pub(crate) fn unix_ms(ago: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    milliseconds(now.unwrap_or_default().saturating_sub(ago))
+}
+
+/// Whole milliseconds.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

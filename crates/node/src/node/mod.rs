@@ -1,10 +1,10 @@
 //! A running node: the lock table, its links, its timer, and the guards that it gives out.
 
 pub(crate) mod core;
-mod event;
+pub(crate) mod event;
 pub(crate) mod inquiry;
 mod lock;
-mod shared;
+pub(crate) mod shared;
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use event::{Event, What};
+pub use event::Events;
 pub use lock::{AcquireError, Guard, Lock, Lost};
 
 use crate::Moment;
@@ -24,7 +24,7 @@ use core::Core;
 use shared::Shared;
 
 /// The only epoch there is, as long as nodes do not change it.
-const EPOCH: u64 = 1;
+pub(crate) const EPOCH: u64 = 1;
 
 /// How many may wait on a node.
 const WAITERS_MAX: usize = 1 << 20;
@@ -142,6 +142,7 @@ impl Node {
     /// as lost, sends what is still to be sent, and closes the links.
     pub async fn stop(&self, within: Duration) {
         self.shared.core().stop(&self.shared);
+        self.shared.stopping.cancel();
         let ended = async {
             loop {
                 let ended = self.shared.no_hold_left.notified();

@@ -3,11 +3,11 @@
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use soloist_algorithms::NodeId;
+use soloist_api::Event;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
-use super::event::Event;
 use super::inquiry::{self, Inquiries};
 use crate::config::Config;
 use crate::links::{Handler, LinkChange, Links};
@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     /// Something is due earlier than the timer thinks.
     pub alarm: Notify,
     pub no_hold_left: Notify,
+    /// It lets nobody new in.
+    pub stopping: CancellationToken,
     pub stopped: CancellationToken,
 }
 
@@ -42,6 +44,7 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS_MAX),
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
+            stopping: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }
     }

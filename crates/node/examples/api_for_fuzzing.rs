@@ -1,0 +1,62 @@
+//! Three nodes, the first with its API on a free TCP port of this machine. Prints the API's address, and ends with
+//! its input. Holds live for a fraction of a second, so that nobody waits for long.
+
+use std::io::Read;
+use std::time::Duration;
+
+use soloist_node::config::{
+    Api, ApiTcp, Config, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+};
+use soloist_node::{Node, api};
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::temp_dir().join(format!("soloist-fuzz-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let mut listeners = Vec::new();
+    let mut roster = Vec::new();
+    for name in ["n1", "n2", "n3"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let name: NodeName = name.parse()?;
+        roster.push((name.clone(), listener.local_addr()?.into()));
+        listeners.push((name, listener));
+    }
+    let nodes = Nodes::new(roster)?;
+    let rules = Rules::new(&nodes, &RuleSettings::default(), &[])?;
+    let mut running = Vec::new();
+    for (name, listener) in listeners {
+        let config = Config {
+            nodes: nodes.clone(),
+            security: Security::Insecure,
+            rules: rules.clone(),
+            ttl: Ttl {
+                default: Duration::from_millis(50),
+                max: Duration::from_millis(100),
+            },
+            api: Api {
+                socket: folder.join(format!("{name}.sock")),
+                tcp: Some(ApiTcp {
+                    listen: "127.0.0.1:0".parse()?,
+                    token_file: None,
+                    tls: None,
+                }),
+            },
+            metrics: Metrics::default(),
+            name,
+        };
+        let node = Node::start_on(config, None, listener)?;
+        let server = api::serve(&node).await?;
+        running.push((node, server));
+    }
+    let address = running[0].1.addresses().tcp.ok_or("no TCP address")?;
+    println!("http://{address}");
+    let input = || std::io::stdin().read_to_end(&mut Vec::new());
+    tokio::task::spawn_blocking(input).await??;
+    for (node, server) in running {
+        node.stop(Duration::ZERO).await;
+        server.stop().await;
+    }
+    std::fs::remove_dir(&folder)?;
+    Ok(())
+}

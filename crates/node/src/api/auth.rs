@@ -1,0 +1,125 @@
+//! The token that clients show over TCP.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use soloist_api::ErrorKind;
+
+use super::error::Failure;
+use super::listen::ApiError;
+
+/// The longest token, in bytes.
+const TOKEN_MAX: u64 = 4096;
+
+/// A token, as its hash: comparing hashes takes as long whatever was shown.
+#[derive(Clone)]
+pub(super) struct Token(Arc<[u8; 32]>);
+
+impl Token {
+    /// Reads a token from a file that nobody else may read. Blanks around it do not count.
+    pub fn load(path: &Path) -> Result<Self, ApiError> {
+        let file = path.display().to_string();
+        let unreadable = |source| ApiError::TokenUnreadable {
+            file: file.clone(),
+            source,
+        };
+        let open = File::open(path).map_err(unreadable)?;
+        let mode = open.metadata().map_err(unreadable)?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(ApiError::TokenExposed { file, mode });
+        }
+        let mut text = String::new();
+        let mut limited = open.take(TOKEN_MAX + 1);
+        let length = limited.read_to_string(&mut text).map_err(unreadable)?;
+        let token = text.trim();
+        let unusable = |problem: String| ApiError::TokenUnusable {
+            file: file.clone(),
+            problem,
+        };
+        if length as u64 > TOKEN_MAX {
+            let problem = format!("it has more than {TOKEN_MAX} bytes");
+            return Err(unusable(problem));
+        }
+        if token.is_empty() {
+            return Err(unusable("it is empty".to_owned()));
+        }
+        if let Some(bad) = token.chars().find(|c| !c.is_ascii_graphic()) {
+            return Err(unusable(format!("it has the character {bad:?} in it")));
+        }
+        Ok(Token(Arc::new(hash(token.as_bytes()))))
+    }
+
+    fn is(&self, shown: &[u8]) -> bool {
+        let differences = self.0.iter().zip(hash(shown));
+        differences.fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+    }
+}
+
+fn hash(token: &[u8]) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
+/// Lets a request pass if it shows the token.
+pub(super) async fn check(State(token): State<Token>, request: Request, next: Next) -> Response {
+    match bearer(request.headers()) {
+        Some(shown) if token.is(shown) => next.run(request).await,
+        Some(_) => unauthorized("the token is wrong: it is in the node's token_file"),
+        None => unauthorized("a token is demanded: send the header `authorization: Bearer TOKEN`"),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    const SCHEME: &[u8] = b"bearer ";
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+    scheme
+        .eq_ignore_ascii_case(SCHEME)
+        .then(|| token.trim_ascii())
+}
+
+fn unauthorized(detail: &str) -> Response {
+    let failure = Failure::new(StatusCode::UNAUTHORIZED, ErrorKind::Unauthorized, detail);
+    let mut response = failure.into_response();
+    let scheme = HeaderValue::from_static("Bearer");
+    response
+        .headers_mut()
+        .insert(header::WWW_AUTHENTICATE, scheme);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_token_is_taken_whole_or_not_at_all() {
+        let token = Token(Arc::new(hash(b"secret")));
+        for good in ["Bearer secret", "bearer secret", "BEARER  secret"] {
+            assert!(bearer(&shown(good)).is_some_and(|s| token.is(s)), "{good}");
+        }
+        for bad in [
+            "Bearer secre",
+            "Bearer secret2",
+            "Bearer Secret",
+            "Bearer ",
+            "Basic secret",
+        ] {
+            assert!(!bearer(&shown(bad)).is_some_and(|s| token.is(s)), "{bad}");
+        }
+        for none in ["", "Bearer", "secret"] {
+            assert_eq!(bearer(&shown(none)), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What goes wrong, as clients see it: a status and [`soloist_api::Error`], always.
+
+use axum::Json;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use soloist_api::{Error, ErrorKind};
+
+use crate::AcquireError;
+use crate::locks::{AskError, End, HoldError, LockNameError, NotAHold};
+
+/// A request that is not done.
+#[derive(Debug)]
+pub(super) struct Failure {
+    status: StatusCode,
+    /// Boxed: most requests are done, and carry this around in their result.
+    body: Box<Error>,
+}
+
+impl Failure {
+    pub fn new(status: StatusCode, error: ErrorKind, detail: impl Into<String>) -> Self {
+        let body = Error {
+            error,
+            detail: detail.into(),
+            reason: None,
+        };
+        Failure {
+            status,
+            body: Box::new(body),
+        }
+    }
+
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, ErrorKind::BadRequest, detail)
+    }
+
+    pub fn not_granted(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, ErrorKind::NotGranted, detail)
+    }
+
+    pub fn stopping() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Stopping,
+            AskError::Stopping.to_string(),
+        )
+    }
+
+    pub fn ended(end: End) -> Self {
+        let detail = HoldError::Ended(end).to_string();
+        let mut failure = Self::new(StatusCode::GONE, ErrorKind::Ended, detail);
+        failure.body.reason = Some(end.name().to_owned());
+        failure
+    }
+
+    fn no_such_hold(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, ErrorKind::NoSuchHold, detail)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (self.status, Json(*self.body)).into_response()
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AskError::Ttl { .. } => Self::bad_request(detail),
+            AskError::Stopping => Self::stopping(),
+            AskError::WaitersFull(_) | AskError::LocksFull(_) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorKind::TooMany, detail)
+            }
+        }
+    }
+}
+
+impl From<AcquireError> for Failure {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Refused(refused) => refused.into(),
+            AcquireError::NodeStopped(_) => Self::stopping(),
+            late => Self::not_granted(late.to_string()),
+        }
+    }
+}
+
+impl From<HoldError> for Failure {
+    fn from(error: HoldError) -> Self {
+        match error {
+            HoldError::Ended(end) => Self::ended(end),
+            HoldError::Ttl(ttl) => ttl.into(),
+            HoldError::Unknown => Self::no_such_hold(format!(
+                "{error}: it may be another node's, or have ended long ago"
+            )),
+        }
+    }
+}
+
+impl From<NotAHold> for Failure {
+    fn from(error: NotAHold) -> Self {
+        Self::no_such_hold(error.to_string())
+    }
+}
+
+impl From<LockNameError> for Failure {
+    fn from(error: LockNameError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+/// There is no such path.
+pub(super) async fn no_such_path(uri: axum::http::Uri) -> Failure {
+    let path: String = uri.path().chars().take(80).collect();
+    Failure::new(
+        StatusCode::NOT_FOUND,
+        ErrorKind::BadRequest,
+        format!(
+            "there is no path {path:?}: see /openapi.json; `/` in a name is written `%2F`, and a name is not empty"
+        ),
+    )
+}
+
+/// The path is there, but not for this method. The router adds which there are.
+pub(super) async fn no_such_method(method: Method) -> Response {
+    if method == Method::OPTIONS {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let name: String = method.as_str().chars().take(20).collect();
+    let detail = format!("{name:?} is not for this path: the header `allow` has what is");
+    Failure::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        ErrorKind::BadRequest,
+        detail,
+    )
+    .into_response()
+}

@@ -1,0 +1,183 @@
+//! Asking all nodes at once, and putting their answers together.
+
+use std::collections::BTreeMap;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use soloist_algorithms::NodeId;
+use soloist_api::{Holder, LockInfo, LockState, Locks, Waiter};
+
+use crate::Node;
+use crate::links::LinkStatus;
+use crate::locks::LockView;
+use crate::node::event::{milliseconds, unix_ms};
+use crate::node::inquiry::{Answer, Question};
+
+/// The most locks in one answer.
+const LOCKS_MAX: usize = 1000;
+
+/// About the most bytes of one answer: who reads slowly keeps it in memory.
+const BYTES_MAX: usize = 512 << 10;
+
+/// Asks all nodes. Those that are known to be cut off are not asked: the question would only wait in
+/// the link's buffer.
+pub(super) fn ask_all<'a>(
+    node: &'a Node,
+    question: &'a Question,
+) -> FuturesUnordered<impl Future<Output = (NodeId, Option<Answer>)> + 'a> {
+    let shared = &node.shared;
+    let me = shared.config.me();
+    let links = shared.links().status();
+    let asked = shared.config.nodes.iter().map(|(id, _, _)| {
+        let reachable = id == me || !is_down(&links[id.index()]);
+        async move {
+            match reachable {
+                true => (id, shared.ask(id, question).await),
+                false => (id, None),
+            }
+        }
+    });
+    asked.collect()
+}
+
+/// Whether the link to a peer was tried, and failed. A link that was never used is no worse for that: the
+/// first frame opens it.
+fn is_down(link: &LinkStatus) -> bool {
+    let is_used = link.frames_sent > 0 || link.buffered_frames > 0;
+    is_used && !link.out_up && link.last_error.is_some()
+}
+
+/// What nodes say of locks, and which say nothing.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// By lock: nodes and what they see.
+    locks: BTreeMap<String, Vec<(String, LockView)>>,
+    silent: Vec<String>,
+    /// Up to where the lists of locks are complete; to the end, if nothing is said.
+    complete_to: Option<String>,
+}
+
+/// Asks all nodes what they see of one lock or of all.
+pub(super) async fn look(node: &Node, question: Question) -> Seen {
+    let mut seen = Seen::default();
+    let mut answers = ask_all(node, &question);
+    while let Some((id, answer)) = answers.next().await {
+        seen.take(node.shared.name_of(id), answer);
+    }
+    seen.silent.sort_unstable();
+    seen
+}
+
+impl Seen {
+    fn take(&mut self, node: &str, answer: Option<Answer>) {
+        let (views, more) = match answer {
+            Some(Answer::Lock(view)) => (view.into_iter().collect(), false),
+            Some(Answer::Locks { locks, more }) => (locks, more),
+            Some(Answer::Health(_)) | None => {
+                self.silent.push(node.to_owned());
+                return;
+            }
+        };
+        let last = views.iter().map(|view| &view.name).max();
+        if more && let Some(last) = last {
+            let earlier = self.complete_to.as_ref().is_none_or(|to| last < to);
+            if earlier {
+                self.complete_to = Some(last.clone());
+            }
+        }
+        for view in views {
+            let entry = self.locks.entry(view.name.clone()).or_default();
+            entry.push((node.to_owned(), view));
+        }
+    }
+
+    /// One lock.
+    pub fn lock(mut self, name: &str, algorithm: &str) -> LockInfo {
+        let views = self.locks.remove(name).unwrap_or_default();
+        merge(name, algorithm, views, self.silent)
+    }
+
+    /// All locks, as many as an answer takes. `algorithm` tells which one a lock has.
+    pub fn page(self, algorithm: impl Fn(&str) -> String) -> Locks {
+        let complete_to = self.complete_to;
+        let is_complete = |name: &String| complete_to.as_ref().is_none_or(|to| name <= to);
+        let mut page = Locks {
+            locks: Vec::new(),
+            next: None,
+            silent: self.silent,
+        };
+        let mut bytes = 0;
+        let mut more = complete_to.is_some();
+        for (name, views) in self.locks {
+            if !is_complete(&name) || page.locks.len() == LOCKS_MAX || bytes > BYTES_MAX {
+                more = true;
+                break;
+            }
+            let lock = merge(&name, &algorithm(&name), views, page.silent.clone());
+            bytes += weight(&lock);
+            page.locks.push(lock);
+        }
+        if more {
+            page.next = page.locks.last().map(|lock| lock.name.clone());
+        }
+        page
+    }
+}
+
+/// About how many bytes it takes.
+fn weight(lock: &LockInfo) -> usize {
+    let owners = lock.waiters.iter().map(|waiter| waiter.owner.len() + 80);
+    let silent = lock.silent.iter().map(|node| node.len() + 3);
+    lock.name.len() + 400 + owners.sum::<usize>() + silent.sum::<usize>()
+}
+
+fn merge(
+    name: &str,
+    algorithm: &str,
+    views: Vec<(String, LockView)>,
+    silent: Vec<String>,
+) -> LockInfo {
+    let mut holders = Vec::new();
+    let mut waiters = Vec::new();
+    let mut waiting = 0u64;
+    for (node, view) in views {
+        waiting = waiting.saturating_add(view.waiting as u64);
+        holders.extend(view.holder.map(|holder| (node.clone(), holder)));
+        waiters.extend(
+            view.waiters
+                .into_iter()
+                .map(|waiter| (node.clone(), waiter)),
+        );
+    }
+    // Nodes answer one after another: two may have held it. The higher fence is the later one.
+    let holder = holders.into_iter().max_by_key(|(_, holder)| holder.fence);
+    let holder = holder.map(|(node, holder)| Holder {
+        owner: holder.owner,
+        node,
+        fence: holder.fence.number(),
+        held_for_ms: milliseconds(holder.held_for),
+        since_unix_ms: unix_ms(holder.held_for),
+        valid_for_ms: holder.valid_for.map(milliseconds),
+    });
+    let state = match (&holder, silent.is_empty()) {
+        (Some(_), _) => LockState::Held,
+        (None, true) => LockState::Free,
+        (None, false) => LockState::Unknown,
+    };
+    waiters.sort_by_key(|(_, waiter)| std::cmp::Reverse(waiter.waited_for));
+    let shown = waiters.into_iter().take(LockView::WAITERS_SHOWN);
+    let waiters = shown.zip(1..).map(|((node, waiter), position)| Waiter {
+        position,
+        owner: waiter.owner,
+        node,
+        waited_for_ms: milliseconds(waiter.waited_for),
+    });
+    LockInfo {
+        name: name.to_owned(),
+        state,
+        algorithm: algorithm.to_owned(),
+        holder,
+        waiters: waiters.collect(),
+        waiting,
+        silent,
+    }
+}

@@ -1,0 +1,131 @@
+//! `/v1/holds`: whoever knows a hold's name can renew, release and watch it.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use soloist_api::{Error, Hold, RenewRequest};
+use utoipa::IntoParams;
+
+use super::Api;
+use super::error::Failure;
+use super::request::{Content, Id, Params, wait};
+use crate::Moment;
+use crate::locks::Grant;
+use crate::node::event::milliseconds;
+
+/// A hold as its holder sees it.
+pub(super) fn describe(grant: &Grant, expires: Option<Moment>) -> Hold {
+    let valid_for = expires.map(|expires| expires.since(Moment::now()));
+    Hold {
+        hold: grant.hold.to_string(),
+        fence: grant.fence.number(),
+        lock: grant.lock.to_string(),
+        valid_for_ms: valid_for.map_or(u64::MAX, milliseconds),
+    }
+}
+
+/// How long to wait for the end.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Watch {
+    /// Wait so many milliseconds for the hold's end.
+    #[param(minimum = 0)]
+    wait_ms: Option<u64>,
+}
+
+/// Whether a hold still is
+///
+/// Answers at once, or, with `wait_ms`, as soon as it has ended.
+#[utoipa::path(
+    get, path = "/v1/holds/{hold}", tag = "holds",
+    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
+    responses(
+        (status = 200, description = "It is held", body = Hold),
+        (status = 400, description = "The time cannot be", body = Error),
+        (status = 404, description = "This node knows no such hold", body = Error),
+        (status = 410, description = "It has ended; `reason` says why", body = Error),
+    ),
+)]
+pub(super) async fn hold(
+    State(api): State<Api>,
+    Id(id): Id,
+    Params(watch): Params<Watch>,
+) -> Result<Json<Hold>, Failure> {
+    let shared = &api.node.shared;
+    let limit = watch.wait_ms.map_or(Ok(Duration::ZERO), wait)?;
+    let held = {
+        let mut core = shared.core();
+        match core.hold(id) {
+            Some(held) => held,
+            // It is not there, so this renews nothing and tells what has become of it.
+            None => match core.renew(shared, id, None) {
+                Err(error) => return Err(error.into()),
+                Ok(_) => unreachable!("a hold that is not there is not renewed"),
+            },
+        }
+    };
+    if !limit.is_zero() {
+        tokio::select! {
+            _ = held.ended() => {}
+            () = tokio::time::sleep(limit) => {}
+            () = api.stopping.cancelled() => {}
+        }
+    }
+    if let Some(end) = held.end() {
+        return Err(Failure::ended(end));
+    }
+    let now = Moment::now();
+    let view = shared.core().table().view(now, &held.grant.lock);
+    let holder = view.and_then(|view| view.holder);
+    let Some(holder) = holder.filter(|holder| holder.fence == held.grant.fence) else {
+        // It ended just now.
+        return Err(Failure::ended(held.ended().await));
+    };
+    let expires = holder.valid_for.map(|valid_for| now + valid_for);
+    Ok(Json(describe(&held.grant, expires)))
+}
+
+/// Let a hold live on
+#[utoipa::path(
+    post, path = "/v1/holds/{hold}/renew", tag = "holds",
+    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
+    request_body = RenewRequest,
+    responses(
+        (status = 200, description = "It is held for so much longer", body = Hold),
+        (status = 400, description = "The time cannot be", body = Error),
+        (status = 404, description = "This node knows no such hold", body = Error),
+        (status = 410, description = "It has ended; `reason` says why", body = Error),
+    ),
+)]
+pub(super) async fn renew(
+    State(api): State<Api>,
+    Id(id): Id,
+    Content(request): Content<RenewRequest>,
+) -> Result<Json<Hold>, Failure> {
+    let shared = &api.node.shared;
+    let ttl = request.ttl_ms.map(Duration::from_millis);
+    let mut core = shared.core();
+    let expires = core.renew(shared, id, ttl)?;
+    let held = core.hold(id).expect("it was just renewed");
+    Ok(Json(describe(&held.grant, expires)))
+}
+
+/// Release a hold
+#[utoipa::path(
+    delete, path = "/v1/holds/{hold}", tag = "holds",
+    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
+    responses(
+        (status = 204, description = "Released"),
+        (status = 404, description = "This node knows no such hold", body = Error),
+        (status = 410, description = "It ended before; `reason` says why", body = Error),
+    ),
+)]
+pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {
+    let shared = &api.node.shared;
+    shared.core().release(shared, id)?;
+    Ok(StatusCode::NO_CONTENT)
+}

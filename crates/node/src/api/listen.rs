@@ -1,0 +1,325 @@
+//! Connections: accepting them, TLS, and limits that no client can get around.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::auth::Token;
+use crate::config::ApiTcp;
+use crate::identity::{IdentityError, api_server};
+
+/// How many connections a listener has at a time.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a request's head may take, and how long a connection may be idle.
+const HEAD_WITHIN: Duration = Duration::from_secs(60);
+
+/// How much of a connection is buffered, in bytes; also the longest head.
+const BUFFER_MAX: usize = 64 << 10;
+
+/// How long to wait after the system has refused to accept a connection, for want of files for instance.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A client over TCP that is gone without a word is noticed after about half a minute.
+const PROBE_AFTER: Duration = Duration::from_secs(15);
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// Why the API cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiError {
+    /// The socket's path is too long for the system.
+    #[error(
+        "the path of the API's socket has {length} bytes, and the system allows {max}: choose a shorter one than {}",
+        path.display()
+    )]
+    SocketPath {
+        /// The path.
+        path: PathBuf,
+        /// Its length.
+        length: usize,
+        /// The longest.
+        max: usize,
+    },
+    /// Somebody answers on the socket.
+    #[error("another process serves on the API's socket {}: stop it, or choose another path", .0.display())]
+    SocketInUse(PathBuf),
+    /// There is a file that is no socket.
+    #[error("{} is there and is no socket: remove it, or choose another path for the API's socket", .0.display())]
+    NotASocket(PathBuf),
+    /// The socket cannot be made.
+    #[error("cannot listen on the API's socket {}: {source}; check that its folder is there and may be written to", path.display())]
+    Socket {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The TCP address cannot be listened on.
+    #[error(
+        "cannot listen on {address} for the API: {source}; choose a free port and an address of this machine"
+    )]
+    Tcp {
+        /// The address.
+        address: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// Other machines could use it without showing who they are.
+    #[error(
+        "the API is to listen on {address}, which other machines reach, but {missing} not set: set it, or listen on 127.0.0.1"
+    )]
+    Unprotected {
+        /// The address.
+        address: String,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// The token's file cannot be read.
+    #[error("cannot read the API's token from {file}: {source}")]
+    TokenUnreadable {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// Others may read the token.
+    #[error(
+        "the API's token in {file} may be read by others (mode {mode:03o}): set its mode to 600"
+    )]
+    TokenExposed {
+        /// The file.
+        file: String,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The token is no token.
+    #[error(
+        "the API's token in {file} cannot be used: {problem}; put one line of letters and digits there, 32 or more"
+    )]
+    TokenUnusable {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The API's certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] IdentityError),
+}
+
+/// A TCP socket that listens, and what it demands.
+pub(super) struct OpenTcp {
+    pub listener: TcpListener,
+    pub address: SocketAddr,
+    pub tls: Option<TlsAcceptor>,
+    pub token: Option<Token>,
+    /// Whether clients must show a certificate.
+    pub certificate: bool,
+}
+
+pub(super) async fn open_tcp(config: &ApiTcp) -> Result<OpenTcp, ApiError> {
+    let address = config.listen.to_string();
+    let unprotected = |missing| ApiError::Unprotected {
+        address: address.clone(),
+        missing,
+    };
+    if let Some(missing) = config.unprotected() {
+        return Err(unprotected(missing));
+    }
+    let token = config.token_file.as_deref().map(Token::load).transpose()?;
+    let tls = match &config.tls {
+        Some(tls) => {
+            let client_ca = tls.client_ca.as_deref();
+            let server = api_server(&tls.certificate, &tls.key, client_ca)?;
+            Some(TlsAcceptor::from(Arc::new(server)))
+        }
+        None => None,
+    };
+    let failed = |source| ApiError::Tcp {
+        address: address.clone(),
+        source,
+    };
+    let listener = TcpListener::bind(&address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    // A host name may stand for any address.
+    if tls.is_none() && !bound.ip().to_canonical().is_loopback() {
+        return Err(unprotected("[api.tls] is"));
+    }
+    let client_ca = config.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
+    Ok(OpenTcp {
+        listener,
+        address: bound,
+        certificate: client_ca.is_some(),
+        tls,
+        token,
+    })
+}
+
+/// What the connections of one listener share. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Door {
+    router: Router,
+    stopping: CancellationToken,
+    cut: CancellationToken,
+    tasks: TaskTracker,
+    room: Arc<Semaphore>,
+}
+
+impl Door {
+    pub fn new(
+        router: Router,
+        stopping: &CancellationToken,
+        cut: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Self {
+        Door {
+            router,
+            stopping: stopping.clone(),
+            cut: cut.clone(),
+            tasks: tasks.clone(),
+            room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        }
+    }
+
+    /// A place for one more connection. Whoever comes when all are taken is turned away.
+    fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.room).try_acquire_owned().ok();
+        if place.is_none() {
+            tracing::warn!("a client was turned away: the API has {CONNECTIONS_MAX} connections");
+        }
+        place
+    }
+
+    /// Waits for the next connection; nothing, if the API stops.
+    async fn next<S, A>(&self, mut accept: impl FnMut() -> A) -> Option<S>
+    where
+        A: Future<Output = io::Result<S>>,
+    {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => return None,
+                accepted = accept() => accepted,
+            };
+            match accepted {
+                Ok(stream) => return Some(stream),
+                Err(error) => {
+                    tracing::warn!("the API cannot accept a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Answers what comes over a connection, until it ends. If the client goes away, so does the
+    /// request that it waits for.
+    async fn converse<S>(&self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut http = Builder::new(TokioExecutor::new()).http1_only();
+        http.http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .max_buf_size(BUFFER_MAX)
+            .half_close(false);
+        let service = TowerToHyperService::new(self.router.clone());
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.stopping.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    ended = connection => ended,
+                    () = self.cut.cancelled() => return,
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!("a client's connection ended: {error}");
+        }
+    }
+}
+
+pub(super) async fn unix(listener: UnixListener, door: Door) {
+    while let Some((stream, _)) = door.next(|| listener.accept()).await {
+        let Some(place) = door.place() else { continue };
+        let door = door.clone();
+        door.tasks.clone().spawn(async move {
+            door.converse(stream).await;
+            drop(place);
+        });
+    }
+}
+
+pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: Door) {
+    while let Some((stream, _)) = door.next(|| listener.accept()).await {
+        let Some(place) = door.place() else { continue };
+        if let Err(error) = tune(&stream) {
+            tracing::debug!("a client's connection ended: {error}");
+            continue;
+        }
+        let (door, tls) = (door.clone(), tls.clone());
+        door.tasks.clone().spawn(async move {
+            match tls {
+                Some(tls) => {
+                    if let Some(stream) = shake_hands(&door, &tls, stream).await {
+                        door.converse(stream).await;
+                    }
+                }
+                None => door.converse(stream).await,
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn shake_hands(
+    door: &Door,
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)) => shaken,
+        () = door.stopping.cancelled() => return None,
+    };
+    match shaken {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => tracing::debug!("a client's TLS handshake failed: {error}"),
+        Err(_) => tracing::debug!("a client's TLS handshake took too long"),
+    }
+    None
+}
+
+/// No delay for small answers, and a notice if the client's machine is gone.
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    // `TCP_USER_TIMEOUT` is in milliseconds.
+    sockopt::set_tcp_user_timeout(stream, SILENCE_MAX.as_millis() as u32)?;
+    Ok(())
+}

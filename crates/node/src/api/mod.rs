@@ -1,0 +1,197 @@
+//! The HTTP API of a node: on a Unix socket, and on TCP if it is configured.
+//!
+//! What is said is in [`soloist_api`]; `/openapi.json` describes it. Whoever may open the Unix socket
+//! may use it. Over TCP a token or a certificate is demanded, as the configuration says.
+
+mod auth;
+mod cluster;
+mod error;
+mod events;
+mod gather;
+mod holds;
+mod listen;
+mod locks;
+mod openapi;
+mod request;
+mod socket;
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::{get, post};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use listen::ApiError;
+
+use crate::Node;
+use auth::Token;
+use listen::Door;
+use socket::SocketFile;
+
+/// How many requests at a time ask all nodes: each takes memory for all their answers.
+const LOOKING_MAX: usize = 16;
+
+/// How long requests may take to end when the API stops.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// What all requests share. Cheap to clone.
+#[derive(Clone)]
+struct Api(Arc<ApiState>);
+
+struct ApiState {
+    node: Node,
+    stopping: CancellationToken,
+    looking: Semaphore,
+}
+
+impl Deref for Api {
+    type Target = ApiState;
+
+    fn deref(&self) -> &ApiState {
+        &self.0
+    }
+}
+
+impl Api {
+    fn algorithm(&self, lock: &str) -> &'static str {
+        self.node.shared.config.rules.rule(lock).choice().name
+    }
+}
+
+/// The API of a node, as it runs. Dropping it ends it at once; [`stop`](ApiServer::stop) does so
+/// gently.
+#[must_use = "the API ends as soon as this is dropped"]
+pub struct ApiServer {
+    addresses: Addresses,
+    socket: SocketFile,
+    stopping: CancellationToken,
+    /// Ends what does not end by itself.
+    cut: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Where an API is reached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Addresses {
+    /// The Unix socket.
+    pub socket: PathBuf,
+    /// The TCP address, if there is one, with the port that was chosen if none was given.
+    pub tcp: Option<SocketAddr>,
+}
+
+/// Serves the API of a node, where its configuration says.
+///
+/// Stop the node first, then the API: so holders hear that the node has ended their holds.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use soloist_node::{Node, api, config::Config};
+///
+/// let node = Node::start(Config::load("soloist.toml".as_ref())?).await?;
+/// let server = api::serve(&node).await?;
+/// println!("serves on {}", server.addresses().socket.display());
+/// node.stop(std::time::Duration::from_secs(30)).await;
+/// server.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
+    let config = &node.shared.config.api;
+    let tcp = match &config.tcp {
+        Some(tcp) => Some(listen::open_tcp(tcp).await?),
+        None => None,
+    };
+    let (socket, listener) = SocketFile::bind(&config.socket).await?;
+    let stopping = CancellationToken::new();
+    let cut = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    let api = Api(Arc::new(ApiState {
+        node: node.clone(),
+        stopping: stopping.clone(),
+        looking: Semaphore::new(LOOKING_MAX),
+    }));
+    let door = |token: Option<Token>, certificate| {
+        let router = router(api.clone(), token, certificate);
+        Door::new(router, &stopping, &cut, &tasks)
+    };
+    tasks.spawn(listen::unix(listener, door(None, false)));
+    let address = tcp.as_ref().map(|tcp| tcp.address);
+    if let Some(tcp) = tcp {
+        let door = door(tcp.token, tcp.certificate);
+        tasks.spawn(listen::tcp(tcp.listener, tcp.tls, door));
+    }
+    Ok(ApiServer {
+        addresses: Addresses {
+            socket: config.socket.clone(),
+            tcp: address,
+        },
+        socket,
+        stopping,
+        cut,
+        tasks,
+    })
+}
+
+impl ApiServer {
+    /// Where it is reached.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// The Unix socket's path.
+    pub fn socket(&self) -> &Path {
+        &self.addresses.socket
+    }
+
+    /// Takes no new connections, answers whoever waits that the node stops, and ends when all requests are
+    /// answered; after five seconds, without.
+    pub async fn stop(self) {
+        self.stopping.cancel();
+        self.socket.remove();
+        self.tasks.close();
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.tasks.wait()).await;
+        self.cut.cancel();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.cut.cancel();
+    }
+}
+
+/// All paths. A token and a certificate, if they are demanded, are part of what `/openapi.json` says.
+fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
+    let document = openapi::document(&api.node.shared.config, token.is_some(), certificate);
+    let guarded = Router::new()
+        .route("/v1/locks", get(locks::locks))
+        .route("/v1/locks/{name}", get(locks::lock))
+        .route("/v1/locks/{name}/acquire", post(locks::acquire))
+        .route("/v1/holds/{hold}", get(holds::hold).delete(holds::release))
+        .route("/v1/holds/{hold}/renew", post(holds::renew))
+        .route("/v1/cluster", get(cluster::cluster))
+        .route("/v1/events", get(events::events))
+        .route("/metrics", get(cluster::metrics))
+        .route(
+            "/openapi.json",
+            get(move || openapi::serve(document.clone())),
+        )
+        .fallback(error::no_such_path);
+    let guarded = match token {
+        Some(token) => guarded.layer(axum::middleware::from_fn_with_state(token, auth::check)),
+        None => guarded,
+    };
+    guarded
+        .route("/healthz", get(cluster::healthz))
+        .method_not_allowed_fallback(error::no_such_method)
+        .with_state(api)
+}

@@ -1,0 +1,125 @@
+//! `/openapi.json`: the API described for programs.
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use utoipa::OpenApi;
+
+use super::request::WAIT_MS_MAX;
+use super::{cluster, events, holds, locks};
+use crate::config::Config;
+use crate::node::event::milliseconds;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Soloist",
+        description = "Named locks, agreed upon by the nodes of a cluster: the API of one node."
+    ),
+    paths(
+        locks::acquire,
+        locks::lock,
+        locks::locks,
+        holds::hold,
+        holds::renew,
+        holds::release,
+        cluster::cluster,
+        cluster::metrics,
+        cluster::healthz,
+        events::events,
+        describe_itself,
+    ),
+    components(schemas(soloist_api::Error))
+)]
+struct Description;
+
+/// This description
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "node",
+    responses((status = 200, description = "OpenAPI", body = Object)),
+)]
+#[allow(
+    dead_code,
+    reason = "stands for `serve`, which takes what it serves as its argument"
+)]
+fn describe_itself() {}
+
+pub(super) async fn serve(document: Bytes) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], document)
+}
+
+/// The description, with this node's own limits and demands.
+pub(super) fn document(config: &Config, token: bool, certificate: bool) -> Bytes {
+    let mut document = serde_json::to_value(Description::openapi()).expect("it is JSON");
+    limit(&mut document, milliseconds(config.ttl.max));
+    add_failures(&mut document, token);
+    demand(&mut document, token, certificate);
+    document.to_string().into()
+}
+
+/// Times have limits, some of them from the configuration.
+fn limit(document: &mut Value, ttl_max: u64) {
+    let schemas = &mut document["components"]["schemas"];
+    for request in ["AcquireRequest", "RenewRequest"] {
+        schemas[request]["properties"]["ttl_ms"]["maximum"] = ttl_max.into();
+    }
+    schemas["AcquireRequest"]["properties"]["wait_ms"]["maximum"] = WAIT_MS_MAX.into();
+    let params = &mut document["paths"]["/v1/holds/{hold}"]["get"]["parameters"];
+    for param in params.as_array_mut().into_iter().flatten() {
+        if param["name"] == "wait_ms" {
+            param["schema"]["maximum"] = WAIT_MS_MAX.into();
+        }
+    }
+}
+
+/// What may happen to every request.
+fn add_failures(document: &mut Value, token: bool) {
+    let failure = |description: &str| {
+        let schema = json!({ "$ref": "#/components/schemas/Error" });
+        json!({ "description": description, "content": { "application/json": { "schema": schema } } })
+    };
+    for (path, operation) in operations(document) {
+        let has_body = operation.get("requestBody").is_some();
+        let responses = &mut operation["responses"];
+        responses["503"] = failure("The node stops");
+        if token && path != "/healthz" {
+            responses["401"] = failure("No token, or a wrong one");
+        }
+        if has_body {
+            responses["408"] = failure("The body did not come in time");
+            responses["413"] = failure("The body is too long");
+            responses["415"] = failure("The body is not JSON");
+        }
+    }
+}
+
+/// What clients must show.
+fn demand(document: &mut Value, token: bool, certificate: bool) {
+    let mut schemes = json!({});
+    let mut all = json!({});
+    if token {
+        schemes["token"] = json!({ "type": "http", "scheme": "bearer" });
+        all["token"] = json!([]);
+    }
+    if certificate {
+        schemes["certificate"] = json!({ "type": "mutualTLS" });
+        all["certificate"] = json!([]);
+    }
+    if token || certificate {
+        document["components"]["securitySchemes"] = schemes;
+        document["security"] = json!([all]);
+    }
+    if certificate {
+        // The connection itself takes it.
+        document["paths"]["/healthz"]["get"]["security"] = json!([{ "certificate": [] }]);
+    }
+}
+
+fn operations(document: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    paths.flat_map(|(path, item)| {
+        let operations = item.as_object_mut().into_iter().flatten();
+        operations.map(move |(_, operation)| (path, operation))
+    })
+}

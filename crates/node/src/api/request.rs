@@ -1,0 +1,121 @@
+//! What a request says, taken out of it and checked.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+use soloist_api::ErrorKind;
+
+use super::error::Failure;
+use crate::locks::{HoldId, LockName};
+
+/// The longest body, in bytes.
+const BODY_MAX: usize = 64 << 10;
+
+/// How long a client may take to send it.
+const BODY_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest wait that may be asked for: a day.
+pub(super) const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+
+/// Checks a time to wait.
+pub(super) fn wait(wait_ms: u64) -> Result<Duration, Failure> {
+    if wait_ms > WAIT_MS_MAX {
+        return Err(Failure::bad_request(format!(
+            "wait_ms is {wait_ms}: at most {WAIT_MS_MAX} is allowed, a day; ask again after that"
+        )));
+    }
+    Ok(Duration::from_millis(wait_ms))
+}
+
+async fn segment<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, Failure> {
+    let path = Path::<String>::from_request_parts(parts, state).await;
+    let Path(segment) = path.map_err(|error| Failure::bad_request(error.body_text()))?;
+    Ok(segment)
+}
+
+/// A lock's name, in the path.
+pub(super) struct Name(pub LockName);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(Name(LockName::new(&segment(parts, state).await?)?))
+    }
+}
+
+/// A hold's name, in the path.
+pub(super) struct Id(pub HoldId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(Id(segment(parts, state).await?.parse()?))
+    }
+}
+
+/// What stands behind the `?`.
+pub(super) struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        let Query(params) = query.map_err(|error| Failure::bad_request(error.body_text()))?;
+        Ok(Params(params))
+    }
+}
+
+/// The body, as JSON.
+pub(super) struct Content<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        // Demanded, also because a page in a browser cannot send it to another origin unasked.
+        if !is_json(&request) {
+            return Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                ErrorKind::BadRequest,
+                "the body must be JSON, with the header `content-type: application/json`",
+            ));
+        }
+        let body = to_bytes(request.into_body(), BODY_MAX);
+        let Ok(read) = tokio::time::timeout(BODY_WITHIN, body).await else {
+            return Err(Failure::new(
+                StatusCode::REQUEST_TIMEOUT,
+                ErrorKind::BadRequest,
+                format!("the body did not come within {BODY_WITHIN:?}: send it at once"),
+            ));
+        };
+        let body = read.map_err(|_| {
+            Failure::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                ErrorKind::BadRequest,
+                format!("the body has more than {BODY_MAX} bytes, or did not come whole"),
+            )
+        })?;
+        // A list could be taken for the fields in their order.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            let detail = "the body must be a JSON object: send `{}` if there is nothing to say";
+            return Err(Failure::bad_request(detail));
+        }
+        let content = serde_json::from_slice(&body);
+        let wrong = |error| Failure::bad_request(format!("the body cannot be used: {error}"));
+        content.map(Content).map_err(wrong)
+    }
+}
+
+fn is_json(request: &Request) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}

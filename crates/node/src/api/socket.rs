@@ -1,0 +1,99 @@
+//! The file of the Unix socket.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
+
+use super::listen::ApiError;
+
+/// The longest path of a socket, in bytes: the system's limit, less the zero at its end.
+const PATH_MAX: usize = 107;
+
+/// How many connections may wait to be accepted.
+pub(super) const BACKLOG: u32 = 1024;
+
+/// A socket's file, which goes when this does.
+pub(super) struct SocketFile {
+    path: PathBuf,
+    /// Device and number: a file that somebody else has put in its place is not removed.
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    /// Begins to listen. What a process has left behind that is gone is replaced.
+    pub async fn bind(path: &Path) -> Result<(Self, UnixListener), ApiError> {
+        let length = path.as_os_str().len();
+        if length > PATH_MAX {
+            return Err(ApiError::SocketPath {
+                path: path.to_owned(),
+                length,
+                max: PATH_MAX,
+            });
+        }
+        make_room(path).await?;
+        let failed = |source| ApiError::Socket {
+            path: path.to_owned(),
+            source,
+        };
+        let socket = UnixSocket::new_stream().map_err(failed)?;
+        socket.bind(path).map_err(failed)?;
+        // Nobody can connect before it listens: so nobody slips in before the mode is set.
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, mode).map_err(failed)?;
+        let identity = identity(path).map_err(failed)?;
+        let file = SocketFile {
+            path: path.to_owned(),
+            identity,
+        };
+        let listener = socket.listen(BACKLOG).map_err(failed)?;
+        Ok((file, listener))
+    }
+
+    /// Removes the file, if it still is this one.
+    pub fn remove(&self) {
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Removes the socket of a process that is gone.
+async fn make_room(path: &Path) -> Result<(), ApiError> {
+    let failed = |source| ApiError::Socket {
+        path: path.to_owned(),
+        source,
+    };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(ApiError::NotASocket(path.to_owned()));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(ApiError::SocketInUse(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(failed)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // Its queue is full, so somebody is there.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(ApiError::SocketInUse(path.to_owned()))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}

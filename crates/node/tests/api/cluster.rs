@@ -1,0 +1,119 @@
+//! A cluster whose nodes serve their APIs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use soloist_api::{Cluster, Hold, LockInfo};
+use soloist_node::Node;
+use soloist_node::api::{self, ApiServer};
+use soloist_node::config::{Api, Config, Metrics, Nodes, RuleSettings, Rules, Security, Ttl};
+use soloist_node::local::{LocalCluster, LocalSettings};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::http::{Answer, Http};
+
+pub struct Served {
+    pub cluster: LocalCluster,
+    pub servers: Vec<ApiServer>,
+    pub https: Vec<Http>,
+    _folder: TempDir,
+}
+
+/// Starts nodes and their APIs on Unix sockets; they answer each other.
+pub async fn served(nodes: usize) -> Served {
+    let folder = TempDir::new().unwrap();
+    let settings = LocalSettings {
+        nodes,
+        rule: RuleSettings::default(),
+        tls: false,
+        folder: folder.path().to_owned(),
+    };
+    let cluster = LocalCluster::start(settings).await.unwrap();
+    let mut servers = Vec::new();
+    for node in &cluster.nodes {
+        servers.push(api::serve(node).await.unwrap());
+    }
+    let sockets = servers.iter().map(|server| server.socket().to_owned());
+    let served = Served {
+        https: sockets.map(Http::Unix).collect(),
+        cluster,
+        servers,
+        _folder: folder,
+    };
+    for http in &served.https {
+        until("all nodes answer each other", async || {
+            let cluster: Cluster = http.get("/v1/cluster").await.ok();
+            let mut nodes = cluster.nodes.iter();
+            nodes.all(|node| node.health.is_some()).then_some(())
+        })
+        .await;
+    }
+    served
+}
+
+/// The only node of its cluster, with an API of one's own.
+pub async fn lonely(api: Api, metrics: Metrics) -> Node {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().into();
+    let name: soloist_node::config::NodeName = "n1".parse().unwrap();
+    let nodes = Nodes::new([(name.clone(), address)]).unwrap();
+    let rules = Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap();
+    let config = Config {
+        name,
+        nodes,
+        security: Security::Insecure,
+        rules,
+        ttl: Ttl::default(),
+        api,
+        metrics,
+    };
+    Node::start_on(config, None, listener).unwrap()
+}
+
+impl Served {
+    pub async fn stop(self) {
+        self.cluster.stop().await;
+        for server in self.servers {
+            server.stop().await;
+        }
+    }
+
+    /// Waits until so many wait for a lock.
+    pub async fn waiting(&self, lock: &str, waiting: u64) -> LockInfo {
+        until(&format!("{waiting} wait for {lock}"), async || {
+            let info: LockInfo = self.https[0].get(&format!("/v1/locks/{lock}")).await.ok();
+            (info.waiting == waiting).then_some(info)
+        })
+        .await
+    }
+}
+
+impl Http {
+    pub async fn acquire(&self, lock: &str, body: serde_json::Value) -> Answer {
+        self.post(&format!("/v1/locks/{lock}/acquire"), body).await
+    }
+
+    /// Acquires a lock that is free.
+    pub async fn hold(&self, lock: &str) -> Hold {
+        self.acquire(lock, json!({ "ttl_ms": 60_000 })).await.ok()
+    }
+
+    pub async fn release(&self, hold: &Hold) -> Answer {
+        self.delete(&format!("/v1/holds/{}", hold.hold)).await
+    }
+}
+
+/// Waits for a condition.
+pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let wait = async {
+        loop {
+            if let Some(found) = condition().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    waited.unwrap_or_else(|_| panic!("it never came: {what}"))
+}

@@ -1,0 +1,114 @@
+//! A client that can also misbehave: one connection a request.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// How a node is reached.
+#[derive(Clone)]
+pub enum Http {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+    Tls(SocketAddr, Arc<rustls::ClientConfig>, String),
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: hyper::HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn json<T: DeserializeOwned>(&self) -> T {
+        let read = serde_json::from_slice(&self.body);
+        read.unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// The content, if this is the status.
+    #[track_caller]
+    pub fn ok<T: DeserializeOwned>(&self) -> T {
+        assert_eq!(self.status, 200, "{self:?}");
+        self.json()
+    }
+
+    /// What is wrong, for programs and for people; it must be this status.
+    #[track_caller]
+    pub fn error(&self, status: u16) -> soloist_api::Error {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        assert_eq!(self.headers["content-type"], "application/json");
+        self.json()
+    }
+}
+
+impl Http {
+    pub async fn connect(&self) -> std::io::Result<Box<dyn Stream>> {
+        Ok(match self {
+            Http::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            Http::Tcp(address) => Box::new(TcpStream::connect(address).await?),
+            Http::Tls(address, config, name) => {
+                let stream = TcpStream::connect(address).await?;
+                let name = rustls::pki_types::ServerName::try_from(name.clone()).unwrap();
+                let connector = TlsConnector::from(Arc::clone(config));
+                Box::new(connector.connect(name, stream).await?)
+            }
+        })
+    }
+
+    /// Sends a request; the answer's head is there.
+    pub async fn open(&self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+        let stream = TokioIo::new(self.connect().await.unwrap());
+        let (mut sender, connection) = http1::handshake(stream).await?;
+        tokio::spawn(connection);
+        sender.send_request(request).await
+    }
+
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        let (head, body) = self.open(request).await.unwrap().into_parts();
+        Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(request(Method::GET, path, None)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(request(Method::DELETE, path, None)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(request(Method::POST, path, Some(body))).await
+    }
+}
+
+pub fn request(method: Method, path: &str, body: Option<Value>) -> Request<Full<Bytes>> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "node");
+    if body.is_some() {
+        request = request.header("content-type", "application/json");
+    }
+    let body = body.map(|body| body.to_string()).unwrap_or_default();
+    request.body(Full::from(body)).unwrap()
+}
