@@ -13,6 +13,8 @@
 //!
 //! Whatever fails is answered with [`Error`]. Names of locks are one segment of the path, percent-encoded: `a/b` is `a%2Fb`.
 
+mod whole;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -22,16 +24,23 @@ use utoipa::ToSchema;
 pub struct AcquireRequest {
     /// How long to wait, in milliseconds; without it, until it is granted. 0: not behind anybody, only
     /// as long as it takes to learn whether the lock is free.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole::deserialize"
+    )]
     #[schema(minimum = 0)]
     pub wait_ms: Option<u64>,
     /// How long the hold lives without being renewed, in milliseconds; without it, the node's default.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole::deserialize"
+    )]
     #[schema(minimum = 1)]
     pub ttl_ms: Option<u64>,
-    /// As the holder wants to be called, for those who look who holds and who waits; at most 256 bytes.
+    /// As the holder wants to be called, for those who look who holds and who waits; at most 256 bytes, no
+    /// control characters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 256)]
+    #[schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     pub owner: Option<String>,
 }
 
@@ -40,7 +49,10 @@ pub struct AcquireRequest {
 #[serde(deny_unknown_fields, default)]
 pub struct RenewRequest {
     /// For how long from now, in milliseconds; without it, as long as at first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole::deserialize"
+    )]
     #[schema(minimum = 1)]
     pub ttl_ms: Option<u64>,
 }
@@ -279,6 +291,14 @@ mod tests {
         assert_eq!(serde_json::to_string(&request).unwrap(), "{}");
         let misspelt = serde_json::from_str::<AcquireRequest>(r#"{"wait": 5}"#);
         assert!(misspelt.unwrap_err().to_string().contains("wait_ms"));
+        let request: AcquireRequest =
+            serde_json::from_str(r#"{"wait_ms": 5.0, "ttl_ms": null}"#).unwrap();
+        assert_eq!((request.wait_ms, request.ttl_ms), (Some(5), None));
+        for bad in ["5.5", "-1", "-1.0", "1e300", "\"5\"", "[5]", "true"] {
+            let read = serde_json::from_str::<RenewRequest>(&format!(r#"{{"ttl_ms": {bad}}}"#));
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("whole milliseconds"), "{bad}: {error}");
+        }
         let later: ErrorKind = serde_json::from_str(r#""of-a-later-version""#).unwrap();
         assert_eq!(later, ErrorKind::Other);
     }

@@ -59,8 +59,10 @@ impl Args {
                 return Ok(LOST);
             }
         };
-        process.ready().await?;
-        let code = self.work(&lock, &mut process, signals).await;
+        let code = match process.ready().await {
+            Ok(()) => self.work(&lock, &mut process, signals).await,
+            Err(error) => Err(error),
+        };
         let released = lock.release().await;
         process.done();
         match released {
@@ -112,10 +114,10 @@ impl Args {
     /// The command has ended. What its exit code is worth depends on whether the lock was held till then.
     fn not_released(&self, error: &soloist_client::ReleaseError, code: u8) -> Result<u8> {
         match error {
+            // It has been said.
+            _ if code == LOST => Ok(LOST),
             soloist_client::ReleaseError::Lost(loss) => {
-                if code != LOST {
-                    output::complain(&format!("error: lock {:?}: {loss}", self.name));
-                }
+                output::complain(&format!("error: lock {:?}: {loss}", self.name));
                 Ok(LOST)
             }
             error => {

@@ -37,7 +37,7 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
 /// Waits until it is granted, or as long as is said. Whoever disconnects waits no more.
 #[utoipa::path(
     post, path = "/v1/locks/{name}/acquire", tag = "locks",
-    params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256)),
+    params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     request_body = AcquireRequest,
     responses(
         (status = 200, description = "It is held", body = Hold),
@@ -154,7 +154,7 @@ fn is_before(view: &LockView, waited_for: Duration) -> bool {
 /// As all nodes together see it.
 #[utoipa::path(
     get, path = "/v1/locks/{name}", tag = "locks",
-    params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256)),
+    params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     responses(
         (status = 200, description = "The lock", body = LockInfo),
         (status = 400, description = "The name cannot be", body = Error),
