@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes the HTTP API of a running cluster from its own description, with schemathesis: no answer of 500 or
 # above, and none that the description does not have. Takes about a minute; the same requests each time.
-# SEED and EXAMPLES may be set.
+# SEED and EXAMPLES may be set; the server may be given, if it is built already.
 set -eu
 cd "$(dirname "$0")/.."
 work=target/fuzz-api
@@ -11,10 +11,14 @@ if ! "$work/venv/bin/st" --version 2>/dev/null | grep -qF "$version"; then
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install --quiet "schemathesis==$version"
 fi
-cargo build --quiet -p soloist-node --example api_for_fuzzing
+program=${1:-}
+if [ -z "$program" ]; then
+    cargo build --quiet -p soloist-node --example api_for_fuzzing
+    program=${CARGO_TARGET_DIR:-target}/debug/examples/api_for_fuzzing
+fi
 rm -f "$work/in" "$work/out"
 mkfifo "$work/in"
-"${CARGO_TARGET_DIR:-target}/debug/examples/api_for_fuzzing" <"$work/in" >"$work/out" &
+"$program" <"$work/in" >"$work/out" &
 server=$!
 # The server ends when its input does, however this script ends.
 exec 9>"$work/in"

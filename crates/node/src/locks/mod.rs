@@ -4,6 +4,7 @@
 //! the node's own waiters in order, and knows the hold. Clients' wishes, peers' messages and time go in;
 //! [`Effects`] come out.
 
+mod counts;
 mod deadlines;
 mod effects;
 mod ended;
@@ -17,10 +18,11 @@ mod table;
 mod view;
 pub mod wire;
 
+pub use counts::Counts;
 pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
 pub use errors::{AskError, HoldError, ReceiveError};
 pub use fence::Fence;
 pub use name::{LockName, LockNameError};
 pub use settings::{Ask, Settings};
-pub use table::{Counts, Table};
+pub use table::Table;
 pub use view::{HolderView, LockView, WaiterView};

@@ -1,8 +1,8 @@
 //! All locks of a node: a pure state machine. What time it is, is told to it; what it wants sent
 //! or told, it puts into [`Effects`].
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use soloist_algorithms::{ByteOutbox, NodeId, Phase, Start};
 
+use super::counts::Counts;
 use super::deadlines::{Deadlines, Due};
 use super::ended::EndedHolds;
 use super::idle::IdleLocks;
@@ -19,17 +20,6 @@ use super::{
     ReceiveError, Settings, Ticket, wire,
 };
 use crate::Moment;
-
-/// Counts since the table was made.
-#[derive(Clone, Default, Debug)]
-pub struct Counts {
-    /// Messages sent, by algorithm and kind.
-    pub sent: BTreeMap<(&'static str, &'static str), u64>,
-    /// Messages of other epochs, dropped.
-    pub other_epoch: u64,
-    /// Grants that came when nobody was left to take them.
-    pub unclaimed: u64,
-}
 
 /// All locks of a node.
 pub struct Table {

@@ -1,0 +1,14 @@
+//! What a table counts.
+
+use std::collections::BTreeMap;
+
+/// Counts since the table was made.
+#[derive(Clone, Default, Debug)]
+pub struct Counts {
+    /// Messages sent, by algorithm and kind.
+    pub sent: BTreeMap<(&'static str, &'static str), u64>,
+    /// Messages of other epochs, dropped.
+    pub other_epoch: u64,
+    /// Grants that came when nobody was left to take them.
+    pub unclaimed: u64,
+}
