@@ -6,11 +6,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use soloist_algorithms::NodeId;
 use soloist_api::{Holder, LockInfo, LockState, Locks, Waiter};
 
-use crate::Node;
 use crate::links::LinkStatus;
 use crate::locks::LockView;
 use crate::node::event::{milliseconds, unix_ms};
 use crate::node::inquiry::{Answer, Question};
+use crate::{Moment, Node};
 
 /// The most locks in one answer.
 const LOCKS_MAX: usize = 1000;
@@ -50,10 +50,18 @@ fn is_down(link: &LinkStatus) -> bool {
 #[derive(Default)]
 pub(super) struct Seen {
     /// By lock: nodes and what they see.
-    locks: BTreeMap<String, Vec<(String, LockView)>>,
+    locks: BTreeMap<String, Vec<Sight>>,
     silent: Vec<String>,
     /// Up to where the lists of locks are complete; to the end, if nothing is said.
     complete_to: Option<String>,
+}
+
+/// A lock as one node sees it.
+struct Sight {
+    node: String,
+    view: LockView,
+    /// When its answer came. Others come later, and until then all go on holding and waiting.
+    at: Moment,
 }
 
 /// Asks all nodes what they see of one lock or of all.
@@ -84,16 +92,18 @@ impl Seen {
                 self.complete_to = Some(last.clone());
             }
         }
+        let at = Moment::now();
         for view in views {
-            let entry = self.locks.entry(view.name.clone()).or_default();
-            entry.push((node.to_owned(), view));
+            let sights = self.locks.entry(view.name.clone()).or_default();
+            let node = node.to_owned();
+            sights.push(Sight { node, view, at });
         }
     }
 
     /// One lock.
     pub fn lock(mut self, name: &str, algorithm: &str) -> LockInfo {
-        let views = self.locks.remove(name).unwrap_or_default();
-        merge(name, algorithm, views, self.silent)
+        let sights = self.locks.remove(name).unwrap_or_default();
+        merge(name, algorithm, sights, self.silent)
     }
 
     /// All locks, as many as an answer takes. `algorithm` tells which one a lock has.
@@ -107,12 +117,12 @@ impl Seen {
         };
         let mut bytes = 0;
         let mut more = complete_to.is_some();
-        for (name, views) in self.locks {
+        for (name, sights) in self.locks {
             if !is_complete(&name) || page.locks.len() == LOCKS_MAX || bytes > BYTES_MAX {
                 more = true;
                 break;
             }
-            let lock = merge(&name, &algorithm(&name), views, page.silent.clone());
+            let lock = merge(&name, &algorithm(&name), sights, page.silent.clone());
             bytes += weight(&lock);
             page.locks.push(lock);
         }
@@ -130,23 +140,21 @@ fn weight(lock: &LockInfo) -> usize {
     lock.name.len() + 400 + owners.sum::<usize>() + silent.sum::<usize>()
 }
 
-fn merge(
-    name: &str,
-    algorithm: &str,
-    views: Vec<(String, LockView)>,
-    silent: Vec<String>,
-) -> LockInfo {
+fn merge(name: &str, algorithm: &str, sights: Vec<Sight>, silent: Vec<String>) -> LockInfo {
+    let now = Moment::now();
     let mut holders = Vec::new();
     let mut waiters = Vec::new();
     let mut waiting = 0u64;
-    for (node, view) in views {
+    for Sight { node, view, at } in sights {
         waiting = waiting.saturating_add(view.waiting as u64);
-        holders.extend(view.holder.map(|holder| (node.clone(), holder)));
-        waiters.extend(
-            view.waiters
-                .into_iter()
-                .map(|waiter| (node.clone(), waiter)),
-        );
+        if let Some(mut holder) = view.holder {
+            holder.held_for = holder.held_for.saturating_add(now.since(at));
+            holders.push((node.clone(), holder));
+        }
+        for mut waiter in view.waiters {
+            waiter.waited_for = waiter.waited_for.saturating_add(now.since(at));
+            waiters.push((node.clone(), waiter));
+        }
     }
     // Nodes answer one after another: two may have held it. The higher fence is the later one.
     let holder = holders.into_iter().max_by_key(|(_, holder)| holder.fence);

@@ -26,7 +26,13 @@ async fn waiters_of_all_nodes_are_seen_from_every_node_in_order() {
             let hold: Hold = http.acquire("a", json!({ "owner": owner })).await.ok();
             assert_eq!(http.release(&hold).await.status, 204);
         }));
-        served.waiting("a", number as u64 + 1).await;
+        // The times come over the network: let them differ by more than it takes.
+        until("the last one has waited for a while", async || {
+            let info = served.waiting("a", number as u64 + 1).await;
+            let last = info.waiters.iter().map(|waiter| waiter.waited_for_ms).min();
+            last.filter(|waited_for_ms| *waited_for_ms > 200)
+        })
+        .await;
     }
     for http in &served.https {
         let info: LockInfo = http.get("/v1/locks/a").await.ok();
