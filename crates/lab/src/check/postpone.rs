@@ -238,7 +238,7 @@ mod tests {
                 ..Bounds::of::<A>(requests)
             };
             assert!(applies(&bounds));
-            let mut parts = Parts::<A>::new(bounds.config());
+            let mut parts = Parts::<A>::new(bounds.config(), false);
             let (system, first, _) = System::new(&bounds, &mut parts).unwrap();
             Explorer {
                 system,
