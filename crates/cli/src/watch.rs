@@ -64,8 +64,14 @@ fn line(event: &Event) -> String {
     let (seconds, ms) = (day_ms / 1000, day_ms % 1000);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let mut line = format!(
-        "{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z  {:<8}  {}  {}, {}",
-        event.event.name(),
+        "{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z  {:<8}",
+        event.event.name()
+    );
+    if let Some(missed) = event.missed {
+        return line + &format!("  {missed} events on {}: they came too fast\n", event.node);
+    }
+    line += &format!(
+        "  {}  {}, {}",
         quoted(&event.lock),
         event.node,
         quoted(&event.owner),

@@ -141,8 +141,10 @@ impl IntoFuture for Acquire {
     }
 }
 
+/// Rounded up: somebody who would wait a little does not ask for no waiting at all.
 fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+    let ms = duration.as_nanos().div_ceil(1_000_000);
+    u64::try_from(ms).unwrap_or(u64::MAX)
 }
 
 /// This machine and process.

@@ -77,9 +77,14 @@ impl Args {
         let mut session = Session::new(lock, process, self.grace, self.leave_children);
         // Before the command runs: if this process dies right then, its guard knows enough.
         session.tell_validity();
+        // The command is in the foreground from its first instruction on.
+        terminal.hand_over(session.group());
         let command = match self.spawn(lock, session.group()) {
             Ok(command) => command,
             Err(error) => {
+                if terminal.is_handed_over() {
+                    process.take_terminal_back().await;
+                }
                 let program = self.command[0].to_string_lossy();
                 output::complain(&format!("error: cannot run {program}: {error}"));
                 return Ok(match error.kind() {
@@ -90,7 +95,6 @@ impl Args {
         };
         session.tell_command(command);
         let work = Work::new(session.group(), Some(command));
-        terminal.hand_over(session.group());
         let ended = session.run(&work, command, signals, &mut terminal).await;
         if terminal.is_handed_over() {
             process.take_terminal_back().await;

@@ -1,5 +1,6 @@
 //! Nothing of a command runs on without the lock.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpgid, kill_process};
@@ -22,10 +23,12 @@ fn what_the_command_left_behind_is_ended_before_the_lock_is_free() {
 fn what_does_not_end_is_killed_after_the_grace_and_the_lock_is_held_till_then() {
     let nodes = Nodes::start(2);
     // Longer than the time to live: the lock is renewed meanwhile.
-    let script = format!("{STUBBORN} & exit 4");
-    let began = Instant::now();
-    let mut running = Running::start(&mut nodes.lock(0, "--grace 700ms --ttl 500ms a", &script));
+    let script = format!("{STUBBORN} & read go; exit 4");
+    let mut command = nodes.lock(0, "--grace 700ms --ttl 500ms a", &script);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
     let left_behind = running.process();
+    let began = Instant::now();
+    drop(running.child.stdin.take());
     let next = nodes.lock(1, "a", "exit 0").status().unwrap();
     assert!(!runs(left_behind), "it ran while another held the lock");
     assert_eq!(next.code(), Some(0));

@@ -42,9 +42,11 @@ fn a_command_that_a_signal_ends_gives_128_and_its_number() {
 fn signals_reach_the_whole_group() {
     let nodes = Nodes::start(1);
     // The inner shell is a grandchild; the outer one waits for it and ends with its code.
-    let script =
-        "sh -c 'trap \"exit 41\" TERM; echo ready; while :; do sleep 0.01; done' & child=$!
-        trap : TERM; wait $child; wait $child";
+    let script = "trap : TERM
+        sh -c 'trap \"exit 41\" TERM; echo ready; while :; do sleep 0.01; done' & child=$!
+        wait $child; code=$?
+        while [ $code -gt 128 ]; do wait $child; code=$?; done
+        exit $code";
     let mut running = Running::start(&mut nodes.lock(0, "a", script));
     running.line();
     running.signal(Signal::TERM);

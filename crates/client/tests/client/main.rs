@@ -1,0 +1,86 @@
+//! The client against real nodes.
+
+mod connecting;
+mod guards;
+mod looking;
+
+use std::future::Future;
+use std::time::Duration;
+
+use soloist_client::{Client, Guard, Target};
+use soloist_node::api::{self, ApiServer};
+use soloist_node::config::RuleSettings;
+use soloist_node::local::{LocalCluster, LocalSettings};
+use tempfile::TempDir;
+
+/// Longer than anything here takes, so that a test fails instead of waiting for ever.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Nodes {
+    cluster: LocalCluster,
+    servers: Vec<Option<ApiServer>>,
+    _folder: TempDir,
+}
+
+impl Nodes {
+    async fn start(count: usize) -> Self {
+        let folder = TempDir::new().unwrap();
+        let settings = LocalSettings {
+            nodes: count,
+            rule: RuleSettings::default(),
+            tls: false,
+            folder: folder.path().to_owned(),
+        };
+        let cluster = LocalCluster::start(settings).await.unwrap();
+        let mut servers = Vec::new();
+        for node in &cluster.nodes {
+            servers.push(Some(api::serve(node).await.unwrap()));
+        }
+        Nodes {
+            cluster,
+            servers,
+            _folder: folder,
+        }
+    }
+
+    fn target(&self, node: usize) -> Target {
+        Target::socket(self.servers[node].as_ref().unwrap().socket())
+    }
+
+    async fn client(&self, node: usize) -> Client {
+        Client::connect(self.target(node)).await.unwrap()
+    }
+
+    /// The node goes away without a word to its clients.
+    fn cut(&mut self, node: usize) {
+        drop(self.servers[node].take());
+    }
+}
+
+async fn waiting(client: &Client, lock: &str) -> u64 {
+    client.lock_info(lock).await.unwrap().waiting
+}
+
+/// Waits until something is so.
+async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let wait = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(what, wait).await;
+}
+
+/// Fails if it takes too long.
+async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(output) => output,
+        Err(_) => panic!("never: {what}"),
+    }
+}
+
+async fn held(client: &Client, lock: &str) -> Guard {
+    soon("the lock is granted", client.acquire(lock).into_future())
+        .await
+        .unwrap()
+}
