@@ -119,7 +119,7 @@ fn json_names_the_files() {
     );
     let made: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(made["cluster"], "hall");
-    assert_eq!(made["algorithm"], "naimi-trehel");
+    assert_eq!(made["algorithm"], "raymond");
     assert_eq!(made["nodes"][0]["name"], "a");
     assert_eq!(made["nodes"][1]["address"], "10.0.0.2:1");
     for file in [&made["ca"], &made["ca_key"], &made["nodes"][0]["config"]] {

@@ -372,7 +372,7 @@ mod tests {
             ("ftp://host:1", "unknown scheme"),
             ("https://host", "port"),
             ("https://host:0", "port"),
-            ("https://host:99999", "URL"),
+            ("https://host:99999", "port"),
             ("https://:7400", "host"),
             ("https://host:1/v1", "more"),
             ("https://me:secret@host:1", "more"),

@@ -37,7 +37,7 @@ async fn waiters_of_all_nodes_are_seen_from_every_node_in_order() {
     for http in &served.https {
         let info: LockInfo = http.get("/v1/locks/a").await.ok();
         assert_eq!((info.state, info.waiting), (LockState::Held, 3));
-        assert_eq!(info.algorithm, "naimi-trehel");
+        assert_eq!(info.algorithm, "raymond");
         assert!(info.silent.is_empty());
         let seen = info.waiters.iter();
         let seen: Vec<_> = seen
@@ -110,7 +110,7 @@ async fn a_node_that_is_gone_is_silent_and_makes_free_locks_unknown() {
     })
     .await;
     assert_eq!((cluster.node.as_str(), cluster.epoch), ("n1", 1));
-    assert_eq!(cluster.algorithm, "naimi-trehel");
+    assert_eq!(cluster.algorithm, "raymond");
     let names: Vec<_> = cluster
         .nodes
         .iter()
