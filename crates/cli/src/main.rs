@@ -99,13 +99,24 @@ fn main() -> ExitCode {
         Ok(Verdict::Unknown) => ExitCode::from(3),
         Ok(Verdict::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            output::complain(&format!("error: {}", explain(&error)));
             match error.downcast_ref::<ClientError>() {
                 Some(error) if error.is_unavailable() => ExitCode::from(NO_NODE),
                 _ => ExitCode::from(2),
             }
         }
     }
+}
+
+/// What is wrong and why, each thing said once.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }
 
 /// For commands that do several things at once.

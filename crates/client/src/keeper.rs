@@ -11,6 +11,9 @@ use crate::{Client, ClientError, Loss, LossReason, Moment};
 /// How long the node is asked to think before it says that nothing has happened.
 const LISTEN_FOR: Duration = Duration::from_secs(30);
 
+/// Short holds are over before anybody listens: that would cost more than the lock itself.
+const LISTEN_AFTER: Duration = Duration::from_millis(20);
+
 /// How a hold stands.
 pub(crate) struct Standing {
     pub valid_until: Moment,
@@ -87,6 +90,7 @@ impl Keeper {
 
     /// Has the node say at once when the hold is lost.
     async fn listen(&self) -> Loss {
+        sleep(LISTEN_AFTER).await;
         loop {
             let asked = Moment::now();
             let pause = match self.client.watch(&self.hold, LISTEN_FOR).await {
