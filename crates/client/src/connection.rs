@@ -1,6 +1,7 @@
 //! Connections to one node: opened, kept for the next request, closed when whoever waits goes away.
 
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::error::{Attempt, ClientError};
@@ -45,13 +45,41 @@ pub(crate) struct Connections {
 /// of a request: that is how the node learns that somebody waits no more.
 pub(crate) struct Line {
     sender: SendRequest<Full<Bytes>>,
-    driver: JoinHandle<()>,
+    /// Moves the bytes while a request is under way, in the task that waits for the answer: a task of its own would
+    /// double the switches between tasks, which are most of what a request costs. Nothing, when it has ended.
+    driver: Option<Driver>,
 }
 
-impl Drop for Line {
-    fn drop(&mut self) {
-        self.driver.abort();
+type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+
+impl Line {
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+        drive(&mut self.driver, self.sender.send_request(request)).await
     }
+
+    /// Whether another request can be sent, as far as is known here.
+    async fn is_open(&mut self) -> bool {
+        let ready = drive(&mut self.driver, self.sender.ready()).await;
+        ready.is_ok() && self.driver.is_some()
+    }
+
+    /// Waits for something that comes over this connection.
+    pub async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
+        drive(&mut self.driver, work).await
+    }
+}
+
+async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if let Some(moves) = driver {
+        tokio::select! {
+            biased;
+            // Its errors are seen by the request that is under way.
+            _ = moves => *driver = None,
+            done = &mut work => return done,
+        }
+    }
+    work.await
 }
 
 /// A request that can be sent more than once.
@@ -88,8 +116,8 @@ impl Connections {
         patience: Option<Duration>,
     ) -> Result<Answer, ClientError> {
         let exchange = async {
-            let (line, response) = self.start(call).await?;
-            let answer = self.read(response).await?;
+            let (mut line, response) = self.start(call).await?;
+            let answer = line.drive(self.read(response)).await?;
             self.keep(line);
             Ok(answer)
         };
@@ -115,12 +143,12 @@ impl Connections {
         call: impl Fn() -> Call<'a>,
     ) -> Result<(Line, Response<Incoming>), ClientError> {
         if let Some(mut line) = self.reuse().await
-            && let Ok(response) = line.sender.send_request(self.request(call())?).await
+            && let Ok(response) = line.send(self.request(call())?).await
         {
             return Ok((line, response));
         }
         let mut line = self.open().await?;
-        let sent = line.sender.send_request(self.request(call())?).await;
+        let sent = line.send(self.request(call())?).await;
         let response = sent.map_err(|error| self.broken(error))?;
         Ok((line, response))
     }
@@ -159,7 +187,7 @@ impl Connections {
     async fn reuse(&self) -> Option<Line> {
         loop {
             let mut line = self.idle().pop()?;
-            if line.sender.ready().await.is_ok() {
+            if line.is_open().await {
                 return Some(line);
             }
         }
@@ -167,7 +195,7 @@ impl Connections {
 
     pub fn keep(&self, line: Line) {
         let mut idle = self.idle();
-        if idle.len() < IDLE_MAX && !line.sender.is_closed() {
+        if idle.len() < IDLE_MAX && line.driver.is_some() {
             idle.push(line);
         }
     }
@@ -238,9 +266,8 @@ where
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
-    // Its errors are seen by the request that is under way.
-    let driver = tokio::spawn(async {
-        let _ = connection.await;
-    });
-    Ok(Line { sender, driver })
+    Ok(Line {
+        sender,
+        driver: Some(Box::pin(connection)),
+    })
 }

@@ -19,7 +19,7 @@ pub struct Events {
     body: Incoming,
     /// What has arrived and was not taken yet.
     received: Vec<u8>,
-    _line: Line,
+    line: Line,
 }
 
 impl Events {
@@ -43,7 +43,7 @@ impl Events {
             node: Arc::clone(node),
             body: response.into_body(),
             received: Vec::new(),
-            _line: line,
+            line,
         })
     }
 
@@ -66,7 +66,7 @@ impl Events {
             if self.received.len() > EVENT_BYTES_MAX {
                 return Err(self.garbled("an event longer than 1 MiB"));
             }
-            match self.body.frame().await {
+            match self.line.drive(self.body.frame()).await {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(self.node.broken(error)),
                 Some(Ok(frame)) => {

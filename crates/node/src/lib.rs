@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod config;
+pub mod epochs;
 pub mod identity;
 pub mod links;
 pub mod local;

@@ -7,6 +7,7 @@ use soloist_node::config::RuleSettings;
 
 use super::single::cluster;
 use super::{Measured, Samples};
+use crate::memory;
 
 /// Locks that were used once and are idle again: on a node alone, where every lock is at home.
 pub async fn idle(locks: usize) -> Result<Measured> {
@@ -52,10 +53,6 @@ pub async fn live(locks: usize) -> Result<Measured> {
     Ok(measured)
 }
 
-/// This process's memory, in bytes.
 fn resident() -> Result<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").context("no /proc on this machine")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kilobytes.context("/proc/self/status has no VmRSS")? * 1024)
+    memory::resident().context("this machine does not say how much memory a process has")
 }

@@ -58,15 +58,9 @@ pub(super) async fn hold(
     let shared = &api.node.shared;
     let limit = watch.wait_ms.map_or(Ok(Duration::ZERO), wait)?;
     let held = {
-        let mut core = shared.core();
-        match core.hold(id) {
-            Some(held) => held,
-            // It is not there, so this renews nothing and tells what has become of it.
-            None => match core.renew(shared, id, None) {
-                Err(error) => return Err(error.into()),
-                Ok(_) => unreachable!("a hold that is not there is not renewed"),
-            },
-        }
+        let core = shared.core();
+        core.table().expires(id)?;
+        core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
         tokio::select! {
@@ -78,14 +72,7 @@ pub(super) async fn hold(
     if let Some(end) = held.end() {
         return Err(Failure::ended(end));
     }
-    let now = Moment::now();
-    let view = shared.core().table().view(now, &held.grant.lock);
-    let holder = view.and_then(|view| view.holder);
-    let Some(holder) = holder.filter(|holder| holder.fence == held.grant.fence) else {
-        // It ended just now.
-        return Err(Failure::ended(held.ended().await));
-    };
-    let expires = holder.valid_for.map(|valid_for| now + valid_for);
+    let expires = shared.core().table().expires(id)?;
     Ok(Json(describe(&held.grant, expires)))
 }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use rustls::pki_types::DnsName;
+use serde::{Deserialize, Serialize};
 
 /// A host and a port: `10.0.0.1:7401`, `[fd00::1]:7401` or `db.example.org:7401`. Host names are
 /// resolved when they are used, each time anew.
@@ -16,7 +17,8 @@ use rustls::pki_types::DnsName;
 /// assert!(address.is_loopback());
 /// assert_eq!(address.to_string(), "[::1]:7401");
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Address {
     /// The machine.
     pub host: Host,
@@ -99,6 +101,20 @@ fn host(address: &str, text: &str) -> Result<Host, AddressError> {
 /// As much of a text as belongs into an error.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect()
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
 }
 
 impl FromStr for Address {

@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The name of a lock: 1 to [`LEN_MAX`](LockName::LEN_MAX) bytes of UTF-8 without control
 /// characters; `/` separates its parts, as in a path. Cheap to clone.
 ///
@@ -14,7 +16,8 @@ use std::sync::Arc;
 /// assert_eq!(name.as_str(), "billing/nightly");
 /// assert!(LockName::new("").is_err());
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct LockName(Arc<str>);
 
 /// Why a text is not the name of a lock.
@@ -33,6 +36,20 @@ pub enum LockNameError {
     /// Bytes that are no text.
     #[error("a lock's name is not UTF-8: write it as UTF-8 text")]
     NotUtf8,
+}
+
+impl TryFrom<String> for LockName {
+    type Error = LockNameError;
+
+    fn try_from(name: String) -> Result<Self, LockNameError> {
+        LockName::new(&name)
+    }
+}
+
+impl From<LockName> for String {
+    fn from(name: LockName) -> String {
+        name.as_str().to_owned()
+    }
 }
 
 impl LockName {

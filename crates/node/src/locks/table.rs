@@ -159,6 +159,14 @@ impl Table {
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
+    /// When a hold ends unless it is renewed.
+    pub fn expires(&self, id: HoldId) -> Result<Option<Moment>, HoldError> {
+        let rest = &self.rest;
+        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let hold = self.locks[name].hold.as_ref().expect("somebody holds it");
+        Ok(hold.deadline.map(|key| key.moment()))
+    }
+
     /// A peer's bytes arrived. They may be anything.
     pub fn receive(
         &mut self,

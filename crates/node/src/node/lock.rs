@@ -89,14 +89,11 @@ impl Node {
         name: &LockName,
         ask: Ask,
     ) -> Result<Arc<Held>, AcquireError> {
+        // Who acquires and releases in a loop must let peers' messages through.
+        tokio::task::consume_budget().await;
         let asked = self.shared.core().acquire(&self.shared, name, ask)?;
         let (ticket, answer) = match asked {
-            Asked::Granted(held) => {
-                let held = Granted(Some((self, held)));
-                // Who acquires and releases in a loop must let peers' messages through.
-                tokio::task::consume_budget().await;
-                return Ok(held.take());
-            }
+            Asked::Granted(held) => return Ok(held),
             Asked::Waits(ticket, answer) => (ticket, answer),
         };
         let mut waiting = Waiting {
@@ -111,24 +108,6 @@ impl Node {
             Denial::NodeStopped => AcquireError::NodeStopped(name.clone()),
             Denial::FencesUsedUp => AcquireError::FencesUsedUp(name.clone()),
         })
-    }
-}
-
-/// A hold that nobody has taken over yet. If it is dropped, it is released.
-struct Granted<'n>(Option<(&'n Node, Arc<Held>)>);
-
-impl Granted<'_> {
-    fn take(mut self) -> Arc<Held> {
-        let (_, held) = self.0.take().expect("it is taken once");
-        held
-    }
-}
-
-impl Drop for Granted<'_> {
-    fn drop(&mut self) {
-        if let Some((node, held)) = self.0.take() {
-            let _ = node.shared.core().release(&node.shared, held.grant.hold);
-        }
     }
 }
 
