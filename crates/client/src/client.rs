@@ -6,9 +6,11 @@ use std::time::Duration;
 use hyper::Method;
 use serde::de::DeserializeOwned;
 use soloist_api::{self as api, Cluster, ErrorKind, Hold, LockInfo, Locks, RenewRequest};
+use tokio::runtime::Handle;
 
 use crate::connection::{Answer, Call, Connections};
 use crate::error::ClientError;
+use crate::keeper::Young;
 use crate::path::escaped;
 use crate::tls::Tls;
 use crate::{Acquire, Events, Target, TargetError};
@@ -20,6 +22,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Client {
     pub(crate) node: Arc<Connections>,
+    pub(crate) young: Arc<Young>,
+    /// Where holds are kept, and released when their guards are dropped, on whatever thread.
+    pub(crate) runtime: Handle,
 }
 
 impl Client {
@@ -42,7 +47,11 @@ impl Client {
             match node.open().await {
                 Ok(line) => {
                     node.keep(line);
-                    return Ok(Client { node: node.into() });
+                    return Ok(Client {
+                        node: node.into(),
+                        young: Arc::default(),
+                        runtime: Handle::current(),
+                    });
                 }
                 Err(ClientError::Unreachable(attempts)) => tried.extend(attempts),
                 Err(other) => return Err(other),

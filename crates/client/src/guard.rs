@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use soloist_api::Hold;
-use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
 use crate::keeper::{Keeper, Standing, loss_in};
@@ -12,12 +11,11 @@ use crate::{Client, ClientError, Loss, LossReason, Moment};
 /// The lock is held. It is renewed in the background until it is released or lost; dropping the guard releases it.
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
-    client: Client,
-    hold: Hold,
+    held: Held,
     ttl: Duration,
     standing: watch::Receiver<Standing>,
-    /// Without a word on it, the keeper releases the hold when this is dropped.
-    released: Option<oneshot::Sender<()>>,
+    /// The hold is kept until this is dropped.
+    _kept: oneshot::Sender<()>,
 }
 
 /// Why a release failed.
@@ -34,37 +32,35 @@ pub enum ReleaseError {
 
 impl Guard {
     pub(crate) fn new(held: Held, ttl: Duration, valid_until: Moment) -> Self {
-        let (client, hold) = held.into_parts();
         let (told, standing) = watch::channel(Standing {
             valid_until,
             loss: None,
         });
-        let (released, stop) = oneshot::channel();
+        let (kept, over) = oneshot::channel();
         let keeper = Keeper {
-            client: client.clone(),
-            hold: hold.hold.clone(),
+            client: held.client.clone(),
+            hold: held.id().to_owned(),
             ttl,
             standing: told,
         };
-        tokio::spawn(keeper.keep(stop));
+        held.client.young.keep(keeper, over);
         Guard {
-            client,
-            hold,
+            held,
             ttl,
             standing,
-            released: Some(released),
+            _kept: kept,
         }
     }
 
     /// Greater than that of every earlier holder of this lock. Send it along to whatever the lock protects,
     /// see [`gate`](crate::gate).
     pub fn fence(&self) -> u64 {
-        self.hold.fence
+        self.held.hold.fence
     }
 
     /// The lock's name.
     pub fn lock(&self) -> &str {
-        &self.hold.lock
+        &self.held.hold.lock
     }
 
     /// How long the hold lives without renewal.
@@ -115,57 +111,55 @@ impl Guard {
     /// Releases the lock, and says if it was lost before.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         if let Some(loss) = self.standing.borrow().loss.clone() {
+            self.held.is_over = true;
             return Err(loss.into());
         }
-        let result = self.client.release(&self.hold.hold).await;
-        match result {
-            Ok(()) => {
-                let released = self.released.take();
-                let _ = released.expect("a guard is released once").send(());
-                Ok(())
-            }
-            Err(error) => match loss_in(&error) {
-                // The first answer was lost with its connection. Had somebody else released it, the
-                // node would have told before.
-                Some(loss) if loss.reason == LossReason::Released => Ok(()),
-                Some(loss) => Err(loss.into()),
-                None => Err(ReleaseError::NotConfirmed(error, self.valid_for())),
-            },
+        let result = self.held.client.release(self.held.id()).await;
+        // Whatever came of it, or else it is tried once more when this is dropped.
+        let Err(error) = result else {
+            self.held.is_over = true;
+            return Ok(());
+        };
+        match loss_in(&error) {
+            // The first answer was lost with its connection. Had somebody else released it, the
+            // node would have told before.
+            Some(loss) if loss.reason == LossReason::Released => Ok(()),
+            Some(loss) => Err(loss.into()),
+            None => Err(ReleaseError::NotConfirmed(error, self.valid_for())),
         }
     }
 }
 
-/// A hold that no guard has yet: released in the background if nothing comes of it.
+/// A hold that is released in the background when this is dropped, unless it is over.
 pub(crate) struct Held {
     client: Client,
-    hold: Option<Hold>,
+    hold: Hold,
+    is_over: bool,
 }
 
 impl Held {
     pub fn new(client: Client, hold: Hold) -> Self {
         Held {
             client,
-            hold: Some(hold),
+            hold,
+            is_over: false,
         }
     }
 
     pub fn id(&self) -> &str {
-        self.hold.as_ref().map_or("", |hold| &hold.hold)
-    }
-
-    fn into_parts(mut self) -> (Client, Hold) {
-        let hold = self.hold.take().expect("a hold is taken once");
-        (self.client.clone(), hold)
+        &self.hold.hold
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let (Some(hold), Ok(runtime)) = (self.hold.take(), Handle::try_current()) else {
+        if self.is_over {
             return;
-        };
+        }
         let client = self.client.clone();
+        let hold = std::mem::take(&mut self.hold.hold);
         // If it fails, the hold ends with its time to live.
-        runtime.spawn(async move { client.release(&hold.hold).await });
+        let release = async move { client.release(&hold).await };
+        self.client.runtime.spawn(release);
     }
 }

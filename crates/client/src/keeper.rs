@@ -1,8 +1,11 @@
 //! Keeps a hold: renews it, listens for its loss, and watches the clock.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use soloist_api::ErrorKind;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
@@ -11,8 +14,11 @@ use crate::{Client, ClientError, Loss, LossReason, Moment};
 /// How long the node is asked to think before it says that nothing has happened.
 const LISTEN_FOR: Duration = Duration::from_secs(30);
 
-/// Short holds are over before anybody listens: that would cost more than the lock itself.
-const LISTEN_AFTER: Duration = Duration::from_millis(20);
+/// Most holds are over before anybody need keep them: a task for each would cost more than the lock itself.
+const KEEP_AFTER: Duration = Duration::from_millis(20);
+
+/// Unless they would not live much longer than that.
+const KEEP_AT_ONCE: Duration = Duration::from_millis(500);
 
 /// How a hold stands.
 pub(crate) struct Standing {
@@ -27,32 +33,96 @@ pub(crate) struct Keeper {
     pub standing: watch::Sender<Standing>,
 }
 
+/// Holds that have just begun. Those that last are kept by a task each.
+#[derive(Default)]
+pub(crate) struct Young {
+    queue: Mutex<VecDeque<Newcomer>>,
+}
+
+struct Newcomer {
+    since: Moment,
+    keeper: Keeper,
+    over: oneshot::Receiver<()>,
+}
+
+impl Young {
+    /// Keeps a hold until `over` says, or can say no more, that its guard is gone.
+    pub fn keep(self: &Arc<Self>, keeper: Keeper, over: oneshot::Receiver<()>) {
+        if keeper.ttl < KEEP_AT_ONCE {
+            tokio::spawn(keeper.keep(over));
+            return;
+        }
+        let mut queue = self.queue();
+        if queue.is_empty() {
+            tokio::spawn(Arc::clone(self).grow_up());
+        }
+        let since = Moment::now();
+        queue.push_back(Newcomer {
+            since,
+            keeper,
+            over,
+        });
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Newcomer>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As long as there are any.
+    async fn grow_up(self: Arc<Self>) {
+        let mut end = ShutDown(Some(Arc::clone(&self)));
+        while let Some(pause) = self.keep_those_that_last() {
+            sleep(pause).await;
+        }
+        end.0 = None;
+    }
+
+    /// Tells how long it takes until another may have to be kept.
+    fn keep_those_that_last(&self) -> Option<Duration> {
+        let mut queue = self.queue();
+        loop {
+            let age = Moment::now().since(queue.front()?.since);
+            if age < KEEP_AFTER {
+                return Some(KEEP_AFTER - age);
+            }
+            let Newcomer {
+                keeper, mut over, ..
+            } = queue.pop_front()?;
+            if matches!(over.try_recv(), Err(TryRecvError::Empty)) {
+                tokio::spawn(keeper.keep(over));
+            }
+        }
+    }
+}
+
+/// When the runtime is shut down, nobody is kept any more, and guards see that.
+struct ShutDown(Option<Arc<Young>>);
+
+impl Drop for ShutDown {
+    fn drop(&mut self) {
+        if let Some(young) = &self.0 {
+            young.queue().clear();
+        }
+    }
+}
+
 impl Keeper {
-    /// Until the guard is released (`stop` says so), dropped (it says nothing any more), or the hold is lost.
-    pub async fn keep(self, mut stop: oneshot::Receiver<()>) {
+    /// Until the guard is gone (`over`), or the hold is lost.
+    async fn keep(self, mut over: oneshot::Receiver<()>) {
         let loss = tokio::select! {
             // A guard that is released while its loss is noticed was released.
             biased;
-            released = &mut stop => {
-                if released.is_err() {
-                    self.release().await;
-                }
-                return;
-            }
+            _ = &mut over => return,
             loss = self.lost() => loss,
         };
         let expired = loss.reason == LossReason::Expired;
         self.standing
             .send_modify(|standing| standing.loss = Some(loss));
         if expired {
-            // A renewal whose answer was lost may have kept it alive at the node, for nobody.
-            self.release().await;
+            // A renewal whose answer was lost may have kept it alive at the node, for nobody. If this
+            // fails, the hold ends with its time to live.
+            let _ = self.client.release(&self.hold).await;
         }
-    }
-
-    /// If it fails, the hold ends with its time to live.
-    async fn release(&self) {
-        let _ = self.client.release(&self.hold).await;
     }
 
     async fn lost(&self) -> Loss {
@@ -90,7 +160,6 @@ impl Keeper {
 
     /// Has the node say at once when the hold is lost.
     async fn listen(&self) -> Loss {
-        sleep(LISTEN_AFTER).await;
         loop {
             let asked = Moment::now();
             let pause = match self.client.watch(&self.hold, LISTEN_FOR).await {
