@@ -12,8 +12,11 @@ pub mod local;
 pub mod locks;
 mod metrics;
 mod moment;
+mod mutant;
 mod node;
 
 pub use moment::Moment;
+#[cfg(feature = "mutants")]
+pub use mutant::Mutant;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
 pub use soloist_api::{Event, EventKind};

@@ -1,13 +1,16 @@
 //! What locks weigh.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use soloist_node::config::RuleSettings;
 
 use super::single::cluster;
 use super::{Measured, Samples};
 use crate::memory;
+
+/// After this long something is wrong.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Locks that were used once and are idle again: on a node alone, where every lock is at home.
 pub async fn idle(locks: usize) -> Result<Measured> {
@@ -20,6 +23,16 @@ pub async fn idle(locks: usize) -> Result<Measured> {
         lock.acquire().await?.release().await?;
     }
     let seconds = begin.elapsed().as_secs_f64();
+    // Locks are forgotten a while after their last use.
+    let used = Instant::now();
+    while node.locks() > 0 {
+        ensure!(
+            used.elapsed() < FORGOTTEN_WITHIN,
+            "{} locks are not forgotten",
+            node.locks()
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     let bytes = resident()?.saturating_sub(before);
     cluster.stop().await;
     let name = format!("idle locks, {locks}");

@@ -81,6 +81,25 @@ impl Rule {
             && self.shape.as_deref() == shape
     }
 
+    fn sized(&self, nodes: usize, before: &[Rule]) -> Rule {
+        let (choice, shape) = (self.choice, self.shape.as_deref());
+        let same = before.iter().find(|rule| rule.same_cluster(choice, shape));
+        let cluster = match same {
+            Some(rule) => Arc::clone(&rule.cluster),
+            None => {
+                let own = || choice.cluster(None, nodes);
+                let cluster = choice.cluster(shape, nodes).or_else(|_| own());
+                cluster
+                    .expect("every algorithm has a shape for every number of nodes")
+                    .into()
+            }
+        };
+        Rule {
+            cluster,
+            ..self.clone()
+        }
+    }
+
     /// Names stand for what they mean: `fair` and `lodha-kshemkalyani` are the same.
     fn agree(&self, text: &mut String) {
         let info = self.choice.kind.info();
@@ -223,6 +242,26 @@ impl Rules {
                 agreement,
             }),
         })
+    }
+
+    /// The same rules for so many nodes. A shape that such a number cannot have gives way to the algorithm's own.
+    pub fn sized(&self, nodes: usize) -> Self {
+        let inner = &*self.inner;
+        if inner.rules[0].cluster.nodes() == nodes {
+            return self.clone();
+        }
+        let mut rules: Vec<Rule> = Vec::with_capacity(inner.rules.len());
+        for rule in &inner.rules {
+            rules.push(rule.sized(nodes, &rules));
+        }
+        Rules {
+            inner: Arc::new(Inner {
+                patterns: inner.patterns.clone(),
+                rules,
+                agreement: inner.agreement.clone(),
+                fingerprint: inner.fingerprint,
+            }),
+        }
     }
 
     /// The rule of the lock of this name. Takes time in proportion to the name's length.

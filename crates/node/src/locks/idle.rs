@@ -34,15 +34,25 @@ impl IdleLocks {
         self.list.push_back((now + self.after, name));
     }
 
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
     pub fn first(&self) -> Option<Moment> {
         self.list.front().map(|(moment, _)| *moment)
+    }
+
+    /// Gives memory back that many locks have left.
+    pub fn shrink(&mut self) {
+        if self.list.len() < self.list.capacity() / 8 {
+            self.list.shrink_to(self.list.len() * 2);
+        }
     }
 
     /// The next one to look at by now.
     pub fn pop(&mut self, now: Moment) -> Option<LockName> {
         let (moment, _) = self.list.front()?;
-        (*moment <= now)
-            .then(|| self.list.pop_front())?
-            .map(|(_, name)| name)
+        let is_due = *moment <= now;
+        is_due.then(|| self.list.pop_front())?.map(|(_, name)| name)
     }
 }

@@ -31,7 +31,8 @@ pub(super) struct Hold {
 }
 
 pub(super) struct Lock {
-    pub machine: Box<dyn Machine>,
+    /// This node's part of the algorithm; nothing, while the table is frozen.
+    pub machine: Option<Box<dyn Machine>>,
     /// The algorithm's name, for counting.
     pub algorithm: &'static str,
     /// The highest fence that is known.

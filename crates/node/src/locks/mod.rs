@@ -6,8 +6,10 @@
 
 mod counts;
 mod deadlines;
+mod drive;
 mod effects;
 mod ended;
+mod epoch;
 mod errors;
 mod fence;
 mod idle;
@@ -20,6 +22,7 @@ pub mod wire;
 
 pub use counts::Counts;
 pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
+pub use epoch::Epoch;
 pub use errors::{AskError, HoldError, ReceiveError};
 pub use fence::Fence;
 pub use name::{LockName, LockNameError};

@@ -3,19 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_algorithms::NodeId;
-
 use crate::Moment;
 use crate::config::Rules;
 
 /// What a table is made from.
 pub struct Settings {
-    /// This node.
-    pub me: NodeId,
-    /// How many nodes there are.
-    pub nodes: usize,
-    /// The epoch that all nodes are in.
-    pub epoch: u64,
     /// Which lock has which algorithm.
     pub rules: Rules,
     /// The longest time to live of a hold.

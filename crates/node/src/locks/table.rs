@@ -2,54 +2,58 @@
 //! or told, it puts into [`Effects`].
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-use soloist_algorithms::{ByteOutbox, NodeId, Phase, Start};
+use rand_chacha::rand_core::SeedableRng;
+use soloist_algorithms::{ByteOutbox, NodeId};
 
 use super::counts::Counts;
 use super::deadlines::{Deadlines, Due};
+use super::drive::lock_of;
 use super::ended::EndedHolds;
+use super::epoch::Current;
 use super::idle::IdleLocks;
-use super::lock::{Hold, Lock, Waiter};
+use super::lock::{Lock, Waiter};
 use super::{
-    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockName,
+    Ask, AskError, Denial, Effects, End, Fence, Happening, HoldError, HoldId, LockName,
     ReceiveError, Settings, Ticket, wire,
 };
 use crate::Moment;
+use crate::mutant::Mutant;
 
 /// All locks of a node.
 pub struct Table {
-    locks: HashMap<LockName, Lock>,
-    rest: Rest,
+    pub(super) locks: HashMap<LockName, Lock>,
+    pub(super) rest: Rest,
 }
 
 /// All but the locks themselves, so that a lock can be worked on beside it.
-struct Rest {
-    settings: Settings,
+pub(super) struct Rest {
+    pub settings: Settings,
+    /// Nothing, while it is frozen.
+    pub current: Option<Current>,
     /// Which lock a hold is of.
-    holds: HashMap<HoldId, LockName>,
+    pub holds: HashMap<HoldId, LockName>,
     /// Which lock a waiter waits for.
-    tickets: HashMap<Ticket, LockName>,
-    ended: EndedHolds,
-    deadlines: Deadlines,
-    idle: IdleLocks,
+    pub tickets: HashMap<Ticket, LockName>,
+    pub ended: EndedHolds,
+    pub deadlines: Deadlines,
+    pub idle: IdleLocks,
     /// The highest fence of all locks that were forgotten.
-    floor: Fence,
+    pub floor: Fence,
     /// The highest number of a request, in all locks that were forgotten.
-    clock: u64,
-    ids: ChaCha12Rng,
-    tickets_given: u64,
-    stopping: bool,
-    counts: Counts,
-    outbox: ByteOutbox,
+    pub clock: u64,
+    pub ids: ChaCha12Rng,
+    pub tickets_given: u64,
+    pub stopping: bool,
+    pub counts: Counts,
+    pub outbox: ByteOutbox,
 }
 
 impl Table {
-    /// No lock is used yet.
+    /// No lock is used yet, and nobody gets one before an epoch is [installed](Table::install).
     pub fn new(settings: Settings) -> Self {
         Table {
             locks: HashMap::new(),
@@ -59,7 +63,8 @@ impl Table {
                 ended: EndedHolds::default(),
                 deadlines: Deadlines::default(),
                 idle: IdleLocks::new(settings.forget_after),
-                floor: Fence::first_of(settings.epoch),
+                current: None,
+                floor: Fence::default(),
                 clock: 0,
                 ids: ChaCha12Rng::from_seed(settings.seed),
                 tickets_given: 0,
@@ -176,22 +181,21 @@ impl Table {
         out: &mut Effects,
     ) -> Result<(), ReceiveError> {
         let message = wire::decode(bytes)?;
-        let rest = &mut self.rest;
-        if message.epoch != rest.settings.epoch {
-            rest.counts.other_epoch += 1;
+        if self.epoch() != Some(message.epoch) && !Mutant::AnyEpoch.planted() {
+            self.rest.counts.other_epoch += 1;
             return Ok(());
         }
+        let rest = &mut self.rest;
         let name = message.name;
         if message.kind == wire::HOME {
             return self.come_home(now, &name, out);
         }
         let lock = lock_of(&mut self.locks, rest, &name, now, out).map_err(ReceiveError::Full)?;
-        let received = lock
-            .machine
-            .receive(from, message.payload, &mut rest.outbox);
+        let machine = lock.machine.as_mut().expect("it takes part in the epoch");
+        let received = machine.receive(from, message.payload, &mut rest.outbox);
         if let Err(violation) = received {
             // One that was made for this message alone goes with it.
-            if !lock.is_listed && lock.is_unused() && lock.machine.is_at_rest() {
+            if machine.is_at_rest() && !lock.is_listed && lock.is_unused() {
                 self.locks.remove(&name);
             }
             return Err(ReceiveError::Violation {
@@ -218,6 +222,11 @@ impl Table {
         while let Some(name) = self.rest.idle.pop(now) {
             self.look_after(now, &name, out);
         }
+        // Many locks that were used once must not weigh for ever.
+        if self.locks.len() < self.locks.capacity() / 8 {
+            self.locks.shrink_to(self.locks.len() * 2);
+        }
+        self.rest.idle.shrink();
     }
 
     /// When [`tick`](Table::tick) has something to do next.
@@ -313,11 +322,16 @@ impl Table {
     }
 
     /// Does what follows from a change of a lock.
-    fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
+    pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let lock = self.locks.get_mut(name).expect("what has changed is there");
         self.rest.settle(now, name, lock, out);
         lock.touched = now;
-        if lock.is_unused() && !lock.is_listed {
+        if !lock.is_unused() {
+            return;
+        }
+        if lock.machine.is_none() {
+            self.locks.remove(name);
+        } else if !lock.is_listed {
             lock.is_listed = true;
             self.rest.idle.add(now, name.clone());
         }
@@ -326,11 +340,18 @@ impl Table {
     /// Looks at a lock that may be idle: forgets it if it is, and nothing is left of it.
     fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let rest = &mut self.rest;
+        let current = rest
+            .current
+            .as_mut()
+            .expect("nothing is listed while it is frozen");
         let lock = self.locks.get_mut(name).expect("what is listed is there");
+        let machine = lock.machine.as_ref().expect("it takes part in the epoch");
         let idle_for = now.since(lock.touched);
-        if lock.is_unused() && idle_for >= rest.idle.after() && lock.machine.is_at_rest() {
+        if lock.is_unused() && idle_for >= rest.idle.after() && machine.is_at_rest() {
             rest.floor = rest.floor.max(lock.fence);
-            rest.clock = rest.clock.max(lock.machine.clock());
+            rest.clock = rest.clock.max(machine.clock());
+            // Whoever was inside at first has left.
+            current.epoch.inside.remove(name);
             self.locks.remove(name);
             return;
         }
@@ -339,10 +360,17 @@ impl Table {
             return;
         }
         lock.is_listed = false;
-        let home = home(name, rest.settings.nodes);
-        if lock.is_unused() && lock.machine.has_token() && home != rest.settings.me {
+        let home = current.home(name);
+        if lock.is_unused() && machine.has_token() && home != current.epoch.me {
             // Whatever comes of it makes the lock be looked at again.
-            out.send(home, wire::HOME, rest.settings.epoch, lock.fence, name, &[]);
+            out.send(
+                home,
+                wire::HOME,
+                current.epoch.number,
+                lock.fence,
+                name,
+                &[],
+            );
         }
     }
 
@@ -353,7 +381,8 @@ impl Table {
         name: &LockName,
         out: &mut Effects,
     ) -> Result<(), ReceiveError> {
-        if home(name, self.rest.settings.nodes) != self.rest.settings.me {
+        let current = self.rest.current.as_ref();
+        if current.is_none_or(|current| current.home(name) != current.epoch.me) {
             let lock = name.clone();
             return Err(ReceiveError::NotHome { lock });
         }
@@ -362,153 +391,4 @@ impl Table {
         self.settle(now, name, out);
         Ok(())
     }
-}
-
-/// The lock of this name; made now, if it is not there.
-fn lock_of<'t>(
-    locks: &'t mut HashMap<LockName, Lock>,
-    rest: &mut Rest,
-    name: &LockName,
-    now: Moment,
-    out: &mut Effects,
-) -> Result<&'t mut Lock, AskError> {
-    let count = locks.len();
-    match locks.entry(name.clone()) {
-        Entry::Occupied(entry) => Ok(entry.into_mut()),
-        Entry::Vacant(_) if count >= rest.settings.locks_max => Err(AskError::LocksFull(count)),
-        Entry::Vacant(entry) => {
-            let lock = entry.insert(rest.new_lock(name, now));
-            lock.machine.start(&mut rest.outbox);
-            rest.settle(now, name, lock, out);
-            Ok(lock)
-        }
-    }
-}
-
-impl Rest {
-    fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
-        let max = self.settings.ttl_max;
-        if ttl.is_zero() || ttl > max {
-            return Err(AskError::Ttl { given: ttl, max });
-        }
-        Ok(())
-    }
-
-    fn new_lock(&self, name: &LockName, now: Moment) -> Lock {
-        let Settings {
-            me, nodes, rules, ..
-        } = &self.settings;
-        let rule = rules.rule(name.as_str());
-        let start = Start::idle(home(name, *nodes));
-        Lock {
-            machine: rule.cluster().machine(*me, start, self.clock),
-            algorithm: rule.choice().name,
-            fence: self.floor,
-            waiters: Default::default(),
-            hold: None,
-            turns_left: 0,
-            turns_max: rule.max_local_turns(),
-            last_end: None,
-            touched: now,
-            is_listed: false,
-            comes_home: false,
-        }
-    }
-
-    /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.
-    fn settle(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
-        loop {
-            if self.post(name, lock, out) {
-                lock.turns_left = lock.turns_max;
-            }
-            match lock.machine.phase() {
-                Phase::Inside if lock.hold.is_none() => {
-                    if lock.waiters.is_empty() || lock.turns_left == 0 {
-                        let has_come_home = std::mem::take(&mut lock.comes_home);
-                        if lock.turns_left == lock.turns_max && !has_come_home {
-                            self.counts.unclaimed += 1;
-                        }
-                        let left = lock.machine.release(&mut self.outbox);
-                        left.expect("who is inside may leave");
-                        continue;
-                    }
-                    lock.turns_left -= 1;
-                    self.serve_next(now, name, lock, out);
-                }
-                Phase::Idle if lock.comes_home && lock.machine.has_token() => {
-                    lock.comes_home = false;
-                    continue;
-                }
-                Phase::Idle if !lock.waiters.is_empty() || lock.comes_home => {
-                    let asked = lock.machine.request(&mut self.outbox);
-                    asked.expect("who is idle may ask");
-                    continue;
-                }
-                Phase::Idle | Phase::Waiting | Phase::Inside => {}
-            }
-            if lock.machine.phase() != Phase::Inside || lock.hold.is_some() {
-                return;
-            }
-        }
-    }
-
-    /// Sends what the algorithm wants sent. Tells whether the node has entered.
-    fn post(&mut self, name: &LockName, lock: &mut Lock, out: &mut Effects) -> bool {
-        for send in self.outbox.sends() {
-            // It may leave this node now.
-            lock.last_end = None;
-            let key = (lock.algorithm, send.name);
-            *self.counts.sent.entry(key).or_default() += 1;
-            let epoch = self.settings.epoch;
-            out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
-        }
-        let entered = self.outbox.entered();
-        self.outbox.clear();
-        entered
-    }
-
-    /// Gives the lock, which is here, to the first waiter.
-    fn serve_next(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
-        let waiter = lock.waiters.pop_front().expect("somebody waits");
-        self.tickets.remove(&waiter.ticket);
-        self.deadlines.remove(waiter.deadline);
-        let Some(fence) = lock.fence.next() else {
-            out.happenings.push(Happening::Denied {
-                ticket: waiter.ticket,
-                lock: name.clone(),
-                denial: Denial::FencesUsedUp,
-            });
-            return;
-        };
-        lock.fence = fence;
-        let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
-        self.holds.insert(id, name.clone());
-        let expiry = |ttl| self.deadlines.add(now + ttl, Due::Expiry(id));
-        let deadline = waiter.ttl.map(expiry);
-        lock.hold = Some(Hold {
-            owner: Arc::clone(&waiter.owner),
-            fence,
-            since: now,
-            ttl: waiter.ttl,
-            deadline,
-        });
-        out.happenings.push(Happening::Granted {
-            ticket: waiter.ticket,
-            grant: Grant {
-                hold: id,
-                lock: name.clone(),
-                fence,
-                expires: deadline.map(|key| key.moment()),
-            },
-            owner: waiter.owner,
-            waited: now.since(waiter.since),
-            handed_over: lock.last_end.take().map(|end| now.since(end)),
-        });
-    }
-}
-
-/// Where the token of a fresh lock is: the same on all nodes, and spread over them.
-fn home(name: &LockName, nodes: usize) -> NodeId {
-    let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
-    NodeId::from_index((hash % nodes as u64) as usize)
 }

@@ -6,6 +6,7 @@ pub(crate) mod inquiry;
 mod lock;
 pub(crate) mod shared;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::Moment;
 use crate::config::Config;
 use crate::identity::{Identity, IdentityError};
 use crate::links::{self, Limits, LinkStatus, Links, LinksError, Peer};
-use crate::locks::{End, LockName, LockNameError, Settings, Table};
+use crate::locks::{Effects, End, Epoch, LockName, LockNameError, Settings, Table};
 use core::Core;
 use shared::Shared;
 
@@ -91,10 +92,7 @@ impl Node {
         identity: Option<Identity>,
         listener: TcpListener,
     ) -> Result<Node, StartError> {
-        let table = Table::new(Settings {
-            me: config.me(),
-            nodes: config.nodes.len(),
-            epoch: EPOCH,
+        let mut table = Table::new(Settings {
             rules: config.rules.clone(),
             ttl_max: config.ttl.max,
             waiters_max: WAITERS_MAX,
@@ -102,6 +100,14 @@ impl Node {
             forget_after: FORGET_AFTER,
             seed: rand::random(),
         });
+        let epoch = Epoch {
+            number: EPOCH,
+            me: config.me(),
+            nodes: config.nodes.len(),
+            inside: HashMap::new(),
+        };
+        // Nobody waits yet, so nothing comes of it.
+        table.install(Moment::now(), epoch, &mut Effects::new());
         let peers = config.nodes.iter().map(|(_, name, address)| Peer {
             name: name.to_string(),
             address: address.to_string(),
@@ -135,6 +141,11 @@ impl Node {
     /// This node's name.
     pub fn name(&self) -> &str {
         self.shared.name()
+    }
+
+    /// How many locks it has to do with: they are held, waited for, or were used a little while ago.
+    pub fn locks(&self) -> usize {
+        self.shared.core().table().locks()
     }
 
     /// Its links, in the order of the nodes' names.

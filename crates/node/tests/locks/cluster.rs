@@ -7,8 +7,8 @@ use soloist_algorithms::{Choice, NodeId};
 use soloist_node::Moment;
 use soloist_node::config::{Nodes, RuleSettings, Rules};
 use soloist_node::locks::{
-    Ask, AskError, Denial, Effects, End, Fence, Grant, Happening, HoldError, HoldId, LockName,
-    Settings, Table, Ticket,
+    Ask, AskError, Denial, Effects, End, Epoch, Fence, Grant, Happening, HoldError, HoldId,
+    LockName, Settings, Table, Ticket,
 };
 
 /// After how long without use locks are forgotten.
@@ -41,17 +41,22 @@ impl Cluster {
         });
         let rules = Rules::new(&Nodes::new(roster).unwrap(), &settings, &[]).unwrap();
         let table = |me| {
-            Table::new(Settings {
-                me: NodeId::from_index(me),
-                nodes,
-                epoch: 1,
+            let mut table = Table::new(Settings {
                 rules: rules.clone(),
                 ttl_max: Duration::from_secs(3600),
                 waiters_max: 1000,
                 locks_max: 1000,
                 forget_after: FORGET_AFTER,
                 seed: [me as u8; 32],
-            })
+            });
+            let epoch = Epoch {
+                number: 1,
+                me: NodeId::from_index(me),
+                nodes,
+                inside: HashMap::new(),
+            };
+            table.install(Moment::default(), epoch, &mut Effects::new());
+            table
         };
         Cluster {
             now: Moment::default(),

@@ -1,0 +1,350 @@
+//! What the keepers' leader does: grants leases, admits and removes members, and leads from epoch to epoch.
+//!
+//! It decides; the keepers make it so. A new leader knows the roster and nothing else: leases that others have
+//! granted may run for a full lease more, and what was reported is reported again.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::lease::Lease;
+use super::message::{ToKeepers, ToMember};
+use super::roster::{Change, Command, HeldLock, Member, Roster};
+use crate::Moment;
+use crate::config::NodeName;
+use crate::locks::LockName;
+use crate::mutant::Mutant;
+
+/// Whoever comes waits so long for others who come at about the same time.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// What comes of an event at the leader.
+#[derive(Debug, Default)]
+pub struct LeaderEffects {
+    /// Words to members.
+    pub sends: Vec<(Member, ToMember)>,
+    /// Make this so, and tell with [`Leader::applied`] or [`Leader::refused`].
+    pub propose: Option<Command>,
+    /// Confirm with a majority that this still is the leader, and tell with [`Leader::confirmed`].
+    pub confirm: bool,
+}
+
+/// The keepers' leader, from its election until it is deposed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Leader {
+    lease: Lease,
+    /// The members of the epoch that was begun last, in its order.
+    members: Vec<Known>,
+    /// The epoch that was begun last.
+    begun: u64,
+    joining: Vec<Joining>,
+    /// A message was lost in the epoch that is installed.
+    suspected: bool,
+    /// A command is under way.
+    proposing: bool,
+    /// When the last epoch was begun, as far as this leader knows.
+    begun_at: Moment,
+    /// Renewals that wait for the next confirmation.
+    asking: Vec<(u64, u64)>,
+    /// Renewals that the confirmation under way is for, and when it began.
+    confirming: Option<(Moment, Vec<(u64, u64)>)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Known {
+    member: Member,
+    /// Until when it may rely on being a member.
+    until: Moment,
+    /// When it was heard last.
+    heard: Moment,
+    /// It is out, or will be: no lease is granted any more.
+    is_leaving: bool,
+    /// What it holds, once it has said so for the epoch that is to begin.
+    report: Option<Vec<LockName>>,
+}
+
+/// Somebody who wants to be a member.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Joining {
+    member: Member,
+    since: Moment,
+    /// When it was heard last.
+    heard: Moment,
+}
+
+impl Leader {
+    /// This keeper was elected, has confirmed it, and knows all that was agreed before.
+    pub fn elected(lease: Lease, now: Moment, roster: &Roster) -> Self {
+        let mut leader = Leader {
+            lease,
+            members: Vec::new(),
+            begun: 0,
+            joining: Vec::new(),
+            suspected: false,
+            proposing: false,
+            begun_at: now,
+            asking: Vec::new(),
+            confirming: None,
+        };
+        leader.know(now, roster);
+        leader
+    }
+
+    /// A member, or a node that wants to be one, says something.
+    pub fn receive(
+        &mut self,
+        now: Moment,
+        roster: &Roster,
+        from: &Member,
+        message: ToKeepers,
+        out: &mut LeaderEffects,
+    ) {
+        let place = self.members.iter().position(|known| known.member == *from);
+        let Some(known) = place.map(|place| &mut self.members[place]) else {
+            match message {
+                ToKeepers::Join => self.ask_to_join(now, from, out),
+                ToKeepers::Leave => self.joining.retain(|joining| joining.member != *from),
+                // Nobody who is not in the roster is told a word about leases.
+                _ => out.sends.push((from.clone(), ToMember::NoMember)),
+            }
+            return self.act(now, roster, out);
+        };
+        known.heard = now;
+        match message {
+            // It was admitted and does not know yet.
+            ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
+            ToKeepers::Renew { .. } if known.is_leaving && !Mutant::GrantWhileLeaving.planted() => {
+                out.sends.push((from.clone(), ToMember::NoMember));
+            }
+            ToKeepers::Renew { number, installed } => {
+                out.sends.extend(known.catch_up(roster, installed));
+                if Mutant::GrantUnconfirmed.planted() {
+                    known.until = now + self.lease.guarded();
+                    out.sends.push((from.clone(), ToMember::Granted { number }));
+                }
+                self.asking.push((from.incarnation, number));
+            }
+            ToKeepers::Report { epoch, held } => {
+                let begun = roster.begun().map(|change| change.epoch);
+                if roster.is_changing() && begun == Some(epoch) {
+                    known.report = Some(held);
+                }
+            }
+            ToKeepers::Leave => {
+                known.is_leaving = true;
+                known.until = now;
+            }
+            ToKeepers::Suspect { epoch } => {
+                let installed = roster.installed().map(|(change, _)| change.epoch);
+                self.suspected |= installed == Some(epoch);
+            }
+        }
+        self.act(now, roster, out);
+    }
+
+    /// The confirmation under way succeeded. If it failed, this is the leader no more and must not be asked again.
+    pub fn confirmed(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        let Some((began, renewals)) = self.confirming.take() else {
+            return;
+        };
+        let until = began + self.lease.guarded();
+        for (incarnation, number) in renewals {
+            let mut members = self.members.iter_mut();
+            let found = members.find(|known| known.member.incarnation == incarnation);
+            // Who was given up meanwhile must not go on.
+            let may_stay =
+                |known: &&mut Known| !known.is_leaving || Mutant::GrantWhileLeaving.planted();
+            if let Some(known) = found.filter(may_stay) {
+                known.until = known.until.max(until);
+                let granted = ToMember::Granted { number };
+                out.sends.push((known.member.clone(), granted));
+            }
+        }
+        self.act(now, roster, out);
+    }
+
+    /// The roster has changed.
+    pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        self.proposing = false;
+        if roster
+            .begun()
+            .is_some_and(|change| change.epoch != self.begun)
+        {
+            self.know(now, roster);
+        }
+        let told = self.members.iter();
+        out.sends
+            .extend(told.filter_map(|known| known.catch_up(roster, 0)));
+        self.act(now, roster, out);
+    }
+
+    /// The command that was proposed came too late: the roster is as it was.
+    pub fn refused(&mut self) {
+        self.proposing = false;
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        self.act(now, roster, out);
+    }
+
+    /// When [`tick`](Leader::tick) has something to do next.
+    pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
+        let leases = self.members.iter().map(|known| known.until);
+        let joins = self.joining.iter().map(|joining| joining.since + GATHER);
+        let all = leases.chain(joins).chain([self.report_by()]);
+        // What is past has been done, or waits for something else.
+        all.filter(|moment| *moment > now).min()
+    }
+
+    /// The members and until when they may rely on it, at most; and whether they are on their way out.
+    pub fn leases(&self) -> impl Iterator<Item = (&Member, Moment, bool)> {
+        let members = self.members.iter();
+        members.map(|known| (&known.member, known.until, known.is_leaving))
+    }
+
+    fn report_by(&self) -> Moment {
+        self.begun_at + self.lease.length
+    }
+
+    /// Takes over the members of the epoch that was begun last. Whoever is not known yet may have been granted a lease
+    /// just now, by another leader.
+    fn know(&mut self, now: Moment, roster: &Roster) {
+        let before: HashMap<u64, Known> = self
+            .members
+            .drain(..)
+            .map(|known| (known.member.incarnation, known))
+            .collect();
+        let members = roster.begun().map_or(&[][..], |change| &change.members);
+        let fresh = |member: &Member| Known {
+            member: member.clone(),
+            until: match Mutant::NewLeaderDoesNotWait.planted() && self.begun == 0 {
+                true => now + self.lease.length / 10,
+                false => now + self.lease.guarded(),
+            },
+            heard: now,
+            is_leaving: false,
+            report: None,
+        };
+        let known = members.iter().map(|member| Known {
+            report: None,
+            ..before
+                .get(&member.incarnation)
+                .cloned()
+                .unwrap_or_else(|| fresh(member))
+        });
+        self.members = known.collect();
+        self.joining
+            .retain(|joining| !members.contains(&joining.member));
+        self.begun = roster.begun().map_or(0, |change| change.epoch);
+        self.begun_at = now;
+        self.suspected = false;
+    }
+
+    fn ask_to_join(&mut self, now: Moment, from: &Member, out: &mut LeaderEffects) {
+        let mut joining = self.joining.iter();
+        let since = joining.find(|joining| joining.member == *from);
+        let since = since.map_or(now, |joining| joining.since);
+        let mut members = self.members.iter();
+        let same_name = members.find(|known| known.member.name == from.name);
+        if same_name.is_some_and(|known| known.heard > since) {
+            out.sends.push((from.clone(), ToMember::NameTaken));
+        }
+        // Of two lives of a node, the one that speaks now is the later one.
+        self.joining
+            .retain(|joining| joining.member.name != from.name);
+        self.joining.push(Joining {
+            member: from.clone(),
+            since,
+            heard: now,
+        });
+    }
+
+    /// Does what is to be done now.
+    fn act(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        if self.confirming.is_none() && !self.asking.is_empty() {
+            self.confirming = Some((now, std::mem::take(&mut self.asking)));
+            out.confirm = true;
+        }
+        let patience = self.lease.length;
+        self.joining
+            .retain(|joining| now.since(joining.heard) <= patience);
+        if roster.is_changing() && now >= self.report_by() {
+            // Their leases run out, and the next change is without them.
+            let late = self
+                .members
+                .iter_mut()
+                .filter(|known| known.report.is_none());
+            late.for_each(|known| known.is_leaving = true);
+        }
+        if self.proposing {
+            return;
+        }
+        if let Some(command) = self.next_command(now, roster) {
+            self.proposing = true;
+            out.propose = Some(command);
+        }
+    }
+
+    fn next_command(&mut self, now: Moment, roster: &Roster) -> Option<Command> {
+        let is_changing = roster.is_changing();
+        let mut is_smaller = false;
+        for known in self.members.iter_mut().filter(|known| known.until <= now) {
+            // From here on it is granted nothing, whatever becomes of the command.
+            known.is_leaving = true;
+            is_smaller = true;
+        }
+        let stay = self.members.iter().filter(|known| known.until > now);
+        let mut members: Vec<_> = stay.map(|known| known.member.clone()).collect();
+        let is_free = |name: &NodeName| !members.iter().any(|member: &Member| member.name == *name);
+        let join = self.joining.iter();
+        let join = join.filter(|joining| is_free(&joining.member.name));
+        let gathered = join.clone().any(|joining| joining.since + GATHER <= now);
+        let join: Vec<_> = join.map(|joining| joining.member.clone()).collect();
+        let is_due = match is_changing {
+            true => is_smaller,
+            false => is_smaller || gathered || self.suspected,
+        };
+        if is_due {
+            members.extend(join);
+            let epoch = roster.next_epoch();
+            return (!members.is_empty()).then_some(Command::Begin(Change { epoch, members }));
+        }
+        if !is_changing {
+            return None;
+        }
+        let epoch = roster.begun()?.epoch;
+        let all_have_reported = self.members.iter().all(|known| known.report.is_some());
+        if !all_have_reported && !Mutant::InstallTooEarly.planted() {
+            return None;
+        }
+        let members = self.members.iter().enumerate();
+        let holds = members.flat_map(|(place, known)| {
+            let held = known.report.iter().flatten();
+            held.map(move |lock| HeldLock {
+                lock: lock.clone(),
+                holder: place as u32,
+            })
+        });
+        let mut holds: Vec<_> = holds.collect();
+        holds.sort_by(|one, other| one.lock.cmp(&other.lock));
+        Some(Command::Install { epoch, holds })
+    }
+}
+
+impl Known {
+    /// What it does not know yet, or has not answered.
+    fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
+        let message = if roster.is_changing() {
+            let is_open =
+                self.report.is_none() && !(installed > 0 && Mutant::ReportNotRepeated.planted());
+            is_open.then_some(ToMember::Begin(roster.begun()?.clone()))?
+        } else {
+            let (change, holds) = roster.installed()?;
+            (installed < change.epoch).then(|| ToMember::Install {
+                change: change.clone(),
+                holds: holds.to_vec(),
+            })?
+        };
+        Some((self.member.clone(), message))
+    }
+}

@@ -1,0 +1,38 @@
+//! How long a member may rely on being one.
+
+use std::time::Duration;
+
+/// A member relies on a lease for as long as it says, by its own clock, from when it asked for it. The keepers
+/// wait longer, by theirs, from when they began to confirm that they may grant it. So they act only when
+/// the member has stopped, if no clock runs faster than another by more than the margin.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Lease {
+    /// How long a member relies on it.
+    pub length: Duration,
+    /// By how much clocks may run apart, in percent.
+    pub drift: u32,
+}
+
+impl Default for Lease {
+    fn default() -> Self {
+        Lease {
+            length: Duration::from_secs(3),
+            drift: 5,
+        }
+    }
+}
+
+impl Lease {
+    /// The shortest length that can be set.
+    pub const LEAST: Duration = Duration::from_millis(500);
+
+    /// How long the keepers wait before they act without a member.
+    pub fn guarded(&self) -> Duration {
+        self.length + self.length * self.drift / 100
+    }
+
+    /// How often a member asks for it anew.
+    pub fn renewed_every(&self) -> Duration {
+        self.length / 3
+    }
+}

@@ -1,0 +1,398 @@
+//! A node's part in the epochs: it keeps its lease, freezes, reports and installs, and drives the lock table between.
+//!
+//! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
+//! final: the node comes back as another member, and its waiters with it.
+
+use std::collections::HashMap;
+
+use soloist_algorithms::NodeId;
+
+use super::early::EarlyFrames;
+use super::lease::Lease;
+use super::message::{ToKeepers, ToMember};
+use super::roster::{Change, HeldLock, Member};
+use crate::Moment;
+use crate::locks::{
+    Ask, AskError, Effects, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
+};
+use crate::mutant::Mutant;
+
+/// What comes of an event at a participant.
+#[derive(Debug, Default)]
+pub struct MemberEffects {
+    /// To other members of the epoch, and to clients.
+    pub locks: Effects,
+    /// To the keepers' leader.
+    pub keepers: Vec<ToKeepers>,
+    /// Links go to these members from now on.
+    pub links: Option<Change>,
+    /// The lease ran out, or was refused.
+    pub lapsed: bool,
+}
+
+/// A node, as it takes part in the epochs.
+pub struct Participant {
+    me: Member,
+    table: Table,
+    lease: Lease,
+    stage: Stage,
+    /// The epoch that it takes part in; nothing, while it is frozen.
+    current: Option<Current>,
+    /// The epoch that it last heard was begun, and reported for.
+    begun: u64,
+    /// Until when it may rely on being a member.
+    valid_until: Option<Moment>,
+    /// When it says next that it lives.
+    renew_at: Moment,
+    /// Renewals without an answer: their numbers, and when they were sent.
+    renewals: Vec<(u64, Moment)>,
+    renewals_sent: u64,
+    installed: u64,
+    /// An epoch that begins as soon as the lease is there.
+    pending: Option<(Change, Vec<HeldLock>)>,
+    early: EarlyFrames,
+    is_suspicious: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No member yet, or no more.
+    Outside,
+    /// In an epoch, or between two.
+    Member,
+    /// Has left for good.
+    Gone,
+}
+
+struct Current {
+    epoch: u64,
+    places: HashMap<u64, NodeId>,
+}
+
+/// How a participant stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Standing {
+    /// It takes part in this epoch.
+    Member(u64),
+    /// This epoch is to begin.
+    Changing(u64),
+    /// It is no member.
+    Outside,
+}
+
+impl Participant {
+    /// A node that wants to be a member.
+    pub fn new(me: Member, table: Table, lease: Lease, now: Moment) -> Self {
+        Participant {
+            me,
+            table,
+            lease,
+            stage: Stage::Outside,
+            current: None,
+            begun: 0,
+            valid_until: None,
+            renew_at: now,
+            renewals: Vec::new(),
+            renewals_sent: 0,
+            installed: 0,
+            pending: None,
+            early: EarlyFrames::default(),
+            is_suspicious: false,
+        }
+    }
+
+    /// Itself, in its present life.
+    pub fn me(&self) -> &Member {
+        &self.me
+    }
+
+    /// Its locks.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        match (self.stage, &self.current) {
+            (Stage::Member, Some(current)) => Standing::Member(current.epoch),
+            (Stage::Member, None) => Standing::Changing(self.begun),
+            (Stage::Outside | Stage::Gone, _) => Standing::Outside,
+        }
+    }
+
+    /// Until when its holds are surely its own, whatever else happens.
+    pub fn valid_until(&self) -> Option<Moment> {
+        self.valid_until
+    }
+
+    /// See [`Table::acquire`].
+    pub fn acquire(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: Ask,
+        out: &mut MemberEffects,
+    ) -> Result<Ticket, AskError> {
+        self.check_lease(now, out);
+        self.table.acquire(now, name, ask, &mut out.locks)
+    }
+
+    /// See [`Table::cancel`].
+    pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut MemberEffects) -> bool {
+        self.check_lease(now, out);
+        self.table.cancel(now, ticket, &mut out.locks)
+    }
+
+    /// See [`Table::release`].
+    pub fn release(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        out: &mut MemberEffects,
+    ) -> Result<(), HoldError> {
+        self.check_lease(now, out);
+        self.table.release(now, hold, &mut out.locks)
+    }
+
+    /// See [`Table::renew`].
+    pub fn renew(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        ttl: Option<std::time::Duration>,
+        out: &mut MemberEffects,
+    ) -> Result<Option<Moment>, HoldError> {
+        self.check_lease(now, out);
+        self.table.renew(now, hold, ttl)
+    }
+
+    /// Another member's bytes arrived. They may be anything.
+    pub fn receive(
+        &mut self,
+        now: Moment,
+        from: &Member,
+        bytes: &[u8],
+        out: &mut MemberEffects,
+    ) -> Result<(), ReceiveError> {
+        self.check_lease(now, out);
+        let epoch = wire::decode(bytes)?.epoch;
+        let is_current = |current: &&Current| current.epoch == epoch || Mutant::AnyEpoch.planted();
+        if let Some(current) = self.current.as_ref().filter(is_current) {
+            return match current.places.get(&from.incarnation) {
+                Some(&place) => self.table.receive(now, place, bytes, &mut out.locks),
+                None => Ok(()),
+            };
+        }
+        // Others are in a later epoch already: this node comes after. What is of an earlier one is over.
+        if self.stage != Stage::Gone && epoch > self.installed && !Mutant::EarlyDropped.planted() {
+            let fits = self.early.add(epoch, from.incarnation, bytes);
+            self.is_suspicious |= !fits;
+        }
+        Ok(())
+    }
+
+    /// A message to another member could not be sent. Locks that needed it stand still, until another epoch begins.
+    pub fn suspect(&mut self, out: &mut MemberEffects) {
+        if let Some(current) = &self.current {
+            let epoch = current.epoch;
+            out.keepers.push(ToKeepers::Suspect { epoch });
+        }
+    }
+
+    /// The keepers' leader says something.
+    pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        match message {
+            ToMember::Granted { number } => {
+                self.granted(now, number);
+                if let Some((change, holds)) = self.pending.take() {
+                    self.install(now, change, holds, out);
+                }
+            }
+            ToMember::NoMember => {
+                if self.stage == Stage::Member {
+                    self.lapse(now, out);
+                }
+            }
+            // The keepers let it in when the other one is gone.
+            ToMember::NameTaken => {}
+            ToMember::Begin(change) => self.begin(now, &change, out),
+            ToMember::Install { change, holds } => self.install(now, change, holds, out),
+        }
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        self.table.tick(now, &mut out.locks);
+        if now >= self.renew_at {
+            self.say_hello(now, out);
+        }
+    }
+
+    /// When [`tick`](Participant::tick) has something to do next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let lease = self.valid_until;
+        let both = [self.table.next_deadline(), lease, Some(self.renew_at)];
+        both.into_iter().flatten().min()
+    }
+
+    /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
+    pub fn stop(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        self.table.stop(now, &mut out.locks);
+    }
+
+    /// Leaves for good. Holds that are left are lost as `end` says.
+    pub fn leave(&mut self, now: Moment, end: crate::locks::End, out: &mut MemberEffects) {
+        self.table.freeze();
+        self.table.end_all(now, end, &mut out.locks);
+        self.stage = Stage::Gone;
+        self.current = None;
+        self.valid_until = None;
+        out.keepers.push(ToKeepers::Leave);
+    }
+
+    fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
+        if self.valid_until.is_some_and(|until| until <= now) && !Mutant::LapseUnnoticed.planted() {
+            self.lapse(now, out);
+        }
+    }
+
+    /// It is a member no more. It comes back as another.
+    fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.table.lose(now, &mut out.locks);
+        self.me.incarnation = self.me.incarnation.wrapping_add(1);
+        self.stage = Stage::Outside;
+        self.current = None;
+        self.begun = 0;
+        self.valid_until = None;
+        self.renewals.clear();
+        self.installed = 0;
+        self.pending = None;
+        self.early = EarlyFrames::default();
+        self.renew_at = now;
+        out.lapsed = true;
+    }
+
+    fn say_hello(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.renew_at = now + self.lease.renewed_every();
+        match self.stage {
+            Stage::Outside => out.keepers.push(ToKeepers::Join),
+            Stage::Gone => out.keepers.push(ToKeepers::Leave),
+            Stage::Member => {
+                self.renewals_sent += 1;
+                let number = self.renewals_sent;
+                // One that is older than a lease would be worth nothing.
+                let length = self.lease.length;
+                self.renewals.retain(|(_, sent)| now.since(*sent) < length);
+                self.renewals.push((number, now));
+                out.keepers.push(ToKeepers::Renew {
+                    number,
+                    installed: self.installed,
+                });
+            }
+        }
+    }
+
+    fn granted(&mut self, now: Moment, number: u64) {
+        let mut renewals = self.renewals.iter();
+        if let Some((_, sent)) = renewals.find(|(sent, _)| *sent == number) {
+            let from = match Mutant::LeaseFromAnswer.planted() {
+                true => now,
+                false => *sent,
+            };
+            let until = from + self.lease.length;
+            self.valid_until = self.valid_until.max(Some(until));
+            self.renewals.retain(|(other, _)| *other > number);
+        }
+    }
+
+    /// Another epoch is to begin: this node takes no part in the one before any more, and says what it holds.
+    fn begin(&mut self, now: Moment, change: &Change, out: &mut MemberEffects) {
+        let installed = self.current.as_ref().map_or(0, |current| current.epoch);
+        let is_over = change.epoch < self.begun || change.epoch <= installed;
+        if self.stage == Stage::Gone || is_over || !change.members.contains(&self.me) {
+            return;
+        }
+        if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
+            self.table.freeze();
+        }
+        let is_new = self.stage == Stage::Outside;
+        self.stage = Stage::Member;
+        self.begun = change.epoch;
+        out.keepers.push(ToKeepers::Report {
+            epoch: change.epoch,
+            held: match Mutant::HoldsNotReported.planted() {
+                true => Vec::new(),
+                false => self.table.held(),
+            },
+        });
+        if is_new {
+            self.say_hello(now, out);
+        }
+    }
+
+    fn install(
+        &mut self,
+        now: Moment,
+        change: Change,
+        holds: Vec<HeldLock>,
+        out: &mut MemberEffects,
+    ) {
+        // What it has not reported for, it was not counted in.
+        let is_frozen_for = self.begun == change.epoch && self.installed < change.epoch;
+        let me = change.members.iter().position(|member| *member == self.me);
+        let (true, Some(me)) = (is_frozen_for, me) else {
+            return;
+        };
+        if self.valid_until.is_none() {
+            self.pending = Some((change, holds));
+            return;
+        }
+        let place = |index: usize| NodeId::from_index(index);
+        let inside = holds.iter();
+        let inside = inside.map(|held| (held.lock.clone(), place(held.holder as usize)));
+        let epoch = Epoch {
+            number: change.epoch,
+            me: place(me),
+            nodes: change.members.len(),
+            inside: inside.collect(),
+        };
+        let places = change.members.iter().enumerate();
+        let places = places.map(|(index, member)| (member.incarnation, place(index)));
+        if Mutant::NoFreeze.planted() {
+            self.table.freeze();
+        }
+        self.current = Some(Current {
+            epoch: change.epoch,
+            places: places.collect(),
+        });
+        self.installed = change.epoch;
+        let early = self.early.take(change.epoch);
+        out.links = Some(change);
+        self.table.install(now, epoch, &mut out.locks);
+        for (incarnation, bytes) in early {
+            self.receive_early(now, incarnation, &bytes, out);
+        }
+        if std::mem::take(&mut self.is_suspicious) {
+            self.suspect(out);
+        }
+    }
+
+    fn receive_early(
+        &mut self,
+        now: Moment,
+        incarnation: u64,
+        bytes: &[u8],
+        out: &mut MemberEffects,
+    ) {
+        let current = self.current.as_ref().expect("it was just installed");
+        if let Some(&place) = current.places.get(&incarnation)
+            && let Err(error) = self.table.receive(now, place, bytes, &mut out.locks)
+        {
+            tracing::error!("a message that came before its epoch is refused: {error}");
+            self.suspect(out);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What members and the keepers' leader say to each other.
+
+use serde::{Deserialize, Serialize};
+
+use super::roster::{Change, HeldLock};
+use crate::locks::LockName;
+
+/// From a member, or a node that wants to be one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum ToKeepers {
+    /// I am no member: let me be one.
+    Join,
+    /// I am a member: let me rely on it for a lease from when I sent this.
+    Renew {
+        /// Which renewal, so that the answer can be matched.
+        number: u64,
+        /// How far I have come: the epoch that I have installed, 0 for none.
+        installed: u64,
+    },
+    /// I take no part in earlier epochs any more; this is what my clients hold.
+    Report {
+        /// The epoch that is to begin.
+        epoch: u64,
+        /// The locks, by name.
+        held: Vec<LockName>,
+    },
+    /// I take no part any more: do not wait for my lease.
+    Leave,
+    /// A message to another member was lost in this epoch: begin a new one.
+    Suspect {
+        /// The epoch.
+        epoch: u64,
+    },
+}
+
+/// From the keepers' leader.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum ToMember {
+    /// The lease is renewed.
+    Granted {
+        /// Which renewal.
+        number: u64,
+    },
+    /// You are no member (any more): come back as another.
+    NoMember,
+    /// A node of your name is a member and alive.
+    NameTaken,
+    /// An epoch is to begin: stop the one before, and report.
+    Begin(Change),
+    /// An epoch begins.
+    Install {
+        /// The epoch and its members.
+        change: Change,
+        /// What they hold.
+        holds: Vec<HeldLock>,
+    },
+}

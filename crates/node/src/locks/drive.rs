@@ -1,0 +1,181 @@
+//! Drives a lock: sends what the algorithm wants sent, serves the node's own waiters in turn, leaves and asks.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_chacha::rand_core::Rng;
+use soloist_algorithms::Phase;
+
+use super::deadlines::Due;
+use super::lock::{Hold, Lock};
+use super::table::Rest;
+use super::{AskError, Denial, Effects, Grant, Happening, HoldId, LockName, wire};
+use crate::Moment;
+
+/// The lock of this name; made now, if it is not there.
+pub(super) fn lock_of<'t>(
+    locks: &'t mut HashMap<LockName, Lock>,
+    rest: &mut Rest,
+    name: &LockName,
+    now: Moment,
+    out: &mut Effects,
+) -> Result<&'t mut Lock, AskError> {
+    let count = locks.len();
+    match locks.entry(name.clone()) {
+        Entry::Occupied(entry) => Ok(entry.into_mut()),
+        Entry::Vacant(_) if count >= rest.settings.locks_max => Err(AskError::LocksFull(count)),
+        Entry::Vacant(entry) => {
+            let lock = entry.insert(rest.new_lock(name, now));
+            rest.begin(now, name, lock, out);
+            Ok(lock)
+        }
+    }
+}
+
+impl Rest {
+    pub(super) fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
+        let max = self.settings.ttl_max;
+        if ttl.is_zero() || ttl > max {
+            return Err(AskError::Ttl { given: ttl, max });
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_lock(&self, name: &LockName, now: Moment) -> Lock {
+        let rule = self.settings.rules.rule(name.as_str());
+        Lock {
+            machine: None,
+            algorithm: rule.choice().name,
+            fence: self.floor,
+            waiters: Default::default(),
+            hold: None,
+            turns_left: 0,
+            turns_max: rule.max_local_turns(),
+            last_end: None,
+            touched: now,
+            is_listed: false,
+            comes_home: false,
+        }
+    }
+
+    /// Lets a lock take part in the epoch, if there is one.
+    pub(super) fn begin(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        out: &mut Effects,
+    ) {
+        if let Some(current) = &self.current {
+            let machine = lock.machine.insert(current.machine(name, self.clock));
+            machine.start(&mut self.outbox);
+        }
+        self.settle(now, name, lock, out);
+    }
+
+    /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.
+    pub(super) fn settle(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        out: &mut Effects,
+    ) {
+        loop {
+            if self.post(name, lock, out) {
+                lock.turns_left = lock.turns_max;
+            }
+            let Some(machine) = &mut lock.machine else {
+                return;
+            };
+            match machine.phase() {
+                Phase::Inside if lock.hold.is_none() => {
+                    if lock.waiters.is_empty() || lock.turns_left == 0 {
+                        let has_come_home = std::mem::take(&mut lock.comes_home);
+                        if lock.turns_left == lock.turns_max && !has_come_home {
+                            self.counts.unclaimed += 1;
+                        }
+                        let left = machine.release(&mut self.outbox);
+                        left.expect("who is inside may leave");
+                        continue;
+                    }
+                    lock.turns_left -= 1;
+                    self.serve_next(now, name, lock, out);
+                }
+                Phase::Idle if lock.comes_home && machine.has_token() => {
+                    lock.comes_home = false;
+                    continue;
+                }
+                Phase::Idle if !lock.waiters.is_empty() || lock.comes_home => {
+                    let asked = machine.request(&mut self.outbox);
+                    asked.expect("who is idle may ask");
+                    continue;
+                }
+                Phase::Idle | Phase::Waiting | Phase::Inside => {}
+            }
+            let phase = lock.machine.as_ref().map(|machine| machine.phase());
+            if phase != Some(Phase::Inside) || lock.hold.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what the algorithm wants sent. Tells whether the node has entered.
+    fn post(&mut self, name: &LockName, lock: &mut Lock, out: &mut Effects) -> bool {
+        for send in self.outbox.sends() {
+            // It may leave this node now.
+            lock.last_end = None;
+            let key = (lock.algorithm, send.name);
+            *self.counts.sent.entry(key).or_default() += 1;
+            let epoch = self
+                .current
+                .as_ref()
+                .map_or(0, |current| current.epoch.number);
+            out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
+        }
+        let entered = self.outbox.entered();
+        self.outbox.clear();
+        entered
+    }
+
+    /// Gives the lock, which is here, to the first waiter.
+    fn serve_next(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
+        let waiter = lock.waiters.pop_front().expect("somebody waits");
+        self.tickets.remove(&waiter.ticket);
+        self.deadlines.remove(waiter.deadline);
+        let Some(fence) = lock.fence.next() else {
+            out.happenings.push(Happening::Denied {
+                ticket: waiter.ticket,
+                lock: name.clone(),
+                denial: Denial::FencesUsedUp,
+            });
+            return;
+        };
+        lock.fence = fence;
+        let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
+        self.holds.insert(id, name.clone());
+        let expiry = |ttl| self.deadlines.add(now + ttl, Due::Expiry(id));
+        let deadline = waiter.ttl.map(expiry);
+        lock.hold = Some(Hold {
+            owner: Arc::clone(&waiter.owner),
+            fence,
+            since: now,
+            ttl: waiter.ttl,
+            deadline,
+        });
+        out.happenings.push(Happening::Granted {
+            ticket: waiter.ticket,
+            grant: Grant {
+                hold: id,
+                lock: name.clone(),
+                fence,
+                expires: deadline.map(|key| key.moment()),
+            },
+            owner: waiter.owner,
+            waited: now.since(waiter.since),
+            handed_over: lock.last_end.take().map(|end| now.since(end)),
+        });
+    }
+}

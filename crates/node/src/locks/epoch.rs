@@ -1,0 +1,122 @@
+//! Epochs, as a lock table goes through them: it takes part in one, is frozen, and begins the next.
+//!
+//! While it is frozen it neither sends nor handles lock messages. Its clients may go on: holds are renewed, end and
+//! expire, waiters come and go. What follows from that for other nodes waits for the next epoch, which begins with
+//! fresh parts of the algorithms.
+
+use std::collections::HashMap;
+
+use soloist_algorithms::{Machine, NodeId, Start};
+
+use super::{Effects, End, Fence, LockName, Table};
+use crate::Moment;
+use crate::config::Rules;
+use crate::mutant::Mutant;
+
+/// An epoch in which a table takes part.
+pub struct Epoch {
+    /// Its number.
+    pub number: u64,
+    /// This node's number in it.
+    pub me: NodeId,
+    /// How many nodes take part.
+    pub nodes: usize,
+    /// Who was inside which lock when it began.
+    pub inside: HashMap<LockName, NodeId>,
+}
+
+/// An epoch with the algorithms for its number of nodes.
+pub(super) struct Current {
+    pub epoch: Epoch,
+    rules: Rules,
+}
+
+impl Current {
+    /// Where the token of a fresh lock is: the same on all nodes, and spread over them.
+    pub fn home(&self, name: &LockName) -> NodeId {
+        let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
+        NodeId::from_index((hash % self.epoch.nodes as u64) as usize)
+    }
+
+    /// This node's part of a lock.
+    pub fn machine(&self, name: &LockName, clock: u64) -> Box<dyn Machine> {
+        let start = Start {
+            home: self.home(name),
+            inside: self.epoch.inside.get(name).copied(),
+        };
+        let rule = self.rules.rule(name.as_str());
+        rule.cluster().machine(self.epoch.me, start, clock)
+    }
+}
+
+impl Table {
+    /// The epoch in which it takes part, if it is not frozen.
+    pub fn epoch(&self) -> Option<u64> {
+        self.rest
+            .current
+            .as_ref()
+            .map(|current| current.epoch.number)
+    }
+
+    /// Ends the epoch for this node.
+    pub fn freeze(&mut self) {
+        let rest = &mut self.rest;
+        rest.current = None;
+        rest.idle.clear();
+        self.locks.retain(|_, lock| {
+            lock.machine = None;
+            lock.is_listed = false;
+            lock.comes_home = false;
+            lock.last_end = None;
+            !lock.is_unused()
+        });
+    }
+
+    /// The locks that are held on this node, by name.
+    pub fn held(&self) -> Vec<LockName> {
+        let mut held: Vec<_> = self.rest.holds.values().cloned().collect();
+        held.sort_unstable();
+        held
+    }
+
+    /// Begins an epoch, whose number is higher than that of every earlier one. What this node holds, it holds there too;
+    /// waiters are asked for again.
+    ///
+    /// # Panics
+    /// If it is not frozen.
+    pub fn install(&mut self, now: Moment, epoch: Epoch, out: &mut Effects) {
+        let rest = &mut self.rest;
+        assert!(
+            rest.current.is_none(),
+            "one epoch ends before the next begins"
+        );
+        if !Mutant::FenceWithoutEpoch.planted() {
+            rest.floor = rest.floor.max(Fence::first_of(epoch.number));
+        }
+        rest.clock = 0;
+        // A lock that was given back meanwhile is still this node's to pass on.
+        let mine = epoch.inside.iter().filter(|(_, node)| **node == epoch.me);
+        let mut names: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
+        names.retain(|name| !self.locks.contains_key(name) && !Mutant::ReleaseForgotten.planted());
+        rest.current = Some(Current {
+            rules: rest.settings.rules.sized(epoch.nodes),
+            epoch,
+        });
+        names.extend(self.locks.keys().cloned());
+        names.sort_unstable();
+        for name in names {
+            let Table { locks, rest } = self;
+            let lock = locks.entry(name.clone());
+            let lock = lock.or_insert_with(|| rest.new_lock(&name, now));
+            lock.fence = lock.fence.max(rest.floor);
+            rest.begin(now, &name, lock, out);
+            self.settle(now, &name, out);
+        }
+    }
+
+    /// This node is cut off: its holds are lost, and it takes part in nothing until the next epoch.
+    pub fn lose(&mut self, now: Moment, out: &mut Effects) {
+        self.freeze();
+        self.end_all(now, End::EpochLost, out);
+    }
+}

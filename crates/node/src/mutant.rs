@@ -1,0 +1,78 @@
+//! Planted faults: each is the smallest change of one rule of the epochs, and proves that the checks can fail.
+//!
+//! With the cargo feature `mutants` a test plants one of them for the whole process; each rule asks at its place
+//! whether its fault is planted. Without the feature the question is constant and false.
+
+#[cfg(feature = "mutants")]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A fault that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// A member that has reported goes on in the epoch before.
+    NoFreeze,
+    /// Messages of every epoch are handled.
+    AnyEpoch,
+    /// A lease is granted before a majority has confirmed the leader.
+    GrantUnconfirmed,
+    /// A new leader acts at once on what it has not heard.
+    NewLeaderDoesNotWait,
+    /// A lock that was given back between report and installation is not passed on.
+    ReleaseForgotten,
+    /// A member counts its lease from the answer.
+    LeaseFromAnswer,
+    /// A member whose lease ran out does not look at the clock.
+    LapseUnnoticed,
+    /// A member that was given up is granted a lease.
+    GrantWhileLeaving,
+    /// Holds are not reported.
+    HoldsNotReported,
+    /// An epoch begins before all have reported.
+    InstallTooEarly,
+    /// Messages that come before their epoch are dropped.
+    EarlyDropped,
+    /// Reports to the leader before are not asked for again.
+    ReportNotRepeated,
+    /// Fences do not rise with the epoch.
+    FenceWithoutEpoch,
+}
+
+#[cfg(feature = "mutants")]
+static PLANTED: AtomicUsize = AtomicUsize::new(0);
+
+#[cfg(feature = "mutants")]
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Mutant; 13] = [
+        Mutant::NoFreeze,
+        Mutant::AnyEpoch,
+        Mutant::GrantUnconfirmed,
+        Mutant::NewLeaderDoesNotWait,
+        Mutant::ReleaseForgotten,
+        Mutant::LeaseFromAnswer,
+        Mutant::LapseUnnoticed,
+        Mutant::GrantWhileLeaving,
+        Mutant::HoldsNotReported,
+        Mutant::InstallTooEarly,
+        Mutant::EarlyDropped,
+        Mutant::ReportNotRepeated,
+        Mutant::FenceWithoutEpoch,
+    ];
+
+    /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.
+    pub fn plant(mutant: Option<Mutant>) {
+        let number = mutant.map_or(0, |mutant| mutant as usize + 1);
+        PLANTED.store(number, Ordering::SeqCst);
+    }
+
+    pub(crate) fn planted(self) -> bool {
+        PLANTED.load(Ordering::Relaxed) == self as usize + 1
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+impl Mutant {
+    pub(crate) const fn planted(self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,72 @@
+//! Sees every entry and every exit, and whether they may be.
+
+use std::collections::HashMap;
+
+use soloist_node::Moment;
+use soloist_node::locks::{Fence, HoldId, LockName};
+
+/// Somebody who entered and has not left.
+pub struct Entry {
+    pub node: usize,
+    pub hold: HoldId,
+}
+
+#[derive(Default)]
+pub struct Referee {
+    pub inside: HashMap<LockName, Vec<Entry>>,
+    fences: HashMap<LockName, Fence>,
+    pub entries: usize,
+    pub overlaps_after_drift: usize,
+}
+
+impl Referee {
+    /// A node lets somebody in. `is_valid` tells whether another node may still rely on its holds.
+    pub fn enter(
+        &mut self,
+        lock: &LockName,
+        fence: Fence,
+        entry: Entry,
+        is_valid: impl Fn(usize) -> bool,
+        clocks_keep_the_margin: bool,
+    ) {
+        self.entries += 1;
+        let last = self.fences.insert(lock.clone(), fence);
+        assert!(last < Some(fence), "{lock:?}: fence {fence} after {last:?}");
+        let inside = self.inside.entry(lock.clone()).or_default();
+        let others = inside.iter().filter(|other| is_valid(other.node)).count();
+        if clocks_keep_the_margin {
+            assert_eq!(
+                others, 0,
+                "{lock:?}: node {} enters, others are inside",
+                entry.node
+            );
+        }
+        self.overlaps_after_drift += others;
+        inside.push(entry);
+    }
+
+    pub fn leave(&mut self, lock: &LockName, hold: HoldId) {
+        let inside = self.inside.get_mut(lock).expect("somebody entered");
+        inside.retain(|entry| entry.hold != hold);
+    }
+
+    /// A node is gone, with whatever it held.
+    pub fn crash(&mut self, node: usize) {
+        for inside in self.inside.values_mut() {
+            inside.retain(|entry| entry.node != node);
+        }
+    }
+}
+
+/// A node's clock: it runs by so many millionths of its time faster than the world's.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub faster_by: i64,
+}
+
+impl Clock {
+    pub fn at(self, world_us: u64) -> Moment {
+        let own = i128::from(world_us) * i128::from(1_000_000 + self.faster_by) / 1_000_000;
+        Moment::default() + std::time::Duration::from_micros(own as u64)
+    }
+}

@@ -1,0 +1,120 @@
+//! Random runs: a time of faults, then none, and everybody is served.
+
+use rand::RngExt;
+use soloist_algorithms::Choice;
+use soloist_node::Mutant;
+
+use crate::world::World;
+
+const SECOND: u64 = 1_000_000;
+
+/// One thing goes wrong, or right again.
+fn disturb(world: &mut World) {
+    let nodes = world.nodes.len();
+    let node = world.rng.random_range(0..nodes);
+    let other = world.rng.random_range(0..nodes);
+    match world.rng.random_range(0..14) {
+        0 => world.crash(node),
+        1 | 2 => world.start(node),
+        3 => world.pause(node),
+        4 | 5 => world.go_on(node),
+        6 => world.cuts.push((node, other)),
+        7 => {
+            world.cuts.retain(|cut| *cut != (node, other));
+            world.release_held_back();
+        }
+        8 => {
+            world.cuts.clear();
+            world.release_held_back();
+        }
+        9 => world.nodes[node].to_keepers_cut ^= true,
+        10 => world.nodes[node].from_keepers_cut ^= true,
+        11 => world.elect(),
+        12 => world.leave(node),
+        _ => world.slowest = [500, 5_000, 50_000][world.rng.random_range(0..3)],
+    }
+}
+
+fn run(choice: Choice, seed: u64) -> usize {
+    let nodes = 1 + (seed % 7) as usize + if seed % 50 == 49 { 18 } else { 0 };
+    let mut world = World::new(choice, nodes, 1 + (seed % 3) as u32, seed);
+    let end = 60 * SECOND;
+    while world.now < end {
+        let pause = world.rng.random_range(SECOND / 20..3 * SECOND);
+        let until = (world.now + pause).min(end);
+        world.run_until(until);
+        disturb(&mut world);
+    }
+    // Safe so far, or the referee would have said so. Now nothing goes wrong any more.
+    world.slowest = 5_000;
+    world.heal();
+    for node in &mut world.nodes {
+        node.clients.calm = true;
+    }
+    let limit = world.now + 120 * SECOND;
+    while world
+        .nodes
+        .iter()
+        .any(|node| !node.clients.waiting.is_empty())
+    {
+        assert!(
+            world.now < limit,
+            "{}, seed {seed}: somebody waits for ever: {:?}",
+            choice.name,
+            world.standings()
+        );
+        let next = world.now + SECOND;
+        world.run_until(next);
+    }
+    world.referee.entries
+}
+
+fn fails(choice: Choice, seed: u64) -> bool {
+    std::panic::catch_unwind(|| run(choice, seed)).is_err()
+}
+
+#[test]
+fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_more() {
+    let seeds = match std::env::var("SOLOIST_SEED") {
+        Ok(seed) => {
+            let seed: u64 = seed.parse().expect("SOLOIST_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..100,
+    };
+    let mut entries = 0;
+    for choice in Choice::all() {
+        for seed in seeds.clone() {
+            let run = std::panic::catch_unwind(|| run(choice, seed));
+            entries += run.unwrap_or_else(|_| {
+                panic!("{} fails with SOLOIST_SEED={seed}", choice.name);
+            });
+        }
+    }
+    println!("{entries} entries");
+    assert!(entries > 1000, "something was done: {entries} entries");
+}
+
+/// Which run shows a planted fault, if any does.
+fn caught_by(mutant: Mutant) -> Option<(&'static str, u64)> {
+    Mutant::plant(Some(mutant));
+    let choices = ["naimi-trehel", "maekawa", "raymond"];
+    let choices = choices.map(|name| Choice::parse(name, "").unwrap());
+    let mut runs = (0..400).flat_map(|seed| choices.map(|choice| (choice, seed)));
+    let caught = runs.find(|&(choice, seed)| fails(choice, seed));
+    Mutant::plant(None);
+    caught.map(|(choice, seed)| (choice.name, seed))
+}
+
+#[test]
+fn every_mutant_of_the_epochs_is_caught() {
+    // What planted faults have to say is not of interest.
+    std::panic::set_hook(Box::new(|_| {}));
+    let caught = Mutant::ALL.map(|mutant| (mutant, caught_by(mutant)));
+    let _ = std::panic::take_hook();
+    for (mutant, run) in &caught {
+        println!("{mutant:?}: {run:?}");
+    }
+    let missed: Vec<_> = caught.iter().filter(|(_, run)| run.is_none()).collect();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}

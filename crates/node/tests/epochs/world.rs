@@ -1,0 +1,507 @@
+//! The world: nodes, links that keep order but not time, keepers whose leaders come and go, and one clock for all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_algorithms::Choice;
+use soloist_node::Moment;
+use soloist_node::config::{Nodes, RuleSettings, Rules};
+use soloist_node::epochs::leader::{Leader, LeaderEffects};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_node::epochs::message::{ToKeepers, ToMember};
+use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
+use soloist_node::locks::{Happening, Settings, Table};
+
+use crate::clients::Clients;
+use crate::referee::{Clock, Entry, Referee};
+
+pub const LEASE: Lease = Lease {
+    length: Duration::from_millis(3000),
+    drift: 5,
+};
+
+/// Something that happens later.
+enum Event {
+    Frame {
+        from: Member,
+        to: Member,
+        bytes: Vec<u8>,
+    },
+    ToKeepers {
+        from: Member,
+        message: ToKeepers,
+    },
+    ToMember {
+        to: Member,
+        message: ToMember,
+    },
+    Wake(usize),
+    WakeLeader(u64),
+    Commit {
+        term: u64,
+        command: Command,
+    },
+    Confirm {
+        term: u64,
+    },
+    Confirmed {
+        term: u64,
+    },
+    Client(usize),
+}
+
+pub struct Node {
+    /// Nothing, while it is down.
+    pub participant: Option<Participant>,
+    pub clock: Clock,
+    members: Vec<Member>,
+    lives: u64,
+    /// What happens to it waits until it goes on.
+    paused: bool,
+    backlog: Vec<Event>,
+    wakes_at: Option<u64>,
+    pub to_keepers_cut: bool,
+    pub from_keepers_cut: bool,
+    pub clients: Clients,
+}
+
+pub struct World {
+    pub now: u64,
+    pub rng: ChaCha8Rng,
+    pub nodes: Vec<Node>,
+    pub referee: Referee,
+    pub clocks_keep_the_margin: bool,
+    pub slowest: u64,
+    /// From and to.
+    pub cuts: Vec<(usize, usize)>,
+    /// Frames that wait for their link: they are not lost.
+    held_back: Vec<((usize, usize), Event)>,
+    arrivals: HashMap<(usize, usize), u64>,
+    events: BTreeMap<(u64, u64), Event>,
+    scheduled: u64,
+    roster: Roster,
+    /// Leaders by term: the last is the leader, others were deposed and do not know it yet.
+    /// With when they wake up next.
+    leaders: BTreeMap<u64, (Leader, Clock, u64)>,
+    term: u64,
+    rules: Rules,
+}
+
+fn node_name(index: usize) -> String {
+    format!("n{index}")
+}
+
+impl World {
+    pub fn new(choice: Choice, nodes: usize, turns: u32, seed: u64) -> Self {
+        let settings = RuleSettings {
+            algorithm: choice.name.to_owned(),
+            max_local_turns: turns,
+            ..RuleSettings::default()
+        };
+        let names = (0..nodes).map(|node| {
+            let name = node_name(node);
+            (
+                name.parse().unwrap(),
+                format!("{name}:7401").parse().unwrap(),
+            )
+        });
+        let rules = Rules::new(&Nodes::new(names).unwrap(), &settings, &[]).unwrap();
+        let mut world = World {
+            now: 0,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            nodes: Vec::new(),
+            referee: Referee::default(),
+            clocks_keep_the_margin: true,
+            slowest: 5_000,
+            cuts: Vec::new(),
+            held_back: Vec::new(),
+            arrivals: HashMap::new(),
+            events: BTreeMap::new(),
+            scheduled: 0,
+            roster: Roster::default(),
+            leaders: BTreeMap::new(),
+            term: 0,
+            rules,
+        };
+        for index in 0..nodes {
+            let node = Node {
+                participant: None,
+                clock: world.some_clock(LEASE.drift),
+                members: Vec::new(),
+                lives: 0,
+                paused: false,
+                backlog: Vec::new(),
+                wakes_at: None,
+                to_keepers_cut: false,
+                from_keepers_cut: false,
+                clients: Clients::default(),
+            };
+            world.nodes.push(node);
+            world.start(index);
+            world.think(index);
+        }
+        world.elect();
+        world
+    }
+
+    /// A clock that runs apart from every other by at most so many percent.
+    fn some_clock(&mut self, percent: u32) -> Clock {
+        // Two clocks at the ends differ by (1 + d) / (1 - d), which must stay within the margin.
+        let most = i64::from(percent) * 10_000 / 2 - 300;
+        let faster_by = match self.rng.random_range(0..4) {
+            0 => most,
+            1 => -most,
+            _ => self.rng.random_range(-most..=most),
+        };
+        Clock { faster_by }
+    }
+
+    pub fn local(&self, node: usize) -> Moment {
+        self.nodes[node].clock.at(self.now)
+    }
+
+    fn schedule(&mut self, at: u64, event: Event) {
+        self.scheduled += 1;
+        self.events
+            .insert((at.max(self.now), self.scheduled), event);
+    }
+
+    fn some_delay(&mut self) -> u64 {
+        let most = self.slowest;
+        match self.rng.random_range(0..10) {
+            0 => self.rng.random_range(0..=most * 20),
+            _ => self.rng.random_range(50..=most),
+        }
+    }
+
+    /// A client of a node does something soon.
+    pub fn think(&mut self, node: usize) {
+        let pause = self.rng.random_range(0..400_000);
+        self.schedule(self.now + pause, Event::Client(node));
+    }
+
+    // Faults.
+
+    pub fn start(&mut self, index: usize) {
+        let now = self.local(index);
+        let node = &mut self.nodes[index];
+        if node.participant.is_some() {
+            return;
+        }
+        node.lives += 1;
+        let table = Table::new(Settings {
+            rules: self.rules.clone(),
+            ttl_max: Duration::from_secs(3600),
+            waiters_max: 1000,
+            locks_max: 1000,
+            forget_after: Duration::from_secs(10),
+            seed: [(index as u64 * 100 + node.lives) as u8; 32],
+        });
+        let name = node_name(index);
+        let me = Member {
+            address: format!("{name}:7401").parse().unwrap(),
+            name: name.parse().unwrap(),
+            incarnation: (index as u64) << 32 | node.lives << 16,
+        };
+        node.participant = Some(Participant::new(me, table, LEASE, now));
+        node.members.clear();
+        node.wakes_at = None;
+        self.wake(index, self.now);
+    }
+
+    pub fn crash(&mut self, index: usize) {
+        let node = &mut self.nodes[index];
+        node.participant = None;
+        node.backlog.clear();
+        node.paused = false;
+        node.clients.crash();
+        self.referee.crash(index);
+    }
+
+    /// Leaves in an orderly way, and goes down.
+    pub fn leave(&mut self, index: usize) {
+        if self.nodes[index].paused {
+            return;
+        }
+        self.with(index, |participant, now, out| {
+            participant.leave(now, soloist_node::locks::End::NodeStopped, out);
+        });
+        self.crash(index);
+    }
+
+    pub fn pause(&mut self, index: usize) {
+        self.nodes[index].paused = self.nodes[index].participant.is_some();
+    }
+
+    pub fn go_on(&mut self, index: usize) {
+        self.nodes[index].paused = false;
+        for event in std::mem::take(&mut self.nodes[index].backlog) {
+            self.schedule(self.now, event);
+        }
+    }
+
+    pub fn elect(&mut self) {
+        self.term += 1;
+        let clock = self.some_clock(LEASE.drift);
+        let leader = Leader::elected(LEASE, clock.at(self.now), &self.roster);
+        self.leaders.insert(self.term, (leader, clock, self.now));
+        self.schedule(self.now, Event::WakeLeader(self.term));
+    }
+
+    pub fn heal(&mut self) {
+        self.cuts.clear();
+        for index in 0..self.nodes.len() {
+            self.nodes[index].to_keepers_cut = false;
+            self.nodes[index].from_keepers_cut = false;
+            self.go_on(index);
+            self.start(index);
+        }
+        self.release_held_back();
+    }
+
+    pub fn release_held_back(&mut self) {
+        let cuts = self.cuts.clone();
+        let held_back = std::mem::take(&mut self.held_back);
+        for (link, event) in held_back {
+            match cuts.contains(&link) {
+                true => self.held_back.push((link, event)),
+                false => self.schedule_frame(link, event),
+            }
+        }
+    }
+
+    // What happens.
+
+    /// Goes on until this time.
+    pub fn run_until(&mut self, end: u64) {
+        while let Some((&(at, number), _)) = self.events.first_key_value() {
+            if at > end {
+                break;
+            }
+            let event = self.events.remove(&(at, number)).expect("it is the first");
+            self.now = at;
+            self.happen(event);
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, event: Event) {
+        let whom = match &event {
+            Event::Frame { to, .. } | Event::ToMember { to, .. } => Some(index_of(to)),
+            Event::Wake(node) | Event::Client(node) => Some(*node),
+            _ => None,
+        };
+        if let Some(node) = whom.filter(|&node| self.nodes[node].paused) {
+            self.nodes[node].backlog.push(event);
+            return;
+        }
+        match event {
+            Event::Frame { from, to, bytes } => {
+                let node = index_of(&to);
+                if self.is_alive(&to) {
+                    self.with(node, |participant, now, out| {
+                        let received = participant.receive(now, &from, &bytes, out);
+                        received.expect("no correct member sends this");
+                    });
+                }
+            }
+            Event::ToMember { to, message } => {
+                if self.is_alive(&to) {
+                    self.with(index_of(&to), |participant, now, out| {
+                        participant.hear(now, message, out);
+                    });
+                }
+            }
+            Event::Wake(node) => {
+                self.nodes[node].wakes_at = None;
+                self.with(node, |participant, now, out| participant.tick(now, out));
+            }
+            Event::Client(node) => crate::clients::act(self, node),
+            Event::ToKeepers { from, message } => {
+                // Whoever is asked may have been deposed long ago.
+                let terms: Vec<_> = self.leaders.keys().copied().collect();
+                let term = match terms.len() > 1 && self.rng.random_bool(0.2) {
+                    true => terms[self.rng.random_range(0..terms.len())],
+                    false => self.term,
+                };
+                self.with_leader(term, |leader, roster, now, out| {
+                    leader.receive(now, roster, &from, message, out);
+                });
+            }
+            Event::WakeLeader(term) => {
+                self.with_leader(term, |leader, roster, now, out| {
+                    leader.tick(now, roster, out)
+                });
+            }
+            Event::Commit { term, command } => self.commit(term, command),
+            Event::Confirm { term } if term == self.term => {
+                let delay = self.some_delay();
+                self.schedule(self.now + delay, Event::Confirmed { term });
+            }
+            // A deposed leader finds out.
+            Event::Confirm { term } => drop(self.leaders.remove(&term)),
+            Event::Confirmed { term } => {
+                self.with_leader(term, |leader, roster, now, out| {
+                    leader.confirmed(now, roster, out);
+                });
+            }
+        }
+    }
+
+    fn commit(&mut self, term: u64, command: Command) {
+        if term != self.term {
+            self.leaders.remove(&term);
+            return;
+        }
+        match self.roster.apply(command) {
+            Applied::Done => self.with_leader(term, |leader, roster, now, out| {
+                leader.applied(now, roster, out);
+            }),
+            Applied::Refused => panic!("the only leader's command does not fit"),
+        }
+    }
+
+    fn is_alive(&self, member: &Member) -> bool {
+        let participant = self.nodes[index_of(member)].participant.as_ref();
+        participant.is_some_and(|participant| participant.me() == member)
+    }
+
+    /// Something happens to a node, and what comes of it is carried out.
+    pub fn with<T>(
+        &mut self,
+        index: usize,
+        event: impl FnOnce(&mut Participant, Moment, &mut MemberEffects) -> T,
+    ) -> Option<T> {
+        let now = self.local(index);
+        let mut out = MemberEffects::default();
+        let before = self.nodes[index].participant.as_ref()?.me().clone();
+        let result = event(self.nodes[index].participant.as_mut()?, now, &mut out);
+        if let Some(change) = out.links.take() {
+            self.nodes[index].members = change.members;
+        }
+        let sends: Vec<_> = out
+            .locks
+            .sends()
+            .map(|(to, bytes)| (to.index(), bytes.to_vec()))
+            .collect();
+        for (to, bytes) in sends {
+            let to = self.nodes[index].members[to].clone();
+            let link = (index, index_of(&to));
+            let from = before.clone();
+            self.schedule_frame(link, Event::Frame { from, to, bytes });
+        }
+        for happening in std::mem::take(&mut out.locks.happenings) {
+            self.note(index, &happening);
+            self.nodes[index].clients.note(&happening);
+        }
+        for message in out.keepers {
+            if !self.nodes[index].to_keepers_cut && !self.rng.random_bool(0.02) {
+                let from = self.nodes[index].participant.as_ref()?.me().clone();
+                let delay = self.some_delay();
+                self.schedule(self.now + delay, Event::ToKeepers { from, message });
+            }
+        }
+        let next = self.nodes[index].participant.as_ref()?.next_deadline();
+        if let Some(next) = next {
+            let left = next.since(self.local(index));
+            self.wake(index, self.now + left.as_micros() as u64 * 21 / 20 + 1);
+        }
+        Some(result)
+    }
+
+    fn wake(&mut self, index: usize, at: u64) {
+        if self.nodes[index].wakes_at.is_none_or(|known| at < known) {
+            self.nodes[index].wakes_at = Some(at);
+            self.schedule(at, Event::Wake(index));
+        }
+    }
+
+    fn schedule_frame(&mut self, link: (usize, usize), event: Event) {
+        if self.cuts.contains(&link) || self.held_back.iter().any(|(other, _)| *other == link) {
+            self.held_back.push((link, event));
+            return;
+        }
+        let delay = self.some_delay();
+        let last = self.arrivals.entry(link).or_default();
+        *last = (self.now + delay).max(*last + 1);
+        let at = *last;
+        self.schedule(at, event);
+    }
+
+    fn note(&mut self, index: usize, happening: &Happening) {
+        match happening {
+            Happening::Granted { grant, .. } => {
+                let entry = Entry {
+                    node: index,
+                    hold: grant.hold,
+                };
+                let (nodes, now) = (&self.nodes, self.now);
+                let is_valid = |node: usize| {
+                    let participant = nodes[node].participant.as_ref();
+                    let until = participant.and_then(|participant| participant.valid_until());
+                    until.is_some_and(|until| until > nodes[node].clock.at(now))
+                };
+                let strict = self.clocks_keep_the_margin;
+                self.referee
+                    .enter(&grant.lock, grant.fence, entry, is_valid, strict);
+            }
+            Happening::Ended { hold, lock, .. } => self.referee.leave(lock, *hold),
+            _ => {}
+        }
+    }
+
+    fn with_leader(
+        &mut self,
+        term: u64,
+        event: impl FnOnce(&mut Leader, &Roster, Moment, &mut LeaderEffects),
+    ) {
+        let Some((leader, clock, wakes_at)) = self.leaders.get_mut(&term) else {
+            return;
+        };
+        let mut out = LeaderEffects::default();
+        let now = clock.at(self.now);
+        event(leader, &self.roster, now, &mut out);
+        if let Some(next) = leader.next_deadline(now) {
+            let left = next.since(now).as_micros() as u64 * 21 / 20 + 1;
+            let at = self.now + left;
+            if *wakes_at <= self.now || at < *wakes_at {
+                *wakes_at = at;
+                self.schedule(at, Event::WakeLeader(term));
+            }
+        }
+        for (to, message) in out.sends {
+            let cut = self.nodes[index_of(&to)].from_keepers_cut;
+            if !cut && !self.rng.random_bool(0.02) {
+                let delay = self.some_delay();
+                self.schedule(self.now + delay, Event::ToMember { to, message });
+            }
+        }
+        if let Some(command) = out.propose {
+            let delay = self.some_delay();
+            self.schedule(self.now + delay, Event::Commit { term, command });
+        }
+        if out.confirm {
+            let delay = self.some_delay();
+            self.schedule(self.now + delay, Event::Confirm { term });
+        }
+    }
+
+    /// How all nodes stand, for a failure's message.
+    pub fn standings(&self) -> Vec<Option<Standing>> {
+        let nodes = self.nodes.iter();
+        nodes
+            .map(|node| {
+                node.participant
+                    .as_ref()
+                    .map(|participant| participant.standing())
+            })
+            .collect()
+    }
+}
+
+fn index_of(member: &Member) -> usize {
+    (member.incarnation >> 32) as usize
+}
