@@ -5,6 +5,7 @@ pub(crate) mod event;
 pub(crate) mod inquiry;
 mod lock;
 pub(crate) mod shared;
+mod untold;
 
 use std::io;
 use std::sync::Arc;
