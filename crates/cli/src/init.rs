@@ -233,8 +233,12 @@ fn move_to(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn configuration(name: &NodeName, nodes: &Nodes, algorithm: &str) -> String {
-    let mut text =
-        format!("name = \"{name}\"\n\n# All nodes, the same list on every node.\n[nodes]\n");
+    let mut text = format!(
+        "name = \"{name}\"\n\n\
+         # Where this node listens, if the address below, which others dial, is not its own (behind NAT).\n\
+         # listen = \"0.0.0.0:7401\"\n\n\
+         # All nodes, the same list on every node.\n[nodes]\n"
+    );
     for (_, name, address) in nodes.iter() {
         let _ = writeln!(text, "{name} = \"{address}\"");
     }

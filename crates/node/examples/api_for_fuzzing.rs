@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, listener) in listeners {
         let config = Config {
             nodes: nodes.clone(),
+            listen: None,
             security: Security::Insecure,
             rules: rules.clone(),
             ttl: Ttl {

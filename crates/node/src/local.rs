@@ -96,6 +96,7 @@ impl LocalCluster {
             let config = Config {
                 name: name.clone(),
                 nodes: nodes.clone(),
+                listen: None,
                 security: Security::Insecure,
                 rules: rules.clone(),
                 ttl: Ttl::default(),

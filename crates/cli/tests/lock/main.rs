@@ -1,11 +1,22 @@
-//! The real executable against a real cluster: `soloist lock`, and the commands that look at locks.
+//! The real executable: `soloist lock` and the commands that look at locks, against a real cluster; and the commands
+//! that run clusters.
 
+mod algorithms;
+mod draining;
 mod ending;
 mod exit_codes;
+#[path = "../../../node/tests/common/free.rs"]
+mod free;
 mod look;
 mod lost;
+mod processes;
+#[path = "../../../node/tests/common/referee.rs"]
+mod referee;
+mod shows;
 mod signals;
+mod starting;
 mod terminal;
+mod up;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};

@@ -51,6 +51,7 @@ impl Guarded {
             name,
             rules: Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap(),
             nodes,
+            listen: None,
             security: Security::Insecure,
             ttl: Ttl::default(),
             api,

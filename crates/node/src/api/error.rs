@@ -136,3 +136,28 @@ pub(super) async fn no_such_method(method: Method) -> Response {
     )
     .into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limits are far beyond what a test over HTTP reaches; that a table keeps them is tested there.
+    #[test]
+    fn too_many_is_a_status_of_its_own_that_names_the_limit() {
+        for (error, limit) in [
+            (AskError::WaitersFull(1000), "1000 wait"),
+            (AskError::LocksFull(2000), "2000 locks"),
+        ] {
+            let failures = [
+                Failure::from(error.clone()),
+                Failure::from(AcquireError::Refused(error)),
+            ];
+            for failure in failures {
+                assert_eq!(failure.status, StatusCode::TOO_MANY_REQUESTS);
+                assert_eq!(failure.body.error, ErrorKind::TooMany);
+                let detail = &failure.body.detail;
+                assert!(detail.contains(limit), "{detail}");
+            }
+        }
+    }
+}

@@ -13,8 +13,9 @@ use super::Api;
 use super::error::Failure;
 use super::request::{Content, Id, Params, wait};
 use crate::Moment;
-use crate::locks::Grant;
+use crate::locks::{Grant, HoldError, HoldId};
 use crate::node::event::milliseconds;
+use crate::node::shared::Shared;
 
 /// A hold as its holder sees it.
 pub(super) fn describe(grant: &Grant, expires: Option<Moment>) -> Hold {
@@ -25,6 +26,12 @@ pub(super) fn describe(grant: &Grant, expires: Option<Moment>) -> Hold {
         lock: grant.lock.to_string(),
         valid_for_ms: valid_for.map_or(u64::MAX, milliseconds),
     }
+}
+
+/// What is wrong with a hold; its holder knows it now.
+fn gone(shared: &Shared, hold: HoldId, error: HoldError) -> Failure {
+    shared.untold.told(hold);
+    error.into()
 }
 
 /// How long to wait for the end.
@@ -59,7 +66,8 @@ pub(super) async fn hold(
     let limit = watch.wait_ms.map_or(Ok(Duration::ZERO), wait)?;
     let held = {
         let core = shared.core();
-        core.table().expires(id)?;
+        let expires = core.table().expires(id);
+        expires.map_err(|error| gone(shared, id, error))?;
         core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
@@ -70,7 +78,7 @@ pub(super) async fn hold(
         }
     }
     if let Some(end) = held.end() {
-        return Err(Failure::ended(end));
+        return Err(gone(shared, id, HoldError::Ended(end)));
     }
     let expires = shared.core().table().expires(id)?;
     Ok(Json(describe(&held.grant, expires)))
@@ -96,7 +104,8 @@ pub(super) async fn renew(
     let shared = &api.node.shared;
     let ttl = request.ttl_ms.map(Duration::from_millis);
     let mut core = shared.core();
-    let expires = core.renew(shared, id, ttl)?;
+    let renewed = core.renew(shared, id, ttl);
+    let expires = renewed.map_err(|error| gone(shared, id, error))?;
     let held = core.hold(id).expect("it was just renewed");
     Ok(Json(describe(&held.grant, expires)))
 }
@@ -113,6 +122,7 @@ pub(super) async fn renew(
 )]
 pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {
     let shared = &api.node.shared;
-    shared.core().release(shared, id)?;
+    let released = shared.core().release(shared, id);
+    released.map_err(|error| gone(shared, id, error))?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -37,6 +37,10 @@ use socket::SocketFile;
 /// How many requests at a time ask all nodes: each takes memory for all their answers.
 const LOOKING_MAX: usize = 16;
 
+/// How long holders may take to come and hear that their node has stopped and their holds with it. Clients
+/// listen all the time, but for the first moment of a hold, and while they connect anew.
+const LAST_NEWS: Duration = Duration::from_secs(2);
+
 /// How long requests may take to end when the API stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -68,6 +72,7 @@ impl Api {
 /// gently.
 #[must_use = "the API ends as soon as this is dropped"]
 pub struct ApiServer {
+    node: Node,
     addresses: Addresses,
     socket: SocketFile,
     stopping: CancellationToken,
@@ -128,6 +133,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         tasks.spawn(listen::tcp(tcp.listener, tcp.tls, door));
     }
     Ok(ApiServer {
+        node: node.clone(),
         addresses: Addresses {
             socket: config.socket.clone(),
             tcp: address,
@@ -150,9 +156,10 @@ impl ApiServer {
         &self.addresses.socket
     }
 
-    /// Takes no new connections, answers whoever waits that the node stops, and ends when all requests are
+    /// If the node was stopped, lets holders hear of it first, for up to two seconds. Then takes no new connections, answers whoever waits that the node stops, and ends when all requests are
     /// answered; after five seconds, without.
     pub async fn stop(self) {
+        self.node.shared.untold.all_told(LAST_NEWS).await;
         self.stopping.cancel();
         self.socket.remove();
         self.tasks.close();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -87,21 +87,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
                 "the body must be JSON, with the header `content-type: application/json`",
             ));
         }
-        let body = to_bytes(request.into_body(), BODY_MAX);
-        let Ok(read) = tokio::time::timeout(BODY_WITHIN, body).await else {
-            return Err(Failure::new(
-                StatusCode::REQUEST_TIMEOUT,
-                ErrorKind::BadRequest,
-                format!("the body did not come within {BODY_WITHIN:?}: send it at once"),
-            ));
-        };
-        let body = read.map_err(|_| {
-            Failure::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                ErrorKind::BadRequest,
-                format!("the body has more than {BODY_MAX} bytes, or did not come whole"),
-            )
-        })?;
+        let body = whole(request.into_body(), BODY_WITHIN).await?;
         // A list could be taken for the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {
             let detail = "the body must be a JSON object: send `{}` if there is nothing to say";
@@ -113,9 +99,71 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
     }
 }
 
+/// All of a body, if it comes in time and is not too long.
+async fn whole(body: Body, within: Duration) -> Result<Bytes, Failure> {
+    let reading = to_bytes(body, BODY_MAX);
+    let Ok(read) = tokio::time::timeout(within, reading).await else {
+        return Err(Failure::new(
+            StatusCode::REQUEST_TIMEOUT,
+            ErrorKind::BadRequest,
+            format!("the body did not come within {within:?}: send it at once"),
+        ));
+    };
+    read.map_err(|_| {
+        Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorKind::BadRequest,
+            format!("the body has more than {BODY_MAX} bytes, or did not come whole"),
+        )
+    })
+}
+
 fn is_json(request: &Request) -> bool {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     essence.eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+    use futures_util::StreamExt;
+    use futures_util::stream::{self, pending};
+
+    use super::*;
+
+    type Piece = Result<Bytes, std::io::Error>;
+
+    fn piece(bytes: &'static [u8]) -> Piece {
+        Ok(Bytes::from_static(bytes))
+    }
+
+    async fn status(body: Body, within: Duration) -> StatusCode {
+        let read = whole(body, within).await;
+        let failure = read.expect_err("it does not come whole");
+        failure.into_response().status()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_never_comes_or_never_ends_is_not_waited_for() {
+        let soon = Duration::from_millis(5);
+        let never = Body::from_stream(pending::<Piece>());
+        assert_eq!(status(never, soon).await, StatusCode::REQUEST_TIMEOUT);
+        let begun = stream::iter([piece(b"{")]).chain(pending());
+        let begun = Body::from_stream(begun);
+        assert_eq!(status(begun, soon).await, StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_long_or_breaks_off_is_not_taken() {
+        let long = Body::from_stream(stream::repeat_with(|| piece(&[b' '; 1024])));
+        let refused = StatusCode::PAYLOAD_TOO_LARGE;
+        assert_eq!(status(long, BODY_WITHIN).await, refused);
+        let broken = [piece(b"{"), Err(std::io::ErrorKind::BrokenPipe.into())];
+        let broken = Body::from_stream(stream::iter(broken));
+        assert_eq!(status(broken, BODY_WITHIN).await, refused);
+        let good = Body::from_stream(stream::iter([piece(b"{"), piece(b"}")]));
+        assert_eq!(whole(good, BODY_WITHIN).await.unwrap(), b"{}"[..]);
+    }
 }

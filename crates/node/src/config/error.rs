@@ -98,6 +98,17 @@ pub enum Problem {
         /// Its address.
         address: Address,
     },
+    /// `insecure` where other machines can connect.
+    #[error(
+        "insecure = true is only for nodes on loopback addresses, and {0} can be reached from other \
+         machines: listen on 127.0.0.1, or use [tls] (`soloist init` makes what it needs)"
+    )]
+    InsecureListen(Address),
+    /// Listening on port 0.
+    #[error(
+        "the address {0} has port 0: what others dial must lead to a port that is known, from 1 to 65535"
+    )]
+    NoListenPort(Address),
     /// A time out of its range.
     #[error("{given:?} is out of range: use {least:?} to {most:?}")]
     Ttl {

@@ -20,6 +20,7 @@ type Text = Spanned<String>;
 #[serde(deny_unknown_fields)]
 struct Raw {
     name: Text,
+    listen: Option<Text>,
     insecure: Option<Spanned<bool>>,
     nodes: Spanned<BTreeMap<Text, Text>>,
     tls: Option<Spanned<RawTls>>,
@@ -133,6 +134,7 @@ fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
     }
     Ok(Config {
         security: security(raw, &nodes, folder)?,
+        listen: listen(raw)?,
         rules: rules(raw, &nodes)?,
         ttl: ttl(&raw.locks)?,
         api: api(&raw.api, folder)?,
@@ -158,6 +160,22 @@ fn nodes(raw: &Spanned<BTreeMap<Text, Text>>) -> Result<Nodes, Wrong> {
             None => wrong(raw, "nodes", error),
         }
     })
+}
+
+fn listen(raw: &Raw) -> Result<Option<Address>, Wrong> {
+    let Some(text) = &raw.listen else {
+        return Ok(None);
+    };
+    let address: Address =
+        (text.get_ref().parse()).map_err(|error| wrong(text, "listen", error))?;
+    if address.port == 0 {
+        return Err(wrong(text, "listen", Problem::NoListenPort(address)));
+    }
+    let insecure = (raw.insecure.as_ref()).is_some_and(|insecure| *insecure.get_ref());
+    if insecure && !address.is_loopback() {
+        return Err(wrong(text, "listen", Problem::InsecureListen(address)));
+    }
+    Ok(Some(address))
 }
 
 fn security(raw: &Raw, nodes: &Nodes, folder: &Path) -> Result<Security, Wrong> {

@@ -5,6 +5,7 @@
 //!
 //! let text = r#"
 //! name = "a"                          # this node; must be in [nodes]
+//! listen = "0.0.0.0:7401"             # where it waits for the others, if not at its address in [nodes]
 //!
 //! [nodes]                             # all nodes, the same list on every node, in any order
 //! a = "10.0.0.1:7401"
@@ -74,8 +75,11 @@ pub use rules::{PROTOCOL_VERSION, Rule, RuleError, RuleProblem, RuleSettings, Ru
 pub struct Config {
     /// This node; one of `nodes`.
     pub name: NodeName,
-    /// All nodes.
+    /// All nodes, with the addresses that others dial.
     pub nodes: Nodes,
+    /// Where this node listens, if that is not the address that others dial: behind NAT, or on all
+    /// addresses of its machine.
+    pub listen: Option<Address>,
     /// How links are protected.
     pub security: Security,
     /// Which algorithm a lock has.
@@ -232,6 +236,16 @@ impl Config {
     pub fn me(&self) -> NodeId {
         let found = self.nodes.id(self.name.as_str());
         found.expect("this node is one of the nodes")
+    }
+
+    /// Where this node listens.
+    ///
+    /// # Panics
+    /// If it is not one of the nodes.
+    pub fn listens_on(&self) -> &Address {
+        let listed = || self.nodes.address(self.me());
+        let address = self.listen.as_ref().or_else(listed);
+        address.expect("this node is one of the nodes")
     }
 
     /// This node's certificate and key; none if links are not protected.

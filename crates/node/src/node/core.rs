@@ -164,6 +164,10 @@ impl Core {
     }
 
     pub fn end_all(&mut self, shared: &Shared, end: End) {
+        // Who has a guard in this process hears of it through that; such holds live for ever.
+        let elsewhere = self.holds.values().map(|held| &held.grant);
+        let elsewhere = elsewhere.filter(|grant| grant.expires.is_some());
+        shared.untold.note(elsewhere.map(|grant| grant.hold));
         self.table.end_all(Moment::now(), end, &mut self.effects);
         self.carry_out(shared);
     }

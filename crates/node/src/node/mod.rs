@@ -5,6 +5,7 @@ pub(crate) mod event;
 pub(crate) mod inquiry;
 mod lock;
 pub(crate) mod shared;
+mod untold;
 
 use std::collections::HashMap;
 use std::io;
@@ -68,9 +69,11 @@ pub enum StartError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "is another node running there?",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address",
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address; behind NAT, say with `listen` which one it has"
+        }
         io::ErrorKind::PermissionDenied => "use a port above 1023, or give the right to lower ones",
-        _ => "check the node's address",
+        _ => "check the node's address in [nodes], or `listen`",
     }
 }
 
@@ -78,8 +81,7 @@ impl Node {
     /// Starts a node as its configuration says.
     pub async fn start(config: Config) -> Result<Node, StartError> {
         let identity = config.identity()?;
-        let address = config.nodes.address(config.me());
-        let address = address.expect("this node is one of the nodes").to_string();
+        let address = config.listens_on().to_string();
         let listener = TcpListener::bind(&address).await;
         let listener = listener.map_err(|source| StartError::Listen { address, source })?;
         Self::start_on(config, identity, listener)

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
 use super::inquiry::{self, Inquiries};
+use super::untold::Untold;
 use crate::config::Config;
 use crate::links::{Handler, LinkChange, Links};
 use crate::locks::wire;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     /// Something is due earlier than the timer thinks.
     pub alarm: Notify,
     pub no_hold_left: Notify,
+    pub untold: Untold,
     /// It lets nobody new in.
     pub stopping: CancellationToken,
     pub stopped: CancellationToken,
@@ -44,6 +46,7 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS_MAX),
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
+            untold: Untold::default(),
             stopping: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }

@@ -62,6 +62,7 @@ pub async fn lonely(api: Api, metrics: Metrics) -> Node {
     let config = Config {
         name,
         nodes,
+        listen: None,
         security: Security::Insecure,
         rules,
         ttl: Ttl::default(),

@@ -1,5 +1,12 @@
 //! Whole clusters in one process, over real sockets with TLS.
 
+mod cut;
+#[path = "../common/free.rs"]
+mod free;
+mod listen;
+#[path = "../common/proxy.rs"]
+mod proxy;
+#[path = "../common/referee.rs"]
 mod referee;
 
 use std::time::Duration;
@@ -36,9 +43,9 @@ async fn contend(algorithm: &str, clients: usize, entries: usize) {
             tasks.push(tokio::spawn(async move {
                 for _ in 0..entries {
                     let guard = lock.acquire().await.unwrap();
-                    referee.enter(guard.fence());
+                    referee.enter(guard.fence().number());
                     tokio::task::yield_now().await;
-                    referee.leave(guard.fence());
+                    referee.leave(guard.fence().number());
                     guard.release().await.unwrap();
                 }
             }));

@@ -8,7 +8,7 @@ use soloist_node::links::Security;
 
 use crate::certificates::identity;
 use crate::net::{Node, listener, roster, settings, start, until};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Temper};
 
 const FRAMES: u32 = 10_000;
 
@@ -32,7 +32,7 @@ async fn three(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Node>, Ve
     for (me, (listener, _)) in listeners.into_iter().enumerate() {
         let mut peers = roster(&names.map(|name| (name, "")));
         for (to, address) in addresses.iter().enumerate() {
-            let proxy = Proxy::to(address, seed * 100 + (me * 10 + to) as u64).await;
+            let proxy = Proxy::to(address, seed * 100 + (me * 10 + to) as u64, Temper::FLOOD).await;
             peers[to].address = proxy.address.clone();
             proxies.push(proxy);
         }

@@ -8,6 +8,7 @@ mod frame;
 mod hostile;
 mod life;
 mod net;
+#[path = "../common/proxy.rs"]
 mod proxy;
 mod refusals;
 mod window;

@@ -1,5 +1,7 @@
 //! Configuration files: what is read from them, and what is said of wrong ones.
 
+mod links;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -245,26 +247,6 @@ fn wrong_times_are_told() {
     );
     let config = with("[locks]\nttl_max = \"5s\"");
     assert_eq!(config.ttl.default, Duration::from_secs(5));
-}
-
-#[test]
-fn plain_links_stay_on_this_machine() {
-    let text = HEAD.replace("127.0.0.1:7402", "10.0.0.2:7402");
-    refused(&text, &[":2: insecure", "10.0.0.2:7402", "[tls]"]);
-    refused(&HEAD.replace("true", "false"), &["tls", "soloist init"]);
-    let tls = "[tls]\nca = \"ca.pem\"\ncertificate = \"/etc/node.pem\"\nkey = \"node.key\"\n";
-    refused_with(tls, &[":2: insecure", "contradicts"]);
-    let config = parse(&format!("{}{tls}", HEAD.replace("insecure = true", ""))).unwrap();
-    let Security::Tls(files) = config.security else {
-        panic!("there is [tls]");
-    };
-    assert_eq!(files.ca, Path::new("conf/ca.pem"));
-    assert_eq!(files.certificate, Path::new("/etc/node.pem"));
-    let empty = tls.replace("ca.pem", "");
-    refused(
-        &format!("{}{empty}", HEAD.replace("insecure = true", "")),
-        &["tls.ca", "empty"],
-    );
 }
 
 #[test]

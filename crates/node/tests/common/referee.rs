@@ -2,20 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use soloist_node::locks::Fence;
-
 #[derive(Clone, Default)]
 pub struct Referee(Arc<Mutex<Record>>);
 
 #[derive(Default)]
 struct Record {
-    inside: Option<Fence>,
-    last: Option<Fence>,
+    inside: Option<u64>,
+    last: Option<u64>,
     entries: usize,
 }
 
 impl Referee {
-    pub fn enter(&self, fence: Fence) {
+    pub fn enter(&self, fence: u64) {
         let mut record = self.0.lock().unwrap();
         let other = record.inside.replace(fence);
         assert_eq!(other, None, "{fence} entered while {other:?} was inside");
@@ -24,7 +22,7 @@ impl Referee {
         record.entries += 1;
     }
 
-    pub fn leave(&self, fence: Fence) {
+    pub fn leave(&self, fence: u64) {
         let inside = self.0.lock().unwrap().inside.take();
         assert_eq!(inside, Some(fence));
     }

@@ -1,0 +1,59 @@
+//! Every algorithm between real processes, under a referee.
+
+use std::time::Duration;
+
+use soloist_algorithms::Choice;
+use soloist_client::{Client, Guard};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::PATIENCE;
+use crate::processes::{Cluster, NodeProcess};
+use crate::referee::Referee;
+
+const NODES: usize = 5;
+const CLIENTS: usize = 8;
+const ENTRIES: usize = 3;
+
+async fn granted(client: &Client) -> Guard {
+    let asked = client.acquire("all/want").wait(PATIENCE);
+    asked.await.expect("everybody is served")
+}
+
+async fn enter(client: Client, referee: Referee) {
+    for _ in 0..ENTRIES {
+        let guard = granted(&client).await;
+        referee.enter(guard.fence());
+        // Long enough for somebody else to come in, if that were possible.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        referee.leave(guard.fence());
+        guard.release().await.unwrap();
+    }
+}
+
+async fn contend(nodes: &[NodeProcess]) {
+    let referee = Referee::default();
+    let mut clients = Vec::new();
+    for client in 0..CLIENTS {
+        let client = nodes[client % NODES].client().await;
+        clients.push(tokio::spawn(enter(client, referee.clone())));
+    }
+    for client in clients {
+        let ended = timeout(PATIENCE, client).await;
+        ended.expect("everybody comes to an end").unwrap();
+    }
+    assert_eq!(referee.entries(), CLIENTS * ENTRIES);
+}
+
+#[test]
+fn everybody_is_served_one_at_a_time_with_every_algorithm() {
+    let runtime = Runtime::new().unwrap();
+    for choice in Choice::all() {
+        println!("{}", choice.name);
+        let cluster = Cluster::init(NODES, choice.name);
+        let mut nodes = cluster.start_all();
+        runtime.block_on(contend(&nodes));
+        nodes.iter().for_each(NodeProcess::end);
+        nodes.iter_mut().for_each(NodeProcess::ended_well);
+    }
+}

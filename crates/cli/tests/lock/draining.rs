@@ -1,0 +1,121 @@
+//! `soloist node` that is told to end.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use soloist_client::Guard;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::processes::{Cluster, NodeProcess};
+use crate::{PATIENCE, Running, stderr, until};
+
+const STAYS: &str = "echo in; exec sleep 1000";
+
+/// Waits until a hold was renewed once more.
+async fn renewed(guard: &Guard) {
+    let renewed = guard.renewed_after(guard.valid_until());
+    timeout(PATIENCE, renewed).await.expect("it is renewed");
+}
+
+/// How many wait for a lock.
+fn waiting(node: &NodeProcess, lock: &str) -> u64 {
+    let output = node.soloist().args(["who", lock, "--json"]).output();
+    let info: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    info["waiting"].as_u64().unwrap()
+}
+
+#[test]
+fn a_node_that_is_told_to_end_lets_its_holds_go_on() {
+    let cluster = Cluster::init(2, "raymond");
+    let mut nodes = cluster.start_all();
+    let runtime = Runtime::new().unwrap();
+    let guard = runtime.block_on(async {
+        let client = nodes[0].client().await;
+        let asked = client.acquire("a").ttl(Duration::from_millis(900));
+        asked.await.unwrap()
+    });
+    let mut waits = Running::start(&mut nodes[1].lock("a", "echo $SOLOIST_FENCE"));
+    until("somebody waits elsewhere", || waiting(&nodes[1], "a") == 1);
+
+    nodes[0].end();
+    nodes[0].says("stopping");
+    let late = nodes[0].lock("b", "exit 0").output().unwrap();
+    assert_eq!(late.status.code(), Some(69), "nobody new gets in");
+    assert!(stderr(&late).contains("stops"), "{}", stderr(&late));
+    // Twice: the first may have been on its way before.
+    runtime.block_on(renewed(&guard));
+    runtime.block_on(renewed(&guard));
+    assert_eq!(nodes[0].running.child.try_wait().unwrap(), None);
+
+    let fence = guard.fence();
+    runtime.block_on(guard.release()).unwrap();
+    nodes[0].ended_well();
+    // The lock was handed on before the node went.
+    assert!(waits.line().parse::<u64>().unwrap() > fence);
+    assert_eq!(waits.code(), Some(0));
+}
+
+#[test]
+fn a_command_under_the_lock_comes_to_its_own_end() {
+    let cluster = Cluster::init(1, "raymond");
+    let mut nodes = cluster.start_all();
+    let mut command = nodes[0].lock("a", "echo in; read go; exit 7");
+    let mut holder = Running::start(command.stdin(std::process::Stdio::piped()));
+    holder.line();
+    nodes[0].end();
+    nodes[0].says("stopping");
+    drop(holder.child.stdin.take());
+    assert_eq!(holder.code(), Some(7));
+    nodes[0].ended_well();
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    for signals in [
+        [Signal::TERM, Signal::TERM],
+        [Signal::TERM, Signal::INT],
+        [Signal::INT, Signal::INT],
+    ] {
+        let cluster = Cluster::init(1, "raymond");
+        let mut node = cluster.start(0, "--drain 1h");
+        node.ready();
+        let mut holder = Running::start(&mut node.lock("--ttl 1h a", STAYS));
+        holder.line();
+        node.running.signal(signals[0]);
+        node.says("stopping");
+        assert_eq!(node.running.child.try_wait().unwrap(), None);
+        node.running.signal(signals[1]);
+        node.ended_well();
+        assert!(node.log().contains("second signal"), "{}", node.log());
+        assert_eq!(holder.code(), Some(76), "its lock is lost");
+    }
+}
+
+#[test]
+fn holds_that_do_not_end_in_time_are_lost() {
+    let cluster = Cluster::init(1, "raymond");
+    let mut node = cluster.start(0, "--drain 200ms");
+    node.ready();
+    let mut command = node.lock("--ttl 1h a", STAYS);
+    let mut holder = Running::start(command.stderr(std::process::Stdio::piped()));
+    holder.line();
+    node.end();
+    node.ended_well();
+    assert_eq!(holder.code(), Some(76));
+    let mut said = String::new();
+    let mut pipe = holder.child.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut pipe, &mut said).unwrap();
+    assert!(said.contains("node-stopped"), "{said}");
+}
+
+#[test]
+fn without_holds_it_ends_at_once() {
+    let cluster = Cluster::init(1, "raymond");
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut node = cluster.start(0, "--drain 1h");
+        node.ready();
+        node.running.signal(signal);
+        node.ended_well();
+    }
+}

@@ -1,0 +1,155 @@
+//! `soloist node` processes, from what `soloist init` made.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+use soloist_client::{Client, Target};
+use tempfile::TempDir;
+
+use crate::{Running, free, stderr, until};
+
+/// Nodes that are configured, and may run.
+pub struct Cluster {
+    folder: TempDir,
+    addresses: Vec<String>,
+}
+
+/// A node that runs.
+pub struct NodeProcess {
+    pub running: Running,
+    pub socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Cluster {
+    /// Lets `soloist init` make nodes `n0`, `n1` and so on.
+    pub fn init(nodes: usize, algorithm: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let addresses: Vec<String> = (0..nodes).map(|_| free::address()).collect();
+        let numbered = addresses.iter().enumerate();
+        let listed = numbered.map(|(node, address)| format!("n{node}={address}"));
+        let output = Command::new(env!("CARGO_BIN_EXE_soloist"))
+            .current_dir(folder.path())
+            .args(["init", "--out", ".", "--algorithm", algorithm, "--nodes"])
+            .arg(listed.collect::<Vec<_>>().join(","))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        Cluster { folder, addresses }
+    }
+
+    /// The address of a node.
+    pub fn address(&self, node: usize) -> &str {
+        &self.addresses[node]
+    }
+
+    /// A file of a node.
+    pub fn file(&self, node: usize, name: &str) -> PathBuf {
+        self.folder.path().join(format!("n{node}")).join(name)
+    }
+
+    /// Replaces a text in a node's configuration, where it must stand.
+    pub fn change(&self, node: usize, from: &str, to: &str) {
+        let file = self.file(node, "soloist.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(from), "no {from:?} in {text}");
+        fs::write(&file, text.replacen(from, to, 1)).unwrap();
+    }
+
+    fn command(&self, node: usize) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.env_remove("RUST_LOG").arg("node");
+        command.arg("--config").arg(self.file(node, "soloist.toml"));
+        command
+    }
+
+    /// Starts a node, with options separated by spaces. It need not be ready when this returns.
+    pub fn start(&self, node: usize, options: &str) -> NodeProcess {
+        let log = self.file(node, "log");
+        let mut command = self.command(node);
+        command.args(options.split_whitespace());
+        command.stderr(File::create(&log).unwrap());
+        NodeProcess {
+            running: Running::start(&mut command),
+            socket: self.file(node, "soloist.sock"),
+            log,
+        }
+    }
+
+    /// Starts all nodes, and waits until they are ready.
+    pub fn start_all(&self) -> Vec<NodeProcess> {
+        let all = (0..self.addresses.len()).map(|node| self.start(node, ""));
+        let mut all: Vec<NodeProcess> = all.collect();
+        all.iter_mut().for_each(NodeProcess::ready);
+        all
+    }
+
+    /// What a node that cannot start says: one line with all these words, and exit code 2.
+    #[track_caller]
+    pub fn refused(&self, node: usize, words: &[&str]) {
+        let output: Output = self.command(node).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for word in words {
+            assert!(said.contains(word), "no {word:?} in {said}");
+        }
+    }
+}
+
+impl NodeProcess {
+    /// Waits until it says so.
+    #[track_caller]
+    pub fn ready(&mut self) {
+        until("the node is ready", || self.log().contains("ready"));
+    }
+
+    /// What it said so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits until it has said this.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        until(words, || self.log().contains(words));
+    }
+
+    pub fn target(&self) -> Target {
+        Target::socket(&self.socket)
+    }
+
+    pub async fn client(&self) -> Client {
+        Client::connect(self.target()).await.unwrap()
+    }
+
+    /// The executable, talking to this node.
+    pub fn soloist(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.env("SOLOIST_API", &self.socket);
+        command
+    }
+
+    /// `soloist lock`, with options and a lock separated by spaces, around a script.
+    pub fn lock(&self, options: &str, script: &str) -> Command {
+        let mut command = self.soloist();
+        command.arg("lock").args(options.split_whitespace());
+        command.args(["--", "sh", "-c", script]);
+        command
+    }
+
+    /// Sends a signal that asks it to end.
+    pub fn end(&self) {
+        self.running.signal(Signal::TERM);
+    }
+
+    /// It ends without complaint, and leaves no socket.
+    #[track_caller]
+    pub fn ended_well(&mut self) {
+        let code = self.running.code();
+        assert_eq!(code, Some(0), "{}", self.log());
+        assert!(!self.socket.exists(), "{} is left", self.socket.display());
+    }
+}

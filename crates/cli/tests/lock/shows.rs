@@ -1,0 +1,59 @@
+//! `soloist demo` and `soloist bench`.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::{stderr, stdout};
+
+fn soloist(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+    command.args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_demo_shows_that_nothing_overlapped() {
+    let output = soloist(&["demo", "--seconds", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for word in ["5 nodes", "10 workers", "nothing overlapped", "fences rise"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    assert!(text.lines().filter(|line| line.contains("wrote")).count() > 5);
+}
+
+#[test]
+fn the_demo_counts_for_programs() {
+    let arguments = "demo --seconds 1 --nodes 3 --workers 1 --algorithm maekawa --json";
+    let output = soloist(&arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["overlaps"], 0);
+    assert_eq!(summary["fences_rise"], true);
+    assert_eq!(summary["counter"], summary["entries"]);
+    assert!(summary["fewest_turns"].as_u64().unwrap() > 0, "{summary}");
+    for wrong in ["--seconds=0", "--nodes=61", "--algorithm=nobodys"] {
+        let output = soloist(&["demo", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_workload_is_measured_beside_its_floor() {
+    let output = soloist(&["bench", "--quick", "--json", "--only", "reacquire api"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let measured: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<&str> = measured
+        .iter()
+        .map(|one| one["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["tcp", "tls", "unix", "reacquire api"]);
+    for one in &measured {
+        assert!(one["operations"].as_u64().unwrap() > 0, "{one}");
+        assert!(one["p50_us"].as_f64().unwrap() > 0.0, "{one}");
+    }
+    let ratio = &measured[3]["ratio"];
+    assert_eq!(ratio["floor"], "unix");
+    assert!(ratio["times"].as_f64().unwrap() > 0.0, "{ratio}");
+}

@@ -1,0 +1,99 @@
+//! `soloist node` that cannot start, or whose peers are not as they should be.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::processes::Cluster;
+
+#[test]
+fn a_port_in_use_is_told() {
+    let cluster = Cluster::init(1, "raymond");
+    let taken = TcpListener::bind(cluster.address(0)).unwrap();
+    cluster.refused(0, &[cluster.address(0), "in use", "another node"]);
+    assert!(!cluster.file(0, "soloist.sock").exists());
+    drop(taken);
+    let mut node = cluster.start(0, "");
+    node.ready();
+    node.end();
+    node.ended_well();
+}
+
+#[test]
+fn a_second_node_on_the_same_socket_is_told() {
+    let cluster = Cluster::init(2, "raymond");
+    let mut first = cluster.start(0, "");
+    first.ready();
+    cluster.change(1, "\"soloist.sock\"", "\"../n0/soloist.sock\"");
+    cluster.refused(1, &["another process", "n0/soloist.sock"]);
+    // The first one has kept it.
+    let status = first.soloist().args(["status", "--json"]).output().unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["node"], "n0");
+    first.end();
+    first.ended_well();
+}
+
+#[test]
+fn files_that_are_missing_or_not_right_are_named() {
+    let cluster = Cluster::init(2, "raymond");
+    for name in ["node.key", "node.pem", "ca.pem", "soloist.toml"] {
+        let file = cluster.file(0, name);
+        let aside = cluster.file(0, "aside");
+        fs::rename(&file, &aside).unwrap();
+        cluster.refused(0, &[file.to_str().unwrap()]);
+        fs::rename(&aside, &file).unwrap();
+    }
+    let key = cluster.file(0, "node.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    cluster.refused(0, &["node.key", "600"]);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    // Of another node.
+    for name in ["node.pem", "node.key"] {
+        fs::copy(cluster.file(1, name), cluster.file(0, name)).unwrap();
+    }
+    cluster.refused(0, &["node.pem", "\"n1\"", "\"n0\""]);
+}
+
+#[test]
+fn an_api_that_others_could_use_unprotected_is_refused() {
+    let cluster = Cluster::init(1, "raymond");
+    cluster.change(0, "[api]\n", "[api]\nlisten = \"0.0.0.0:7400\"\n");
+    cluster.refused(0, &["api.listen", "0.0.0.0:7400", "[api.tls]"]);
+}
+
+#[test]
+fn an_address_to_listen_on_that_cannot_be_is_told() {
+    let cluster = Cluster::init(1, "raymond");
+    cluster.change(0, "# listen = \"0.0.0.0:7401\"", "listen = \"0.0.0.0\"");
+    cluster.refused(0, &["listen", "0.0.0.0", "HOST:PORT"]);
+}
+
+#[test]
+fn nodes_whose_configurations_differ_do_not_talk_and_say_why() {
+    let cluster = Cluster::init(2, "raymond");
+    cluster.change(1, "\"raymond\"", "\"maekawa\"");
+    let mut nodes = cluster.start_all();
+    // To ask the other one, a link is opened.
+    let status = nodes[0].soloist().arg("status").status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    for node in &nodes {
+        node.says("the configurations differ");
+        let log = node.log();
+        for word in ["n0", "n1", "algorithms"] {
+            assert!(log.contains(word), "no {word:?} in {log}");
+        }
+    }
+    // A lock that needs the other node is not granted on a guess.
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let late = names.map(|name| {
+        let locked = nodes[0].lock(&format!("-n {name}"), "exit 0").status();
+        locked.unwrap().code()
+    });
+    assert!(late.contains(&Some(75)), "{late:?}");
+    for node in &mut nodes {
+        assert!(!node.log().contains("link up"), "{}", node.log());
+        node.end();
+        node.ended_well();
+    }
+}

@@ -1,0 +1,173 @@
+//! `soloist up`, as a new user meets it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{Running, stderr, stdout};
+
+/// A user with nothing but a home.
+struct User {
+    home: TempDir,
+}
+
+impl User {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        User { home }
+    }
+
+    /// The executable, without a word on where the node is.
+    fn soloist(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.current_dir(self.home.path());
+        command.env("XDG_RUNTIME_DIR", self.home.path());
+        command.env_remove("SOLOIST_API").env_remove("RUST_LOG");
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// Sockets, and links to them, that are there.
+    fn sockets(&self) -> Vec<PathBuf> {
+        let folder = fs::read_dir(User::folder(self.home.path())).unwrap();
+        folder.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn folder(home: &Path) -> PathBuf {
+        home.join(format!("soloist-{}", rustix::process::getuid().as_raw()))
+    }
+
+    /// A cluster that is up, and what it said.
+    fn up(&self, arguments: &str) -> (Running, String) {
+        let mut running = Running::start(&mut self.soloist(arguments));
+        let mut said = String::new();
+        while !said.contains("Ctrl-C ends it.") {
+            said += &running.line();
+            said.push('\n');
+        }
+        (running, said)
+    }
+}
+
+#[test]
+fn what_it_says_to_do_works_without_arguments() {
+    let user = User::new();
+    let (mut up, said) = user.up("up --nodes 3");
+    for word in [
+        "3 nodes are up (raymond)",
+        "soloist lock nightly",
+        "soloist who nightly",
+        "soloist watch",
+        "/v1/cluster",
+    ] {
+        assert!(said.contains(word), "no {word:?} in {said}");
+    }
+    assert!(user.soloist("status").status().unwrap().success());
+
+    let mut lock = user.soloist("lock --owner ann nightly -- sh -c");
+    lock.arg("echo $SOLOIST_FENCE; exec sleep 1000");
+    let mut holder = Running::start(&mut lock);
+    let fence: u64 = holder.line().parse().unwrap();
+    let who = user.soloist("who nightly --json").output().unwrap();
+    assert_eq!(who.status.code(), Some(0), "{}", stderr(&who));
+    let who: Value = serde_json::from_slice(&who.stdout).unwrap();
+    assert_eq!(who["state"], "held");
+    assert_eq!(who["holder"]["owner"], "ann");
+    assert_eq!(who["holder"]["fence"], fence);
+
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+    assert_eq!(user.sockets(), Vec::<PathBuf>::new());
+    assert_eq!(holder.code(), Some(76), "its lock went with the cluster");
+    let nobody = user.soloist("who nightly").output().unwrap();
+    assert_eq!(nobody.status.code(), Some(69), "{}", stderr(&nobody));
+}
+
+#[test]
+fn the_socket_that_it_names_for_another_node_works() {
+    let user = User::new();
+    let (mut up, said) = user.up("up --nodes 2 --algorithm maekawa");
+    let api = said.split("use --api ").nth(1).unwrap();
+    let api = api.lines().next().unwrap();
+    let mut lock = user.soloist("lock --api");
+    lock.args([api, "a", "--", "sh", "-c", "echo $SOLOIST_LOCK"]);
+    assert_eq!(stdout(&lock.output().unwrap()), "a\n");
+    up.signal(Signal::TERM);
+    assert_eq!(up.code(), Some(0));
+}
+
+#[test]
+fn json_names_every_socket() {
+    let user = User::new();
+    let mut up = Running::start(&mut user.soloist("up --nodes 2 --json"));
+    let mut said = String::new();
+    let made: Value = loop {
+        said += &up.line();
+        if let Ok(made) = serde_json::from_str(&said) {
+            break made;
+        }
+    };
+    assert_eq!(made["algorithm"], "raymond");
+    assert_eq!(made["nodes"].as_array().unwrap().len(), 2);
+    for socket in [&made["socket"], &made["nodes"][1]["socket"]] {
+        let mut status = user.soloist("status --api");
+        let status = status.arg(socket.as_str().unwrap()).output().unwrap();
+        assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
+    }
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+}
+
+#[test]
+fn a_second_one_is_refused_and_the_first_goes_on() {
+    let user = User::new();
+    let (mut up, _) = user.up("up --nodes 1");
+    let second = user.soloist("up --nodes 1").output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("up already"), "{second:?}");
+    assert!(user.soloist("lock a true").status().unwrap().success());
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+    // And now there is room.
+    let (mut up, _) = user.up("up --nodes 1");
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+}
+
+#[test]
+fn what_a_killed_one_left_behind_is_replaced() {
+    let user = User::new();
+    let (mut up, _) = user.up("up --nodes 2");
+    up.signal(Signal::KILL);
+    assert_eq!(up.code(), None);
+    assert!(!user.sockets().is_empty());
+    let (mut up, _) = user.up("up --nodes 2");
+    assert!(user.soloist("lock a true").status().unwrap().success());
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+    assert_eq!(user.sockets(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn wrong_input_is_told() {
+    let user = User::new();
+    for (arguments, word) in [
+        ("up --nodes 0", "0"),
+        ("up --nodes 101", "101"),
+        ("up --algorithm raymnod", "did you mean 'raymond'?"),
+    ] {
+        let output = user.soloist(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&output).contains(word), "{}", stderr(&output));
+    }
+    let folder = User::folder(user.home.path());
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = user.soloist("up").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("chmod 700"), "{}", stderr(&output));
+}

@@ -1,0 +1,172 @@
+//! Locks over links that break at any moment: nothing overlaps, and nobody is left waiting.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use soloist_node::Node;
+use soloist_node::config::{
+    Address, Api, Config, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+};
+use soloist_node::identity::{Authority, Identity};
+use tokio::net::TcpListener;
+
+use crate::proxy::{Proxy, Temper};
+use crate::referee::Referee;
+
+const NODES: usize = 5;
+const CLIENTS: usize = 8;
+const ENTRIES: usize = 6;
+
+/// Far more than any of this takes; it only ends what would hang.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Only single frames go over a link now and then: most handshakes come to their end, and some of the frames do not.
+const TEMPER: Temper = Temper {
+    refuses: 0.05,
+    early: 0.02,
+    bytes: (100_000, 100_000),
+    lifetime_ms: 1_000,
+    cuts: 0.08,
+    delays: 0.3,
+};
+
+struct Torn {
+    nodes: Vec<Node>,
+    proxies: Vec<Proxy>,
+}
+
+fn name(node: usize) -> NodeName {
+    format!("n{node}").parse().unwrap()
+}
+
+/// Each node reaches each other one through a proxy of its own, with TLS.
+async fn torn(algorithm: &str, seed: u64) -> Torn {
+    let authority = Authority::new("orchestra").unwrap();
+    let mut listeners = Vec::new();
+    for _ in 0..NODES {
+        listeners.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    }
+    let at = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+    let addresses: Vec<String> = listeners.iter().map(at).collect();
+    let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
+    for (me, listener) in listeners.into_iter().enumerate() {
+        let mut roster: Vec<(NodeName, Address)> = Vec::new();
+        for (to, address) in addresses.iter().enumerate() {
+            let proxy = Proxy::to(address, seed * 100 + (me * 10 + to) as u64, TEMPER).await;
+            roster.push((name(to), proxy.address.parse().unwrap()));
+            proxies.push(proxy);
+        }
+        let issued = authority.issue(&name(me), &[]).unwrap();
+        let (certificate, key) = (&issued.certificate, &issued.key);
+        let identity = Identity::from_pem(authority.certificate(), certificate, key).unwrap();
+        let config = config(me, Nodes::new(roster).unwrap(), algorithm);
+        nodes.push(Node::start_on(config, Some(identity), listener).unwrap());
+    }
+    Torn { nodes, proxies }
+}
+
+fn config(me: usize, nodes: Nodes, algorithm: &str) -> Config {
+    let settings = RuleSettings {
+        algorithm: algorithm.to_owned(),
+        ..RuleSettings::default()
+    };
+    Config {
+        name: name(me),
+        rules: Rules::new(&nodes, &settings, &[]).unwrap(),
+        nodes,
+        listen: None,
+        security: Security::Insecure,
+        ttl: Ttl::default(),
+        api: Api {
+            socket: "not served".into(),
+            tcp: None,
+        },
+        metrics: Metrics::default(),
+    }
+}
+
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Enters and leaves so often, under the eyes of the referee.
+async fn enter(node: Node, entries: usize, referee: Referee) {
+    let lock = node.lock("torn/lock").unwrap();
+    for entry in 0..entries {
+        let guard = lock.try_acquire(PATIENCE).await;
+        let guard = guard.unwrap_or_else(|error| panic!("entry {entry}: {error}"));
+        referee.enter(guard.fence().number());
+        // Long enough for somebody else to come in, if that were possible.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        referee.leave(guard.fence().number());
+        guard.release().await.unwrap();
+    }
+}
+
+/// What was sent arrived, once, and nothing waits to be sent.
+fn is_drained(nodes: &[Node]) -> bool {
+    let links: Vec<_> = nodes.iter().map(Node::links).collect();
+    (0..NODES).all(|a| {
+        (0..NODES).all(|b| {
+            let (there, back) = (&links[a][b], &links[b][a]);
+            let well = there.frames_sent == 0 || (there.out_up && there.last_error.is_none());
+            well && there.buffered_frames == 0 && there.frames_sent == back.frames_received
+        })
+    })
+}
+
+async fn contend(algorithm: &str, seed: u64) {
+    let torn = torn(algorithm, seed).await;
+    let referee = Referee::default();
+    let clients = (0..CLIENTS).map(|client| {
+        let node = torn.nodes[client % NODES].clone();
+        tokio::spawn(enter(node, ENTRIES, referee.clone()))
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+    assert_eq!(referee.entries(), CLIENTS * ENTRIES);
+    let count = |proxy: &Proxy| proxy.cuts.load(Ordering::Relaxed);
+    let cuts: u64 = torn.proxies.iter().map(count).sum();
+    let links: Vec<_> = torn.nodes.iter().flat_map(Node::links).collect();
+    let resent: u64 = links.iter().map(|link| link.frames_resent).sum();
+    assert!(
+        cuts > 20 && resent > 0,
+        "{cuts} cuts, {resent} resent: too gentle"
+    );
+
+    for proxy in &torn.proxies {
+        proxy.healed.store(true, Ordering::Relaxed);
+    }
+    for node in &torn.nodes {
+        enter(node.clone(), 1, referee.clone()).await;
+    }
+    until("all that was sent has arrived", || is_drained(&torn.nodes)).await;
+    for node in &torn.nodes {
+        node.stop(Duration::ZERO).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raymond_bears_cut_links() {
+    contend("raymond", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn maekawa_bears_cut_links() {
+    contend("maekawa", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn naimi_trehel_bears_cut_links() {
+    contend("naimi-trehel", 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lodha_kshemkalyani_bears_cut_links() {
+    contend("lodha-kshemkalyani", 4).await;
+}
