@@ -7,7 +7,7 @@ mod open_loop;
 mod samples;
 mod single;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::{Verdict, output};
@@ -115,6 +115,10 @@ impl Args {
             args: self,
             measured: Vec::new(),
         };
+        if !workloads().any(|workload| report.wants(&workload)) {
+            let only = self.only.as_deref().unwrap_or_default();
+            bail!("no workload has {only:?} in its name: `soloist bench --help` lists them");
+        }
         report.head()?;
         // Ratios need the floors, whatever else is asked for.
         report.add(floors::tcp(rounds(20_000)).await?)?;
@@ -151,6 +155,25 @@ impl Args {
         }
         Ok(report.measured)
     }
+}
+
+/// The names of all workloads.
+fn workloads() -> impl Iterator<Item = String> {
+    let contended = contention::CASES.iter();
+    let contended =
+        contended.map(|(algorithm, nodes, tls)| contention::name(algorithm, *nodes, *tls));
+    let others = [
+        "tcp",
+        "tls",
+        "unix",
+        "reacquire embedded",
+        "reacquire api",
+        "eight locks",
+        "60 nodes",
+        "idle locks",
+        "live locks",
+    ];
+    others.map(str::to_owned).into_iter().chain(contended)
 }
 
 struct Report<'a> {

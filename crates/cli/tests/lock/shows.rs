@@ -57,3 +57,14 @@ fn a_workload_is_measured_beside_its_floor() {
     assert_eq!(ratio["floor"], "unix");
     assert!(ratio["times"].as_f64().unwrap() > 0.0, "{ratio}");
 }
+
+#[test]
+fn a_workload_that_is_not_there_is_not_measured() {
+    let output = soloist(&["bench", "--quick", "--only", "reaquire"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("\"reaquire\""),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -156,8 +156,9 @@ impl ApiServer {
         &self.addresses.socket
     }
 
-    /// If the node was stopped, lets holders hear of it first, for up to two seconds. Then takes no new connections, answers whoever waits that the node stops, and ends when all requests are
-    /// answered; after five seconds, without.
+    /// If the node was stopped, lets holders hear of it first, for up to two seconds. Then takes no new connections,
+    /// answers whoever waits that the node stops, and ends when all requests are answered; after five seconds,
+    /// without.
     pub async fn stop(self) {
         self.node.shared.untold.all_told(LAST_NEWS).await;
         self.stopping.cancel();
