@@ -3,6 +3,7 @@
 //! One generic adapter turns any [`Algorithm`] into a trait object, for callers that carry
 //! messages over a network and learn only from their configuration which algorithm runs.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::kind::Visitor;
@@ -51,6 +52,22 @@ pub trait Machine: Send {
     /// See [`Algorithm::is_at_rest`]. Costs no more than to make a new part; not while it waits or
     /// is inside.
     fn is_at_rest(&self) -> bool;
+    /// The same part once more, for a search.
+    fn copy(&self) -> Box<dyn Machine>;
+    /// All that decides what it does next.
+    fn digest(&self, hasher: &mut dyn Hasher);
+}
+
+impl Clone for Box<dyn Machine> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
+impl Hash for dyn Machine {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.digest(hasher);
+    }
 }
 
 /// The effects of one transition, messages encoded. Reused like [`Outbox`].
@@ -263,5 +280,17 @@ impl<A: Algorithm> Machine for MachineOf<A> {
 
     fn is_at_rest(&self) -> bool {
         self.node.is_at_rest(&self.config)
+    }
+
+    fn copy(&self) -> Box<dyn Machine> {
+        Box::new(MachineOf {
+            node: self.node.clone(),
+            config: self.config.clone(),
+            out: Outbox::new(),
+        })
+    }
+
+    fn digest(&self, mut hasher: &mut dyn Hasher) {
+        self.node.hash(&mut hasher);
     }
 }

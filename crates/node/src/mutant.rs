@@ -23,8 +23,6 @@ pub enum Mutant {
     LeaseFromAnswer,
     /// A member whose lease ran out does not look at the clock.
     LapseUnnoticed,
-    /// A member that was given up is granted a lease.
-    GrantWhileLeaving,
     /// Holds are not reported.
     HoldsNotReported,
     /// An epoch begins before all have reported.
@@ -43,7 +41,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 13] = [
+    pub const ALL: [Mutant; 12] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -51,7 +49,6 @@ impl Mutant {
         Mutant::ReleaseForgotten,
         Mutant::LeaseFromAnswer,
         Mutant::LapseUnnoticed,
-        Mutant::GrantWhileLeaving,
         Mutant::HoldsNotReported,
         Mutant::InstallTooEarly,
         Mutant::EarlyDropped,

@@ -4,7 +4,7 @@
 const BYTES_MAX: usize = 16 << 20;
 
 /// Messages of later epochs, in the order in which they came.
-#[derive(Default)]
+#[derive(Clone, Default, Hash)]
 pub(super) struct EarlyFrames {
     frames: Vec<(u64, u64, Vec<u8>)>,
     bytes: usize,

@@ -112,7 +112,7 @@ impl Leader {
         match message {
             // It was admitted and does not know yet.
             ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
-            ToKeepers::Renew { .. } if known.is_leaving && !Mutant::GrantWhileLeaving.planted() => {
+            ToKeepers::Renew { .. } if known.is_leaving => {
                 out.sends.push((from.clone(), ToMember::NoMember));
             }
             ToKeepers::Renew { number, installed } => {
@@ -151,9 +151,7 @@ impl Leader {
             let mut members = self.members.iter_mut();
             let found = members.find(|known| known.member.incarnation == incarnation);
             // Who was given up meanwhile must not go on.
-            let may_stay =
-                |known: &&mut Known| !known.is_leaving || Mutant::GrantWhileLeaving.planted();
-            if let Some(known) = found.filter(may_stay) {
+            if let Some(known) = found.filter(|known| !known.is_leaving) {
                 known.until = known.until.max(until);
                 let granted = ToMember::Granted { number };
                 out.sends.push((known.member.clone(), granted));

@@ -3,7 +3,7 @@
 //! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
 //! final: the node comes back as another member, and its waiters with it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use soloist_algorithms::NodeId;
 
@@ -31,6 +31,7 @@ pub struct MemberEffects {
 }
 
 /// A node, as it takes part in the epochs.
+#[derive(Clone, Hash)]
 pub struct Participant {
     me: Member,
     table: Table,
@@ -54,7 +55,7 @@ pub struct Participant {
     is_suspicious: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
     /// No member yet, or no more.
     Outside,
@@ -64,9 +65,11 @@ enum Stage {
     Gone,
 }
 
+#[derive(Clone, Hash)]
 struct Current {
     epoch: u64,
-    places: HashMap<u64, NodeId>,
+    /// By incarnation.
+    places: BTreeMap<u64, NodeId>,
 }
 
 /// How a participant stands.

@@ -6,7 +6,7 @@ use super::{HoldId, Ticket};
 use crate::Moment;
 
 /// Where something stands in the list.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key(Moment, u64);
 
 impl Key {
@@ -23,7 +23,7 @@ pub(super) enum Due {
     Expiry(HoldId),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Deadlines {
     list: BTreeMap<Key, Due>,
     next: u64,

@@ -7,7 +7,7 @@ use super::{End, HoldError, HoldId};
 /// How many are remembered.
 const MAX: usize = 1 << 14;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct EndedHolds {
     ends: HashMap<HoldId, End>,
     /// The oldest first.

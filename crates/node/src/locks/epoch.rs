@@ -5,6 +5,7 @@
 //! fresh parts of the algorithms.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use soloist_algorithms::{Machine, NodeId, Start};
 
@@ -14,6 +15,7 @@ use crate::config::Rules;
 use crate::mutant::Mutant;
 
 /// An epoch in which a table takes part.
+#[derive(Clone)]
 pub struct Epoch {
     /// Its number.
     pub number: u64,
@@ -26,9 +28,24 @@ pub struct Epoch {
 }
 
 /// An epoch with the algorithms for its number of nodes.
+#[derive(Clone)]
 pub(super) struct Current {
     pub epoch: Epoch,
     rules: Rules,
+}
+
+impl Hash for Current {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Epoch {
+            number,
+            me,
+            nodes,
+            inside,
+        } = &self.epoch;
+        let mut inside: Vec<_> = inside.iter().collect();
+        inside.sort_unstable();
+        (number, me, nodes, inside).hash(hasher);
+    }
 }
 
 impl Current {

@@ -12,6 +12,7 @@ use super::LockName;
 use crate::Moment;
 
 /// Locks that may be idle, with the moment to look at them again, the earliest first.
+#[derive(Clone)]
 pub(super) struct IdleLocks {
     list: VecDeque<(Moment, LockName)>,
     after: Duration,

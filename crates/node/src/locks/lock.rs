@@ -1,6 +1,7 @@
 //! One lock as one node sees it: its part of the algorithm, the node's own waiters, and the hold.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::{Fence, Ticket};
 use crate::Moment;
 
 /// Somebody on this node who wants the lock.
+#[derive(Clone)]
 pub(super) struct Waiter {
     pub ticket: Ticket,
     pub owner: Arc<str>,
@@ -22,6 +24,7 @@ pub(super) struct Waiter {
 }
 
 /// Somebody on this node who has the lock.
+#[derive(Clone)]
 pub(super) struct Hold {
     pub owner: Arc<str>,
     pub fence: Fence,
@@ -30,6 +33,7 @@ pub(super) struct Hold {
     pub deadline: Option<Key>,
 }
 
+#[derive(Clone)]
 pub(super) struct Lock {
     /// This node's part of the algorithm; nothing, while the table is frozen.
     pub machine: Option<Box<dyn Machine>>,
@@ -56,5 +60,19 @@ impl Lock {
     /// Whether nobody on this node has anything to do with it.
     pub fn is_unused(&self) -> bool {
         self.hold.is_none() && self.waiters.is_empty() && !self.comes_home
+    }
+}
+
+/// All that decides what it does next: not since when anything is.
+impl Hash for Lock {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.machine.hash(hasher);
+        let waiters = self.waiters.iter();
+        let waiters: Vec<_> = waiters
+            .map(|waiter| (waiter.ttl, waiter.deadline))
+            .collect();
+        let hold = self.hold.as_ref();
+        let hold = hold.map(|hold| (hold.fence, hold.ttl, hold.deadline));
+        (waiters, hold, self.fence, self.turns_left, self.comes_home).hash(hasher);
     }
 }

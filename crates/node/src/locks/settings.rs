@@ -7,6 +7,7 @@ use crate::Moment;
 use crate::config::Rules;
 
 /// What a table is made from.
+#[derive(Clone)]
 pub struct Settings {
     /// Which lock has which algorithm.
     pub rules: Rules,

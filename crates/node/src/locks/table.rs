@@ -2,6 +2,7 @@
 //! or told, it puts into [`Effects`].
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +25,14 @@ use crate::Moment;
 use crate::mutant::Mutant;
 
 /// All locks of a node.
+#[derive(Clone)]
 pub struct Table {
     pub(super) locks: HashMap<LockName, Lock>,
     pub(super) rest: Rest,
 }
 
 /// All but the locks themselves, so that a lock can be worked on beside it.
+#[derive(Clone)]
 pub(super) struct Rest {
     pub settings: Settings,
     /// Nothing, while it is frozen.
@@ -50,6 +53,18 @@ pub(super) struct Rest {
     pub stopping: bool,
     pub counts: Counts,
     pub outbox: ByteOutbox,
+}
+
+/// All that decides what it does next: not what it counts, nor since when.
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let mut locks: Vec<_> = self.locks.iter().collect();
+        locks.sort_unstable_by_key(|(name, _)| *name);
+        locks.hash(hasher);
+        let rest = &self.rest;
+        (rest.floor, rest.clock, rest.stopping).hash(hasher);
+        rest.current.hash(hasher);
+    }
 }
 
 impl Table {

@@ -6,4 +6,6 @@
 mod clients;
 mod referee;
 mod runs;
+mod search;
+mod state;
 mod world;

@@ -90,25 +90,43 @@ pub struct World {
     rules: Rules,
 }
 
-fn node_name(index: usize) -> String {
-    format!("n{index}")
+/// One life of a node.
+pub fn member(index: usize, life: u64) -> Member {
+    let name = format!("n{index}");
+    Member {
+        address: format!("{name}:7401").parse().unwrap(),
+        name: name.parse().unwrap(),
+        incarnation: (index as u64) << 32 | life << 16,
+    }
+}
+
+/// All locks have this algorithm.
+pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
+    let settings = RuleSettings {
+        algorithm: choice.name.to_owned(),
+        max_local_turns,
+        ..RuleSettings::default()
+    };
+    let members = (0..nodes).map(|node| member(node, 1));
+    let nodes = members.map(|member| (member.name, member.address));
+    Rules::new(&Nodes::new(nodes).unwrap(), &settings, &[]).unwrap()
+}
+
+/// The locks of one life of a node.
+pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
+    Table::new(Settings {
+        rules: rules.clone(),
+        ttl_max: Duration::from_secs(3600),
+        waiters_max: 1000,
+        locks_max: 1000,
+        forget_after: Duration::from_secs(10),
+        seed: [(index as u64 * 100 + life) as u8; 32],
+    })
 }
 
 impl World {
     pub fn new(choice: Choice, nodes: usize, turns: u32, seed: u64) -> Self {
-        let settings = RuleSettings {
-            algorithm: choice.name.to_owned(),
-            max_local_turns: turns,
-            ..RuleSettings::default()
-        };
-        let names = (0..nodes).map(|node| {
-            let name = node_name(node);
-            (
-                name.parse().unwrap(),
-                format!("{name}:7401").parse().unwrap(),
-            )
-        });
-        let rules = Rules::new(&Nodes::new(names).unwrap(), &settings, &[]).unwrap();
+        let rules = rules(choice, nodes, turns);
         let mut world = World {
             now: 0,
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -192,20 +210,8 @@ impl World {
             return;
         }
         node.lives += 1;
-        let table = Table::new(Settings {
-            rules: self.rules.clone(),
-            ttl_max: Duration::from_secs(3600),
-            waiters_max: 1000,
-            locks_max: 1000,
-            forget_after: Duration::from_secs(10),
-            seed: [(index as u64 * 100 + node.lives) as u8; 32],
-        });
-        let name = node_name(index);
-        let me = Member {
-            address: format!("{name}:7401").parse().unwrap(),
-            name: name.parse().unwrap(),
-            incarnation: (index as u64) << 32 | node.lives << 16,
-        };
+        let table = table(&self.rules, index, node.lives);
+        let me = member(index, node.lives);
         node.participant = Some(Participant::new(me, table, LEASE, now));
         node.members.clear();
         node.wakes_at = None;
@@ -407,7 +413,7 @@ impl World {
         let next = self.nodes[index].participant.as_ref()?.next_deadline();
         if let Some(next) = next {
             let left = next.since(self.local(index));
-            self.wake(index, self.now + left.as_micros() as u64 * 21 / 20 + 1);
+            self.wake(index, self.now + left.as_micros() as u64 * 21 / 20 + 1000);
         }
         Some(result)
     }

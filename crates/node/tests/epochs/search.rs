@@ -1,0 +1,172 @@
+//! Every interleaving of three nodes, with a few faults: a crash, a member that is cut off, words that are slow, a
+//! leader that is deposed and does not know it.
+//!
+//! Time goes in steps. Leases are renewed at once in each step, unless the node is slow or cut off; everything else
+//! arrives at any time: frames of a link in order, words between members and leaders in any.
+
+use std::collections::{HashSet, VecDeque};
+
+use soloist_algorithms::Choice;
+use soloist_node::Mutant;
+
+use crate::state::{Action, Budget, State, Violation};
+
+/// A way to something that must not be.
+struct Counterexample {
+    actions: Vec<Action>,
+    violation: Violation,
+}
+
+/// All states within the budget; or the shortest way to a violation.
+fn search(choice: Choice, budget: Budget, most: usize) -> Result<usize, Counterexample> {
+    let first = State::new(choice, 3, budget);
+    let mut seen = HashSet::from([first.fingerprint()]);
+    // Each state's predecessor and how it came from there.
+    let mut ways: Vec<Option<(usize, Action)>> = vec![None];
+    let mut open = VecDeque::from([(0, first)]);
+    while let Some((number, state)) = open.pop_front() {
+        let actions = state.actions();
+        for action in actions.iter().copied() {
+            let mut next = state.clone();
+            let violated = next.apply(action).err();
+            if violated.is_none() && !seen.insert(next.fingerprint()) {
+                continue;
+            }
+            ways.push(Some((number, action)));
+            // Every way goes on to its last step.
+            let completes = || next.is_last_step().then(|| next.clone().completes().err());
+            let violated = violated.or_else(|| completes().flatten());
+            if let Some(violation) = violated {
+                let actions = way_to(&ways, ways.len() - 1);
+                return Err(Counterexample { actions, violation });
+            }
+            assert!(
+                ways.len() < most,
+                "{}: more than {most} states",
+                choice.name
+            );
+            if ways.len() % 100_000 == 0 {
+                eprintln!(
+                    "{} seen, {} open, depth {}",
+                    ways.len(),
+                    open.len(),
+                    way_to(&ways, ways.len() - 1).len()
+                );
+            }
+            open.push_back((ways.len() - 1, next));
+        }
+    }
+    Ok(ways.len())
+}
+
+fn way_to(ways: &[Option<(usize, Action)>], mut state: usize) -> Vec<Action> {
+    let mut actions = Vec::new();
+    while let Some((before, action)) = ways[state] {
+        actions.push(action);
+        state = before;
+    }
+    actions.reverse();
+    actions
+}
+
+const NO_FAULTS: Budget = Budget {
+    steps: 1,
+    requests: 2,
+    crashes: 0,
+    cuts: 0,
+    slow: 0,
+    elections: 0,
+    suspicions: 0,
+};
+
+const BUDGETS: [(&str, Budget); 5] = [
+    (
+        "change",
+        Budget {
+            suspicions: 1,
+            elections: 1,
+            ..NO_FAULTS
+        },
+    ),
+    (
+        "crash",
+        Budget {
+            steps: 4,
+            crashes: 1,
+            ..NO_FAULTS
+        },
+    ),
+    (
+        "cut",
+        Budget {
+            steps: 4,
+            cuts: 1,
+            ..NO_FAULTS
+        },
+    ),
+    (
+        "slow",
+        Budget {
+            steps: 4,
+            slow: 1,
+            ..NO_FAULTS
+        },
+    ),
+    (
+        "election",
+        Budget {
+            steps: 4,
+            slow: 1,
+            elections: 1,
+            ..NO_FAULTS
+        },
+    ),
+];
+
+/// A token algorithm and one with permissions.
+const ALGORITHMS: [&str; 2] = ["naimi-trehel", "maekawa"];
+
+#[test]
+fn all_interleavings_with_a_fault_are_safe_and_everybody_is_served_after_it() {
+    for algorithm in ALGORITHMS {
+        for (what, budget) in BUDGETS {
+            let choice = Choice::parse(algorithm, "").unwrap();
+            let begin = std::time::Instant::now();
+            eprintln!("{algorithm} {what}");
+            match search(choice, budget, most()) {
+                Ok(states) => {
+                    let seconds = begin.elapsed().as_secs_f64();
+                    println!("{algorithm}, {what}: {states} states, {seconds:.1} s");
+                }
+                Err(Counterexample { actions, violation }) => {
+                    panic!("{algorithm}, {what}: {violation}, after {actions:?}")
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_mutant_of_the_epochs_is_caught_by_the_search() {
+    for mutant in Mutant::ALL {
+        Mutant::plant(Some(mutant));
+        let cases = BUDGETS
+            .iter()
+            .flat_map(|case| ALGORITHMS.map(|algorithm| (algorithm, case)));
+        let caught = cases.into_iter().find_map(|(algorithm, (what, budget))| {
+            let choice = Choice::parse(algorithm, "").unwrap();
+            let found = search(choice, *budget, most()).err()?;
+            Some((algorithm, *what, found))
+        });
+        println!(
+            "{mutant:?}: {:?}",
+            caught.as_ref().map(|(algorithm, what, found)| {
+                (algorithm, what, &found.violation, found.actions.len())
+            })
+        );
+    }
+}
+
+fn most() -> usize {
+    std::env::var("MOST").map_or(3_000_000, |most| most.parse().unwrap())
+}
