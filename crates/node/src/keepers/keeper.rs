@@ -175,20 +175,34 @@ impl Keeper {
         if membership.membership().voter_ids().any(|voter| voter == id) {
             return Ok(());
         }
-        let learning = self.raft.0.add_learner(id, node.clone(), true);
-        match timeout(self.settings.patience, learning).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => return Err(KeeperError::write(error)),
+        self.teach(node).await?;
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])))
+            .await
+    }
+
+    /// Sends a node everything, until it has it. Raft itself is content with a node that lacks no more than a
+    /// snapshot's worth, also with one that never answered; such a one would be missing in the next majority.
+    async fn teach(&self, node: KeeperNode) -> Result<(), KeeperError> {
+        let id = node.id();
+        let added = self.in_time(self.raft.0.add_learner(id, node.clone(), false));
+        let added = added.await?.map_err(KeeperError::write)?.log_id;
+        let has_all = |metrics: &Metrics| {
+            let progress = metrics.replication.as_ref();
+            let has = progress.and_then(|progress| progress.get(&id).copied().flatten());
+            has >= Some(added) || metrics.state != ServerState::Leader
+        };
+        let waited = self.settings.patience;
+        let wait = self.raft.0.wait(Some(waited));
+        match wait.metrics(has_all, "a new keeper has everything").await {
+            // Whether this one still leads, the next step shows.
+            Ok(_) => Ok(()),
             Err(_) => {
                 // It must not be sent everything for ever because somebody mistyped an address.
                 let gone = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
                 self.change(gone).await?;
-                let waited = self.settings.patience;
-                return Err(KeeperError::Behind { node, waited });
+                Err(KeeperError::Behind { node, waited })
             }
         }
-        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])))
-            .await
     }
 
     /// Makes a keeper an ordinary node. It may be the leader itself.

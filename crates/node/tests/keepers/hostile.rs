@@ -46,6 +46,7 @@ async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
     let _ = stream.write_all(&bytes).await;
     let mut told = Vec::new();
     stream.read_to_end(&mut told).await.unwrap();
+    drop(stream);
     let end = serving.await.unwrap();
     assert!(
         matches!(&end, ServeEnd::Refused(reason) if reason.contains(says)),
