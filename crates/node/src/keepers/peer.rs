@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -41,6 +41,7 @@ pub(super) enum CallError {
 
 type Outcome = Result<Arc<[u8]>, CallError>;
 type Reply = watch::Sender<Option<Outcome>>;
+type Answered = watch::Receiver<Option<Outcome>>;
 
 /// Entries for the log, as far as their answer depends on them.
 pub(super) type Entries = (Vote, Option<LogId>, LogId);
@@ -63,9 +64,9 @@ pub(super) struct Times {
 #[derive(Debug)]
 pub(super) struct Peer {
     calls: mpsc::Sender<Call>,
-    /// The entries that were sent last and are not answered yet. Raft gives up waiting sooner than a long frame
-    /// takes, and sends the same again; the answer to the first serves both.
-    entries: Mutex<Option<(Entries, watch::Receiver<Option<Outcome>>)>>,
+    /// The entries that were sent last and whose answer nobody has seen. Raft gives up waiting sooner than a long
+    /// frame takes, and asks the same again; the answer to the first serves both, also if it came in between.
+    entries: Mutex<Option<(Entries, Answered)>>,
 }
 
 impl Peer {
@@ -109,23 +110,30 @@ impl Peer {
     ) -> Outcome {
         let mut answer = self.begin(content, entries)?;
         let answered = timeout(limit, answer.wait_for(Option::is_some)).await;
-        match answered {
+        let outcome = match answered {
             Ok(Ok(outcome)) => outcome.clone().expect("it was waited for"),
             Ok(Err(_)) => Err(CallError::Unreachable("this keeper stops".to_owned())),
-            Err(_) => Err(CallError::Late),
+            Err(_) => return Err(CallError::Late),
+        };
+        if entries.is_some() {
+            // The next time, the same question may have another answer.
+            let mut sent = self.sent();
+            if sent.as_ref().map(|(sent, _)| *sent) == entries {
+                *sent = None;
+            }
         }
+        outcome
     }
 
-    fn begin(
-        &self,
-        content: Vec<u8>,
-        entries: Option<Entries>,
-    ) -> Result<watch::Receiver<Option<Outcome>>, CallError> {
-        let mut sent = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+    fn sent(&self) -> MutexGuard<'_, Option<(Entries, Answered)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, content: Vec<u8>, entries: Option<Entries>) -> Result<Answered, CallError> {
+        let mut sent = self.sent();
         if let (Some(entries), Some((before, answer))) = (entries, sent.as_ref())
             && entries == *before
-            && answer.borrow().is_none()
-            && answer.has_changed().is_ok()
+            && !has_failed(answer)
         {
             return Ok(answer.clone());
         }
@@ -144,6 +152,14 @@ impl Peer {
             *sent = Some((entries, answer.clone()));
         }
         Ok(answer)
+    }
+}
+
+/// Whether no answer will come: the connection broke, or its task is gone.
+fn has_failed(answer: &Answered) -> bool {
+    match &*answer.borrow() {
+        Some(outcome) => outcome.is_err(),
+        None => answer.has_changed().is_err(),
     }
 }
 
@@ -232,7 +248,7 @@ struct Unanswered {
 }
 
 impl Unanswered {
-    fn replies(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Reply>> {
+    fn replies(&self) -> MutexGuard<'_, HashMap<u64, Reply>> {
         self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

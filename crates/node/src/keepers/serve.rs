@@ -112,9 +112,12 @@ impl Served {
             Err(_) => return ServeEnd::Refused(format!("no Hello after {HELLO_TIME:?}")),
         };
         let replaced = self.stop.child_token();
-        let before = self.connections().insert(peer.clone(), replaced.clone());
-        if let Some(before) = before {
-            before.cancel();
+        {
+            // Both at once, or the one before could take the new one's entry with it when it ends.
+            let mut connections = self.connections();
+            if let Some(before) = connections.insert(peer.clone(), replaced.clone()) {
+                before.cancel();
+            }
         }
         let mut answering = Answering {
             sender: id_of(&peer),

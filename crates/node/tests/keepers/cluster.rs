@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use openraft::storage::{RaftLogStorage, RaftStateMachine};
-use soloist_node::epochs::roster::{Applied, Roster};
+use soloist_node::epochs::roster::{Applied, Command, HeldLock, Roster};
 use soloist_node::keepers::{KeeperError, Store};
+use soloist_node::locks::LockName;
 
 use crate::net::{Cluster, Site, begin, until};
 
@@ -150,4 +151,43 @@ async fn who_is_far_behind_catches_up_by_a_snapshot() {
     assert!(snapshot > last && first > last + 1, "{snapshot} {first}");
     cluster.sites[behind].start().await;
     cluster.all_have(61).await;
+}
+
+fn install(epoch: u64, locks: usize) -> Command {
+    let held = |number: usize| HeldLock {
+        lock: LockName::new(&format!("{number:0250}")).unwrap(),
+        holder: 0,
+    };
+    let holds = (0..locks).map(held).collect();
+    Command::Install { epoch, holds }
+}
+
+/// Longer than can be sent between two signs of life of the leader.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_command_gets_through_and_one_that_is_too_long_is_refused() {
+    let cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let leader = cluster.leader().await;
+    let chief = cluster.sites[leader].keeper();
+    let error = chief.propose(install(1, 70_000)).await.unwrap_err();
+    assert!(matches!(error, KeeperError::TooLong { .. }), "{error}");
+    assert!(error.to_string().contains("16777216"), "{error}");
+    loop {
+        let leader = cluster.leader().await;
+        let proposed = cluster.sites[leader].keeper().propose(install(1, 20_000));
+        match proposed.await {
+            Ok(_) => break,
+            Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for site in &cluster.sites {
+        until("all have it", || {
+            let roster = site.keeper().roster();
+            roster
+                .installed()
+                .is_some_and(|(_, holds)| holds.len() == 20_000)
+        })
+        .await;
+    }
 }

@@ -197,9 +197,9 @@ pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
         super::machine::read_roster(&snapshot.data)?;
     }
     let (purged, _) = ends(database)?;
-    let mut next = purged.map_or(0, |purged| purged.index + 1);
+    let first = purged.map_or(0, |purged| purged.index.saturating_add(1));
     let log = database.begin_read()?.open_table(LOG)?;
-    for item in log.iter()? {
+    for (next, item) in (first..).zip(log.iter()?) {
         let (index, bytes) = item?;
         let index = entry(index.value(), bytes.value())?.log_id.index;
         if index != next {
@@ -207,7 +207,6 @@ pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
                 "the log has entry {index} where entry {next} should be"
             )));
         }
-        next += 1;
     }
     Ok(())
 }
