@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::error::{InitializeError, RaftError};
+use openraft::error::{Fatal, InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -280,26 +280,28 @@ async fn watch_views(
     tell: watch::Sender<View>,
     stop: CancellationToken,
 ) {
-    let mut stopped = false;
-    loop {
+    let (mut told_to, mut more_rosters, mut runs) = (false, true, true);
+    while runs {
         tokio::select! {
-            () = stop.cancelled(), if !stopped => stopped = true,
-            // Either ends with Raft.
-            changed = metrics.changed() => if changed.is_err() { return },
-            changed = rosters.changed() => if changed.is_err() { return },
+            () = stop.cancelled(), if !told_to => told_to = true,
+            changed = metrics.changed() => runs = changed.is_ok(),
+            // It ends a moment before or after Raft does; why, only Raft's own last words say.
+            changed = rosters.changed(), if more_rosters => more_rosters = changed.is_ok(),
         }
-        let now = view(
+        let mut now = view(
             &metrics.borrow_and_update(),
             rosters.borrow_and_update().clone(),
         );
+        if !runs && now.stopped.is_none() {
+            now.leads = false;
+            now.stopped = Some(reason(&Fatal::Panicked));
+        }
         tell.send_if_modified(|before| {
+            if let (None, Some(reason), false) = (&before.stopped, &now.stopped, told_to) {
+                tracing::error!("this keeper has stopped: {reason}");
+            }
             let news = *before != now;
             if news {
-                if let (None, Some(reason)) = (&before.stopped, &now.stopped)
-                    && !stopped
-                {
-                    tracing::error!("this keeper has stopped: {reason}");
-                }
                 *before = now;
             }
             news

@@ -105,7 +105,7 @@ impl Served {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let greeting = timeout(HELLO_TIME, self.greet(reader, writer, peer));
+        let greeting = timeout(HELLO_TIME, self.greet(reader, peer));
         let peer = match greeting.await {
             Ok(Ok(peer)) => peer,
             Ok(Err(end)) => return end,
@@ -152,7 +152,6 @@ impl Served {
     async fn greet(
         &self,
         reader: &mut (impl AsyncRead + Unpin),
-        writer: &mut (impl AsyncWrite + Unpin),
         peer: Option<NodeName>,
     ) -> Result<NodeName, ServeEnd> {
         let mut preface = [0; PREFACE.len()];
@@ -179,7 +178,6 @@ impl Served {
             let me = &self.me;
             return refused(format!("{from} looks for {to}, and this is {me}"));
         }
-        write(writer, NO_REQUEST, &Answer::Welcome).await?;
         Ok(from)
     }
 }
@@ -230,6 +228,10 @@ impl Answering {
         reader: &mut (impl AsyncRead + Unpin),
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> ServeEnd {
+        // Whoever is welcome has taken the place of those before.
+        if let Err(end) = write(writer, NO_REQUEST, &Answer::Welcome).await {
+            return end;
+        }
         let (sender, space) = (self.sender, self.space.clone());
         let (requests, mut incoming) = tokio::sync::mpsc::channel(1);
         let reading = async {

@@ -47,7 +47,7 @@ impl Worker {
                 Ok(database) => {
                     // Whoever asked for it may be gone; then the inbox is closed, too.
                     let _ = tell.send(Ok(()));
-                    work(database, &inbox);
+                    work(database, inbox);
                 }
                 Err(error) => drop(tell.send(Err(error))),
             })
@@ -116,7 +116,7 @@ impl Holder {
     }
 }
 
-fn work(database: Database, inbox: &mpsc::Receiver<Message>) {
+fn work(database: Database, inbox: mpsc::Receiver<Message>) {
     let mut holder = Holder {
         database,
         failed: None,
@@ -125,7 +125,9 @@ fn work(database: Database, inbox: &mpsc::Receiver<Message>) {
         match message {
             Message::Do(job) => job(&mut holder),
             Message::Close(tell) => {
+                // In this order: who is told that it is closed finds nothing that still takes jobs.
                 drop(holder);
+                drop(inbox);
                 // Whoever wanted to know may be gone.
                 let _ = tell.send(());
                 return;
