@@ -1,7 +1,7 @@
 //! What keepers say to each other, as bytes.
 //!
 //! The keeper that dials begins with [`PREFACE`], so that one port can serve other connections, too, and a
-//! [`Hello`]; the other one answers with [`Answer::Welcome`]. Then requests go one way and answers the other. All
+//! `Hello`; the other one answers with `Welcome`. Then requests go one way and answers the other. All
 //! but the preface are frames: a length (4 bytes, little endian, counting what follows), the request's number (8
 //! bytes, little endian), and postcard. Answers come in any order, each with its request's number.
 
