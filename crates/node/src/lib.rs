@@ -7,6 +7,7 @@ pub mod api;
 pub mod config;
 pub mod epochs;
 pub mod identity;
+pub mod keepers;
 pub mod links;
 pub mod local;
 pub mod locks;

@@ -1,0 +1,134 @@
+//! What can go wrong with what a keeper is asked for.
+
+use std::time::Duration;
+
+use openraft::error::{
+    ChangeMembershipError, CheckIsLeaderError, ClientWriteError, Fatal, ForwardToLeader, RaftError,
+};
+
+use super::rpc::COMMAND_BYTES_MAX;
+use super::types::KeeperNode;
+use crate::config::NodeName;
+
+/// Why a keeper did not do what it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum KeeperError {
+    /// Another keeper leads, or none. Nothing has changed.
+    #[error("this keeper does not lead: {}", who_leads(.leader.as_ref()))]
+    NotLeader {
+        /// Who leads, as far as this keeper knows.
+        leader: Option<KeeperNode>,
+    },
+    /// A majority of the keepers did not answer. Nothing has changed.
+    #[error("a majority of the keepers did not confirm within {waited:?} that this one leads")]
+    NoMajority {
+        /// How long they were waited for.
+        waited: Duration,
+    },
+    /// It was not done in time. It may still be done, or never.
+    #[error(
+        "the keepers did not agree within {waited:?}: it is open whether they will; \
+         look at the roster when they answer again"
+    )]
+    Open {
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A command that is too long. Nothing has changed.
+    #[error(
+        "a command of {bytes} bytes, where {COMMAND_BYTES_MAX} are allowed: too many locks are held at \
+         once, or their names are too long"
+    )]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The keeper does not run any more.
+    #[error("this keeper has stopped: {reason}")]
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// The keepers are being changed. Nothing else has changed.
+    #[error("the keepers are being changed already; try again when that is done")]
+    Changing,
+    /// The last keeper cannot go. Nothing has changed.
+    #[error("{0} is the only keeper; promote another node first")]
+    Last(NodeName),
+    /// Nothing has changed.
+    #[error("{0} is not a keeper")]
+    NotAKeeper(NodeName),
+    /// A node to be promoted did not come up to date. It is no keeper.
+    #[error(
+        "{node} did not come up to date within {waited:?} and is no keeper; \
+         see that it runs and can be reached, and promote it again"
+    )]
+    Behind {
+        /// The node.
+        node: KeeperNode,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// Keepers that cannot be.
+    #[error("these cannot be the keepers: {0}")]
+    Keepers(String),
+    /// Settings that cannot be.
+    #[error("a keeper cannot have {0}")]
+    Settings(String),
+}
+
+fn who_leads(leader: Option<&KeeperNode>) -> String {
+    match leader {
+        Some(leader) => format!("{leader} does"),
+        None => "and it knows of none that does; try again in a moment".to_owned(),
+    }
+}
+
+impl KeeperError {
+    pub(super) fn not_leader(forward: ForwardToLeader<u64, KeeperNode>) -> Self {
+        KeeperError::NotLeader {
+            leader: forward.leader_node,
+        }
+    }
+
+    pub(super) fn fatal(fatal: &Fatal<u64>) -> Self {
+        KeeperError::Stopped {
+            reason: reason(fatal),
+        }
+    }
+
+    pub(super) fn check(
+        error: RaftError<u64, CheckIsLeaderError<u64, KeeperNode>>,
+        waited: Duration,
+    ) -> Self {
+        match error {
+            RaftError::APIError(CheckIsLeaderError::ForwardToLeader(to)) => Self::not_leader(to),
+            RaftError::APIError(CheckIsLeaderError::QuorumNotEnough(_)) => {
+                KeeperError::NoMajority { waited }
+            }
+            RaftError::Fatal(fatal) => Self::fatal(&fatal),
+        }
+    }
+
+    pub(super) fn write(error: RaftError<u64, ClientWriteError<u64, KeeperNode>>) -> Self {
+        use ChangeMembershipError::{EmptyMembership, InProgress, LearnerNotFound};
+        match error {
+            RaftError::APIError(ClientWriteError::ForwardToLeader(to)) => Self::not_leader(to),
+            RaftError::APIError(ClientWriteError::ChangeMembershipError(error)) => match error {
+                InProgress(_) => KeeperError::Changing,
+                EmptyMembership(error) => KeeperError::Keepers(error.to_string()),
+                LearnerNotFound(error) => KeeperError::Keepers(error.to_string()),
+            },
+            RaftError::Fatal(fatal) => Self::fatal(&fatal),
+        }
+    }
+}
+
+/// Why Raft does not run any more.
+pub(super) fn reason(fatal: &Fatal<u64>) -> String {
+    match fatal {
+        Fatal::StorageError(error) => error.to_string(),
+        Fatal::Panicked => "its Raft broke down; please report this".to_owned(),
+        Fatal::Stopped => "it was told to".to_owned(),
+    }
+}

@@ -1,0 +1,231 @@
+//! The network as Raft wants it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openraft::AnyError;
+use openraft::error::{
+    Fatal, InstallSnapshotError, NetworkError, PayloadTooLarge, RPCError, RaftError, RemoteError,
+    Timeout, Unreachable,
+};
+use openraft::network::{Backoff, RPCOption, RPCTypes, RaftNetwork, RaftNetworkFactory};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::peer::{CallError, Entries, Peer, Times};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
+use super::settings::Settings;
+use super::types::{KeeperNode, Types};
+
+/// Connections to the other keepers, one each, whoever in Raft uses them.
+pub(super) struct Network {
+    settings: Settings,
+    stop: CancellationToken,
+    peers: Mutex<HashMap<u64, (KeeperNode, Arc<Peer>)>>,
+}
+
+/// What Raft sends to one keeper with.
+pub(super) struct Client {
+    me: u64,
+    keeper: KeeperNode,
+    retry: Duration,
+    peer: Arc<Peer>,
+}
+
+type CallResult<T, E = openraft::error::Infallible> =
+    Result<T, RPCError<u64, KeeperNode, RaftError<u64, E>>>;
+
+impl Network {
+    pub(super) fn new(settings: Settings, stop: CancellationToken) -> Self {
+        Network {
+            settings,
+            stop,
+            peers: Mutex::default(),
+        }
+    }
+
+    fn peer(&self, keeper: &KeeperNode) -> Arc<Peer> {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        match peers.get(&keeper.id()) {
+            Some((known, peer)) if known == keeper => peer.clone(),
+            // A keeper that moved: the old connection ends when nobody uses it any more.
+            _ => {
+                let times = Times {
+                    retry_max: self.settings.election_timeout,
+                    silence_max: self.settings.election_timeout * 10,
+                };
+                let peer = Arc::new(Peer::start(
+                    self.settings.me.name.clone(),
+                    keeper.clone(),
+                    self.settings.dial.clone(),
+                    times,
+                    self.stop.clone(),
+                ));
+                peers.insert(keeper.id(), (keeper.clone(), peer.clone()));
+                peer
+            }
+        }
+    }
+}
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Client;
+
+    async fn new_client(&mut self, _: u64, keeper: &KeeperNode) -> Client {
+        Client {
+            me: self.settings.me.id(),
+            keeper: keeper.clone(),
+            retry: self.settings.election_timeout / 5,
+            peer: self.peer(keeper),
+        }
+    }
+}
+
+impl Client {
+    async fn ask<E: std::error::Error>(
+        &self,
+        kind: RPCTypes,
+        request: &Request,
+        entries: Option<Entries>,
+        limit: Duration,
+    ) -> CallResult<Answer, E> {
+        let content = rpc::encode(request).map_err(|error| NetworkError::new(&error))?;
+        if content.len() + 8 > FRAME_BYTES_MAX {
+            return Err(too_long(request, content.len()));
+        }
+        let answer = self.peer.call(content, entries, limit).await;
+        let answer = answer.map_err(|error| self.failed(kind, error, limit))?;
+        match rpc::decode(&answer) {
+            Ok(Answer::Stopped(reason)) => {
+                let stopped = AnyError::error(format!("{} has stopped: {reason}", self.keeper));
+                Err(Unreachable::new(&stopped).into())
+            }
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(NetworkError::new(&error).into()),
+        }
+    }
+
+    fn failed<E: std::error::Error>(
+        &self,
+        action: RPCTypes,
+        error: CallError,
+        timeout: Duration,
+    ) -> RPCError<u64, KeeperNode, RaftError<u64, E>> {
+        match error {
+            CallError::Unreachable(_) => Unreachable::new(&error).into(),
+            CallError::Broken(_) => NetworkError::new(&error).into(),
+            CallError::Late => RPCError::Timeout(Timeout {
+                action,
+                id: self.me,
+                target: self.keeper.id(),
+                timeout,
+            }),
+        }
+    }
+}
+
+/// Fewer entries may fit. One alone always does, as long as commands keep to their limit.
+fn too_long<E: std::error::Error>(
+    request: &Request,
+    bytes: usize,
+) -> RPCError<u64, KeeperNode, RaftError<u64, E>> {
+    match request {
+        Request::Append(append) if append.entries.len() > 1 => {
+            PayloadTooLarge::new_entries_hint(append.entries.len() as u64 / 2).into()
+        }
+        _ => {
+            let problem =
+                format!("a request of {bytes} bytes, where {FRAME_BYTES_MAX} are allowed");
+            Unreachable::new(&AnyError::error(problem)).into()
+        }
+    }
+}
+
+fn unasked<E: std::error::Error>() -> RPCError<u64, KeeperNode, RaftError<u64, E>> {
+    NetworkError::new(&AnyError::error("an answer to another question")).into()
+}
+
+impl RaftNetwork<Types> for Client {
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Types>,
+        option: RPCOption,
+    ) -> CallResult<AppendEntriesResponse<u64>> {
+        // A sign of life without entries must be answered for itself: it may be there to confirm that this
+        // keeper leads now.
+        let entries = request.entries.last();
+        let entries = entries.map(|last| (request.vote, request.prev_log_id, last.log_id));
+        let request = Request::Append(request);
+        let kind = RPCTypes::AppendEntries;
+        match self.ask(kind, &request, entries, option.hard_ttl()).await? {
+            Answer::Append(answer) => Ok(answer),
+            _ => Err(unasked()),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        request: InstallSnapshotRequest<Types>,
+        option: RPCOption,
+    ) -> CallResult<InstallSnapshotResponse<u64>, InstallSnapshotError> {
+        let request = Request::Snapshot(request);
+        let kind = RPCTypes::InstallSnapshot;
+        match self.ask(kind, &request, None, option.hard_ttl()).await? {
+            Answer::Snapshot(answer) => Ok(answer),
+            Answer::Mismatch(mismatch) => Err(RPCError::RemoteError(RemoteError::new_with_node(
+                self.keeper.id(),
+                self.keeper.clone(),
+                RaftError::APIError(mismatch.into()),
+            ))),
+            _ => Err(unasked()),
+        }
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<u64>,
+        option: RPCOption,
+    ) -> CallResult<VoteResponse<u64>> {
+        let request = Request::Vote(request);
+        match self
+            .ask(RPCTypes::Vote, &request, None, option.hard_ttl())
+            .await?
+        {
+            Answer::Vote(answer) => Ok(answer),
+            _ => Err(unasked()),
+        }
+    }
+
+    /// The connection waits longer and longer by itself.
+    fn backoff(&self) -> Backoff {
+        Backoff::new(std::iter::repeat(self.retry))
+    }
+}
+
+/// Raft's own answer to what a peer asked.
+pub(super) async fn answer(raft: &super::Raft, request: Request) -> Answer {
+    let stopped = |fatal: &Fatal<u64>| Answer::Stopped(super::error::reason(fatal));
+    match request {
+        Request::Append(request) => match raft.append_entries(request).await {
+            Ok(answer) => Answer::Append(answer),
+            Err(RaftError::Fatal(fatal)) => stopped(&fatal),
+            Err(RaftError::APIError(never)) => match never {},
+        },
+        Request::Vote(request) => match raft.vote(request).await {
+            Ok(answer) => Answer::Vote(answer),
+            Err(RaftError::Fatal(fatal)) => stopped(&fatal),
+            Err(RaftError::APIError(never)) => match never {},
+        },
+        Request::Snapshot(request) => match raft.install_snapshot(request).await {
+            Ok(answer) => Answer::Snapshot(answer),
+            Err(RaftError::Fatal(fatal)) => stopped(&fatal),
+            Err(RaftError::APIError(InstallSnapshotError::SnapshotMismatch(mismatch))) => {
+                Answer::Mismatch(mismatch)
+            }
+        },
+    }
+}

@@ -1,0 +1,373 @@
+//! The connection to another keeper: one, kept open, for all that is asked of it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::dial::{Dial, Stream};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, NO_REQUEST, PREFACE, VERSION};
+use super::types::{KeeperNode, LogId, Vote};
+use crate::config::NodeName;
+
+/// A connection and its handshake must be there after so long.
+const DIAL_TIME: Duration = Duration::from_secs(5);
+/// Requests that wait to be sent, and those that wait for an answer.
+const WAITING_MAX: usize = 64;
+const UNANSWERED_MAX: usize = 1024;
+/// What is written at once. After each, the other side has shown that it takes bytes.
+const WRITE_BYTES: usize = 64 << 10;
+const RETRY_MIN: Duration = Duration::from_millis(10);
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// It was not sent; asking again at once makes no sense.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It may have been sent. The next one goes over a new connection.
+    #[error("{0}")]
+    Broken(String),
+    /// No answer came in time.
+    #[error("no answer in time")]
+    Late,
+}
+
+type Outcome = Result<Arc<[u8]>, CallError>;
+type Reply = watch::Sender<Option<Outcome>>;
+type Answered = watch::Receiver<Option<Outcome>>;
+
+/// Entries for the log, as far as their answer depends on them.
+pub(super) type Entries = (Vote, Option<LogId>, LogId);
+
+struct Call {
+    content: Vec<u8>,
+    reply: Reply,
+}
+
+/// The times of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// The longest pause between dials.
+    pub(super) retry_max: Duration,
+    /// A connection on which requests stay unanswered for so long is given up.
+    pub(super) silence_max: Duration,
+}
+
+/// A way to the task that has the connection.
+#[derive(Debug)]
+pub(super) struct Peer {
+    calls: mpsc::Sender<Call>,
+    /// The entries that were sent last and whose answer nobody has seen. Raft gives up waiting sooner than a long
+    /// frame takes, and asks the same again; the answer to the first serves both, also if it came in between.
+    entries: Mutex<Option<(Entries, Answered)>>,
+}
+
+impl Peer {
+    pub(super) fn start(
+        me: NodeName,
+        keeper: KeeperNode,
+        dial: Arc<dyn Dial>,
+        times: Times,
+        stop: CancellationToken,
+    ) -> Self {
+        let (calls, inbox) = mpsc::channel(WAITING_MAX);
+        let connection = Connection {
+            hello: Hello {
+                version: VERSION,
+                from: me,
+                to: keeper.name.clone(),
+            },
+            keeper,
+            dial,
+            times,
+            last_error: None,
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = connection.keep(inbox) => {}
+            }
+        });
+        Peer {
+            calls,
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) async fn call(
+        &self,
+        content: Vec<u8>,
+        entries: Option<Entries>,
+        limit: Duration,
+    ) -> Outcome {
+        let mut answer = self.begin(content, entries)?;
+        let answered = timeout(limit, answer.wait_for(Option::is_some)).await;
+        let outcome = match answered {
+            Ok(Ok(outcome)) => outcome.clone().expect("it was waited for"),
+            Ok(Err(_)) => Err(CallError::Unreachable("this keeper stops".to_owned())),
+            Err(_) => return Err(CallError::Late),
+        };
+        if entries.is_some() {
+            // The next time, the same question may have another answer.
+            let mut sent = self.sent();
+            if sent.as_ref().map(|(sent, _)| *sent) == entries {
+                *sent = None;
+            }
+        }
+        outcome
+    }
+
+    fn sent(&self) -> MutexGuard<'_, Option<(Entries, Answered)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, content: Vec<u8>, entries: Option<Entries>) -> Result<Answered, CallError> {
+        let mut sent = self.sent();
+        if let (Some(entries), Some((before, answer))) = (entries, sent.as_ref())
+            && entries == *before
+            && !has_failed(answer)
+        {
+            return Ok(answer.clone());
+        }
+        let (reply, answer) = watch::channel(None);
+        match self.calls.try_send(Call { content, reply }) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                let waiting = format!("{WAITING_MAX} requests wait to be sent already");
+                return Err(CallError::Unreachable(waiting));
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                return Err(CallError::Unreachable("this keeper stops".to_owned()));
+            }
+        }
+        if let Some(entries) = entries {
+            *sent = Some((entries, answer.clone()));
+        }
+        Ok(answer)
+    }
+}
+
+/// Whether no answer will come: the connection broke, or its task is gone.
+fn has_failed(answer: &Answered) -> bool {
+    match &*answer.borrow() {
+        Some(outcome) => outcome.is_err(),
+        None => answer.has_changed().is_err(),
+    }
+}
+
+struct Connection {
+    hello: Hello,
+    keeper: KeeperNode,
+    dial: Arc<dyn Dial>,
+    times: Times,
+    last_error: Option<String>,
+}
+
+impl Connection {
+    /// Dials when something is asked and there is no connection.
+    async fn keep(mut self, mut calls: mpsc::Receiver<Call>) {
+        let mut pause = RETRY_MIN;
+        let mut not_before = Instant::now();
+        while let Some(call) = calls.recv().await {
+            if call.reply.is_closed() {
+                continue;
+            }
+            if Instant::now() < not_before {
+                let reason = self.last_error.clone().unwrap_or_default();
+                call.reply
+                    .send_replace(Some(Err(CallError::Unreachable(reason))));
+                continue;
+            }
+            match self.open().await {
+                Ok(stream) => {
+                    tracing::info!("connected with keeper {}", self.keeper);
+                    pause = RETRY_MIN;
+                    self.last_error = None;
+                    let reason = exchange(stream, call, &mut calls, self.times).await;
+                    self.failed(reason);
+                }
+                Err(reason) => {
+                    call.reply
+                        .send_replace(Some(Err(CallError::Unreachable(reason.clone()))));
+                    self.failed(reason);
+                    pause = longer(pause).min(self.times.retry_max);
+                    not_before = Instant::now() + pause;
+                }
+            }
+        }
+    }
+
+    /// Tells what is wrong, once.
+    fn failed(&mut self, reason: String) {
+        if self.last_error.as_ref() != Some(&reason) {
+            tracing::warn!("connection with keeper {}: {reason}", self.keeper);
+        }
+        self.last_error = Some(reason);
+    }
+
+    async fn open(&self) -> Result<Box<dyn Stream>, String> {
+        let opening = async {
+            let unreachable = |error: io::Error| format!("it cannot be reached: {error}");
+            let mut stream = self.dial.dial(&self.keeper).await.map_err(unreachable)?;
+            let mut hello = PREFACE.to_vec();
+            let frame = rpc::frame(NO_REQUEST, &self.hello);
+            hello.extend(frame.map_err(|error| error.to_string())?);
+            stream.write_all(&hello).await.map_err(unreachable)?;
+            stream.flush().await.map_err(unreachable)?;
+            match rpc::read_small(&mut stream).await {
+                Ok(Answer::Welcome) => Ok(stream),
+                Ok(Answer::Refused(reason)) => Err(format!("it refuses: {}", rpc::shown(&reason))),
+                Ok(_) => Err("it answered what was not asked".to_owned()),
+                Err(error) => Err(format!("its answer to a Hello: {error}")),
+            }
+        };
+        timeout(DIAL_TIME, opening)
+            .await
+            .unwrap_or_else(|_| Err(format!("no connection after {DIAL_TIME:?}")))
+    }
+}
+
+/// The next pause: one to three times the last one, by chance, so that keepers do not come back in step.
+fn longer(pause: Duration) -> Duration {
+    pause.mul_f64(1.0 + 2.0 * rand::random::<f64>())
+}
+
+/// Requests without an answer, and when the other side last gave a sign of life.
+struct Unanswered {
+    replies: Mutex<HashMap<u64, Reply>>,
+    began: Instant,
+    sign_ms: AtomicU64,
+}
+
+impl Unanswered {
+    fn replies(&self) -> MutexGuard<'_, HashMap<u64, Reply>> {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sign_of_life(&self) {
+        let now = self.began.elapsed().as_millis() as u64;
+        self.sign_ms.store(now, Ordering::Relaxed);
+    }
+
+    fn silence(&self) -> Duration {
+        let sign = Duration::from_millis(self.sign_ms.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(sign)
+    }
+}
+
+/// Sends requests and takes answers until the connection ends, and says why it did.
+async fn exchange(
+    stream: Box<dyn Stream>,
+    first: Call,
+    calls: &mut mpsc::Receiver<Call>,
+    times: Times,
+) -> String {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let unanswered = Unanswered {
+        replies: Mutex::default(),
+        began: Instant::now(),
+        sign_ms: AtomicU64::new(0),
+    };
+    let reason = tokio::select! {
+        reason = take_answers(&mut reader, &unanswered) => reason,
+        reason = send_requests(&mut writer, first, calls, &unanswered) => reason,
+        reason = watch_silence(&unanswered, times.silence_max) => reason,
+    };
+    for (_, reply) in unanswered.replies().drain() {
+        reply.send_replace(Some(Err(CallError::Broken(reason.clone()))));
+    }
+    reason
+}
+
+async fn send_requests(
+    writer: &mut (impl AsyncWrite + Unpin),
+    first: Call,
+    calls: &mut mpsc::Receiver<Call>,
+    unanswered: &Unanswered,
+) -> String {
+    let mut next = Some(first);
+    let mut number = NO_REQUEST;
+    while let Some(call) = next {
+        // Nobody waits for it any more.
+        if !call.reply.is_closed() {
+            number += 1;
+            let left = {
+                let mut replies = unanswered.replies();
+                if replies.is_empty() {
+                    // Before this one there was nothing to answer.
+                    unanswered.sign_of_life();
+                }
+                replies.insert(number, call.reply);
+                replies.len()
+            };
+            if left > UNANSWERED_MAX {
+                return format!("{left} requests are not answered");
+            }
+            if let Err(error) = write(writer, number, &call.content, unanswered).await {
+                return format!("it broke: {error}");
+            }
+        }
+        next = calls.recv().await;
+    }
+    "it is not needed any more".to_owned()
+}
+
+async fn write(
+    writer: &mut (impl AsyncWrite + Unpin),
+    number: u64,
+    content: &[u8],
+    unanswered: &Unanswered,
+) -> io::Result<()> {
+    writer.write_all(&rpc::head(number, content)).await?;
+    for part in content.chunks(WRITE_BYTES) {
+        writer.write_all(part).await?;
+        unanswered.sign_of_life();
+    }
+    writer.flush().await
+}
+
+async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unanswered) -> String {
+    loop {
+        let answer = async {
+            let Some((bytes, number)) = rpc::read_head(reader, FRAME_BYTES_MAX).await? else {
+                return Ok(None);
+            };
+            let content = rpc::read_content(reader, bytes).await?;
+            Ok::<_, rpc::FrameError>(Some((number, content)))
+        };
+        let (number, content) = match answer.await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return "the other side closed it".to_owned(),
+            Err(error) => return format!("it broke: {error}"),
+        };
+        unanswered.sign_of_life();
+        if number == NO_REQUEST {
+            return match rpc::decode(&content) {
+                Ok(Answer::Refused(reason)) => format!("it refuses: {}", rpc::shown(&reason)),
+                _ => "it answered what was not asked".to_owned(),
+            };
+        }
+        let Some(reply) = unanswered.replies().remove(&number) else {
+            return format!("it answered request {number}, which was not asked");
+        };
+        reply.send_replace(Some(Ok(content.into())));
+    }
+}
+
+async fn watch_silence(unanswered: &Unanswered, silence_max: Duration) -> String {
+    loop {
+        tokio::time::sleep(silence_max / 4).await;
+        let silence = unanswered.silence();
+        if silence > silence_max && !unanswered.replies().is_empty() {
+            return format!("no answer for {silence:.1?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What keepers say to each other, as bytes.
+//!
+//! The keeper that dials begins with [`PREFACE`], so that one port can serve other connections, too, and a
+//! `Hello`; the other one answers with `Welcome`. Then requests go one way and answers the other. All
+//! but the preface are frames: a length (4 bytes, little endian, counting what follows), the request's number (8
+//! bytes, little endian), and postcard. Answers come in any order, each with its request's number.
+
+use std::io;
+
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::types::{LogId, Types, Vote};
+use crate::config::NodeName;
+
+/// What a connection between keepers begins with. Read as a length, its first four bytes are longer than anything
+/// that is allowed on a link between nodes.
+pub const PREFACE: [u8; 8] = *b"SOLOKEEP";
+/// The version of this protocol.
+pub const VERSION: u32 = 1;
+
+/// A command to the roster has at most so many bytes.
+pub const COMMAND_BYTES_MAX: usize = 16 << 20;
+/// A frame has at most so many bytes, its length not counted: an entry as long as a command can be, others before
+/// it, and what belongs to them.
+pub const FRAME_BYTES_MAX: usize = COMMAND_BYTES_MAX + (2 << 20);
+/// A snapshot has at most so many bytes: the roster keeps what three commands said.
+pub const SNAPSHOT_BYTES_MAX: u64 = 3 * COMMAND_BYTES_MAX as u64 + (1 << 20);
+
+/// Frames of the handshake have at most so many bytes.
+pub(super) const HELLO_BYTES_MAX: usize = 1 << 10;
+/// The number of frames that belong to no request.
+pub(super) const NO_REQUEST: u64 = 0;
+const NUMBER_BYTES: usize = 8;
+/// Terms and indices of the log stay far from where counting on would overflow.
+const NUMBER_MAX: u64 = u64::MAX >> 1;
+/// A longer reason is cut.
+const REASON_CHARS_MAX: usize = 500;
+
+/// Who dials, and whom.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) version: u32,
+    pub(super) from: NodeName,
+    pub(super) to: NodeName,
+}
+
+/// From the keeper that dialled. Each is spoken in the name of the keeper in its vote.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Request {
+    /// From a leader: entries for the log, or none, as a sign of life.
+    Append(AppendEntriesRequest<Types>),
+    /// From a candidate.
+    Vote(VoteRequest<u64>),
+    /// From a leader: a piece of its snapshot.
+    Snapshot(InstallSnapshotRequest<Types>),
+}
+
+/// From the keeper that was dialled.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// To a Hello.
+    Welcome,
+    /// The connection closes, for this reason.
+    Refused(String),
+    /// This keeper does not run any more, for this reason.
+    Stopped(String),
+    /// To Append.
+    Append(AppendEntriesResponse<u64>),
+    /// To Vote.
+    Vote(VoteResponse<u64>),
+    /// To Snapshot.
+    Snapshot(InstallSnapshotResponse<u64>),
+    /// To Snapshot: a piece is missing before this one.
+    Mismatch(openraft::error::SnapshotMismatch),
+}
+
+impl Answer {
+    pub(super) fn refused(reason: &str) -> Self {
+        Answer::Refused(shown(reason))
+    }
+}
+
+/// Somebody's words, as far as a log can bear them.
+pub(super) fn shown(reason: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    reason.chars().map(clean).take(REASON_CHARS_MAX).collect()
+}
+
+/// Bytes that no keeper sends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrameError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("a frame of {bytes} bytes, where {NUMBER_BYTES} to {limit} are allowed")]
+    Length { bytes: usize, limit: usize },
+    #[error("a frame that cannot be read: {0}")]
+    Content(String),
+}
+
+pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+    postcard::to_allocvec(value)
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(FrameError::Content(format!(
+            "{} bytes too many",
+            rest.len()
+        ))),
+        Err(error) => Err(FrameError::Content(error.to_string())),
+    }
+}
+
+/// What stands before a frame's content.
+pub(super) fn head(number: u64, content: &[u8]) -> [u8; 12] {
+    let length = u32::try_from(NUMBER_BYTES + content.len()).expect("frames are limited");
+    let mut head = [0; 12];
+    head[..4].copy_from_slice(&length.to_le_bytes());
+    head[4..].copy_from_slice(&number.to_le_bytes());
+    head
+}
+
+/// A whole frame.
+pub(super) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+    let content = encode(value)?;
+    let mut bytes = Vec::with_capacity(12 + content.len());
+    bytes.extend_from_slice(&head(number, &content));
+    bytes.extend_from_slice(&content);
+    Ok(bytes)
+}
+
+/// The length and the number of the next frame; none at the end of the stream.
+pub(super) async fn read_head(
+    stream: &mut (impl AsyncRead + Unpin),
+    limit: usize,
+) -> Result<Option<(usize, u64)>, FrameError> {
+    let mut length = [0; 4];
+    if stream.read(&mut length[..1]).await? == 0 {
+        return Ok(None);
+    }
+    stream.read_exact(&mut length[1..]).await?;
+    let bytes = u32::from_le_bytes(length) as usize;
+    if !(NUMBER_BYTES..=limit).contains(&bytes) {
+        return Err(FrameError::Length { bytes, limit });
+    }
+    let number = stream.read_u64_le().await?;
+    Ok(Some((bytes - NUMBER_BYTES, number)))
+}
+
+/// A frame's content. Memory is taken as bytes arrive, not as they are announced.
+pub(super) async fn read_content(
+    stream: &mut (impl AsyncRead + Unpin),
+    bytes: usize,
+) -> Result<Vec<u8>, FrameError> {
+    let mut content = Vec::with_capacity(bytes.min(16 << 10));
+    let read = stream.take(bytes as u64).read_to_end(&mut content).await?;
+    if read < bytes {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(content)
+}
+
+/// A frame of the handshake.
+pub(super) async fn read_small<T: DeserializeOwned>(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> Result<T, FrameError> {
+    match read_head(stream, HELLO_BYTES_MAX).await? {
+        Some((bytes, _)) => decode(&read_content(stream, bytes).await?),
+        None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+    }
+}
+
+impl Request {
+    fn vote(&self) -> &Vote {
+        match self {
+            Request::Append(request) => &request.vote,
+            Request::Vote(request) => &request.vote,
+            Request::Snapshot(request) => &request.vote,
+        }
+    }
+
+    /// Whether this keeper may say it, and whether Raft can be asked at all: it takes for granted what is
+    /// examined here.
+    pub(super) fn check(&self, sender: u64) -> Result<(), String> {
+        let speaker = self.vote().leader_id.node_id;
+        if speaker != sender {
+            return Err(format!(
+                "a request in the name of keeper {speaker:x}, which it is not: it is {sender:x}"
+            ));
+        }
+        number("term", self.vote().leader_id.term)?;
+        match self {
+            Request::Append(request) => check_append(request),
+            Request::Vote(request) => log_id(request.last_log_id),
+            Request::Snapshot(request) => check_snapshot(request),
+        }
+    }
+}
+
+fn number(what: &str, number: u64) -> Result<(), String> {
+    match number > NUMBER_MAX {
+        true => Err(format!(
+            "the {what} {number}, where {NUMBER_MAX} is the most"
+        )),
+        false => Ok(()),
+    }
+}
+
+fn log_id(id: Option<LogId>) -> Result<(), String> {
+    let Some(id) = id else { return Ok(()) };
+    number("term", id.leader_id.term)?;
+    number("index", id.index)
+}
+
+fn check_append(request: &AppendEntriesRequest<Types>) -> Result<(), String> {
+    log_id(request.prev_log_id)?;
+    log_id(request.leader_commit)?;
+    let mut last = request.prev_log_id;
+    for entry in &request.entries {
+        log_id(Some(entry.log_id))?;
+        let expected = last.map_or(0, |last| last.index + 1);
+        let found = entry.log_id.index;
+        if found != expected {
+            return Err(format!(
+                "the entry {found}, where entry {expected} is the next"
+            ));
+        }
+        if last.is_some_and(|last| last.leader_id > entry.log_id.leader_id) {
+            return Err(format!(
+                "the entry {found} of an older leader than the one before"
+            ));
+        }
+        last = Some(entry.log_id);
+    }
+    Ok(())
+}
+
+fn check_snapshot(request: &InstallSnapshotRequest<Types>) -> Result<(), String> {
+    log_id(request.meta.last_log_id)?;
+    log_id(*request.meta.last_membership.log_id())?;
+    let end = request.offset.saturating_add(request.data.len() as u64);
+    match end > SNAPSHOT_BYTES_MAX {
+        true => Err(format!(
+            "a snapshot of {end} bytes, where {SNAPSHOT_BYTES_MAX} are the most"
+        )),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,90 @@
+//! What a keeper is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::{Config, SnapshotPolicy};
+
+use super::KeeperError;
+use super::dial::Dial;
+use super::types::KeeperNode;
+
+/// Log entries that a keeper still has after a snapshot, for peers that are a little behind.
+const KEPT_ENTRIES: u64 = 32;
+/// A piece of a snapshot, and how long it may take.
+const CHUNK_BYTES: u64 = 1 << 20;
+const CHUNK_TIME: Duration = Duration::from_secs(10);
+
+/// What a keeper is told.
+#[derive(Clone)]
+pub struct Settings {
+    /// This node.
+    pub me: KeeperNode,
+    /// How it reaches others.
+    pub dial: Arc<dyn Dial>,
+    /// All other times follow from this one. A leader gives five signs of life in it, and a request must be answered
+    /// within one of these fifths. Keepers that do not hear of a leader elect another one after three to four
+    /// of it. From 50 ms up.
+    pub election_timeout: Duration,
+    /// A snapshot is made, and the log cut, after so many entries.
+    pub snapshot_every: u64,
+    /// How long something that needs a majority may take before it is given up.
+    pub patience: Duration,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("me", &self.me)
+            .field("election_timeout", &self.election_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    /// The usual ones.
+    pub fn new(me: KeeperNode, dial: impl Dial) -> Self {
+        Settings {
+            me,
+            dial: Arc::new(dial),
+            election_timeout: Duration::from_millis(250),
+            snapshot_every: 128,
+            patience: Duration::from_secs(5),
+        }
+    }
+
+    /// How long a leader may be silent at most before others elect a new one: what its followers wait, and what
+    /// they add by chance.
+    pub fn takeover_max(&self) -> Duration {
+        self.election_timeout * 4
+    }
+
+    pub(super) fn config(&self) -> Result<Config, KeeperError> {
+        let shortest = Duration::from_millis(50);
+        if self.election_timeout < shortest || self.snapshot_every == 0 {
+            let (timeout, every) = (self.election_timeout, self.snapshot_every);
+            return Err(KeeperError::Settings(format!(
+                "an election timeout of {timeout:?} and a snapshot every {every} entries: \
+                 use at least {shortest:?} and 1"
+            )));
+        }
+        let election_ms = self.election_timeout.as_millis() as u64;
+        let config = Config {
+            cluster_name: "soloist".to_owned(),
+            heartbeat_interval: election_ms / 5,
+            election_timeout_min: election_ms,
+            election_timeout_max: election_ms * 2,
+            install_snapshot_timeout: CHUNK_TIME.as_millis() as u64,
+            snapshot_max_chunk_size: CHUNK_BYTES,
+            snapshot_policy: SnapshotPolicy::LogsSinceLast(self.snapshot_every),
+            // Who is further behind than the log reaches gets the snapshot in any case.
+            replication_lag_threshold: self.snapshot_every.saturating_mul(2),
+            max_in_snapshot_log_to_keep: KEPT_ENTRIES.min(self.snapshot_every),
+            purge_batch_size: 1,
+            ..Config::default()
+        };
+        config
+            .validate()
+            .map_err(|error| KeeperError::Settings(error.to_string()))
+    }
+}

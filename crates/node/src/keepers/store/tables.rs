@@ -1,0 +1,212 @@
+//! What stands where in the database, and as which bytes.
+//!
+//! Every write is one transaction, on disk when it returns. It is committed in two phases: then the database
+//! never falls back to the transaction before, which may lack a vote that was given.
+
+use std::ops::Bound;
+
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::keepers::types::{Entry, KeeperNode, LogId, Vote};
+
+pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
+pub(super) const STATE: TableDefinition<'static, &str, &[u8]> =
+    TableDefinition::new("soloist keeper");
+
+pub(super) const FORMAT: &str = "format";
+pub(super) const OWNER: &str = "owner";
+pub(super) const VOTE: &str = "vote";
+pub(super) const COMMITTED: &str = "committed";
+pub(super) const PURGED: &str = "purged";
+pub(super) const SNAPSHOT: &str = "snapshot";
+
+/// The format of what is written here.
+pub(super) const FORMAT_VERSION: u32 = 1;
+
+/// Entries that are read at once for a peer may have so many bytes together, the first aside.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// The bounds of a range of entries.
+pub(super) type Range = (Bound<u64>, Bound<u64>);
+
+/// A snapshot: what it is of, and the state machine's bytes.
+#[derive(serde::Serialize, serde::Deserialize, Clone)]
+pub(super) struct Snapshot {
+    pub(super) meta: openraft::SnapshotMeta<u64, KeeperNode>,
+    pub(super) data: Vec<u8>,
+}
+
+pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, redb::Error> {
+    postcard::to_allocvec(value).map_err(|error| corrupted(&format!("cannot be written: {error}")))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, redb::Error> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => {
+            let rest = rest.len();
+            Err(corrupted(&format!("{what} has {rest} bytes too many")))
+        }
+        Err(error) => Err(corrupted(&format!("{what} cannot be read: {error}"))),
+    }
+}
+
+fn corrupted(problem: &str) -> redb::Error {
+    redb::Error::Corrupted(problem.to_owned())
+}
+
+/// Does all of `change` or nothing, and returns when it is on disk.
+pub(super) fn write<T>(
+    database: &Database,
+    change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
+) -> Result<T, redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_two_phase_commit(true);
+    let value = change(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
+pub(super) fn put(
+    transaction: &WriteTransaction,
+    key: &str,
+    value: &impl Serialize,
+) -> Result<(), redb::Error> {
+    let bytes = encode(value)?;
+    transaction
+        .open_table(STATE)?
+        .insert(key, bytes.as_slice())?;
+    Ok(())
+}
+
+pub(super) fn get<T: DeserializeOwned>(
+    database: &Database,
+    key: &str,
+) -> Result<Option<T>, redb::Error> {
+    let table = database.begin_read()?.open_table(STATE)?;
+    let value = table.get(key)?;
+    value.map(|bytes| decode(key, bytes.value())).transpose()
+}
+
+pub(super) fn append(database: &Database, entries: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
+    write(database, |transaction| {
+        let mut log = transaction.open_table(LOG)?;
+        for (index, bytes) in entries {
+            log.insert(index, bytes.as_slice())?;
+        }
+        Ok(())
+    })
+}
+
+/// Forgets this entry and all after it.
+pub(super) fn truncate(database: &Database, from: u64) -> Result<(), redb::Error> {
+    write(database, |transaction| {
+        transaction
+            .open_table(LOG)?
+            .retain_in(from.., |_, _| false)?;
+        Ok(())
+    })
+}
+
+/// Forgets this entry and all before it.
+pub(super) fn purge(database: &Database, up_to: LogId) -> Result<(), redb::Error> {
+    write(database, |transaction| {
+        transaction
+            .open_table(LOG)?
+            .retain_in(..=up_to.index, |_, _| false)?;
+        put(transaction, PURGED, &up_to)
+    })
+}
+
+/// The last entry that was purged, and the last of all.
+pub(super) fn ends(database: &Database) -> Result<(Option<LogId>, Option<LogId>), redb::Error> {
+    let purged = get(database, PURGED)?;
+    let log = database.begin_read()?.open_table(LOG)?;
+    let last = match log.last()? {
+        Some((index, bytes)) => Some(entry(index.value(), bytes.value())?.log_id),
+        None => purged,
+    };
+    Ok((purged, last))
+}
+
+/// The entries of a range; with `limited`, only as many as a message may carry, but at least one.
+pub(super) fn entries(
+    database: &Database,
+    range: Range,
+    limited: bool,
+) -> Result<Vec<Entry>, redb::Error> {
+    let log = database.begin_read()?.open_table(LOG)?;
+    let (mut found, mut total) = (Vec::new(), 0);
+    if is_empty(range) {
+        return Ok(found);
+    }
+    for item in log.range::<u64>(range)? {
+        let (index, bytes) = item?;
+        total += bytes.value().len();
+        if limited && total > BATCH_BYTES && !found.is_empty() {
+            break;
+        }
+        found.push(entry(index.value(), bytes.value())?);
+    }
+    Ok(found)
+}
+
+/// The database panics when the end of a range comes before its start.
+fn is_empty((start, end): Range) -> bool {
+    let first = match start {
+        Bound::Included(index) => index,
+        Bound::Excluded(index) => index.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    match end {
+        Bound::Included(index) => index < first,
+        Bound::Excluded(index) => index <= first,
+        Bound::Unbounded => false,
+    }
+}
+
+fn entry(index: u64, bytes: &[u8]) -> Result<Entry, redb::Error> {
+    let entry: Entry = decode(&format!("entry {index} of the log"), bytes)?;
+    if entry.log_id.index != index {
+        let found = entry.log_id.index;
+        return Err(corrupted(&format!(
+            "entry {index} of the log says that it is {found}"
+        )));
+    }
+    Ok(entry)
+}
+
+/// Keeps a snapshot, unless a later one is there: one that was built slowly may come after one that a
+/// leader sent.
+pub(super) fn keep_snapshot(database: &Database, snapshot: &Snapshot) -> Result<(), redb::Error> {
+    let there: Option<Snapshot> = get(database, SNAPSHOT)?;
+    if there.is_some_and(|there| there.meta.last_log_id > snapshot.meta.last_log_id) {
+        return Ok(());
+    }
+    write(database, |transaction| put(transaction, SNAPSHOT, snapshot))
+}
+
+/// Reads all that there is, and whether it fits together.
+pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
+    let _: Option<Vote> = get(database, VOTE)?;
+    let _: Option<Option<LogId>> = get(database, COMMITTED)?;
+    let snapshot: Option<Snapshot> = get(database, SNAPSHOT)?;
+    if let Some(snapshot) = snapshot {
+        super::machine::read_roster(&snapshot.data)?;
+    }
+    let (purged, _) = ends(database)?;
+    let first = purged.map_or(0, |purged| purged.index.saturating_add(1));
+    let log = database.begin_read()?.open_table(LOG)?;
+    for (next, item) in (first..).zip(log.iter()?) {
+        let (index, bytes) = item?;
+        let index = entry(index.value(), bytes.value())?.log_id.index;
+        if index != next {
+            return Err(corrupted(&format!(
+                "the log has entry {index} where entry {next} should be"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! The thread that has the database. Its calls block; here they hold up nobody else.
+
+use std::sync::mpsc;
+use std::thread;
+
+use redb::Database;
+use tokio::sync::oneshot;
+
+use super::StoreError;
+
+type Job = Box<dyn FnOnce(&mut Holder) + Send>;
+
+enum Message {
+    Do(Job),
+    Close(oneshot::Sender<()>),
+}
+
+struct Holder {
+    database: Database,
+    /// What went wrong first. After that nothing is tried: what is on disk is what was acknowledged.
+    failed: Option<String>,
+}
+
+/// Why the store did not do what it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Failure(String);
+
+/// A way to the thread. The last one to go closes the database.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    file: String,
+    messages: mpsc::Sender<Message>,
+}
+
+impl Worker {
+    /// Starts the thread; it opens the database first.
+    pub(super) async fn start(
+        file: String,
+        open: impl FnOnce() -> Result<Database, StoreError> + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        let (messages, inbox) = mpsc::channel();
+        let (tell, opened) = oneshot::channel();
+        thread::Builder::new()
+            .name("keeper-store".to_owned())
+            .spawn(move || match open() {
+                Ok(database) => {
+                    // Whoever asked for it may be gone; then the inbox is closed, too.
+                    let _ = tell.send(Ok(()));
+                    work(database, inbox);
+                }
+                Err(error) => drop(tell.send(Err(error))),
+            })
+            .map_err(|error| StoreError::io(&file, error))?;
+        match opened.await {
+            Ok(opened) => opened?,
+            Err(_) => {
+                let problem = "the database cannot make sense of it";
+                return Err(StoreError::corrupt(&file, problem));
+            }
+        }
+        Ok(Worker { file, messages })
+    }
+
+    /// Has something done, in turn.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Database) -> Result<T, redb::Error> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (tell, done) = oneshot::channel();
+        let job: Job = Box::new(move |holder| {
+            // A caller that was cancelled hears nothing; what it asked for is done all the same.
+            let _ = tell.send(holder.run(job));
+        });
+        let file = &self.file;
+        if self.messages.send(Message::Do(job)).is_err() {
+            return Err(Failure(format!("the keeper's store {file} is closed")));
+        }
+        match done.await {
+            Ok(result) => result
+                .map_err(|problem| Failure(format!("the keeper's store {file} failed: {problem}"))),
+            Err(_) => Err(Failure(format!(
+                "the keeper's store {file} was closed, or the database broke down"
+            ))),
+        }
+    }
+
+    /// Closes the database, and returns when the file is free.
+    pub(super) async fn close(&self) {
+        let (tell, closed) = oneshot::channel();
+        if self.messages.send(Message::Close(tell)).is_ok() {
+            // If the thread is gone, so is the database.
+            let _ = closed.await;
+        }
+    }
+}
+
+impl Holder {
+    fn run<T>(
+        &mut self,
+        job: impl FnOnce(&Database) -> Result<T, redb::Error>,
+    ) -> Result<T, String> {
+        if let Some(problem) = &self.failed {
+            return Err(problem.clone());
+        }
+        job(&self.database).map_err(|error| {
+            let problem = match &error {
+                redb::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+                    format!("{error}; make room on the disk and start the node again")
+                }
+                error => format!("{error}; mend that and start the node again"),
+            };
+            self.failed = Some(problem.clone());
+            problem
+        })
+    }
+}
+
+fn work(database: Database, inbox: mpsc::Receiver<Message>) {
+    let mut holder = Holder {
+        database,
+        failed: None,
+    };
+    while let Ok(message) = inbox.recv() {
+        match message {
+            Message::Do(job) => job(&mut holder),
+            Message::Close(tell) => {
+                // In this order: who is told that it is closed finds nothing that still takes jobs.
+                drop(holder);
+                drop(inbox);
+                // Whoever wanted to know may be gone.
+                let _ = tell.send(());
+                return;
+            }
+        }
+    }
+}

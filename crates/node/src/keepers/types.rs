@@ -1,0 +1,92 @@
+//! What the keepers' Raft is made of.
+
+use std::io::Cursor;
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::config::{Address, Host, NodeName};
+use crate::epochs::roster::{Applied, Command};
+
+openraft::declare_raft_types!(
+    /// The keepers agree on commands to the roster.
+    pub Types:
+        D = Command,
+        R = Applied,
+        NodeId = u64,
+        Node = KeeperNode,
+        SnapshotData = Cursor<Vec<u8>>,
+);
+
+/// The keepers' Raft.
+pub type Raft = openraft::Raft<Types>;
+/// Who may decide: the keepers as Raft knows them, and which entry of the log says so.
+pub type Membership = openraft::StoredMembership<u64, KeeperNode>;
+pub(super) type LogId = openraft::LogId<u64>;
+pub(super) type Vote = openraft::Vote<u64>;
+pub(super) type Entry = openraft::Entry<Types>;
+pub(super) type StorageError = openraft::StorageError<u64>;
+
+/// A node that is, or shall be, a keeper.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct KeeperNode {
+    /// Its name, which its certificate has.
+    pub name: NodeName,
+    /// Where other keepers reach it.
+    pub address: Address,
+}
+
+impl KeeperNode {
+    /// Its number in Raft.
+    pub fn id(&self) -> u64 {
+        id_of(&self.name)
+    }
+}
+
+impl std::fmt::Display for KeeperNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.name, self.address)
+    }
+}
+
+/// Nobody. Raft asks for it where a node's address is not known.
+impl Default for KeeperNode {
+    fn default() -> Self {
+        KeeperNode {
+            name: "nobody".parse().expect("a word is a name"),
+            address: Address {
+                host: Host::Ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+                port: 0,
+            },
+        }
+    }
+}
+
+/// A node's number in Raft. It follows from the name, so that a certificate is enough to know for whom a
+/// peer may speak, also to a keeper that knows no other yet.
+pub fn id_of(name: &NodeName) -> u64 {
+    let hash = Sha256::digest(name.as_str().as_bytes());
+    let first = hash[..8].try_into().expect("a hash has 32 bytes");
+    u64::from_le_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_names_stay_what_they_are() {
+        // Stores and peers know keepers by them.
+        let id = |name: &str| id_of(&name.parse().unwrap());
+        assert_eq!(id("a"), 0xcabd_1bca_1281_97ca);
+        assert_ne!(id("a"), id("b"));
+    }
+
+    #[test]
+    fn nobody_can_be_written_and_read() {
+        let nobody = KeeperNode::default();
+        let bytes = postcard::to_allocvec(&nobody).unwrap();
+        assert_eq!(postcard::from_bytes::<KeeperNode>(&bytes).unwrap(), nobody);
+    }
+}

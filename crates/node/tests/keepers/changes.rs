@@ -1,0 +1,116 @@
+//! Keepers come and go.
+
+use std::time::Duration;
+
+use soloist_node::keepers::KeeperError;
+
+use crate::net::{Cluster, PATIENCE, Site, name, until};
+
+/// A change that is not yet through on the keeper that is asked next must be waited for.
+async fn changed<F>(mut attempt: impl FnMut() -> F) -> Result<(), KeeperError>
+where
+    F: Future<Output = Result<(), KeeperError>>,
+{
+    let began = std::time::Instant::now();
+    loop {
+        match attempt().await {
+            Err(
+                KeeperError::Changing | KeeperError::NotLeader { .. } | KeeperError::Open { .. },
+            ) if began.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_one_to_three_and_back() {
+    let mut cluster = Cluster::start(&["a"]).await;
+    for epoch in 1..=20 {
+        cluster.begin(epoch).await;
+    }
+    for called in ["b", "c"] {
+        let mut site = Site::new(&cluster.authority, called).await;
+        site.start().await;
+        let node = site.node.clone();
+        cluster.sites.push(site);
+        let chief = cluster.sites[0].keeper();
+        changed(|| chief.promote(node.clone())).await.unwrap();
+        // Twice is once.
+        changed(|| chief.promote(node.clone())).await.unwrap();
+    }
+    cluster.all_have(20).await;
+    let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
+    for site in &cluster.sites {
+        until("all know all keepers", || {
+            site.keeper().view().keepers == nodes
+        })
+        .await;
+    }
+    // They count: with two of the three, one of them new, things go on.
+    cluster.sites[1].stop().await;
+    cluster.begin(21).await;
+    cluster.sites[1].start().await;
+    cluster.all_have(21).await;
+
+    // The leader demotes itself, another one takes over, until one is left.
+    for left in [2, 1] {
+        let leader = cluster.leader().await;
+        let chief = cluster.sites[leader].keeper();
+        let called = cluster.sites[leader].node.name.clone();
+        changed(|| chief.demote(&called)).await.unwrap();
+        cluster.sites[leader].stop().await;
+        let next = cluster.leader().await;
+        let keeper = cluster.sites[next].keeper();
+        until("all know who is left", || {
+            keeper.view().keepers.len() == left
+        })
+        .await;
+        assert_ne!(next, leader);
+    }
+    cluster.begin(22).await;
+    let leader = cluster.leader().await;
+    let last = &cluster.sites[leader];
+    let error = last.keeper().demote(&last.node.name).await.unwrap_err();
+    assert_eq!(error, KeeperError::Last(last.node.name.clone()));
+    let error = last.keeper().demote(&name("zoe")).await.unwrap_err();
+    assert_eq!(error, KeeperError::NotAKeeper(name("zoe")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_not_answer_is_not_made_a_keeper() {
+    let mut cluster = Cluster::start(&["a"]).await;
+    cluster.begin(1).await;
+    cluster.sites[0].stop().await;
+    let mut settings = cluster.sites[0].settings();
+    settings.patience = Duration::from_secs(1);
+    cluster.sites[0].start_with(settings).await;
+    let silent = Site::new(&cluster.authority, "b").await;
+    cluster.begin(2).await;
+    let keeper = cluster.sites[0].keeper();
+    let error = keeper.promote(silent.node.clone()).await.unwrap_err();
+    assert!(matches!(error, KeeperError::Behind { .. }), "{error}");
+    assert!(error.to_string().contains("b at 127.0.0.1"), "{error}");
+    assert_eq!(keeper.view().keepers, [cluster.sites[0].node.clone()]);
+    cluster.begin(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keepers_that_cannot_be_are_refused() {
+    let mut cluster = Cluster::start(&["a"]).await;
+    let mut fresh = Site::new(&cluster.authority, "b").await;
+    fresh.start().await;
+    let (a, b) = (cluster.sites[0].node.clone(), fresh.node.clone());
+    let keeper = fresh.keeper();
+    for (keepers, says) in [
+        (vec![], "b is not among them"),
+        (vec![a.clone()], "b is not among them"),
+        (vec![a, b.clone(), b], "another name"),
+    ] {
+        let error = keeper.initialize(&keepers).await.unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    fresh.stop().await;
+    cluster.sites[0].stop().await;
+}

@@ -1,0 +1,193 @@
+//! Three keepers over TLS: elections, kills, restarts, snapshots.
+
+use std::sync::Arc;
+
+use openraft::storage::{RaftLogStorage, RaftStateMachine};
+use soloist_node::epochs::roster::{Applied, Command, HeldLock, Roster};
+use soloist_node::keepers::{KeeperError, Store};
+use soloist_node::locks::LockName;
+
+use crate::net::{Cluster, Site, begin, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_leads_and_all_have_what_it_decided() {
+    let cluster = Cluster::start(&["a", "b", "c"]).await;
+    let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let leader = cluster.leader().await;
+    let chief = cluster.sites[leader].keeper();
+    assert_eq!(chief.propose(begin(1)).await.unwrap(), Applied::Refused);
+    for (place, site) in cluster.sites.iter().enumerate() {
+        let keeper = site.keeper();
+        until("all know the leader", || {
+            keeper.view().leader.as_ref() == Some(&nodes[leader])
+        })
+        .await;
+        let view = keeper.view();
+        assert_eq!(view.leads, place == leader);
+        assert_eq!(view.keepers, nodes);
+        assert_eq!((view.stopped, view.term > 0), (None, true));
+        // To tell them again changes nothing.
+        assert!(!keeper.initialize(&nodes).await.unwrap());
+        if place != leader {
+            let known = Some(nodes[leader].clone());
+            let not_leader = KeeperError::NotLeader { leader: known };
+            let text = not_leader.to_string();
+            assert!(text.contains(&nodes[leader].to_string()), "{text}");
+            assert_eq!(keeper.propose(begin(2)).await.unwrap_err(), not_leader);
+            assert_eq!(keeper.confirm_leadership().await.unwrap_err(), not_leader);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_leader_dies_another_knows_the_roster() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    let mut views = cluster.sites[0].keeper().views();
+    cluster.begin(1).await;
+    views
+        .wait_for(|view| view.roster.next_epoch() == 2)
+        .await
+        .unwrap();
+    let dead = cluster.leader().await;
+    cluster.sites[dead].stop().await;
+    let next = cluster.leader().await;
+    assert_ne!(next, dead);
+    assert_eq!(cluster.epoch(next), 1);
+    cluster.begin(2).await;
+    cluster.sites[dead].start().await;
+    cluster.all_have(2).await;
+    // Two of three are needed, and two are there again.
+    cluster.sites[next].stop().await;
+    cluster.begin(3).await;
+    cluster.all_have(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_majority_nothing_is_decided_or_confirmed() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let leader = cluster.leader().await;
+    for place in (0..3).filter(|&place| place != leader) {
+        cluster.sites[place].stop().await;
+    }
+    let keeper = cluster.sites[leader].keeper();
+    let error = keeper.confirm_leadership().await.unwrap_err();
+    assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
+    let error = keeper.propose(begin(2)).await.unwrap_err();
+    assert!(matches!(error, KeeperError::Open { .. }), "{error}");
+    assert_eq!(cluster.epoch(leader), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_start_again_from_disk() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    // More than a snapshot's worth, and some more.
+    for epoch in 1..=11 {
+        cluster.begin(epoch).await;
+    }
+    cluster.all_have(11).await;
+    let before: Vec<Arc<Roster>> = cluster
+        .sites
+        .iter()
+        .map(|site| site.keeper().roster())
+        .collect();
+    for site in &mut cluster.sites {
+        site.stop().await;
+    }
+    for (site, before) in cluster.sites.iter_mut().zip(before) {
+        site.start().await;
+        assert_eq!(
+            site.keeper().roster(),
+            before,
+            "at once, without the others"
+        );
+    }
+    cluster.begin(12).await;
+    cluster.all_have(12).await;
+}
+
+/// The log from its first to its last entry, and the last one that a snapshot has.
+async fn ends(site: &Site) -> (u64, u64, u64) {
+    let store = Store::open(&site.file(), &site.node.name).await.unwrap();
+    let (mut log, mut machine, closer) = store.split();
+    let state = log.get_log_state().await.unwrap();
+    let snapshot = machine.get_current_snapshot().await.unwrap();
+    closer.close().await;
+    let index = |id: Option<openraft::LogId<u64>>| id.map_or(0, |id| id.index);
+    (
+        index(state.last_purged_log_id) + 1,
+        index(state.last_log_id),
+        index(snapshot.and_then(|snapshot| snapshot.meta.last_log_id)),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_far_behind_catches_up_by_a_snapshot() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let behind = (cluster.leader().await + 1) % 3;
+    cluster.sites[behind].stop().await;
+    let (_, last, _) = ends(&cluster.sites[behind]).await;
+    for epoch in 2..=60 {
+        cluster.begin(epoch).await;
+    }
+    // Whoever leads next has no longer what the third one lacks.
+    for place in (0..3).filter(|&place| place != behind) {
+        cluster.sites[place].stop().await;
+        let (first, _, _) = ends(&cluster.sites[place]).await;
+        assert!(first > last + 1, "log from {first}, needed from {last}");
+    }
+    for site in &mut cluster.sites {
+        site.start().await;
+    }
+    cluster.all_have(60).await;
+    cluster.begin(61).await;
+    cluster.all_have(61).await;
+    cluster.sites[behind].stop().await;
+    let (first, _, snapshot) = ends(&cluster.sites[behind]).await;
+    assert!(snapshot > last && first > last + 1, "{snapshot} {first}");
+    cluster.sites[behind].start().await;
+    cluster.all_have(61).await;
+}
+
+fn install(epoch: u64, locks: usize) -> Command {
+    let held = |number: usize| HeldLock {
+        lock: LockName::new(&format!("{number:0250}")).unwrap(),
+        holder: 0,
+    };
+    let holds = (0..locks).map(held).collect();
+    Command::Install { epoch, holds }
+}
+
+/// Longer than can be sent between two signs of life of the leader.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_command_gets_through_and_one_that_is_too_long_is_refused() {
+    let cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let leader = cluster.leader().await;
+    let chief = cluster.sites[leader].keeper();
+    let error = chief.propose(install(1, 70_000)).await.unwrap_err();
+    assert!(matches!(error, KeeperError::TooLong { .. }), "{error}");
+    assert!(error.to_string().contains("16777216"), "{error}");
+    loop {
+        let leader = cluster.leader().await;
+        let proposed = cluster.sites[leader].keeper().propose(install(1, 20_000));
+        match proposed.await {
+            Ok(_) => break,
+            Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for site in &cluster.sites {
+        until("all have it", || {
+            let roster = site.keeper().roster();
+            roster
+                .installed()
+                .is_some_and(|(_, holds)| holds.len() == 20_000)
+        })
+        .await;
+    }
+}

@@ -1,0 +1,232 @@
+//! Bytes that no keeper sends, and peers that are not who they say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest, VoteRequest};
+use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
+use serde::Serialize;
+use soloist_node::identity::Authority;
+use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, PREFACE, SNAPSHOT_BYTES_MAX, VERSION};
+use soloist_node::keepers::{Keeper, ServeEnd, Types, id_of};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+
+use crate::net::{Cluster, Site, begin, identity, name, until};
+
+fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
+    raw_frame(number, &postcard::to_allocvec(value).unwrap())
+}
+
+fn raw_frame(number: u64, content: &[u8]) -> Vec<u8> {
+    let mut bytes = (8 + content.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+fn hello(from: &str, to: &str) -> Vec<u8> {
+    let mut bytes = PREFACE.to_vec();
+    bytes.extend(frame(0, &(VERSION, from, to)));
+    bytes
+}
+
+/// A connection from a peer whose certificate says that it is b.
+fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let keeper = keeper.clone();
+    let serving = tokio::spawn(async move { keeper.serve(theirs, Some(name("b"))).await });
+    (ours, serving)
+}
+
+/// Sends this, and expects to be told why it is refused.
+async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
+    let (mut stream, serving) = connect(keeper);
+    // It may be closed before all is sent.
+    let _ = stream.write_all(&bytes).await;
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).await.unwrap();
+    drop(stream);
+    let end = serving.await.unwrap();
+    assert!(
+        matches!(&end, ServeEnd::Refused(reason) if reason.contains(says)),
+        "{end:?}"
+    );
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains(says), "{says}: {told}");
+}
+
+fn by_b(request: u8, value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = hello("b", "a");
+    bytes.extend(frame(1, &(request, value)));
+    bytes
+}
+
+fn id(index: u64) -> LogId<u64> {
+    LogId::new(CommittedLeaderId::new(1, 7), index)
+}
+
+fn append(
+    vote: Vote<u64>,
+    previous: Option<LogId<u64>>,
+    at: &[u64],
+) -> AppendEntriesRequest<Types> {
+    let entry = |&index: &u64| Entry {
+        log_id: id(index),
+        payload: EntryPayload::Normal(begin(index)),
+    };
+    AppendEntriesRequest {
+        vote,
+        prev_log_id: previous,
+        entries: at.iter().map(entry).collect(),
+        leader_commit: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_keeper_sends_is_refused_with_a_reason() {
+    let cluster = Cluster::start(&["a"]).await;
+    cluster.begin(1).await;
+    let keeper = cluster.sites[0].keeper();
+    let b = id_of(&name("b"));
+    let http = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+    refused(keeper, http, "do not come from a keeper").await;
+    let mut newer = PREFACE.to_vec();
+    newer.extend(frame(0, &(VERSION + 1, "b", "a")));
+    refused(keeper, newer, "run the same release").await;
+    refused(keeper, hello("c", "a"), "b says that it is c").await;
+    refused(keeper, hello("b", "c"), "this is a").await;
+    let mut long = PREFACE.to_vec();
+    long.extend(u32::MAX.to_le_bytes());
+    refused(keeper, long, "a frame of 4294967295 bytes").await;
+
+    let after_hello = |bytes: Vec<u8>| [hello("b", "a"), bytes].concat();
+    let too_long = (FRAME_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
+    refused(keeper, after_hello(too_long), "are allowed").await;
+    let too_short = 7_u32.to_le_bytes().to_vec();
+    refused(keeper, after_hello(too_short), "a frame of 7 bytes").await;
+    refused(keeper, after_hello(raw_frame(0, &[])), "without a number").await;
+    refused(keeper, after_hello(raw_frame(1, &[9, 9])), "cannot be read").await;
+    let vote = VoteRequest::new(Vote::new(1, b), None);
+    let mut more = postcard::to_allocvec(&(1_u8, &vote)).unwrap();
+    more.push(0);
+    refused(keeper, after_hello(raw_frame(1, &more)), "1 bytes too many").await;
+
+    let of_c = VoteRequest::new(Vote::new(9, id_of(&name("c"))), None);
+    refused(keeper, by_b(1, &of_c), "in the name of keeper").await;
+    let last_term = VoteRequest::new(Vote::new(u64::MAX, b), None);
+    refused(keeper, by_b(1, &last_term), "the term 18446744073709551615").await;
+    let leads = Vote::new_committed(1, b);
+    let last_index = append(leads, Some(id(u64::MAX)), &[]);
+    refused(
+        keeper,
+        by_b(0, &last_index),
+        "the index 18446744073709551615",
+    )
+    .await;
+    let hole = append(leads, Some(id(3)), &[4, 6]);
+    refused(keeper, by_b(0, &hole), "the entry 6, where entry 5").await;
+    let far = InstallSnapshotRequest::<Types> {
+        vote: leads,
+        meta: Default::default(),
+        offset: SNAPSHOT_BYTES_MAX,
+        data: vec![0],
+        done: false,
+    };
+    refused(keeper, by_b(2, &far), "a snapshot of").await;
+
+    // It still does its work.
+    cluster.begin(2).await;
+}
+
+/// Any bytes after a good beginning, from a generator with a seed.
+#[tokio::test(flavor = "multi_thread")]
+async fn noise_harms_nobody() {
+    let cluster = Cluster::start(&["a"]).await;
+    cluster.begin(1).await;
+    let keeper = cluster.sites[0].keeper();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..300 {
+        let length = random() as usize % 200;
+        let noise: Vec<u8> = (0..length).map(|_| random() as u8).collect();
+        let kind = (random() % 3) as u8;
+        let (mut stream, serving) = connect(keeper);
+        let bytes = match random() % 3 {
+            0 => noise,
+            1 => [hello("b", "a"), noise].concat(),
+            _ => [hello("b", "a"), raw_frame(1, &[vec![kind], noise].concat())].concat(),
+        };
+        let _ = stream.write_all(&bytes).await;
+        drop(stream);
+        serving.await.unwrap();
+    }
+    cluster.begin(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_connection_of_a_keeper_replaces_the_first() {
+    let cluster = Cluster::start(&["a"]).await;
+    let keeper = cluster.sites[0].keeper();
+    let mut streams = Vec::new();
+    let mut before: Option<JoinHandle<ServeEnd>> = None;
+    for _ in 0..3 {
+        let (mut stream, serving) = connect(keeper);
+        stream.write_all(&hello("b", "a")).await.unwrap();
+        stream.read_u8().await.unwrap();
+        streams.push(stream);
+        if let Some(before) = before.replace(serving) {
+            assert_eq!(before.await.unwrap(), ServeEnd::Replaced);
+        }
+    }
+    keeper.shutdown().await;
+    assert_eq!(before.unwrap().await.unwrap(), ServeEnd::Stopping);
+}
+
+/// At b's address there is somebody with another name: to a that is as if nobody were there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_name_in_the_certificate_is_refused() {
+    let authority = Authority::new("orchestra").unwrap();
+    let mut a = Site::new(&authority, "a").await;
+    let mut b = Site::new(&authority, "b").await;
+    let honest = b.identity.clone();
+    b.identity = identity(&authority, "mallory");
+    let nodes = [a.node.clone(), b.node.clone()];
+    a.start().await;
+    b.start().await;
+    a.keeper().initialize(&nodes).await.unwrap();
+    let mut views = a.keeper().views();
+    // Several elections, none of which is won: b's vote would be needed.
+    let elections = views.wait_for(|view| view.term >= 4 || view.leader.is_some());
+    assert_eq!(elections.await.unwrap().leader, None);
+    assert!(b.keeper().view().keepers.is_empty());
+    b.stop().await;
+    b.identity = honest;
+    b.start().await;
+    until("the right one is heard", || {
+        a.keeper().view().leader.is_some() && b.keeper().view().leader.is_some()
+    })
+    .await;
+}
+
+/// A certificate of another authority does not get as far as a Hello.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_authoritys_certificate_is_refused() {
+    let mut cluster = Cluster::start(&["a"]).await;
+    cluster.sites[0].stop().await;
+    let mut settings = cluster.sites[0].settings();
+    settings.patience = Duration::from_secs(1);
+    cluster.sites[0].start_with(settings).await;
+    cluster.begin(1).await;
+    let mut stranger = Site::new(&Authority::new("other").unwrap(), "b").await;
+    stranger.start().await;
+    let promoted = cluster.sites[0].keeper().promote(stranger.node.clone());
+    assert!(promoted.await.is_err());
+    assert!(stranger.keeper().view().keepers.is_empty());
+    cluster.begin(2).await;
+}

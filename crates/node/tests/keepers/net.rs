@@ -1,0 +1,196 @@
+//! Keepers in one process, over real TLS sockets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use soloist_node::config::NodeName;
+use soloist_node::epochs::roster::{Applied, Change, Command, Member};
+use soloist_node::identity::{Authority, Identity};
+use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store};
+use soloist_node::links::Security;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+/// Far more than any of the tests needs; it only ends one that would hang.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+pub fn name(name: &str) -> NodeName {
+    name.parse().unwrap()
+}
+
+/// Begins this epoch with one member.
+pub fn begin(epoch: u64) -> Command {
+    let member = Member {
+        name: name("m"),
+        incarnation: epoch,
+        address: "127.0.0.1:7401".parse().unwrap(),
+    };
+    Command::Begin(Change {
+        epoch,
+        members: vec![member],
+    })
+}
+
+pub fn identity(authority: &Authority, node: &str) -> Identity {
+    let issued = authority.issue(&name(node), &[]).unwrap();
+    Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
+}
+
+/// A node that may be a keeper. Its port and its data outlive its keeper.
+pub struct Site {
+    pub node: KeeperNode,
+    pub identity: Identity,
+    listener: Arc<TcpListener>,
+    folder: TempDir,
+    running: Option<(Arc<Keeper>, JoinHandle<()>)>,
+}
+
+impl Site {
+    pub async fn new(authority: &Authority, called: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().into();
+        Site {
+            node: KeeperNode {
+                name: name(called),
+                address,
+            },
+            identity: identity(authority, called),
+            listener: Arc::new(listener),
+            folder: tempfile::tempdir().unwrap(),
+            running: None,
+        }
+    }
+
+    pub fn keeper(&self) -> &Arc<Keeper> {
+        &self.running.as_ref().unwrap().0
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("keeper.redb")
+    }
+
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::new(self.node.clone(), Security::tls(&self.identity));
+        settings.snapshot_every = 8;
+        settings
+    }
+
+    pub async fn start(&mut self) {
+        self.start_with(self.settings()).await;
+    }
+
+    pub async fn start_with(&mut self, settings: Settings) {
+        let store = Store::open(&self.file(), &self.node.name).await.unwrap();
+        let keeper = Arc::new(Keeper::start(settings, store).await.unwrap());
+        let serving = listen(self.listener.clone(), self.identity.clone(), keeper.clone());
+        self.running = Some((keeper, tokio::spawn(serving)));
+    }
+
+    pub async fn stop(&mut self) {
+        let (keeper, serving) = self.running.take().unwrap();
+        serving.abort();
+        keeper.shutdown().await;
+    }
+}
+
+/// What a node will do with its one port.
+async fn listen(listener: Arc<TcpListener>, identity: Identity, keeper: Arc<Keeper>) {
+    let acceptor = TlsAcceptor::from(identity.server_config());
+    loop {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let (acceptor, keeper) = (acceptor.clone(), keeper.clone());
+        tokio::spawn(async move {
+            // A peer that is stopped closes in the middle of everything.
+            let Ok(stream) = acceptor.accept(tcp).await else {
+                return;
+            };
+            let shown = stream.get_ref().1.peer_certificates().unwrap();
+            let peer = name(&Identity::peer_name(shown).unwrap());
+            keeper.serve(stream, Some(peer)).await;
+        });
+    }
+}
+
+pub struct Cluster {
+    pub authority: Authority,
+    pub sites: Vec<Site>,
+}
+
+impl Cluster {
+    /// Keepers that run and have been told of each other.
+    pub async fn start(names: &[&str]) -> Self {
+        let authority = Authority::new("orchestra").unwrap();
+        let mut sites = Vec::new();
+        for name in names {
+            sites.push(Site::new(&authority, name).await);
+        }
+        let nodes: Vec<_> = sites.iter().map(|site| site.node.clone()).collect();
+        for site in &mut sites {
+            site.start().await;
+        }
+        for site in &sites {
+            site.keeper().initialize(&nodes).await.unwrap();
+        }
+        Cluster { authority, sites }
+    }
+
+    /// The place of a leader that a majority confirms.
+    pub async fn leader(&self) -> usize {
+        let began = Instant::now();
+        loop {
+            for (place, site) in self.sites.iter().enumerate() {
+                if site.is_up() && site.keeper().confirm_leadership().await.is_ok() {
+                    return place;
+                }
+            }
+            assert!(began.elapsed() < PATIENCE, "no leader");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Has this epoch begun, whoever leads, however often that changes.
+    pub async fn begin(&self, epoch: u64) {
+        let began = Instant::now();
+        loop {
+            let leader = self.leader().await;
+            match self.sites[leader].keeper().propose(begin(epoch)).await {
+                Ok(Applied::Done) => return,
+                // An attempt that was thought to have failed.
+                Ok(Applied::Refused) if self.epoch(leader) == epoch => return,
+                Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+            assert!(began.elapsed() < PATIENCE, "epoch {epoch} does not begin");
+        }
+    }
+
+    pub fn epoch(&self, place: usize) -> u64 {
+        self.sites[place].keeper().roster().next_epoch() - 1
+    }
+
+    /// Waits until all that run have this epoch.
+    pub async fn all_have(&self, epoch: u64) {
+        for (place, site) in self.sites.iter().enumerate() {
+            if site.is_up() {
+                let what = format!("{} has epoch {epoch}", site.node.name);
+                until(&what, || self.epoch(place) == epoch).await;
+            }
+        }
+    }
+}

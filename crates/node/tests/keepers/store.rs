@@ -1,0 +1,213 @@
+//! The store: what Raft asks of it, restarts, and files that cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use openraft::storage::RaftLogStorage;
+use openraft::testing::{StoreBuilder, Suite};
+use openraft::{StorageError, Vote};
+use soloist_node::config::NodeName;
+use soloist_node::keepers::Types;
+use soloist_node::keepers::store::{LogStore, Machine, Store, StoreError};
+use tempfile::TempDir;
+
+fn name(name: &str) -> NodeName {
+    name.parse().unwrap()
+}
+
+struct Builder;
+
+impl StoreBuilder<Types, LogStore, Machine, TempDir> for Builder {
+    async fn build(&self) -> Result<(TempDir, LogStore, Machine), StorageError<u64>> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("keeper.redb"), &name("a")).await;
+        let (log, machine, _) = store.unwrap().split();
+        Ok((folder, log, machine))
+    }
+}
+
+#[test]
+fn it_is_what_raft_asks_for() {
+    Suite::test_all(Builder).unwrap();
+}
+
+fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("keeper.redb")
+}
+
+/// A store with something in it, closed.
+async fn used(path: &Path) {
+    let (mut log, _, closer) = Store::open(path, &name("a")).await.unwrap().split();
+    log.save_vote(&Vote::new(3, 7)).await.unwrap();
+    closer.close().await;
+}
+
+async fn error(path: &Path, node: &str) -> StoreError {
+    let before = std::fs::read(path).unwrap();
+    let error = Store::open(path, &name(node)).await.unwrap_err();
+    assert!(std::fs::read(path).unwrap() == before, "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()), "{text}");
+    error
+}
+
+#[tokio::test]
+async fn a_vote_outlives_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    used(&path(&folder)).await;
+    let (mut log, ..) = Store::open(&path(&folder), &name("a"))
+        .await
+        .unwrap()
+        .split();
+    assert_eq!(log.read_vote().await.unwrap(), Some(Vote::new(3, 7)));
+}
+
+/// As a power cut leaves it: whoever had it open did not close it.
+#[tokio::test]
+async fn a_vote_outlives_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&path(&folder), &name("a")).await.unwrap();
+    let (mut log, _, closer) = store.split();
+    log.save_vote(&Vote::new(3, 7)).await.unwrap();
+    let left = folder.path().join("left.redb");
+    std::fs::copy(path(&folder), &left).unwrap();
+    log.save_vote(&Vote::new(4, 7)).await.unwrap();
+    closer.close().await;
+    let (mut log, ..) = Store::open(&left, &name("a")).await.unwrap().split();
+    assert_eq!(log.read_vote().await.unwrap(), Some(Vote::new(3, 7)));
+}
+
+#[tokio::test]
+async fn two_at_once_are_one_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let (.., closer) = Store::open(&path(&folder), &name("a"))
+        .await
+        .unwrap()
+        .split();
+    let error = error(&path(&folder), "a").await;
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(error.to_string().contains("another process"), "{error}");
+    closer.close().await;
+    Store::open(&path(&folder), &name("a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&path(&folder), &name("a")).await.unwrap();
+    let (mut log, _, closer) = store.split();
+    closer.close().await;
+    let error = log.save_vote(&Vote::new(3, 7)).await.unwrap_err();
+    assert!(error.to_string().contains("is closed"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_crash_left_half_made_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = folder.path().join("keeper.redb.new");
+    std::fs::write(&half, b"half of a file").unwrap();
+    used(&path(&folder)).await;
+    assert!(!half.exists());
+}
+
+#[tokio::test]
+async fn a_file_of_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = path(&folder);
+    for (bytes, says) in [(&b""[..], "it is empty"), (b"my diary", "no database")] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = error(&path, "a").await;
+        assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    drop(redb::Database::create(&path).unwrap());
+    let error = error(&path, "a").await;
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert!(error.to_string().contains("some other program"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing").join("keeper.redb");
+    let error = Store::open(&path, &name("a")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+#[tokio::test]
+async fn another_nodes_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    used(&path(&folder)).await;
+    let error = error(&path(&folder), "b").await;
+    assert!(matches!(error, StoreError::Owner { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("node a") && text.contains("is b"), "{text}");
+}
+
+#[tokio::test]
+async fn another_versions_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = path(&folder);
+    used(&path).await;
+    let database = redb::Database::open(&path).unwrap();
+    let mut transaction = database.begin_write().unwrap();
+    transaction.set_two_phase_commit(true);
+    let table = redb::TableDefinition::<&str, &[u8]>::new("soloist keeper");
+    let newer = postcard::to_allocvec(&2_u32).unwrap();
+    let inserted = transaction
+        .open_table(table)
+        .unwrap()
+        .insert("format", newer.as_slice())
+        .map(drop);
+    inserted.unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = error(&path, "a").await;
+    let versions = StoreError::Version {
+        file: path.display().to_string(),
+        found: 2,
+        supported: 1,
+    };
+    assert_eq!(error.to_string(), versions.to_string());
+}
+
+/// One byte is changed, or the end is missing: either it was a byte that says nothing, or it is noticed.
+#[tokio::test]
+async fn damage_is_noticed_and_nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    used(&path(&folder)).await;
+    let whole = std::fs::read(path(&folder)).unwrap();
+    let damaged = folder.path().join("damaged.redb");
+    let mut noticed = 0;
+    // Most of what is in use is near the beginning.
+    let header = (9..320).step_by(7);
+    let pages = (320..1 << 16).step_by(1021);
+    let rest = (1 << 16..whole.len()).step_by(65_537);
+    for place in header.chain(pages).chain(rest) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x41;
+        std::fs::write(&damaged, &bytes).unwrap();
+        match Store::open(&damaged, &name("a")).await {
+            Ok(store) => {
+                let (mut log, _, closer) = store.split();
+                let vote = log.read_vote().await.unwrap();
+                assert_eq!(vote, Some(Vote::new(3, 7)), "byte {place}");
+                closer.close().await;
+            }
+            Err(error) => {
+                assert!(std::fs::read(&damaged).unwrap() == bytes, "byte {place}");
+                noticed += 1;
+                let text = error.to_string();
+                assert!(text.contains("damaged.redb"), "byte {place}: {text}");
+            }
+        }
+    }
+    assert!(noticed > 10, "{noticed}");
+    for length in [10, 4096, whole.len() / 2, whole.len() - 4096] {
+        std::fs::write(&damaged, &whole[..length]).unwrap();
+        let error = error(&damaged, "a").await;
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+        assert!(error.to_string().contains("promote"), "{error}");
+    }
+}
