@@ -29,8 +29,6 @@ pub enum Mutant {
     InstallTooEarly,
     /// Messages that come before their epoch are dropped.
     EarlyDropped,
-    /// Reports to the leader before are not asked for again.
-    ReportNotRepeated,
     /// Fences do not rise with the epoch.
     FenceWithoutEpoch,
 }
@@ -41,7 +39,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 12] = [
+    pub const ALL: [Mutant; 11] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -52,7 +50,6 @@ impl Mutant {
         Mutant::HoldsNotReported,
         Mutant::InstallTooEarly,
         Mutant::EarlyDropped,
-        Mutant::ReportNotRepeated,
         Mutant::FenceWithoutEpoch,
     ];
 

@@ -333,8 +333,7 @@ impl Known {
     /// What it does not know yet, or has not answered.
     fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
         let message = if roster.is_changing() {
-            let is_open =
-                self.report.is_none() && !(installed > 0 && Mutant::ReportNotRepeated.planted());
+            let is_open = self.report.is_none();
             is_open.then_some(ToMember::Begin(roster.begun()?.clone()))?
         } else {
             let (change, holds) = roster.installed()?;

@@ -1,7 +1,10 @@
-//! Epochs: whole clusters of participants with a keepers' leader, in simulated time, with crashes, pauses, cuts and
-//! clocks that run apart.
+//! Epochs: whole clusters of participants with a keepers' leader.
 //!
-//! A failure prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
+//! - `runs`, in a `world` with `clients` and a `referee`: random runs in simulated time, with crashes, pauses, cuts and
+//!   clocks that run apart.
+//! - `search`: every interleaving of a small cluster, a `state` at a time, with a fault.
+//!
+//! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
 
 mod clients;
 mod referee;

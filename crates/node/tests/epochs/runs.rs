@@ -80,7 +80,7 @@ fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_mor
             let seed: u64 = seed.parse().expect("SOLOIST_SEED is a number");
             seed..seed + 1
         }
-        Err(_) => 0..100,
+        Err(_) => 0..75,
     };
     let mut entries = 0;
     for choice in Choice::all() {
@@ -110,16 +110,11 @@ fn caught_by(mutant: Mutant) -> Option<(&'static str, u64)> {
 fn every_mutant_of_the_epochs_is_caught() {
     // What planted faults have to say is not of interest.
     std::panic::set_hook(Box::new(|_| {}));
-    // What it leads to is that holds are lost without need: the search sees that.
-    let shown = Mutant::ALL
-        .into_iter()
-        .filter(|mutant| *mutant != Mutant::ReportNotRepeated);
-    let caught = shown.map(|mutant| {
+    let caught = Mutant::ALL.map(|mutant| {
         let run = caught_by(mutant);
         println!("{mutant:?}: {run:?}");
         (mutant, run)
     });
-    let caught: Vec<_> = caught.collect();
     let _ = std::panic::take_hook();
     let missed: Vec<_> = caught.iter().filter(|(_, run)| run.is_none()).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");

@@ -1,7 +1,9 @@
 //! A small cluster as one value: what can happen next, and what comes of it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
@@ -32,8 +34,11 @@ pub struct Budget {
     pub requests: u8,
     pub crashes: u8,
     pub cuts: u8,
+    /// Renewals, and answers to them, that come at any time or never.
     pub slow: u8,
     pub elections: u8,
+    /// A member does not hear of an election, and goes on with the leader before.
+    pub astray: u8,
     /// A member says that a message was lost: another epoch begins for all.
     pub suspicions: u8,
 }
@@ -41,7 +46,7 @@ pub struct Budget {
 impl Budget {
     /// Whether nobody can be taken for dead, so that no hold may be lost.
     fn is_gentle(&self) -> bool {
-        self.crashes + self.cuts + self.slow == 0
+        self.crashes + self.cuts + self.slow + self.astray == 0
     }
 }
 
@@ -69,6 +74,7 @@ pub enum Action {
     Cut(usize),
     Slow(usize),
     Elect,
+    Astray(usize),
     Suspect(usize),
 }
 
@@ -81,22 +87,66 @@ struct Office {
 
 type Frame = (Member, Member, Vec<u8>);
 
+/// Something that most copies of a state share, with its fingerprint.
+#[derive(Clone)]
+struct Shared<T> {
+    value: Arc<T>,
+    fingerprint: u128,
+}
+
+impl<T: Clone + Hash> Shared<T> {
+    fn new(value: T) -> Self {
+        Shared {
+            fingerprint: fingerprint(&value),
+            value: Arc::new(value),
+        }
+    }
+
+    fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        let result = change(Arc::make_mut(&mut self.value));
+        self.fingerprint = fingerprint(&*self.value);
+        result
+    }
+}
+
+impl<T> Hash for Shared<T> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.fingerprint.hash(hasher);
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+fn fingerprint(value: &impl Hash) -> u128 {
+    let mut hasher = Xxh3::new();
+    value.hash(&mut hasher);
+    hasher.digest128()
+}
+
 #[derive(Clone, Hash)]
 pub struct State {
     steps: u32,
     budget: Budget,
     is_gentle: bool,
-    nodes: Vec<Option<Participant>>,
-    members: Vec<Vec<Member>>,
-    frames: BTreeMap<(usize, usize), VecDeque<Frame>>,
-    words: Vec<Word>,
-    roster: Roster,
+    nodes: Vec<Option<Shared<Participant>>>,
+    members: Vec<Shared<Vec<Member>>>,
+    frames: BTreeMap<(usize, usize), VecDeque<Shared<Frame>>>,
+    words: Vec<Shared<Word>>,
+    roster: Shared<Roster>,
     term: u64,
-    offices: BTreeMap<u64, Office>,
+    offices: BTreeMap<u64, Shared<Office>>,
     /// Its words do not reach the keepers, nor theirs it.
     cut: Option<usize>,
-    /// Its words are under way for any time.
+    /// The next renewal of this node, or the next answer to it, is under way for any time.
     slow: Option<usize>,
+    /// It speaks with the leader before this one.
+    astray: Option<usize>,
     holds: Vec<Option<HoldId>>,
     waiting: Vec<u8>,
     fence: Option<Fence>,
@@ -126,21 +176,24 @@ impl State {
                 steps: 20,
                 ..budget
             },
-            nodes: (0..nodes).map(|index| Some(node(index))).collect(),
-            members: vec![Vec::new(); nodes],
+            nodes: (0..nodes)
+                .map(|index| Some(Shared::new(node(index))))
+                .collect(),
+            members: vec![Shared::new(Vec::new()); nodes],
             frames: BTreeMap::new(),
             words: Vec::new(),
-            roster: Roster::default(),
+            roster: Shared::new(Roster::default()),
             term: 0,
             offices: BTreeMap::new(),
             cut: None,
             slow: None,
+            astray: None,
             holds: vec![None; nodes],
             waiting: vec![0; nodes],
             fence: None,
         };
         state.elect();
-        let is_member = |node: &Option<Participant>| {
+        let is_member = |node: &Option<Shared<Participant>>| {
             let standing = node.as_ref().map(|node| node.standing());
             matches!(standing, Some(Standing::Member(_)))
         };
@@ -163,6 +216,7 @@ impl State {
             cuts,
             slow,
             elections,
+            astray,
             suspicions,
         } = self.budget;
         let alive = (0..self.nodes.len()).filter(|&node| self.nodes[node].is_some());
@@ -183,14 +237,17 @@ impl State {
             if cuts > 0 && self.cut.is_none() {
                 actions.push(Action::Cut(node));
             }
-            if slow > 0 && self.slow.is_none() {
+            if slow > 0 && self.slow.is_none() && node == 0 {
                 actions.push(Action::Slow(node));
             }
+            if astray > 0 && self.offices.len() > 1 && node == 0 {
+                actions.push(Action::Astray(node));
+            }
         }
-        let links = self.frames.iter().filter(|(_, frames)| !frames.is_empty());
-        actions.extend(links.map(|(&(from, to), _)| Action::Frame(from, to)));
+        let links = self.frames.keys();
+        actions.extend(links.map(|&(from, to)| Action::Frame(from, to)));
         for (index, word) in self.words.iter().enumerate() {
-            match word {
+            match **word {
                 Word::ToKeepers(..) => {
                     let terms = self.offices.keys();
                     actions.extend(terms.map(|&term| Action::Word(index, term)));
@@ -233,11 +290,14 @@ impl State {
             Action::Frame(from, to) => {
                 let frames = self.frames.get_mut(&(from, to)).expect("it has frames");
                 let frame = frames.pop_front().expect("it has frames");
-                self.receive(frame)
+                if frames.is_empty() {
+                    self.frames.remove(&(from, to));
+                }
+                self.receive(&frame)
             }
             Action::Word(index, term) => {
                 let word = self.words.remove(index);
-                self.hear(word, term)
+                self.hear(Word::clone(&word), term)
             }
             Action::Step => {
                 self.budget.steps -= 1;
@@ -253,6 +313,11 @@ impl State {
             Action::Cut(node) => {
                 self.budget.cuts -= 1;
                 self.cut = Some(node);
+                Ok(())
+            }
+            Action::Astray(node) => {
+                self.budget.astray -= 1;
+                self.astray = Some(node);
                 Ok(())
             }
             Action::Slow(node) => {
@@ -279,6 +344,7 @@ impl State {
     pub fn completes(mut self) -> Result<(), Violation> {
         self.cut = None;
         self.slow = None;
+        self.astray = None;
         for _ in 0..40 {
             self.budget.steps = 1;
             self.settle()?;
@@ -297,8 +363,7 @@ impl State {
     /// All that is under way arrives, and a step of time goes by.
     fn settle(&mut self) -> Result<(), Violation> {
         loop {
-            let mut links = self.frames.iter().filter(|(_, frames)| !frames.is_empty());
-            if let Some((&(from, to), _)) = links.next() {
+            if let Some(&(from, to)) = self.frames.keys().next() {
                 self.apply(Action::Frame(from, to))?;
             } else if !self.words.is_empty() {
                 self.apply(Action::Word(0, self.term))?;
@@ -312,9 +377,9 @@ impl State {
         self.term += 1;
         let office = Office {
             leader: Leader::elected(LEASE, self.now(), &self.roster),
-            roster: self.roster.clone(),
+            roster: Roster::clone(&self.roster),
         };
-        self.offices.insert(self.term, office);
+        self.offices.insert(self.term, Shared::new(office));
     }
 
     fn step(&mut self) -> Result<(), Violation> {
@@ -338,12 +403,12 @@ impl State {
         node.is_some_and(|participant| participant.me() == member)
     }
 
-    fn receive(&mut self, (from, to, bytes): Frame) -> Result<(), Violation> {
-        if !self.is_alive(&to) {
+    fn receive(&mut self, (from, to, bytes): &Frame) -> Result<(), Violation> {
+        if !self.is_alive(to) {
             return Ok(());
         }
-        self.with(index_of(&to), |participant, now, out| {
-            let received = participant.receive(now, &from, &bytes, out);
+        self.with(index_of(to), |participant, now, out| {
+            let received = participant.receive(now, from, bytes, out);
             received.map_err(|error| error.to_string())
         })
     }
@@ -381,12 +446,13 @@ impl State {
             self.offices.remove(&term);
             return Ok(());
         }
-        if self.roster.apply(command.clone()) == Applied::Refused {
+        let applied = self.roster.change(|roster| roster.apply(command.clone()));
+        if applied == Applied::Refused {
             return Err(format!("the leader's command does not fit: {command:?}"));
         }
-        let roster = self.roster.clone();
+        let roster = Roster::clone(&self.roster);
         let office = self.offices.get_mut(&term).expect("a leader is there");
-        office.roster = roster;
+        office.change(|office| office.roster = roster);
         self.with_leader(term, |leader, roster, now, out| {
             leader.applied(now, roster, out)
         })
@@ -404,15 +470,15 @@ impl State {
         };
         let before = participant.me().clone();
         let mut out = MemberEffects::default();
-        event(participant, now, &mut out)?;
+        participant.change(|participant| event(participant, now, &mut out))?;
         let me = participant.me().clone();
         if let Some(change) = out.links.take() {
-            self.members[index] = change.members;
+            self.members[index] = Shared::new(change.members);
         }
         for (to, bytes) in out.locks.sends() {
             let to = self.members[index][to.index()].clone();
             let link = self.frames.entry((index, index_of(&to))).or_default();
-            link.push_back((before.clone(), to, bytes.to_vec()));
+            link.push_back(Shared::new((before.clone(), to, bytes.to_vec())));
         }
         for happening in &out.locks.happenings {
             self.note(index, happening)?;
@@ -433,7 +499,7 @@ impl State {
             return Ok(());
         };
         let mut out = LeaderEffects::default();
-        event(&mut office.leader, &office.roster, now, &mut out);
+        office.change(|Office { leader, roster }| event(leader, roster, now, &mut out));
         if let Some(command) = out.propose {
             self.put(Word::Commit(term, command));
         }
@@ -441,8 +507,8 @@ impl State {
             self.say(index_of(&to), Word::ToMember(to, message))?;
         }
         if out.confirm {
-            // A confirmation for somebody who is not slow takes no time.
-            match term == self.term && self.slow.is_none() {
+            // A leader that has no rival is confirmed at once.
+            match self.offices.len() == 1 {
                 true => self.hear(Word::Confirmed(term), term)?,
                 false => self.put(Word::Confirm(term)),
             }
@@ -460,7 +526,12 @@ impl State {
         if self.cut == Some(node) {
             return Ok(());
         }
-        if is_renewal && self.slow != Some(node) {
+        if is_renewal && self.slow == Some(node) {
+            self.slow = None;
+        } else if self.astray == Some(node) {
+            let first = self.offices.keys().next().copied();
+            return self.hear(word, first.unwrap_or(self.term));
+        } else if is_renewal {
             return self.hear(word, self.term);
         }
         self.put(word);
@@ -469,8 +540,12 @@ impl State {
 
     /// The same word twice makes no difference.
     fn put(&mut self, word: Word) {
-        if !self.words.contains(&word) {
+        let word = Shared::new(word);
+        let mut others = self.words.iter();
+        if others.all(|other| other.fingerprint != word.fingerprint) {
             self.words.push(word);
+            // They are in no order.
+            self.words.sort_unstable_by_key(|word| word.fingerprint);
         }
     }
 
@@ -513,15 +588,6 @@ impl State {
     }
 
     pub fn fingerprint(&self) -> u128 {
-        // Words are in no order.
-        let mut state = self.clone();
-        state.words.sort_by_cached_key(|word| {
-            let mut hasher = Xxh3::new();
-            word.hash(&mut hasher);
-            hasher.digest128()
-        });
-        let mut hasher = Xxh3::new();
-        state.hash(&mut hasher);
-        hasher.digest128()
+        fingerprint(self)
     }
 }
