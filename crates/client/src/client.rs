@@ -18,7 +18,8 @@ use crate::{Acquire, Events, Target, TargetError};
 /// How long a node may take for what it can answer at once. It asks other nodes for some of it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A node's client. Cheap to clone; clones share connections.
+/// A node's client. Cheap to clone; clones share connections. It belongs to the runtime in which it was connected: holds
+/// are renewed there, and only while that runs.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) node: Arc<Connections>,

@@ -32,6 +32,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMES: u32 = 3;
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// A node, and the connections to it that nobody uses.
 pub(crate) struct Connections {
@@ -256,6 +257,8 @@ fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_EVERY)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TIMES)?;
+    // What was sent and is not acknowledged keeps probes from being sent. In milliseconds.
+    sockopt::set_tcp_user_timeout(stream, SILENCE_MAX.as_millis() as u32)?;
     Ok(())
 }
 

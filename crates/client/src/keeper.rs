@@ -48,20 +48,26 @@ struct Newcomer {
 impl Young {
     /// Keeps a hold until `over` says, or can say no more, that its guard is gone.
     pub fn keep(self: &Arc<Self>, keeper: Keeper, over: oneshot::Receiver<()>) {
+        let runtime = keeper.client.runtime.clone();
         if keeper.ttl < KEEP_AT_ONCE {
-            tokio::spawn(keeper.keep(over));
+            runtime.spawn(keeper.keep(over));
             return;
         }
-        let mut queue = self.queue();
-        if queue.is_empty() {
-            tokio::spawn(Arc::clone(self).grow_up());
+        let is_first = {
+            let mut queue = self.queue();
+            let since = Moment::now();
+            queue.push_back(Newcomer {
+                since,
+                keeper,
+                over,
+            });
+            queue.len() == 1
+        };
+        if is_first {
+            // Made here: a runtime that is shut down drops tasks that never began.
+            let end = ShutDown(Some(Arc::clone(self)));
+            runtime.spawn(Arc::clone(self).grow_up(end));
         }
-        let since = Moment::now();
-        queue.push_back(Newcomer {
-            since,
-            keeper,
-            over,
-        });
     }
 
     fn queue(&self) -> MutexGuard<'_, VecDeque<Newcomer>> {
@@ -69,8 +75,7 @@ impl Young {
     }
 
     /// As long as there are any.
-    async fn grow_up(self: Arc<Self>) {
-        let mut end = ShutDown(Some(Arc::clone(&self)));
+    async fn grow_up(self: Arc<Self>, mut end: ShutDown) {
         while let Some(pause) = self.keep_those_that_last() {
             sleep(pause).await;
         }

@@ -86,7 +86,8 @@ impl Args {
     }
 }
 
-const SECONDS_MAX: f64 = 1e9;
+/// A day: nodes let nobody wait longer.
+const SECONDS_MAX: f64 = 24.0 * 60.0 * 60.0;
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: Option<f64> = text.parse().ok();

@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use soloist_client::{AcquireError, Guard};
 
 use crate::connect::block_on;
@@ -43,12 +43,16 @@ impl Args {
     async fn hold(self) -> Result<u8> {
         // From here on, signals reach the command, or end the waiting in order.
         let mut signals = Signals::new()?;
-        let client = self.connect.client().await?;
+        let ended_by = |signal: Signal| Ok(128 + signal.as_raw() as u8);
+        let client = tokio::select! {
+            client = self.connect.client() => client?,
+            signal = signals.next() => return ended_by(signal),
+        };
         let mut process = GuardProcess::start(self.grace)?;
         let acquired = tokio::select! {
             acquired = self.acquire(&client) => acquired,
             // Whoever waited waits no more: its connection is closed with it.
-            signal = signals.next() => return Ok(128 + signal.as_raw() as u8),
+            signal = signals.next() => return ended_by(signal),
         };
         let lock = match acquired {
             Ok(lock) => lock,
@@ -73,6 +77,10 @@ impl Args {
 
     /// Runs the command to its end, and all that it left behind.
     async fn work(&self, lock: &Guard, process: &mut GuardProcess, signals: Signals) -> Result<u8> {
+        if lock.valid_for().is_zero() {
+            output::complain("error: the lock was lost before the command began");
+            return Ok(LOST);
+        }
         let mut terminal = Terminal::here();
         let mut session = Session::new(lock, process, self.grace, self.leave_children);
         // Before the command runs: if this process dies right then, its guard knows enough.

@@ -55,6 +55,10 @@ impl Failure {
     fn no_such_hold(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, ErrorKind::NoSuchHold, detail)
     }
+
+    pub fn too_many(detail: String) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorKind::TooMany, detail)
+    }
 }
 
 impl IntoResponse for Failure {
@@ -69,9 +73,7 @@ impl From<AskError> for Failure {
         match error {
             AskError::Ttl { .. } => Self::bad_request(detail),
             AskError::Stopping => Self::stopping(),
-            AskError::WaitersFull(_) | AskError::LocksFull(_) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorKind::TooMany, detail)
-            }
+            AskError::WaitersFull(_) | AskError::LocksFull(_) => Self::too_many(detail),
         }
     }
 }

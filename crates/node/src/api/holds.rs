@@ -55,6 +55,7 @@ pub(super) struct Watch {
         (status = 400, description = "The time cannot be", body = Error),
         (status = 404, description = "This node knows no such hold", body = Error),
         (status = 410, description = "It has ended; `reason` says why", body = Error),
+        (status = 429, description = "Too many wait on this node", body = Error),
     ),
 )]
 pub(super) async fn hold(
@@ -71,6 +72,7 @@ pub(super) async fn hold(
         core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
+        let _one_of_many = api.long_request()?;
         tokio::select! {
             _ = held.ended() => {}
             () = tokio::time::sleep(limit) => {}

@@ -24,7 +24,7 @@ use crate::config::ApiTcp;
 use crate::identity::{IdentityError, api_server};
 
 /// How many connections a listener has at a time.
-const CONNECTIONS_MAX: usize = 4096;
+pub(super) const CONNECTIONS_MAX: usize = 4096;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);

@@ -60,6 +60,7 @@ pub(super) async fn acquire(
         until: None,
     };
     let limit = request.wait_ms.map(wait).transpose()?;
+    let _one_of_many = api.long_request()?;
     let granted = async {
         if limit.is_some_and(|limit| limit.is_zero()) {
             return try_acquire(&api, &name, ask).await;
@@ -114,7 +115,9 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
         }
     };
     granted.map_err(|error| match error {
-        AcquireError::Late(_) => taken(name),
+        AcquireError::Late(_) => Failure::not_granted(format!(
+            "lock {name:?} did not come within {TRY_MAX:?}, though nobody was seen with it: a node may be down or slow"
+        )),
         other => other.into(),
     })
 }

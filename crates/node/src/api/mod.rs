@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,11 +31,15 @@ pub use listen::ApiError;
 
 use crate::Node;
 use auth::Token;
+use error::Failure;
 use listen::Door;
 use socket::SocketFile;
 
 /// How many requests at a time ask all nodes: each takes memory for all their answers.
 const LOOKING_MAX: usize = 16;
+
+/// How many requests at a time may take long: so there is room for those that renew and release.
+const LONG_MAX: usize = listen::CONNECTIONS_MAX / 4 * 3;
 
 /// How long holders may take to come and hear that their node has stopped and their holds with it. Clients
 /// listen all the time, but for the first moment of a hold, and while they connect anew.
@@ -52,6 +56,8 @@ struct ApiState {
     node: Node,
     stopping: CancellationToken,
     looking: Semaphore,
+    /// Requests that may take long.
+    long: Semaphore,
 }
 
 impl Deref for Api {
@@ -63,6 +69,16 @@ impl Deref for Api {
 }
 
 impl Api {
+    /// A place for a request that may take long.
+    fn long_request(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        let full = |_| {
+            Failure::too_many(format!(
+                "{LONG_MAX} requests wait on this node's API already, and no more are allowed: try again later"
+            ))
+        };
+        self.long.try_acquire().map_err(full)
+    }
+
     fn algorithm(&self, lock: &str) -> &'static str {
         self.node.shared.config.rules.rule(lock).choice().name
     }
@@ -121,6 +137,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         node: node.clone(),
         stopping: stopping.clone(),
         looking: Semaphore::new(LOOKING_MAX),
+        long: Semaphore::new(LONG_MAX),
     }));
     let door = |token: Option<Token>, certificate| {
         let router = router(api.clone(), token, certificate);

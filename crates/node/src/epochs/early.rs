@@ -3,36 +3,27 @@
 /// How many bytes are kept.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Messages of later epochs, in the order in which they came.
+/// Messages of the epoch that begins next, in the order in which they came: from which life of a node, and what.
 #[derive(Clone, Default, Hash)]
 pub(super) struct EarlyFrames {
-    frames: Vec<(u64, u64, Vec<u8>)>,
+    frames: Vec<(u64, Vec<u8>)>,
     bytes: usize,
 }
 
 impl EarlyFrames {
-    /// Keeps a member's message for an epoch. Tells whether there was room.
-    pub fn add(&mut self, epoch: u64, incarnation: u64, bytes: &[u8]) -> bool {
-        if self.bytes + bytes.len() > BYTES_MAX {
+    /// Keeps a message. Tells whether there was room.
+    pub fn add(&mut self, incarnation: u64, bytes: &[u8]) -> bool {
+        let size = bytes.len() + size_of::<(u64, Vec<u8>)>();
+        if self.bytes + size > BYTES_MAX {
             return false;
         }
-        self.bytes += bytes.len();
-        self.frames.push((epoch, incarnation, bytes.to_vec()));
+        self.bytes += size;
+        self.frames.push((incarnation, bytes.to_vec()));
         true
     }
 
-    /// The messages of an epoch, which begins now. Earlier ones are over.
-    pub fn take(&mut self, epoch: u64) -> Vec<(u64, Vec<u8>)> {
-        let (taken, left) = std::mem::take(&mut self.frames)
-            .into_iter()
-            .filter(|(of, ..)| *of >= epoch)
-            .partition(|(of, ..)| *of == epoch);
-        self.frames = left;
-        self.bytes = self.frames.iter().map(|(.., bytes)| bytes.len()).sum();
-        let taken: Vec<(u64, u64, Vec<u8>)> = taken;
-        taken
-            .into_iter()
-            .map(|(_, from, bytes)| (from, bytes))
-            .collect()
+    /// All of them: their epoch begins.
+    pub fn take(&mut self) -> Vec<(u64, Vec<u8>)> {
+        std::mem::take(self).frames
     }
 }

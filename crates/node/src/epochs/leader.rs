@@ -44,9 +44,9 @@ pub struct Leader {
     /// When the last epoch was begun, as far as this leader knows.
     begun_at: Moment,
     /// Renewals that wait for the next confirmation.
-    asking: Vec<(u64, u64)>,
+    asking: Vec<(Member, u64)>,
     /// Renewals that the confirmation under way is for, and when it began.
-    confirming: Option<(Moment, Vec<(u64, u64)>)>,
+    confirming: Option<(Moment, Vec<(Member, u64)>)>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -98,13 +98,15 @@ impl Leader {
         message: ToKeepers,
         out: &mut LeaderEffects,
     ) {
+        self.keep_up(now, roster);
         let place = self.members.iter().position(|known| known.member == *from);
         let Some(known) = place.map(|place| &mut self.members[place]) else {
             match message {
                 ToKeepers::Join => self.ask_to_join(now, from, out),
                 ToKeepers::Leave => self.joining.retain(|joining| joining.member != *from),
-                // Nobody who is not in the roster is told a word about leases.
-                _ => out.sends.push((from.clone(), ToMember::NoMember)),
+                // Whether it is none, only a leader that still leads can tell.
+                ToKeepers::Renew { number, .. } => self.ask(from, number),
+                ToKeepers::Report { .. } | ToKeepers::Suspect { .. } => {}
             }
             return self.act(now, roster, out);
         };
@@ -112,20 +114,21 @@ impl Leader {
         match message {
             // It was admitted and does not know yet.
             ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
-            ToKeepers::Renew { .. } if known.is_leaving => {
-                out.sends.push((from.clone(), ToMember::NoMember));
-            }
+            ToKeepers::Renew { number, .. } if known.is_leaving => self.ask(from, number),
             ToKeepers::Renew { number, installed } => {
                 out.sends.extend(known.catch_up(roster, installed));
                 if Mutant::GrantUnconfirmed.planted() {
                     known.until = now + self.lease.guarded();
                     out.sends.push((from.clone(), ToMember::Granted { number }));
                 }
-                self.asking.push((from.incarnation, number));
+                self.ask(from, number);
             }
             ToKeepers::Report { epoch, held } => {
                 let begun = roster.begun().map(|change| change.epoch);
                 if roster.is_changing() && begun == Some(epoch) {
+                    let mut held = held;
+                    held.sort_unstable();
+                    held.dedup();
                     known.report = Some(held);
                 }
             }
@@ -135,27 +138,31 @@ impl Leader {
             }
             ToKeepers::Suspect { epoch } => {
                 let installed = roster.installed().map(|(change, _)| change.epoch);
-                self.suspected |= installed == Some(epoch);
+                self.suspected |= installed == Some(epoch) && !roster.is_changing();
             }
         }
         self.act(now, roster, out);
     }
 
-    /// The confirmation under way succeeded. If it failed, this is the leader no more and must not be asked again.
+    /// The confirmation under way succeeded, in the term in which this leader was elected.
     pub fn confirmed(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         let Some((began, renewals)) = self.confirming.take() else {
             return;
         };
+        self.keep_up(now, roster);
         let until = began + self.lease.guarded();
-        for (incarnation, number) in renewals {
+        for (member, number) in renewals {
             let mut members = self.members.iter_mut();
-            let found = members.find(|known| known.member.incarnation == incarnation);
+            let found = members.find(|known| known.member == member);
             // Who was given up meanwhile must not go on.
-            if let Some(known) = found.filter(|known| !known.is_leaving) {
-                known.until = known.until.max(until);
-                let granted = ToMember::Granted { number };
-                out.sends.push((known.member.clone(), granted));
-            }
+            let answer = match found.filter(|known| !known.is_leaving) {
+                Some(known) => {
+                    known.until = known.until.max(until);
+                    ToMember::Granted { number }
+                }
+                None => ToMember::NoMember,
+            };
+            out.sends.push((member, answer));
         }
         self.act(now, roster, out);
     }
@@ -175,13 +182,27 @@ impl Leader {
         self.act(now, roster, out);
     }
 
-    /// The command that was proposed came too late: the roster is as it was.
+    /// Nobody knows what becomes of the command that was proposed, or it came too late. If it is carried out after all,
+    /// the roster shows it.
     pub fn refused(&mut self) {
         self.proposing = false;
     }
 
+    /// The confirmation under way failed, though the term goes on: it is tried again.
+    pub fn unconfirmed(&mut self) {
+        if let Some((_, renewals)) = self.confirming.take() {
+            for (member, number) in renewals {
+                let mut asking = self.asking.iter();
+                if asking.all(|(other, _)| *other != member) {
+                    self.asking.push((member, number));
+                }
+            }
+        }
+    }
+
     /// Time has passed.
     pub fn tick(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        self.keep_up(now, roster);
         self.act(now, roster, out);
     }
 
@@ -200,6 +221,22 @@ impl Leader {
         members.map(|known| (&known.member, known.until, known.is_leaving))
     }
 
+    /// The latest renewal of each counts.
+    fn ask(&mut self, from: &Member, number: u64) {
+        self.asking.retain(|(member, _)| member != from);
+        self.asking.push((from.clone(), number));
+    }
+
+    /// The roster may show that an epoch was begun before this leader is told.
+    fn keep_up(&mut self, now: Moment, roster: &Roster) {
+        if roster
+            .begun()
+            .is_some_and(|change| change.epoch != self.begun)
+        {
+            self.know(now, roster);
+        }
+    }
+
     fn report_by(&self) -> Moment {
         self.begun_at + self.lease.length
     }
@@ -207,16 +244,21 @@ impl Leader {
     /// Takes over the members of the epoch that was begun last. Whoever is not known yet may have been granted a lease
     /// just now, by another leader.
     fn know(&mut self, now: Moment, roster: &Roster) {
-        let before: HashMap<u64, Known> = self
+        let before: HashMap<Member, Known> = self
             .members
             .drain(..)
-            .map(|known| (known.member.incarnation, known))
+            .map(|known| (known.member.clone(), known))
             .collect();
         let members = roster.begun().map_or(&[][..], |change| &change.members);
+        let joined = |member: &Member| {
+            let mut joining = self.joining.iter();
+            joining.any(|joining| joining.member == *member)
+        };
         let fresh = |member: &Member| Known {
             member: member.clone(),
-            until: match Mutant::NewLeaderDoesNotWait.planted() && self.begun == 0 {
-                true => now + self.lease.length / 10,
+            until: match joined(member) || Mutant::NewLeaderDoesNotWait.planted() {
+                // Nobody has granted it anything yet: if it is gone, nobody need wait long.
+                true => now + self.lease.renewed_every(),
                 false => now + self.lease.guarded(),
             },
             heard: now,
@@ -225,10 +267,7 @@ impl Leader {
         };
         let known = members.iter().map(|member| Known {
             report: None,
-            ..before
-                .get(&member.incarnation)
-                .cloned()
-                .unwrap_or_else(|| fresh(member))
+            ..before.get(member).cloned().unwrap_or_else(|| fresh(member))
         });
         self.members = known.collect();
         self.joining
@@ -263,7 +302,7 @@ impl Leader {
             self.confirming = Some((now, std::mem::take(&mut self.asking)));
             out.confirm = true;
         }
-        let patience = self.lease.length;
+        let patience = self.lease.renewed_every() * 3 / 2;
         self.joining
             .retain(|joining| now.since(joining.heard) <= patience);
         if roster.is_changing() && now >= self.report_by() {
@@ -325,6 +364,15 @@ impl Leader {
         });
         let mut holds: Vec<_> = holds.collect();
         holds.sort_by(|one, other| one.lock.cmp(&other.lock));
+        let twice = holds.windows(2).find(|pair| pair[0].lock == pair[1].lock);
+        if let Some([one, other]) = twice {
+            // One of them lies, or an algorithm is wrong. Neither is believed: the next change is without both.
+            tracing::error!(lock = ?one.lock, "two members say that they hold it");
+            for place in [one.holder, other.holder] {
+                self.members[place as usize].is_leaving = true;
+            }
+            return None;
+        }
         Some(Command::Install { epoch, holds })
     }
 }

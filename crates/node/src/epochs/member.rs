@@ -12,6 +12,7 @@ use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
+use crate::locks::wire::WireError;
 use crate::locks::{
     Ask, AskError, Effects, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
 };
@@ -169,33 +170,38 @@ impl Participant {
         self.table.renew(now, hold, ttl)
     }
 
-    /// Another member's bytes arrived. They may be anything.
+    /// Bytes of another member arrived, of this life of it. They may be anything.
     pub fn receive(
         &mut self,
         now: Moment,
-        from: &Member,
+        from: u64,
         bytes: &[u8],
         out: &mut MemberEffects,
     ) -> Result<(), ReceiveError> {
         self.check_lease(now, out);
-        let epoch = wire::decode(bytes)?.epoch;
+        let short = || ReceiveError::Wire(WireError::Short(bytes.len()));
+        let epoch = wire::epoch(bytes).ok_or_else(short)?;
         let is_current = |current: &&Current| current.epoch == epoch || Mutant::AnyEpoch.planted();
         if let Some(current) = self.current.as_ref().filter(is_current) {
-            return match current.places.get(&from.incarnation) {
+            return match current.places.get(&from) {
                 Some(&place) => self.table.receive(now, place, bytes, &mut out.locks),
                 None => Ok(()),
             };
         }
-        // Others are in a later epoch already: this node comes after. What is of an earlier one is over.
-        if self.stage != Stage::Gone && epoch > self.installed && !Mutant::EarlyDropped.planted() {
-            let fits = self.early.add(epoch, from.incarnation, bytes);
+        // Others are in the epoch that this node has reported for: it comes after. Nobody can be in a later one, and
+        // earlier ones are over.
+        let is_early = epoch == self.begun && epoch > self.installed;
+        if is_early && self.stage == Stage::Member && !Mutant::EarlyDropped.planted() {
+            let fits = self.early.add(from, bytes);
             self.is_suspicious |= !fits;
         }
         Ok(())
     }
 
-    /// A message to another member could not be sent. Locks that needed it stand still, until another epoch begins.
+    /// A message to another member could not be sent, or one from it not be taken. Locks that needed it stand still, until
+    /// another epoch begins.
     pub fn suspect(&mut self, out: &mut MemberEffects) {
+        self.is_suspicious = true;
         if let Some(current) = &self.current {
             let epoch = current.epoch;
             out.keepers.push(ToKeepers::Suspect { epoch });
@@ -208,7 +214,9 @@ impl Participant {
         match message {
             ToMember::Granted { number } => {
                 self.granted(now, number);
-                if let Some((change, holds)) = self.pending.take() {
+                if self.valid_until.is_some()
+                    && let Some((change, holds)) = self.pending.take()
+                {
                     self.install(now, change, holds, out);
                 }
             }
@@ -274,6 +282,7 @@ impl Participant {
         self.installed = 0;
         self.pending = None;
         self.early = EarlyFrames::default();
+        self.is_suspicious = false;
         self.renew_at = now;
         out.lapsed = true;
     }
@@ -294,6 +303,10 @@ impl Participant {
                     number,
                     installed: self.installed,
                 });
+                // The leader that was told may be gone.
+                if self.is_suspicious {
+                    self.suspect(out);
+                }
             }
         }
     }
@@ -306,7 +319,10 @@ impl Participant {
                 false => *sent,
             };
             let until = from + self.lease.length;
-            self.valid_until = self.valid_until.max(Some(until));
+            // An answer that comes too late is worth nothing, above all to somebody who has no lease yet.
+            if until > now {
+                self.valid_until = self.valid_until.max(Some(until));
+            }
             self.renewals.retain(|(other, _)| *other > number);
         }
     }
@@ -320,6 +336,10 @@ impl Participant {
         }
         if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
             self.table.freeze();
+        }
+        if change.epoch > self.begun {
+            self.early = EarlyFrames::default();
+            self.is_suspicious = false;
         }
         let is_new = self.stage == Stage::Outside;
         self.stage = Stage::Member;
@@ -372,13 +392,13 @@ impl Participant {
             places: places.collect(),
         });
         self.installed = change.epoch;
-        let early = self.early.take(change.epoch);
+        let early = self.early.take();
         out.links = Some(change);
         self.table.install(now, epoch, &mut out.locks);
         for (incarnation, bytes) in early {
             self.receive_early(now, incarnation, &bytes, out);
         }
-        if std::mem::take(&mut self.is_suspicious) {
+        if self.is_suspicious {
             self.suspect(out);
         }
     }

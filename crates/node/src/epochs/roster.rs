@@ -1,9 +1,11 @@
 //! The roster: what the keepers agree on. It changes when members come and go, never for a lock.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Address, NodeName};
-use crate::locks::LockName;
+use crate::locks::{Fence, LockName};
 
 /// One life of a node: a node that was restarted, or whose lease ran out, is another member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -106,11 +108,13 @@ impl Roster {
     }
 }
 
-/// No name twice.
+/// No name and no incarnation twice, and a number that fits a fence.
 fn is_sound(change: &Change) -> bool {
-    let mut names: Vec<_> = change.members.iter().map(|member| &member.name).collect();
-    names.sort_unstable();
-    names.windows(2).all(|pair| pair[0] != pair[1])
+    let names = change.members.iter().map(|member| &member.name);
+    let lives = change.members.iter().map(|member| member.incarnation);
+    change.epoch <= Fence::EPOCH_MAX
+        && names.collect::<HashSet<_>>().len() == change.members.len()
+        && lives.collect::<HashSet<_>>().len() == change.members.len()
 }
 
 /// No lock twice, and none with a holder who is no member.
@@ -136,7 +140,8 @@ mod tests {
     }
 
     fn begin(epoch: u64, names: &[&str]) -> Command {
-        let members = names.iter().map(|name| member(name, 1)).collect();
+        let members = names.iter().zip(1..);
+        let members = members.map(|(name, life)| member(name, life)).collect();
         Command::Begin(Change { epoch, members })
     }
 

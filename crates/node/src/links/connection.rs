@@ -52,18 +52,27 @@ fn off_loopback(address: SocketAddr) -> End {
     ))
 }
 
-/// Dials a peer: the first of its addresses that answers.
-pub(super) async fn dial(security: &Security, name: &str, address: &str) -> Result<Stream, End> {
+/// Dials a peer: the first of its addresses that answers. One that swallows everything does not take the time of all.
+pub(super) async fn dial(
+    security: &Security,
+    name: &str,
+    address: &str,
+    within: Duration,
+) -> Result<Stream, End> {
     let failed =
         |error: io::Error| End::Failed(format!("cannot reach {name} at {address}: {error}"));
     let addresses = tokio::net::lookup_host(address).await.map_err(failed)?;
     let mut last = failed(io::Error::other("the name has no address"));
+    let addresses: Vec<_> = addresses.collect();
+    let each = within / (addresses.len() as u32 + 1);
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {each:?}"));
     for address in addresses {
         if !security.allows(address) {
             last = off_loopback(address);
             continue;
         }
-        match TcpStream::connect(address).await {
+        let connected = timeout(each, TcpStream::connect(address)).await;
+        match connected.unwrap_or_else(|_| Err(late())) {
             Ok(tcp) => return secure(security, name, tcp).await,
             Err(error) => last = failed(error),
         }

@@ -126,7 +126,8 @@ impl Link {
         let settings = &self.shared.settings;
         let name = self.name();
         let address = &settings.peers[self.peer].address;
-        let mut connection = dial(&settings.security, name, address).await?;
+        let mut connection =
+            dial(&settings.security, name, address, settings.limits.handshake).await?;
         let mut bytes = Vec::new();
         let hello = Hello {
             incarnation: settings.incarnation,

@@ -137,6 +137,20 @@ impl Links {
         Ok(())
     }
 
+    /// Sends a frame that may as well be lost, unless frames that may not need the room. Tells whether it was taken.
+    ///
+    /// # Panics
+    /// As [`send`](Links::send).
+    pub fn send_if_room(&self, to: usize, frame: &[u8]) -> bool {
+        let is_busy = {
+            let state = lock(&self.shared.peers[to].outgoing.state);
+            let limits = self.shared.limits();
+            state.window.buffered_bytes() > limits.buffer_bytes / 4
+                || state.window.buffered_frames() > limits.buffer_frames / 4
+        };
+        !is_busy && self.send(to, frame).is_ok()
+    }
+
     /// Begins anew with a peer, in both directions: what it was sent and what it sent before is forgotten,
     /// and another incarnation of it is welcome. The peer must begin anew as well, by the same call or by
     /// a restart; until then its connections are refused.

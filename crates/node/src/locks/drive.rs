@@ -14,18 +14,19 @@ use super::table::Rest;
 use super::{AskError, Denial, Effects, Grant, Happening, HoldId, LockName, wire};
 use crate::Moment;
 
-/// The lock of this name; made now, if it is not there.
+/// The lock of this name; made now, if it is not there and there are fewer than so many.
 pub(super) fn lock_of<'t>(
     locks: &'t mut HashMap<LockName, Lock>,
     rest: &mut Rest,
     name: &LockName,
+    most: usize,
     now: Moment,
     out: &mut Effects,
 ) -> Result<&'t mut Lock, AskError> {
     let count = locks.len();
     match locks.entry(name.clone()) {
         Entry::Occupied(entry) => Ok(entry.into_mut()),
-        Entry::Vacant(_) if count >= rest.settings.locks_max => Err(AskError::LocksFull(count)),
+        Entry::Vacant(_) if count >= most => Err(AskError::LocksFull(count)),
         Entry::Vacant(entry) => {
             let lock = entry.insert(rest.new_lock(name, now));
             rest.begin(now, name, lock, out);

@@ -16,15 +16,15 @@ pub struct Fence(u64);
 const COUNT_BITS: u32 = 40;
 
 impl Fence {
+    /// The last epoch that has fences.
+    pub const EPOCH_MAX: u64 = (1 << (u64::BITS - COUNT_BITS)) - 1;
+
     /// Before the first entry of an epoch.
     ///
     /// # Panics
     /// If the epoch does not fit its part.
     pub fn first_of(epoch: u64) -> Self {
-        assert!(
-            epoch < 1 << (u64::BITS - COUNT_BITS),
-            "an epoch's number fits"
-        );
+        assert!(epoch <= Self::EPOCH_MAX, "an epoch's number fits");
         Fence(epoch << COUNT_BITS)
     }
 

@@ -57,9 +57,14 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether nobody on this node has anything to do with it.
+    /// Whether somebody on this node holds it or waits for it.
+    pub fn is_wanted(&self) -> bool {
+        self.hold.is_some() || !self.waiters.is_empty()
+    }
+
+    /// Whether this node has nothing to do with it, not even to let it come home.
     pub fn is_unused(&self) -> bool {
-        self.hold.is_none() && self.waiters.is_empty() && !self.comes_home
+        !self.is_wanted() && !self.comes_home
     }
 }
 

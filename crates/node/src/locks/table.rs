@@ -55,6 +55,14 @@ pub(super) struct Rest {
     pub outbox: ByteOutbox,
 }
 
+impl Rest {
+    /// A peer's message that is refused is lost, and somebody may wait for it for ever: before that happens, this node's
+    /// own clients are refused for a long while.
+    fn peers_locks_max(&self) -> usize {
+        self.settings.locks_max.saturating_mul(2)
+    }
+}
+
 /// All that decides what it does next: not what it counts, nor since when.
 impl Hash for Table {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -110,7 +118,8 @@ impl Table {
         if rest.tickets.len() >= waiters_max {
             return Err(AskError::WaitersFull(waiters_max));
         }
-        let lock = lock_of(&mut self.locks, rest, name, now, out)?;
+        let most = rest.settings.locks_max;
+        let lock = lock_of(&mut self.locks, rest, name, most, now, out)?;
         rest.tickets_given += 1;
         let ticket = Ticket(rest.tickets_given);
         rest.tickets.insert(ticket, name.clone());
@@ -205,7 +214,9 @@ impl Table {
         if message.kind == wire::HOME {
             return self.come_home(now, &name, out);
         }
-        let lock = lock_of(&mut self.locks, rest, &name, now, out).map_err(ReceiveError::Full)?;
+        let most = rest.peers_locks_max();
+        let lock =
+            lock_of(&mut self.locks, rest, &name, most, now, out).map_err(ReceiveError::Full)?;
         let machine = lock.machine.as_mut().expect("it takes part in the epoch");
         let received = machine.receive(from, message.payload, &mut rest.outbox);
         if let Err(violation) = received {
@@ -401,7 +412,8 @@ impl Table {
             let lock = name.clone();
             return Err(ReceiveError::NotHome { lock });
         }
-        let lock = lock_of(&mut self.locks, &mut self.rest, name, now, out);
+        let most = self.rest.peers_locks_max();
+        let lock = lock_of(&mut self.locks, &mut self.rest, name, most, now, out);
         lock.map_err(ReceiveError::Full)?.comes_home = true;
         self.settle(now, name, out);
         Ok(())

@@ -50,7 +50,7 @@ pub struct WaiterView {
 impl Table {
     /// A lock as this node sees it, if somebody here holds it or waits for it.
     pub fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
-        let lock = self.lock(name).filter(|lock| !lock.is_unused())?;
+        let lock = self.lock(name).filter(|lock| lock.is_wanted())?;
         Some(view(now, name, lock))
     }
 
@@ -59,9 +59,15 @@ impl Table {
     pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize) -> (Vec<LockView>, bool) {
         let locks = self.each_lock();
         let used = locks.filter(|(name, lock)| {
-            !lock.is_unused() && after.is_none_or(|after| name.as_str() > after)
+            lock.is_wanted() && after.is_none_or(|after| name.as_str() > after)
         });
         let mut used: Vec<_> = used.collect();
+        // Everybody else waits for this: what is not told anyway need not be sorted.
+        let most = bytes / LockView::BYTES_LEAST + 2;
+        if used.len() > most {
+            used.select_nth_unstable_by_key(most, |(name, _)| *name);
+            used.truncate(most);
+        }
         used.sort_unstable_by_key(|(name, _)| *name);
         let mut views = Vec::new();
         let mut left = bytes;
@@ -81,11 +87,14 @@ impl LockView {
     /// How many of a lock's waiters are told one by one.
     pub const WAITERS_SHOWN: usize = 100;
 
+    /// None weighs less.
+    const BYTES_LEAST: usize = 128;
+
     /// About how much it weighs.
     fn bytes(&self) -> usize {
         let owners = self.waiters.iter().map(|waiter| waiter.owner.len() + 16);
         let holder = self.holder.as_ref().map_or(0, |holder| holder.owner.len());
-        self.name.len() + 128 + holder + owners.sum::<usize>()
+        self.name.len() + Self::BYTES_LEAST + holder + owners.sum::<usize>()
     }
 }
 

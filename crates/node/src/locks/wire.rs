@@ -70,6 +70,13 @@ pub fn encode(
     bytes.extend_from_slice(payload);
 }
 
+/// The epoch of what may be a lock's message, without a look at the rest.
+pub fn epoch(bytes: &[u8]) -> Option<u64> {
+    let (_, rest) = bytes.split_first()?;
+    let (epoch, _) = rest.split_first_chunk()?;
+    Some(u64::from_le_bytes(*epoch))
+}
+
 /// Reads a message. The bytes may be anything.
 pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
     let short = WireError::Short(bytes.len());
@@ -117,6 +124,7 @@ mod tests {
         encode(KIND, 1, fence, &name, &[9, 9], &mut bytes);
         assert_eq!(bytes, golden());
         let read = decode(&bytes).unwrap();
+        assert_eq!(epoch(&bytes), Some(1));
         assert_eq!((read.epoch, read.fence, read.name), (1, fence, name));
         assert_eq!(read.payload, [9, 9]);
     }
@@ -126,6 +134,7 @@ mod tests {
         let bytes = golden();
         for end in 0..bytes.len() - 2 {
             assert_eq!(decode(&bytes[..end]), Err(WireError::Short(end)));
+            assert_eq!(epoch(&bytes[..end]).is_some(), end >= 9);
         }
     }
 

@@ -95,7 +95,9 @@ impl Shared {
             number,
         };
         let frame = encode(QUESTION, &(number, question));
-        self.links().send(node.index(), &frame).ok()?;
+        if !self.links().send_if_room(node.index(), &frame) {
+            return None;
+        }
         tokio::time::timeout(PATIENCE, receiver).await.ok()?.ok()
     }
 
@@ -134,7 +136,9 @@ pub(super) fn receive(shared: &Shared, from: NodeId, frame: &[u8]) -> Result<(),
         Some((&QUESTION, rest)) => {
             let (number, question): (u64, Question) = decode(rest).ok_or_else(unreadable)?;
             let answer = shared.answer(&question);
-            shared.send(from, &encode(ANSWER, &(number, answer)));
+            let frame = encode(ANSWER, &(number, answer));
+            // Who hears nothing asks again.
+            shared.links().send_if_room(from.index(), &frame);
             Ok(())
         }
         Some((&ANSWER, rest)) => {

@@ -408,7 +408,7 @@ impl State {
             return Ok(());
         }
         self.with(index_of(to), |participant, now, out| {
-            let received = participant.receive(now, from, bytes, out);
+            let received = participant.receive(now, from.incarnation, bytes, out);
             received.map_err(|error| error.to_string())
         })
     }

@@ -309,7 +309,7 @@ impl World {
                 let node = index_of(&to);
                 if self.is_alive(&to) {
                     self.with(node, |participant, now, out| {
-                        let received = participant.receive(now, &from, &bytes, out);
+                        let received = participant.receive(now, from.incarnation, &bytes, out);
                         received.expect("no correct member sends this");
                     });
                 }
