@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use soloist_client::api::LockState;
-use soloist_client::{AcquireError, ClientError, LossReason, Moment, ReleaseError};
+use soloist_client::{AcquireError, Client, ClientError, LossReason, Moment, ReleaseError};
 
 use crate::{Nodes, held, soon, until, waiting};
 
@@ -152,4 +152,25 @@ async fn what_the_node_refuses_is_said_in_its_words() {
     }
     let state = client.lock_info("a").await.unwrap().state;
     assert_eq!(state, LockState::Free);
+}
+
+#[tokio::test]
+async fn a_guard_that_outlives_its_runtime_is_lost_in_time() {
+    let nodes = Nodes::start(1).await;
+    let target = nodes.target(0);
+    let acquired = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let client = Client::connect(target).await.unwrap();
+            let ttl = Duration::from_secs(1);
+            client.acquire("a").ttl(ttl).await.unwrap()
+        })
+    });
+    let guard = acquired.await.unwrap();
+    let loss = soon("nobody renews it", guard.lost()).await;
+    assert_eq!(loss.reason, LossReason::Expired);
+    assert!(guard.valid_for().is_zero());
 }

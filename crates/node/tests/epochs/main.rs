@@ -7,6 +7,7 @@
 //! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
 
 mod clients;
+mod member;
 mod referee;
 mod runs;
 mod search;

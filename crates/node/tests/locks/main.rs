@@ -86,6 +86,52 @@ fn a_lock_that_nobody_uses_comes_home_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_lock_on_its_way_home_is_free_for_all_to_see() {
+    let mut cluster = raymond(5);
+    let mut homecomings = 0;
+    for number in 0..5 {
+        let lock = name(&format!("lock/{number}"));
+        cluster.acquire(4, &lock, Cluster::ask(None, None)).unwrap();
+        cluster.calm_down();
+        let hold = cluster.hold_of(4, &lock);
+        cluster.release(4, hold).unwrap();
+        cluster.now = cluster.now + FORGET_AFTER;
+        cluster.tick(4);
+        // Its home is told to come for it, and asks.
+        while let Some(&channel) = cluster.under_way().first() {
+            cluster.deliver(channel);
+            homecomings += 1;
+            for table in &cluster.tables {
+                assert_eq!(table.view(cluster.now, &lock), None);
+                assert_eq!(table.views(cluster.now, None, 1000), (Vec::new(), false));
+            }
+        }
+    }
+    assert!(homecomings > 0, "some lock has its home elsewhere");
+}
+
+#[test]
+fn what_is_told_of_many_locks_begins_with_the_first_names() {
+    let mut cluster = raymond(1);
+    for number in 0..500 {
+        let lock = name(&format!("lock/{number:03}"));
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    }
+    let mut told = Vec::new();
+    loop {
+        let after = told.last().cloned();
+        let table = &cluster.tables[0];
+        let (views, more) = table.views(cluster.now, after.as_deref(), 2000);
+        told.extend(views.into_iter().map(|view| view.name));
+        if !more {
+            break;
+        }
+    }
+    let all: Vec<_> = (0..500).map(|number| format!("lock/{number:03}")).collect();
+    assert_eq!(told, all);
+}
+
+#[test]
 fn a_lock_moves_between_nodes() {
     let mut cluster = raymond(5);
     let lock = name("a");
