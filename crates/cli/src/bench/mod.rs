@@ -22,7 +22,7 @@ Workloads:
   contended N, hand-over N  N nodes, two clients on each, want one lock and do nothing inside; the hand-over is from the
                             release to the next entry
   60 nodes                  500 acquisitions a second in all, of 500 locks, from 60 nodes
-  idle locks, live locks    memory of locks that were used once, and of locks that are held
+  idle locks, live locks    memory that locks leave behind once they were used, and of locks that are held
 
 All nodes run in one process. Two cores and many nodes measure the scheduler, too: look at the ratios.";
 
