@@ -102,10 +102,11 @@ const SHORT: [(&str, Budget); 3] = [
 /// In searches of minutes.
 const LONG: [(&str, Budget); 3] = [
     (
-        "slow",
+        "slow and cut",
         Budget {
-            steps: 4,
+            steps: 5,
             slow: 1,
+            cuts: 1,
             ..NO_FAULTS
         },
     ),
@@ -160,7 +161,7 @@ fn all_interleavings_with_slow_words_and_elections_are_safe() {
     search_all(&LONG);
 }
 
-/// Planted faults that show in the short searches. The simulation shows the others.
+/// Planted faults that the short searches show. The simulation shows all.
 const CAUGHT: [Mutant; 8] = [
     Mutant::NoFreeze,
     Mutant::AnyEpoch,
