@@ -24,11 +24,7 @@ pub async fn idle(locks: usize) -> Result<Measured> {
     let bytes = resident()?.saturating_sub(before);
     cluster.stop().await;
     let name = format!("idle locks, {locks}");
-    let mut measured = Measured::new(name, "acquire and release", seconds, &Samples::default());
-    measured.operations = locks;
-    measured.operations_per_second = locks as f64 / seconds;
-    measured.bytes_each = Some(bytes as f64 / locks as f64);
-    Ok(measured)
+    Ok(weighed(name, "acquire and release", locks, seconds, bytes))
 }
 
 /// Uses locks once each, and waits until they are forgotten, a while after their last use. Tells how long using them took.
@@ -67,11 +63,15 @@ pub async fn live(locks: usize) -> Result<Measured> {
     drop(guards);
     cluster.stop().await;
     let name = format!("live locks, {locks}");
-    let mut measured = Measured::new(name, "acquire", seconds, &Samples::default());
+    Ok(weighed(name, "acquire", locks, seconds, bytes))
+}
+
+fn weighed(name: String, what: &'static str, locks: usize, seconds: f64, bytes: u64) -> Measured {
+    let mut measured = Measured::new(name, what, seconds, &Samples::default());
     measured.operations = locks;
     measured.operations_per_second = locks as f64 / seconds;
     measured.bytes_each = Some(bytes as f64 / locks as f64);
-    Ok(measured)
+    measured
 }
 
 fn resident() -> Result<u64> {

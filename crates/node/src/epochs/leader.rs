@@ -123,10 +123,8 @@ impl Leader {
                 }
                 self.ask(from, number);
             }
-            ToKeepers::Report { epoch, held } => {
-                let begun = roster.begun().map(|change| change.epoch);
-                if roster.is_changing() && begun == Some(epoch) {
-                    let mut held = held;
+            ToKeepers::Report { epoch, mut held } => {
+                if roster.is_changing() && epoch == self.begun {
                     held.sort_unstable();
                     held.dedup();
                     known.report = Some(held);
@@ -170,12 +168,7 @@ impl Leader {
     /// The roster has changed.
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
-        if roster
-            .begun()
-            .is_some_and(|change| change.epoch != self.begun)
-        {
-            self.know(now, roster);
-        }
+        self.keep_up(now, roster);
         let told = self.members.iter();
         out.sends
             .extend(told.filter_map(|known| known.catch_up(roster, 0)));
@@ -346,10 +339,14 @@ impl Leader {
             let epoch = roster.next_epoch();
             return (!members.is_empty()).then_some(Command::Begin(Change { epoch, members }));
         }
-        if !is_changing {
-            return None;
+        match is_changing {
+            true => self.installation(),
+            false => None,
         }
-        let epoch = roster.begun()?.epoch;
+    }
+
+    /// The epoch that was begun starts from what its members have reported, once all have.
+    fn installation(&mut self) -> Option<Command> {
         let all_have_reported = self.members.iter().all(|known| known.report.is_some());
         if !all_have_reported && !Mutant::InstallTooEarly.planted() {
             return None;
@@ -373,6 +370,7 @@ impl Leader {
             }
             return None;
         }
+        let epoch = self.begun;
         Some(Command::Install { epoch, holds })
     }
 }
@@ -382,7 +380,8 @@ impl Known {
     fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
         let message = if roster.is_changing() {
             let is_open = self.report.is_none();
-            is_open.then_some(ToMember::Begin(roster.begun()?.clone()))?
+            let change = roster.begun().filter(|_| is_open)?;
+            ToMember::Begin(change.clone())
         } else {
             let (change, holds) = roster.installed()?;
             (installed < change.epoch).then(|| ToMember::Install {

@@ -4,6 +4,7 @@
 //! final: the node comes back as another member, and its waiters with it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use soloist_algorithms::NodeId;
 
@@ -14,7 +15,8 @@ use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
 use crate::locks::wire::WireError;
 use crate::locks::{
-    Ask, AskError, Effects, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
+    Ask, AskError, Effects, End, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket,
+    wire,
 };
 use crate::mutant::Mutant;
 
@@ -163,7 +165,7 @@ impl Participant {
         &mut self,
         now: Moment,
         hold: HoldId,
-        ttl: Option<std::time::Duration>,
+        ttl: Option<Duration>,
         out: &mut MemberEffects,
     ) -> Result<Option<Moment>, HoldError> {
         self.check_lease(now, out);
@@ -255,7 +257,7 @@ impl Participant {
     }
 
     /// Leaves for good. Holds that are left are lost as `end` says.
-    pub fn leave(&mut self, now: Moment, end: crate::locks::End, out: &mut MemberEffects) {
+    pub fn leave(&mut self, now: Moment, end: End, out: &mut MemberEffects) {
         self.table.freeze();
         self.table.end_all(now, end, &mut out.locks);
         self.stage = Stage::Gone;
@@ -329,8 +331,7 @@ impl Participant {
 
     /// Another epoch is to begin: this node takes no part in the one before any more, and says what it holds.
     fn begin(&mut self, now: Moment, change: &Change, out: &mut MemberEffects) {
-        let installed = self.current.as_ref().map_or(0, |current| current.epoch);
-        let is_over = change.epoch < self.begun || change.epoch <= installed;
+        let is_over = change.epoch < self.begun || change.epoch <= self.installed;
         if self.stage == Stage::Gone || is_over || !change.members.contains(&self.me) {
             return;
         }
@@ -395,26 +396,13 @@ impl Participant {
         let early = self.early.take();
         out.links = Some(change);
         self.table.install(now, epoch, &mut out.locks);
-        for (incarnation, bytes) in early {
-            self.receive_early(now, incarnation, &bytes, out);
+        for (from, bytes) in early {
+            if let Err(error) = self.receive(now, from, &bytes, out) {
+                tracing::error!("a message that came before its epoch is refused: {error}");
+                self.is_suspicious = true;
+            }
         }
         if self.is_suspicious {
-            self.suspect(out);
-        }
-    }
-
-    fn receive_early(
-        &mut self,
-        now: Moment,
-        incarnation: u64,
-        bytes: &[u8],
-        out: &mut MemberEffects,
-    ) {
-        let current = self.current.as_ref().expect("it was just installed");
-        if let Some(&place) = current.places.get(&incarnation)
-            && let Err(error) = self.table.receive(now, place, bytes, &mut out.locks)
-        {
-            tracing::error!("a message that came before its epoch is refused: {error}");
             self.suspect(out);
         }
     }

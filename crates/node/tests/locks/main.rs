@@ -69,12 +69,7 @@ fn a_lock_that_nobody_uses_comes_home_and_leaves_nothing_behind() {
         let mut fence = None;
         for node in [3, 6, 0, 5] {
             let lock = name("a/lock");
-            cluster
-                .acquire(node, &lock, Cluster::ask(None, None))
-                .unwrap();
-            cluster.calm_down();
-            let hold = cluster.hold_of(node, &lock);
-            cluster.release(node, hold).unwrap();
+            cluster.use_once(node, &lock);
             cluster.rest();
             let locks: Vec<_> = cluster.tables.iter().map(|table| table.locks()).collect();
             assert_eq!(locks, [0; 7], "{algorithm}");
@@ -91,10 +86,7 @@ fn a_lock_on_its_way_home_is_free_for_all_to_see() {
     let mut homecomings = 0;
     for number in 0..5 {
         let lock = name(&format!("lock/{number}"));
-        cluster.acquire(4, &lock, Cluster::ask(None, None)).unwrap();
-        cluster.calm_down();
-        let hold = cluster.hold_of(4, &lock);
-        cluster.release(4, hold).unwrap();
+        cluster.use_once(4, &lock);
         cluster.now = cluster.now + FORGET_AFTER;
         cluster.tick(4);
         // Its home is told to come for it, and asks.
@@ -136,12 +128,7 @@ fn a_lock_moves_between_nodes() {
     let mut cluster = raymond(5);
     let lock = name("a");
     for node in [3, 0, 4, 4, 1] {
-        cluster
-            .acquire(node, &lock, Cluster::ask(None, None))
-            .unwrap();
-        cluster.calm_down();
-        let hold = cluster.hold_of(node, &lock);
-        cluster.release(node, hold).unwrap();
+        cluster.use_once(node, &lock);
     }
     assert_eq!(cluster.granted.len(), 5);
 }

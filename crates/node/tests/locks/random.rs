@@ -121,11 +121,7 @@ impl Run {
         // What is left of idle locks still works.
         let lock = self.locks[0].clone();
         for node in 0..self.cluster.tables.len() {
-            let ask = Cluster::ask(None, None);
-            self.cluster.acquire(node, &lock, ask).unwrap();
-            self.cluster.calm_down();
-            let hold = self.cluster.hold_of(node, &lock);
-            self.cluster.release(node, hold).unwrap();
+            self.cluster.use_once(node, &lock);
         }
     }
 }
