@@ -1,21 +1,24 @@
-//! The receiving side of a link: lets peers in, and hands their frames over.
+//! The listener: lets peers in, and hands on connections that are no links.
 
+use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
-use super::LinkChange;
-use super::connection::{Stream, in_time, quoted, read_hello, refuse, take};
-use super::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
+use super::connection::{Stream, in_time, quoted, read_bytes, read_hello, refuse, take};
+use super::frame::{Decoder, Hello, MAGIC, RECORD_BYTES_MAX, Record};
+use super::peer::PeerState;
 use super::receive::{Inbox, Receiving, Unacknowledged};
 use super::shared::{End, Shared, lock};
 use super::status::count;
+use super::{LinkChange, Serving};
+use crate::config::NodeName;
 use crate::identity::Identity;
 
 /// When the system has no more sockets to give, asking again at once would only burn time.
@@ -68,11 +71,19 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
     };
     let (peer, stream) = (greeting.peer, greeting.stream);
     match greeted {
-        Ok(receiving) => {
+        Ok(Greeted::Link(receiving)) => {
             drop(place);
             // Boxed, so that it is not paid for by connections that do not come so far.
             let (end, stream) = Box::pin(receiving.run()).await;
             closed(&shared, peer, from, stream, end).await;
+        }
+        Ok(Greeted::Service(serving)) => {
+            drop(place);
+            tokio::select! {
+                biased;
+                () = shared.stop.cancelled() => {}
+                () = serving => {}
+            }
         }
         // It keeps its place until it is gone.
         Err(end) => closed(&shared, peer, from, stream, end).await,
@@ -82,86 +93,121 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
 /// Counts and tells how a connection ended, also to the peer.
 async fn closed(
     shared: &Shared,
-    peer: Option<usize>,
+    peer: Option<Arc<PeerState>>,
     from: SocketAddr,
     stream: Option<Stream>,
     end: End,
 ) {
-    let reason = match &end {
+    let (reason, last) = match &end {
         End::Ours => return,
-        End::Failed(reason) | End::Refused(reason) | End::Hostile(reason) => reason,
+        End::Later(reason) => (reason, Some(Record::Later)),
+        End::Failed(reason) | End::Goodbye(reason) => (reason, None),
+        End::Refused(reason) | End::Hostile(reason) => (reason, Some(Record::Refused { reason })),
     };
+    let line = format!("connection from {from} closed: {reason}");
     match &end {
         End::Refused(_) => count(&shared.totals.refused),
         End::Hostile(_) => count(&shared.totals.hostile),
-        _ => {}
+        End::Failed(_) => shared.notes.log(&line),
+        End::Goodbye(_) | End::Later(_) | End::Ours => shared.notes.debug(&line),
     }
-    if let Some(peer) = peer {
-        let mut state = lock(&shared.peers[peer].incoming.state);
-        let last = state.last_error.replace(reason.clone());
+    if matches!(end, End::Refused(_) | End::Hostile(_)) {
+        shared.notes.refusal(from, reason);
+    }
+    if let Some(peer) = peer.filter(|_| !matches!(end, End::Later(_))) {
+        let mut state = lock(&peer.incoming.state);
+        let before = state.last_error.replace(reason.clone());
         drop(state);
         // It is told once, not at every try.
-        if matches!(end, End::Refused(_)) && last.as_ref() != Some(reason) {
+        if matches!(end, End::Refused(_)) && before.as_ref() != Some(reason) {
             let reason = reason.clone();
             let change = LinkChange::Refused { reason };
-            shared.handler.link_changed(peer, change);
+            shared.handler.link_changed(&peer.name, change);
         }
     }
-    if matches!(end, End::Failed(_)) {
-        shared
-            .notes
-            .log(&format!("connection from {from} closed: {reason}"));
-        return;
+    if let (Some(stream), Some(last)) = (stream, last) {
+        refuse(stream, last).await;
     }
-    shared.notes.refusal(from, reason);
-    if let Some(stream) = stream {
-        refuse(stream, reason).await;
-    }
+}
+
+/// What came of a handshake.
+enum Greeted {
+    Link(Receiving),
+    Service(Serving),
 }
 
 /// A handshake, with what is known so far if it fails.
 struct Greeting<'a> {
     shared: &'a Arc<Shared>,
-    peer: Option<usize>,
+    peer: Option<Arc<PeerState>>,
     stream: Option<Stream>,
 }
 
 impl Greeting<'_> {
-    async fn greet(&mut self, tcp: TcpStream, from: &str) -> Result<Receiving, End> {
-        let settings = &self.shared.settings;
-        let (stream, shown) = take(&settings.security, tcp).await?;
+    async fn greet(&mut self, tcp: TcpStream, from: &str) -> Result<Greeted, End> {
+        let (stream, shown) = take(&self.shared.settings.security, tcp).await?;
         let stream = self.stream.insert(stream);
-        let hello = read_hello(stream, from, |record| match record {
+        let certified = match shown {
+            Some(shown) => Some(certified_name(&shown).map_err(End::Refused)?),
+            None => None,
+        };
+        let begin: [u8; 4] = read_bytes(stream, from).await?;
+        if begin == MAGIC {
+            let rest: [u8; 4] = read_bytes(stream, from).await?;
+            return self.hand_on(begin, rest, certified);
+        }
+        let hello = read_hello(stream, from, &begin, |record| match record {
             Record::Hello(hello) => Ok(hello),
             _ => Err(End::Hostile(format!("{from} did not begin with a Hello"))),
         });
         let (hello, decoder) = hello.await?;
-        if let Some(shown) = shown {
-            check_certificate(&shown, &hello.from).map_err(End::Refused)?;
+        if let Some(certified) = certified {
+            check_certificate(&certified, &hello.from).map_err(End::Refused)?;
         }
-        let peer = self.check_hello(&hello).map_err(End::Refused)?;
-        self.peer = Some(peer);
-        self.check_configuration(&hello).map_err(End::Refused)?;
-        self.admit(peer, hello, decoder).await
+        let peer = self.check_hello(&hello)?;
+        let receiving = self.admit(peer, hello, decoder).await?;
+        Ok(Greeted::Link(receiving))
     }
 
-    fn check_hello(&self, hello: &Hello) -> Result<usize, String> {
-        let (settings, from) = (&self.shared.settings, quoted(&hello.from));
-        match self.shared.places.get(&hello.from) {
-            Some(&peer) if hello.from != settings.me => Ok(peer),
-            Some(_) => Err(format!(
+    /// It is no link: the handler may know what to do with it.
+    fn hand_on(
+        &mut self,
+        begin: [u8; 4],
+        rest: [u8; 4],
+        certified: Option<NodeName>,
+    ) -> Result<Greeted, End> {
+        let mut preface = [0; 8];
+        preface[..4].copy_from_slice(&begin);
+        preface[4..].copy_from_slice(&rest);
+        let stream = self.stream.take().expect("the preface came over it");
+        let (reader, writer) = tokio::io::split(stream);
+        let reader = Cursor::new(preface).chain(reader);
+        let stream = Box::new(tokio::io::join(reader, writer));
+        let serving = self.shared.handler.serve(preface, certified, stream);
+        serving.map(Greeted::Service).map_err(End::Refused)
+    }
+
+    fn check_hello(&mut self, hello: &Hello) -> Result<Arc<PeerState>, End> {
+        let (me, from) = (&self.shared.settings.me, quoted(&hello.from));
+        if hello.from == *me {
+            return Err(End::Refused(format!(
                 "node {from} calls itself as this node is called; give each node its own name"
-            )),
-            None => Err(format!(
-                "node {from} is not in the roster of node {}; all nodes need the same roster",
-                settings.me
-            )),
+            )));
         }
+        let roster = self.shared.roster().clone();
+        self.peer = roster.named(&hello.from).cloned();
+        if self.peer.is_none() && roster.is_fixed {
+            return Err(End::Refused(format!(
+                "node {from} is not in the roster of node {me}; all nodes need the same roster"
+            )));
+        }
+        self.check_configuration(hello).map_err(End::Refused)?;
+        roster.admit(hello).cloned().map_err(End::Later)
     }
 
     fn check_configuration(&self, hello: &Hello) -> Result<(), String> {
         let settings = &self.shared.settings;
-        let (me, from) = (&settings.me, &hello.from);
+        let (me, from) = (&settings.me, quoted(&hello.from));
         if hello.to != *me {
             let to = quoted(&hello.to);
             return Err(format!(
@@ -181,12 +227,12 @@ impl Greeting<'_> {
     /// Takes the place of an earlier connection of the same peer, and says Welcome.
     async fn admit(
         &mut self,
-        peer: usize,
+        peer: Arc<PeerState>,
         hello: Hello,
         mut decoder: Decoder,
     ) -> Result<Receiving, End> {
-        let incoming = &self.shared.peers[peer].incoming;
-        let token = CancellationToken::new();
+        let incoming = &peer.incoming;
+        let token = peer.gone.child_token();
         {
             let mut state = lock(&incoming.state);
             state.check(&hello).map_err(End::Refused)?;
@@ -194,17 +240,17 @@ impl Greeting<'_> {
         }
         let turn = tokio::select! {
             biased;
-            () = token.cancelled() => return Err(End::Ours),
+            () = token.cancelled() => return Err(overtaken(&peer)),
             turn = incoming.turn.clone().lock_owned() => turn,
         };
-        let (window, generation) = {
+        let window = {
             let mut state = lock(&incoming.state);
             if token.is_cancelled() {
-                return Err(End::Ours);
+                return Err(overtaken(&peer));
             }
             state.check(&hello).map_err(End::Refused)?;
             state.adopt(&hello);
-            (state.window, state.generation)
+            state.window
         };
         decoder.set_limit(RECORD_BYTES_MAX);
         let stream = self.stream.take().expect("the Hello came over it");
@@ -216,7 +262,6 @@ impl Greeting<'_> {
             token,
             inbox: Inbox {
                 window,
-                generation,
                 bytes: 0,
                 unacknowledged: Unacknowledged::default(),
             },
@@ -226,10 +271,22 @@ impl Greeting<'_> {
     }
 }
 
+/// Why a connection does not come in, although its Hello was right when it was looked at.
+fn overtaken(peer: &PeerState) -> End {
+    match peer.gone.is_cancelled() {
+        true => End::Later(format!("the list without node {} came", peer.name)),
+        false => End::Ours,
+    }
+}
+
 /// The certificate's own name counts, not any other that it may be good for.
-fn check_certificate(shown: &[CertificateDer<'_>], claimed: &str) -> Result<(), String> {
-    let certified = Identity::peer_name(shown).map_err(|error| error.to_string())?;
-    if certified == claimed {
+fn certified_name(shown: &[CertificateDer<'_>]) -> Result<NodeName, String> {
+    let name = Identity::peer_name(shown).map_err(|error| error.to_string())?;
+    NodeName::try_from(name).map_err(|error| error.to_string())
+}
+
+fn check_certificate(certified: &NodeName, claimed: &str) -> Result<(), String> {
+    if certified.as_str() == claimed {
         return Ok(());
     }
     let claimed = quoted(claimed);

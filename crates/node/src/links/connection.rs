@@ -20,9 +20,11 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// What is read and dropped meanwhile: closing over unread bytes would destroy those words.
 const FAREWELL_BYTES: u64 = 4 << 20;
 
-pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+/// What bytes come from and go to.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
-pub(super) type Stream = Box<dyn Io>;
+/// A connection, with TLS or without.
+pub type Stream = Box<dyn Io>;
 
 fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
@@ -160,10 +162,10 @@ async fn drain(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let _ = timeout(FAREWELL, draining).await;
 }
 
-/// Says why, and closes.
-pub(super) async fn refuse(mut stream: Stream, reason: &str) {
+/// Says this record, such as why, and closes.
+pub(super) async fn refuse(mut stream: Stream, last: Record<'_>) {
     let mut bytes = Vec::new();
-    Record::Refused { reason }.encode(&mut bytes);
+    last.encode(&mut bytes);
     // A peer that takes no last words gets none.
     if let Ok(Ok(())) = timeout(FAREWELL, write(&mut stream, &bytes)).await {
         drain(stream).await;
@@ -178,25 +180,50 @@ pub(super) async fn write(
     stream.flush().await
 }
 
-/// Reads one record of the handshake and gives it to `found`.
+/// The stream's next bytes, all of them.
+pub(super) async fn read_bytes<const N: usize>(
+    stream: &mut (impl AsyncRead + Unpin + ?Sized),
+    name: &str,
+) -> Result<[u8; N], End> {
+    let mut bytes = [0; N];
+    match stream.read_exact(&mut bytes).await {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(closed_by(name)),
+        Err(error) => Err(broken(name, &error)),
+    }
+}
+
+/// Reads one record of the handshake and gives it to `found`. `begin` are its first bytes, if they were read already.
 pub(super) async fn read_hello<T>(
     stream: &mut (impl AsyncRead + Unpin + ?Sized),
     name: &str,
+    begin: &[u8],
     found: impl FnOnce(Record<'_>) -> Result<T, End>,
 ) -> Result<(T, Decoder), End> {
     let mut decoder = Decoder::new(HELLO_BYTES_MAX);
+    decoder.space().extend_from_slice(begin);
     loop {
-        match stream.read_buf(decoder.space()).await {
-            Ok(0) => return Err(End::Failed(format!("{name} closed the connection"))),
-            Ok(_) => {}
-            Err(error) => return Err(broken(name, &error)),
-        }
         if let Some(record) = decoder.records().next() {
             let record = record.map_err(|error| foreign(name, &error))?;
             let value = found(record)?;
             return Ok((value, decoder));
         }
+        match stream.read_buf(decoder.space()).await {
+            Ok(0) => return Err(closed_by(name)),
+            Ok(_) => {}
+            Err(error) => return Err(broken(name, &error)),
+        }
     }
+}
+
+/// The peer closed the connection without a word.
+pub(super) fn closed_by(name: &str) -> End {
+    End::Failed(format!("{name} closed the connection"))
+}
+
+/// The peer said goodbye.
+pub(super) fn left(name: &str) -> End {
+    End::Goodbye(format!("{name} said goodbye"))
 }
 
 /// What a read or a write that failed means. With TLS, it may be the peer's verdict on our certificate.

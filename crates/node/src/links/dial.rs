@@ -1,52 +1,90 @@
-//! The sending side of a link: dials the peer, and keeps at it for as long as the node lives.
+//! The sending side of a link: dials the peer, and keeps at it for as long as there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{Instant, interval, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::LinkChange;
 use super::backoff::Backoff;
 use super::connection::{
-    Stream, broken, dial, foreign, in_time, quoted, read_hello, refuse, write,
+    Stream, broken, closed_by, dial, foreign, in_time, left, quoted, read_hello, refuse, write,
 };
 use super::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
-use super::shared::{End, Outgoing, Shared, lock};
+use super::peer::{Outgoing, PeerState};
+use super::settings::Limits;
+use super::shared::{End, Shared, lock};
 use super::status::count;
 
 /// How long a writer may take to finish its write and say goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
 
+/// The longest pause when the peer said "later", unless the shortest of all is longer. It is there, and members hear of
+/// changes within moments of each other.
+const LATER_MAX: Duration = Duration::from_millis(250);
+
 /// A link's task. It begins with the first frame, so a peer that is never sent anything is never dialled.
-pub(super) async fn keep_link(shared: Arc<Shared>, peer: usize) {
+pub(super) async fn keep_link(shared: Arc<Shared>, peer: Arc<PeerState>) {
+    let gone = peer.gone.clone();
     let mut link = Link {
-        backoff: Backoff::new(shared.limits().retry_min, shared.limits().retry_max),
+        pauses: Pauses::new(shared.limits()),
         told: None,
         shared,
         peer,
     };
-    let stop = link.shared.stop.clone();
     loop {
         tokio::select! {
             biased;
-            () = stop.cancelled() => return,
-            () = first_frame(&link.shared.peers[peer].outgoing) => {}
+            () = gone.cancelled() => return,
+            () = first_frame(&link.peer.outgoing) => {}
         }
         // Boxed, so that the many links that were never needed stay small.
         let end = Box::pin(link.connect_once()).await;
+        if gone.is_cancelled() {
+            return;
+        }
+        let pause = link.pauses.next(&end);
         link.ended(end);
-        let pause = link.backoff.next(rand::random());
         tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = gone.cancelled() => return,
             () = sleep(pause) => {}
         }
     }
 }
 
-/// Waits until the link was given a frame since it began anew.
+/// How long to wait before the next dial.
+struct Pauses {
+    backoff: Backoff,
+    later: Backoff,
+}
+
+impl Pauses {
+    fn new(limits: &Limits) -> Self {
+        let (min, max) = (limits.retry_min, limits.retry_max);
+        Self {
+            backoff: Backoff::new(min, max),
+            later: Backoff::new(min, max.min(LATER_MAX).max(min)),
+        }
+    }
+
+    fn next(&mut self, end: &End) -> Duration {
+        let (counts, other) = match end {
+            End::Later(_) => (&mut self.later, &mut self.backoff),
+            _ => (&mut self.backoff, &mut self.later),
+        };
+        other.reset();
+        counts.next(rand::random())
+    }
+
+    fn reset(&mut self) {
+        self.backoff.reset();
+        self.later.reset();
+    }
+}
+
+/// Waits until the link was given a frame.
 async fn first_frame(outgoing: &Outgoing) {
     loop {
         {
@@ -62,8 +100,8 @@ async fn first_frame(outgoing: &Outgoing) {
 
 struct Link {
     shared: Arc<Shared>,
-    peer: usize,
-    backoff: Backoff,
+    peer: Arc<PeerState>,
+    pauses: Pauses,
     /// What the handler was told last: it is told changes, not every try.
     told: Option<LinkChange>,
 }
@@ -77,21 +115,22 @@ struct Open {
 
 impl Link {
     fn outgoing(&self) -> &Outgoing {
-        &self.shared.peers[self.peer].outgoing
+        &self.peer.outgoing
     }
 
     fn name(&self) -> &str {
-        self.shared.name(self.peer)
+        &self.peer.name
     }
 
     fn tell(&mut self, change: LinkChange) {
         let known = match (&self.told, &change) {
-            // That the next try fails in another way is no change.
-            (Some(LinkChange::Down { .. }), LinkChange::Down { .. }) => true,
+            // That the next try fails in another way is no change, nor that somebody who left is not there.
+            (Some(LinkChange::Down { .. } | LinkChange::Goodbye), LinkChange::Down { .. }) => true,
             (told, change) => told.as_ref() == Some(change),
         };
         if !known {
-            self.shared.handler.link_changed(self.peer, change.clone());
+            let handler = &self.shared.handler;
+            handler.link_changed(self.name(), change.clone());
             self.told = Some(change);
         }
     }
@@ -99,40 +138,31 @@ impl Link {
     /// Dials, and sends until the connection ends.
     async fn connect_once(&mut self) -> End {
         count(&self.shared.totals.dialled);
-        let token = CancellationToken::new();
-        let stream = {
-            let mut state = lock(&self.outgoing().state);
-            state.connection = token.clone();
-            state.stream
-        };
         let limit = self.shared.limits().handshake;
         let open = tokio::select! {
             biased;
-            () = self.shared.stop.cancelled() => return End::Ours,
-            () = token.cancelled() => return End::Ours,
-            open = in_time(limit, self.name(), self.handshake(stream, &token)) => open,
+            () = self.peer.gone.cancelled() => return End::Ours,
+            open = in_time(limit, self.name(), self.handshake()) => open,
         };
         match open {
             Err(end) => end,
             Ok(open) => {
-                self.backoff.reset();
+                self.pauses.reset();
                 self.tell(LinkChange::Up);
-                self.run(open, token).await
+                self.run(open).await
             }
         }
     }
 
-    async fn handshake(&self, stream: u64, token: &CancellationToken) -> Result<Open, End> {
+    async fn handshake(&self) -> Result<Open, End> {
         let settings = &self.shared.settings;
-        let name = self.name();
-        let address = &settings.peers[self.peer].address;
-        let mut connection =
-            dial(&settings.security, name, address, settings.limits.handshake).await?;
+        let (name, address) = (self.name(), self.peer.address());
+        let limit = settings.limits.handshake;
+        let mut connection = dial(&settings.security, name, &address, limit).await?;
         let mut bytes = Vec::new();
         let hello = Hello {
-            incarnation: settings.incarnation,
-            stream,
-            epoch: settings.epoch,
+            incarnation: self.peer.mine,
+            to_incarnation: self.peer.life,
             fingerprint: settings.fingerprint,
             from: settings.me.clone(),
             to: name.to_owned(),
@@ -140,28 +170,19 @@ impl Link {
         Record::Hello(hello).encode(&mut bytes);
         // If this fails, the read tells why: the peer may have refused the certificate meanwhile.
         let wrote = write(&mut connection, &bytes).await;
-        let answer = read_hello(&mut connection, name, |record| match record {
+        let answer = read_hello(&mut connection, name, &[], |record| match record {
             Record::Welcome { incarnation, next } => Ok((incarnation, next)),
             Record::Refused { reason } => Err(refused_by(name, reason)),
+            Record::Later => Err(End::Later(format!("{name} is not ready for it"))),
             other => Err(unexpected(name, &other)),
         });
         let ((incarnation, next), mut decoder) = answer.await?;
         wrote.map_err(|error| broken(name, &error))?;
-        let begun = {
-            let mut state = lock(&self.outgoing().state);
-            if token.is_cancelled() {
-                return Err(End::Ours);
+        if let Err(end) = self.begin(incarnation, next) {
+            if let End::Refused(reason) = &end {
+                refuse(connection, Record::Refused { reason }).await;
             }
-            let begun = state.begin(name, incarnation, next);
-            state.up = begun.is_ok();
-            if begun.is_ok() {
-                state.last_error = None;
-            }
-            begun
-        };
-        if let Err(reason) = begun {
-            refuse(connection, &reason).await;
-            return Err(End::Refused(reason));
+            return Err(end);
         }
         decoder.set_limit(RECORD_BYTES_MAX);
         let (reader, writer) = tokio::io::split(connection);
@@ -172,52 +193,57 @@ impl Link {
         })
     }
 
-    async fn run(&self, mut open: Open, token: CancellationToken) -> End {
-        let mut reading = std::pin::pin!(self.read(&mut open.reader, &mut open.decoder, &token));
-        let stopped = async {
-            self.shared.stop.cancelled().await;
+    /// A receiver said Welcome, in this life of it, and that it expects this number next.
+    fn begin(&self, incarnation: u64, next: u64) -> Result<(), End> {
+        let name = self.name();
+        if let Some(life) = self.peer.life.filter(|life| *life != incarnation) {
+            return Err(End::Hostile(format!(
+                "{name} says Welcome in its life {incarnation}, where life {life} was meant"
+            )));
+        }
+        let mut state = lock(&self.outgoing().state);
+        if state.retired {
+            return Err(End::Ours);
+        }
+        state.begin(name, incarnation, next).map_err(End::Refused)
+    }
+
+    async fn run(&self, mut open: Open) -> End {
+        let mut reading = std::pin::pin!(self.read(&mut open.reader, &mut open.decoder));
+        let gone = async {
+            self.peer.gone.cancelled().await;
             sleep(GOODBYE).await;
         };
         let end = tokio::select! {
             biased;
-            () = token.cancelled() => End::Ours,
             end = &mut reading => end,
-            end = self.write(&mut open.writer, &token) => match end {
+            end = self.write(&mut open.writer) => match end {
                 // The peer may have said why before it closed.
                 End::Failed(_) => timeout(GOODBYE, reading).await.unwrap_or(end),
                 _ => end,
             },
-            () = stopped => End::Ours,
+            () = gone => End::Ours,
         };
         lock(&self.outgoing().state).up = false;
         end
     }
 
     /// Writes what is there to be sent, all of it at once; a Ping when there was nothing for a while.
-    async fn write(&self, writer: &mut WriteHalf<Stream>, token: &CancellationToken) -> End {
+    async fn write(&self, writer: &mut WriteHalf<Stream>) -> End {
         let limits = self.shared.limits();
         let mut probe = interval(limits.probe_every);
-        let mut stopped = std::pin::pin!(self.shared.stop.cancelled());
+        let mut gone = std::pin::pin!(self.peer.gone.cancelled());
         let mut idle = false;
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
-            {
-                let mut state = lock(&self.outgoing().state);
-                if token.is_cancelled() {
-                    return End::Ours;
-                }
-                state.window.take(limits.write_bytes, &mut bytes);
-                state.bytes += bytes.len() as u64;
-                state.waiting = bytes.is_empty();
-                state.writes += u64::from(!bytes.is_empty());
-            }
+            lock(&self.outgoing().state).take(limits.write_bytes, &mut bytes, &self.shared.totals);
             let mut last = false;
             if bytes.is_empty() {
                 tokio::select! {
                     biased;
                     () = self.outgoing().wake.notified() => continue,
-                    () = &mut stopped => {
+                    () = &mut gone => {
                         Record::Goodbye.encode(&mut bytes);
                         last = true;
                     }
@@ -244,19 +270,14 @@ impl Link {
     }
 
     /// Reads acknowledgements, until there is something else.
-    async fn read(
-        &self,
-        reader: &mut ReadHalf<Stream>,
-        decoder: &mut Decoder,
-        token: &CancellationToken,
-    ) -> End {
+    async fn read(&self, reader: &mut ReadHalf<Stream>, decoder: &mut Decoder) -> End {
         let limits = self.shared.limits();
         let mut watch = interval(limits.probe_every);
         let mut heard = Instant::now();
         loop {
             for record in decoder.records() {
                 let taken = match record {
-                    Ok(record) => self.take(record, token),
+                    Ok(record) => self.take(record),
                     Err(error) => Err(foreign(self.name(), &error)),
                 };
                 if let Err(end) = taken {
@@ -267,7 +288,7 @@ impl Link {
                 // What has arrived counts, also if this task was late to look.
                 biased;
                 read = reader.read_buf(decoder.space()) => match read {
-                    Ok(0) => return End::Failed(format!("{} closed the connection", self.name())),
+                    Ok(0) => return closed_by(self.name()),
                     Ok(_) => heard = Instant::now(),
                     Err(error) => return broken(self.name(), &error),
                 },
@@ -280,13 +301,14 @@ impl Link {
         }
     }
 
-    fn take(&self, record: Record<'_>, token: &CancellationToken) -> Result<(), End> {
+    fn take(&self, record: Record<'_>) -> Result<(), End> {
         let name = self.name();
         match record {
             Record::Ack { up_to } => {
                 let mut state = lock(&self.outgoing().state);
-                if token.is_cancelled() {
-                    return Err(End::Ours);
+                if state.retired {
+                    // It is about frames that are forgotten.
+                    return Ok(());
                 }
                 let acknowledged = state.window.acknowledge(up_to);
                 acknowledged.map_err(|error| End::Hostile(format!("{name}: {error}")))?;
@@ -296,31 +318,44 @@ impl Link {
                 Ok(())
             }
             Record::Refused { reason } => Err(refused_by(name, reason)),
-            Record::Goodbye => Err(End::Failed(format!("{name} said goodbye"))),
+            Record::Goodbye => Err(left(name)),
             other => Err(unexpected(name, &other)),
         }
     }
 
     /// Counts and tells how a connection ended.
     fn ended(&mut self, end: End) {
-        match &end {
-            End::Ours => {
-                self.told = None;
+        let (name, notes) = (&self.peer.name, &self.shared.notes);
+        let reason = match &end {
+            End::Ours => return,
+            End::Later(reason) => {
+                // It is there: whatever went wrong before is over.
+                lock(&self.outgoing().state).last_error = None;
+                notes.debug(&format!("link to {name}: {reason}"));
                 return;
             }
+            End::Failed(reason)
+            | End::Refused(reason)
+            | End::Hostile(reason)
+            | End::Goodbye(reason) => reason,
+        };
+        match &end {
             End::Refused(_) => count(&self.shared.totals.refused_by_peers),
             End::Hostile(_) => count(&self.shared.totals.hostile),
-            End::Failed(_) => {}
+            _ => {}
         }
-        let (End::Failed(reason) | End::Refused(reason) | End::Hostile(reason)) = &end else {
-            return;
-        };
-        let news = lock(&self.outgoing().state)
+        let last = lock(&self.outgoing().state)
             .last_error
             .replace(reason.clone());
-        if news.as_ref() != Some(reason) {
-            let name = self.name();
-            self.shared.notes.log(&format!("link to {name}: {reason}"));
+        if last.as_ref() != Some(reason) {
+            let line = format!("link to {name}: {reason}");
+            match (&end, &self.told) {
+                // Who said so is not there any more, as was to be expected.
+                (End::Goodbye(_), _) | (End::Failed(_), Some(LinkChange::Goodbye)) => {
+                    notes.debug(&line);
+                }
+                _ => notes.log(&line),
+            }
         }
         if let Some(change) = end.change() {
             self.tell(change);
@@ -341,6 +376,7 @@ fn unexpected(name: &str, record: &Record<'_>) -> End {
         Record::Ack { .. } => "an Ack",
         Record::Ping => "a Ping",
         Record::Goodbye => "a Goodbye",
+        Record::Later => "a Later",
     };
     End::Hostile(format!("{name} sent {kind}, which was not its turn"))
 }

@@ -9,7 +9,7 @@ use bytes::{Buf, BytesMut};
 /// What every Hello starts with, so that a stranger is told apart at once.
 pub const MAGIC: [u8; 4] = *b"SOLO";
 /// The version of this wire format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The most bytes of a record, its length not counted.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a record before the handshake is done.
@@ -33,6 +33,7 @@ const DATA: u8 = 4;
 const ACK: u8 = 5;
 const PING: u8 = 6;
 const GOODBYE: u8 = 7;
+const LATER: u8 = 8;
 
 /// One record. The sender is the node that dialled: frames go from it to the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,19 +66,20 @@ pub enum Record<'a> {
     },
     /// From the sender, when it had nothing to say for a while. The receiver answers with an Ack.
     Ping,
-    /// From either, when its node stops. The connection closes.
+    /// From either, when its node stops, or has no links with the other any more. The connection closes.
     Goodbye,
+    /// From the receiver, in answer to a Hello from somebody, or from a life of somebody, or to a life of its own, that
+    /// it does not know: not yet, or no more. The connection closes, and the sender tries again a little later.
+    Later,
 }
 
 /// Who the sender is, and what it takes the receiver for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// A random number that the sender's process chose when it started.
+    /// Which of the sender's lives this is. Numbers of frames count within a pair of lives.
     pub incarnation: u64,
-    /// How often the sender began this link anew; numbers of frames count within it.
-    pub stream: u64,
-    /// The sender's epoch.
-    pub epoch: u64,
+    /// Which of the receiver's lives is meant; none: whichever it is.
+    pub to_incarnation: Option<u64>,
     /// The fingerprint of the sender's configuration.
     pub fingerprint: [u8; 32],
     /// The sender's name.
@@ -101,7 +103,7 @@ pub enum FrameError {
     #[error("a record of 0 bytes")]
     Empty,
     /// A kind that this version does not have.
-    #[error("a record of kind {0}, where kinds are 1 to {GOODBYE}")]
+    #[error("a record of kind {0}, where kinds are 1 to {LATER}")]
     UnknownKind(u8),
     /// Content of the wrong size for its kind.
     #[error("a {kind} record whose content has {bytes} bytes")]
@@ -166,6 +168,7 @@ impl Record<'_> {
             }
             Record::Ping => out.push(PING),
             Record::Goodbye => out.push(GOODBYE),
+            Record::Later => out.push(LATER),
         }
         let length = (out.len() - begin - 4) as u32;
         out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
@@ -185,8 +188,13 @@ impl Hello {
         out.push(HELLO);
         out.extend_from_slice(&MAGIC);
         out.push(VERSION);
-        for number in [self.incarnation, self.stream, self.epoch] {
-            out.extend_from_slice(&number.to_le_bytes());
+        out.extend_from_slice(&self.incarnation.to_le_bytes());
+        match self.to_incarnation {
+            None => out.push(0),
+            Some(life) => {
+                out.push(8);
+                out.extend_from_slice(&life.to_le_bytes());
+            }
         }
         out.extend_from_slice(&self.fingerprint);
         for name in [&self.from, &self.to] {
@@ -210,22 +218,20 @@ impl Hello {
         let parsed = (|| {
             let hello = (
                 take_u64(&mut rest)?,
-                take_u64(&mut rest)?,
-                take_u64(&mut rest)?,
+                take_life(&mut rest)?,
                 *rest.split_off(..32)?.first_chunk()?,
             );
             let names = (take_short(&mut rest)?, take_short(&mut rest)?);
             rest.is_empty().then_some((hello, names))
         })();
-        let ((incarnation, stream, epoch, fingerprint), (from, to)) = parsed.ok_or(size)?;
+        let ((incarnation, to_incarnation, fingerprint), (from, to)) = parsed.ok_or(size)?;
         let text = |bytes: &[u8]| {
             let text = std::str::from_utf8(bytes).map_err(|_| FrameError::NotText("Hello"))?;
             Ok(text.to_owned())
         };
         Ok(Hello {
             incarnation,
-            stream,
-            epoch,
+            to_incarnation,
             fingerprint,
             from: text(from)?,
             to: text(to)?,
@@ -236,6 +242,14 @@ impl Hello {
 fn take_u64(rest: &mut &[u8]) -> Option<u64> {
     let bytes = rest.split_off(..8)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// A number that may be missing: its size comes first.
+fn take_life(rest: &mut &[u8]) -> Option<Option<u64>> {
+    match take_short(rest)? {
+        [] => Some(None),
+        bytes => Some(Some(u64::from_le_bytes(bytes.try_into().ok()?))),
+    }
 }
 
 fn take_short<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
@@ -282,6 +296,7 @@ fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
         }
         PING => sized("Ping", rest, Some(0)).map(|_| Record::Ping),
         GOODBYE => sized("Goodbye", rest, Some(0)).map(|_| Record::Goodbye),
+        LATER => sized("Later", rest, Some(0)).map(|_| Record::Later),
         other => Err(FrameError::UnknownKind(other)),
     }
 }

@@ -4,28 +4,39 @@
 //! The other way is the peer's own link. A link opens with the first frame to its peer, and stays.
 //!
 //! A frame is kept until it is acknowledged. When a connection breaks, the next one begins where the receiver
-//! stands. So nothing is lost or doubled as long as both processes live. A process that was restarted has
-//! lost what it knew, and is refused until the other side begins anew with it ([`Links::forget`]).
+//! stands. So nothing is lost or doubled within one life of the sender and one life of the receiver.
+//!
+//! With whom there are links is a list that can change at any time ([`Links::set_peers`]). Each life of a node (its
+//! incarnation) is somebody of its own. Nodes hear of changes at slightly different moments: who comes too early or too late
+//! is told so, and tries again. In a list without incarnations nobody comes or goes; a node that was restarted has lost
+//! what it knew, and is refused.
+//!
+//! The port is shared with other protocols, whose first bytes tell them apart ([`Handler::serve`]).
 //!
 //! - `frame`: bytes on the wire. `window`: numbers, acknowledgements, resending. Both without I/O.
 //! - `dial`: a link's task. `accept`: the listener's and its handshakes. `receive`: an incoming connection.
 //!   `connection`: TCP, TLS and records, as both sides use them.
-//! - `shared`: what those tasks share. `settings`, `status`: what goes in and what can be seen.
+//! - `peer`: one life of a peer. `roster`: the list of them. `shared`: what all tasks share.
+//!   `settings`, `status`: what goes in and what can be seen.
 //!
-//! Invariants: no lock is held while the handler is called or something is awaited. For each peer one
-//! connection at a time gives frames to the handler.
+//! Invariants: no lock is held while the handler is called or something is awaited. For each life of a peer one
+//! connection at a time gives frames to the handler. What belongs to a pair of lives is in one place (`PeerState`), which is
+//! never used for another.
 
 mod accept;
 mod backoff;
 mod connection;
 mod dial;
 pub mod frame;
+mod peer;
 mod receive;
+mod roster;
 mod settings;
 mod shared;
 mod status;
 pub mod window;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,26 +45,52 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
+pub(crate) use backoff::Backoff;
+pub use connection::{Io, Stream};
 pub use settings::{Limits, LinksError, Peer, Security, Settings};
 pub use status::{Counters, LinkStatus, Refusal};
 pub use window::Full;
 
+use peer::PeerState;
 use shared::{Shared, lock};
 use status::count;
+
+use crate::config::NodeName;
 
 /// How long tasks may take to end when all is said.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// What serves a connection that is no link, until it ends.
+pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What links report to. Called from their tasks: it must not block, or all tasks of the runtime may stand still.
 pub trait Handler: Send + Sync + 'static {
-    /// All frames of one read, in order, at once. `from` is the peer's place in the roster.
+    /// All frames of one read, in order, at once. `from` is the peer's [id](Peer::id).
     ///
     /// Each frame is given once, over all connections. An error closes the connection with this reason
     /// and counts as hostile; frames that were not taken from the iterator by then come again.
-    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String>;
+    ///
+    /// When a list of peers takes the place of another, a call for somebody of the earlier one (or for its earlier id) may be
+    /// under way, or just about to come: it may come after [`Links::set_peers`] has returned, once.
+    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String>;
 
-    /// The link to a peer changed, or a connection from it was refused.
-    fn link_changed(&self, peer: usize, change: LinkChange);
+    /// The link to the peer of this name changed, or a connection from it was refused.
+    fn link_changed(&self, peer: &str, change: LinkChange);
+
+    /// Somebody opened a connection that is no link, but begins with these bytes, of which the first four are `SOLO`.
+    /// `peer` is the name in its certificate; none only without TLS. The stream gives these bytes once more.
+    /// What is returned runs until it ends, or until the links stop: then it is dropped. An error closes the connection, which
+    /// counts as refused with this reason.
+    fn serve(
+        &self,
+        preface: [u8; 8],
+        peer: Option<NodeName>,
+        stream: Stream,
+    ) -> Result<Serving, String> {
+        let _ = (peer, stream);
+        let begin = preface.escape_ascii();
+        Err(format!("nothing here is served that begins with {begin}"))
+    }
 }
 
 /// What happened to the link to a peer.
@@ -71,6 +108,9 @@ pub enum LinkChange {
         /// Why, and which of them.
         reason: String,
     },
+    /// The peer said that it stops, or has no links with this node any more. It will be tried again, and that it is not
+    /// there is not told.
+    Goodbye,
     /// A frame did not fit into the peer's buffer and was not taken.
     Full,
 }
@@ -83,27 +123,23 @@ pub struct Links {
 }
 
 impl Links {
-    /// Begins to listen, and to send what [`Links::send`] is given.
+    /// Begins to listen. There are no peers yet: until [`set_peers`](Links::set_peers), whoever comes is told to try
+    /// again.
     pub fn start(
         settings: Settings,
         listener: TcpListener,
         handler: Arc<dyn Handler>,
     ) -> Result<Links, LinksError> {
-        let places = settings.check()?;
+        settings.check()?;
         let address = listener.local_addr()?;
         if !settings.security.allows(address) {
             return Err(LinksError::PlainOffLoopback(address));
         }
         let runtime = Handle::try_current().map_err(|_| LinksError::NoRuntime)?;
-        let shared = Arc::new(Shared::new(settings, places, handler));
-        let tasks = &shared.tasks;
-        tasks.spawn_on(accept::listen(shared.clone(), listener), &runtime);
-        tasks.spawn_on(tell_fulls(shared.clone()), &runtime);
-        for index in 0..shared.peers.len() {
-            if Some(index) != shared.me {
-                tasks.spawn_on(dial::keep_link(shared.clone(), index), &runtime);
-            }
-        }
+        let shared = Arc::new(Shared::new(settings, handler, runtime));
+        let (tasks, runtime) = (&shared.tasks, &shared.runtime);
+        tasks.spawn_on(accept::listen(shared.clone(), listener), runtime);
+        tasks.spawn_on(tell_fulls(shared.clone()), runtime);
         tasks.close();
         Ok(Links {
             _stop: Arc::new(shared.stop.clone().drop_guard()),
@@ -111,14 +147,34 @@ impl Links {
         })
     }
 
-    /// Sends a frame to a peer of the roster. Never blocks; may be called from any thread, and from within
+    /// From now on this node, in this life of its own, has links with these, in this order. This node itself may be among
+    /// them, by name; it is never dialled.
+    ///
+    /// Whoever was in the list before, in the same life, while this node's own life is the same, is kept with all
+    /// that is under way, also if its id or its address is another now. For all others everything under way is
+    /// forgotten, and their connections are closed. A life that has left the list must not come back, nor a life of
+    /// this node: the other side may still be where it was, and frames would be lost or doubled.
+    ///
+    /// Never blocks, and may be called from within the handler. After an error nothing has changed.
+    pub fn set_peers(&self, incarnation: u64, peers: Vec<Peer>) -> Result<(), LinksError> {
+        self.shared.settings.check_peers(&peers)?;
+        self.shared.change_roster(incarnation, peers);
+        Ok(())
+    }
+
+    /// Sends a frame to the peer at this place of the list. Never blocks; may be called from any thread, and from within
     /// the handler. A frame that does not fit is not sent, then or later.
     ///
     /// # Panics
-    /// If `to` is not in the roster, or is this node itself.
+    /// If `to` is not in the list, or is this node itself.
     pub fn send(&self, to: usize, frame: &[u8]) -> Result<(), Full> {
-        assert!(Some(to) != self.shared.me, "a node sends nothing to itself");
-        let outgoing = &self.shared.peers[to].outgoing;
+        let roster = self.shared.roster();
+        assert!(Some(to) != roster.me, "a node sends nothing to itself");
+        self.push(&roster.peers[to], frame)
+    }
+
+    fn push(&self, peer: &PeerState, frame: &[u8]) -> Result<(), Full> {
+        let outgoing = &peer.outgoing;
         let mut state = lock(&outgoing.state);
         if let Err(full) = state.window.push(frame) {
             state.full_untold |= !state.full;
@@ -137,44 +193,34 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame that may as well be lost, unless frames that may not need the room. Tells whether it was taken.
-    ///
-    /// # Panics
-    /// As [`send`](Links::send).
-    pub fn send_if_room(&self, to: usize, frame: &[u8]) -> bool {
+    /// Sends a frame that may as well be lost to the peer with this id, unless frames that may not be lost need the room.
+    /// Tells whether it was taken. It is not if there is no such peer now.
+    pub fn send_if_room(&self, to: u64, frame: &[u8]) -> bool {
+        let roster = self.shared.roster();
+        let Some(peer) = roster.place_of(to).map(|place| &roster.peers[place]) else {
+            return false;
+        };
         let is_busy = {
-            let state = lock(&self.shared.peers[to].outgoing.state);
+            let state = lock(&peer.outgoing.state);
             let limits = self.shared.limits();
             state.window.buffered_bytes() > limits.buffer_bytes / 4
                 || state.window.buffered_frames() > limits.buffer_frames / 4
         };
-        !is_busy && self.send(to, frame).is_ok()
+        !is_busy && self.push(peer, frame).is_ok()
     }
 
-    /// Begins anew with a peer, in both directions: what it was sent and what it sent before is forgotten,
-    /// and another incarnation of it is welcome. The peer must begin anew as well, by the same call or by
-    /// a restart; until then its connections are refused.
-    ///
-    /// A frame that the handler is working on meanwhile is finished.
-    ///
-    /// # Panics
-    /// If `peer` is not in the roster.
-    pub fn forget(&self, peer: usize) {
-        let state = &self.shared.peers[peer];
-        lock(&state.incoming.state).forget();
-        lock(&state.outgoing.state).forget(self.shared.limits());
-        self.shared.drained.notify_one();
-    }
-
-    /// The links with each peer, in the order of the roster.
+    /// The links with each peer, in the order of the list.
     pub fn status(&self) -> Vec<LinkStatus> {
-        let peers = 0..self.shared.peers.len();
-        peers.map(|peer| self.shared.status(peer)).collect()
+        let roster = self.shared.roster().clone();
+        roster.peers.iter().map(|peer| peer.status()).collect()
     }
 
-    /// Totals over all peers, since the start.
+    /// Totals over all peers that there are and were, since the start.
     pub fn counters(&self) -> Counters {
-        self.shared.totals.counters(self.status().iter())
+        let roster = self.shared.roster().clone();
+        let is_up = |peer: &&Arc<PeerState>| lock(&peer.outgoing.state).up;
+        let links_up = roster.peers.iter().filter(is_up).count();
+        self.shared.totals.counters(links_up as u64)
     }
 
     /// The last incoming connections that were refused or closed because of what came over them.
@@ -201,7 +247,8 @@ impl Links {
     }
 
     fn is_drained(&self) -> bool {
-        let mut peers = self.shared.peers.iter();
+        let roster = self.shared.roster().clone();
+        let mut peers = roster.peers.iter();
         peers.all(|peer| lock(&peer.outgoing.state).window.is_empty())
     }
 }
@@ -214,10 +261,11 @@ async fn tell_fulls(shared: Arc<Shared>) {
             () = shared.stop.cancelled() => return,
             () = shared.fulls.notified() => {}
         }
-        for (index, peer) in shared.peers.iter().enumerate() {
+        let roster = shared.roster().clone();
+        for peer in &roster.peers {
             let untold = std::mem::take(&mut lock(&peer.outgoing.state).full_untold);
             if untold {
-                shared.handler.link_changed(index, LinkChange::Full);
+                shared.handler.link_changed(&peer.name, LinkChange::Full);
             }
         }
     }

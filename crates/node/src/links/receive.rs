@@ -1,16 +1,16 @@
 //! An incoming connection after its handshake: frames in, acknowledgements out.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::{Instant, Sleep, interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Stream, broken, foreign, quoted, write};
+use super::connection::{Stream, broken, closed_by, foreign, left, quoted, write};
 use super::frame::{Decoder, Record, Records};
+use super::peer::PeerState;
 use super::settings::Limits;
 use super::shared::{End, Shared, lock};
 use super::window::ReceiveWindow;
@@ -18,11 +18,11 @@ use super::window::ReceiveWindow;
 /// The one connection of a peer that may give frames to the handler.
 pub(super) struct Receiving {
     pub shared: Arc<Shared>,
-    pub peer: usize,
+    pub peer: Arc<PeerState>,
     /// Taken when the connection ends.
     pub stream: Option<Stream>,
     pub decoder: Decoder,
-    /// Cancelled when a later connection takes over, or when the link begins anew.
+    /// Cancelled when a later connection takes over, and when the peer is gone or all links stop.
     pub token: CancellationToken,
     pub inbox: Inbox,
     /// Given back last of all, after the window was stored.
@@ -33,8 +33,6 @@ pub(super) struct Receiving {
 /// is held, nor taken for each frame, while the handler works.
 pub(super) struct Inbox {
     pub window: ReceiveWindow,
-    /// Of the peer's state, when this connection began.
-    pub generation: u64,
     pub bytes: u64,
     pub unacknowledged: Unacknowledged,
 }
@@ -62,27 +60,25 @@ impl Drop for Receiving {
 
 impl Receiving {
     fn name(&self) -> &str {
-        self.shared.name(self.peer)
+        &self.peer.name
     }
 
     fn stream(&mut self) -> &mut Stream {
         self.stream.as_mut().expect("it is there until the end")
     }
 
-    /// Makes known how far the connection came, unless the link has begun anew since.
+    /// Makes known how far the connection came.
     fn store(&mut self, up: bool) {
-        let mut state = lock(&self.shared.peers[self.peer].incoming.state);
-        if state.generation == self.inbox.generation {
-            state.window = self.inbox.window;
-        }
-        state.bytes += std::mem::take(&mut self.inbox.bytes);
+        let bytes = std::mem::take(&mut self.inbox.bytes);
+        let mut state = lock(&self.peer.incoming.state);
+        state.advance(self.inbox.window, bytes, &self.shared.totals);
         state.up = up;
     }
 
     pub async fn welcome(mut self) -> Result<Self, End> {
         let mut bytes = Vec::new();
         Record::Welcome {
-            incarnation: self.shared.settings.incarnation,
+            incarnation: self.peer.mine,
             next: self.inbox.window.next(),
         }
         .encode(&mut bytes);
@@ -104,16 +100,24 @@ impl Receiving {
         let token = self.token.clone();
         // Made once: each costs a lock that all connections share.
         let mut cancelled = std::pin::pin!(token.cancelled());
-        let mut stopped = std::pin::pin!(shared.stop.cancelled());
         let limits = shared.limits();
         let mut watch = interval(limits.probe_every);
         let mut heard = Instant::now();
         let mut ack_timer = std::pin::pin!(sleep(limits.ack_delay));
         loop {
             // The dialler may have sent frames right behind what was read so far.
-            let end = self.hand_over();
-            if let Err(error) = self.acknowledge(limits, ack_timer.as_mut()).await {
-                return broken(self.name(), &error);
+            let mut end = self.hand_over();
+            if self.inbox.unacknowledged.is_due(limits) {
+                tokio::select! {
+                    biased;
+                    written = self.acknowledge(limits) => if let Err(error) = written {
+                        end.get_or_insert(broken(self.name(), &error));
+                    },
+                    // In the middle of a record, nothing else can be said.
+                    () = &mut cancelled => return End::Ours,
+                }
+            } else if self.inbox.unacknowledged.frames > 0 && ack_timer.is_elapsed() {
+                ack_timer.as_mut().reset(Instant::now() + limits.ack_delay);
             }
             if let Some(end) = end {
                 return end;
@@ -122,10 +126,9 @@ impl Receiving {
             let stream = self.stream.as_mut().expect("it is there until the end");
             tokio::select! {
                 biased;
-                () = &mut cancelled => return End::Ours,
-                () = &mut stopped => return self.say_goodbye().await,
+                () = &mut cancelled => return self.say_goodbye().await,
                 read = stream.read_buf(self.decoder.space()) => match read {
-                    Ok(0) => return End::Failed(format!("{} closed the connection", self.name())),
+                    Ok(0) => return closed_by(self.name()),
                     Ok(bytes) => {
                         heard = Instant::now();
                         self.inbox.bytes += bytes as u64;
@@ -144,7 +147,10 @@ impl Receiving {
 
     /// Gives the handler all frames that have arrived, in one call.
     fn hand_over(&mut self) -> Option<End> {
-        let name = self.shared.name(self.peer);
+        if self.token.is_cancelled() {
+            return None;
+        }
+        let name = &self.peer.name;
         let mut batch = Batch {
             records: self.decoder.records(),
             inbox: &mut self.inbox,
@@ -158,7 +164,7 @@ impl Receiving {
             self.store(true);
             return end;
         }
-        let handled = self.shared.handler.receive(self.peer, &mut batch);
+        let handled = self.shared.handler.receive(self.peer.id(), &mut batch);
         if handled.is_ok() {
             // A handler that agrees has taken them all.
             batch.by_ref().for_each(drop);
@@ -171,14 +177,7 @@ impl Receiving {
         end
     }
 
-    /// Acknowledges if it is due; sets the timer if it is not yet.
-    async fn acknowledge(&mut self, limits: &Limits, ack_timer: Pin<&mut Sleep>) -> io::Result<()> {
-        if !self.inbox.unacknowledged.is_due(limits) {
-            if self.inbox.unacknowledged.frames > 0 && ack_timer.is_elapsed() {
-                ack_timer.reset(Instant::now() + limits.ack_delay);
-            }
-            return Ok(());
-        }
+    async fn acknowledge(&mut self, limits: &Limits) -> io::Result<()> {
         self.inbox.unacknowledged = Unacknowledged::default();
         let mut bytes = Vec::with_capacity(16);
         let up_to = self.inbox.window.received();
@@ -187,13 +186,17 @@ impl Receiving {
         timeout(limits.silence_max, write(self.stream(), &bytes)).await?
     }
 
+    /// Unless a newer connection goes on.
     async fn say_goodbye(&mut self) -> End {
+        if !self.peer.gone.is_cancelled() {
+            return End::Ours;
+        }
         let mut bytes = Vec::new();
         let up_to = self.inbox.window.received();
         Record::Ack { up_to }.encode(&mut bytes);
         Record::Goodbye.encode(&mut bytes);
         let limit = self.shared.limits().probe_every;
-        // The node stops whether the peer hears it or not.
+        // It ends whether the peer hears it or not.
         let _ = timeout(limit, write(self.stream(), &bytes)).await;
         End::Ours
     }
@@ -245,12 +248,12 @@ impl<'a> Batch<'a> {
                 Err(error) => self.end = Some(End::Hostile(format!("{name}: {error}"))),
             },
             Record::Ping => self.inbox.unacknowledged.pinged = true,
-            Record::Goodbye => self.end = Some(End::Failed(format!("{name} said goodbye"))),
+            Record::Goodbye => self.end = Some(left(name)),
             Record::Refused { reason } => {
                 let reason = quoted(reason);
                 self.end = Some(End::Failed(format!("{name} refused: {reason}")));
             }
-            Record::Hello(_) | Record::Welcome { .. } | Record::Ack { .. } => {
+            Record::Hello(_) | Record::Welcome { .. } | Record::Ack { .. } | Record::Later => {
                 let reason = format!("{name} sent a record that only a receiver may send");
                 self.end = Some(End::Hostile(reason));
             }

@@ -1,6 +1,6 @@
 //! What links are made of, and their limits.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,28 +16,25 @@ use super::frame::{DATA_HEADER_BYTES, NAME_BYTES_MAX};
 pub struct Settings {
     /// This node's name.
     pub me: String,
-    /// A random number, chosen when the process starts: it tells a restarted node from its former self.
-    pub incarnation: u64,
-    /// This node's epoch, told to peers.
-    pub epoch: u64,
     /// What all nodes' configurations must agree on, as a hash.
     pub fingerprint: [u8; 32],
-    /// The roster. This node may be in it, so that indices can be those of the cluster's nodes; it is
-    /// never dialled.
-    pub peers: Vec<Peer>,
     /// How connections are protected.
     pub security: Security,
     /// Sizes and times.
     pub limits: Limits,
 }
 
-/// A node of the roster.
+/// Somebody this node has links with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
+    /// What the handler calls it.
+    pub id: u64,
     /// Its name, which its certificate must have.
     pub name: String,
     /// `host:port`, resolved at each dial.
     pub address: String,
+    /// Which of its lives; none: whichever comes first, until the end.
+    pub incarnation: Option<u64>,
 }
 
 /// How connections are protected.
@@ -112,7 +109,7 @@ impl Default for Limits {
     }
 }
 
-/// Why links cannot start.
+/// Why links cannot start, or cannot have these peers.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
     /// A name that cannot be sent, or that no certificate can have.
@@ -126,6 +123,9 @@ pub enum LinksError {
     /// Two nodes with one name.
     #[error("two nodes are called {0:?}; give each its own name")]
     SameName(String),
+    /// Two nodes with one id.
+    #[error("two nodes have the id {0}; give each its own")]
+    SameId(u64),
     /// Limits that contradict each other.
     #[error("{0}")]
     Limits(String),
@@ -144,18 +144,23 @@ pub enum LinksError {
 }
 
 impl Settings {
-    /// Where each name stands in the roster.
-    pub(super) fn check(&self) -> Result<HashMap<String, usize>, LinksError> {
+    pub(super) fn check(&self) -> Result<(), LinksError> {
         self.limits.check()?;
-        self.check_name(&self.me)?;
-        let mut places = HashMap::new();
-        for (index, peer) in self.peers.iter().enumerate() {
+        self.check_name(&self.me)
+    }
+
+    pub(super) fn check_peers(&self, peers: &[Peer]) -> Result<(), LinksError> {
+        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        for peer in peers {
             self.check_name(&peer.name)?;
-            if places.insert(peer.name.clone(), index).is_some() {
+            if !names.insert(&peer.name) {
                 return Err(LinksError::SameName(peer.name.clone()));
             }
+            if !ids.insert(peer.id) {
+                return Err(LinksError::SameId(peer.id));
+            }
         }
-        Ok(places)
+        Ok(())
     }
 
     fn check_name(&self, name: &str) -> Result<(), LinksError> {

@@ -11,14 +11,14 @@ use super::shared::lock;
 /// The two links with one peer: from this node to it, and from it to this node.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LinkStatus {
+    /// The peer's id.
+    pub id: u64,
     /// The peer's name.
     pub name: String,
     /// Whether the link to the peer is open.
     pub out_up: bool,
     /// Whether the link from the peer is open.
     pub in_up: bool,
-    /// The peer's epoch, as its last handshake told.
-    pub epoch: Option<u64>,
     /// Frames sent, each counted once.
     pub frames_sent: u64,
     /// Frames sent again after a connection broke.
@@ -41,7 +41,7 @@ pub struct LinkStatus {
     pub last_error: Option<String>,
 }
 
-/// Totals over all peers, since the start.
+/// Totals over all peers that there are and were, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     /// Links to peers that are open now.
@@ -50,7 +50,7 @@ pub struct Counters {
     pub dialled: u64,
     /// Connections that came in.
     pub accepted: u64,
-    /// Connections that this node refused: wrong certificate, name, configuration, incarnation.
+    /// Connections that this node refused: wrong certificate, name, configuration, incarnation, service.
     pub refused: u64,
     /// Connections of this node that peers refused.
     pub refused_by_peers: u64,
@@ -94,16 +94,28 @@ pub(super) struct Totals {
     pub hostile: AtomicU64,
     pub turned_away: AtomicU64,
     pub full: AtomicU64,
+    pub frames_sent: AtomicU64,
+    pub frames_resent: AtomicU64,
+    pub frames_received: AtomicU64,
+    pub duplicates: AtomicU64,
+    pub bytes_sent: AtomicU64,
+    pub writes: AtomicU64,
+    pub bytes_received: AtomicU64,
 }
 
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+pub(super) fn add(counter: &AtomicU64, number: u64) {
+    counter.fetch_add(number, Ordering::Relaxed);
+}
+
 impl Totals {
-    pub fn counters<'a>(&self, links: impl Iterator<Item = &'a LinkStatus>) -> Counters {
+    pub fn counters(&self, links_up: u64) -> Counters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut sum = Counters {
+        Counters {
+            links_up,
             dialled: read(&self.dialled),
             accepted: read(&self.accepted),
             refused: read(&self.refused),
@@ -111,19 +123,14 @@ impl Totals {
             hostile: read(&self.hostile),
             turned_away: read(&self.turned_away),
             full: read(&self.full),
-            ..Counters::default()
-        };
-        for link in links {
-            sum.links_up += u64::from(link.out_up);
-            sum.frames_sent += link.frames_sent;
-            sum.frames_resent += link.frames_resent;
-            sum.frames_received += link.frames_received;
-            sum.duplicates += link.duplicates;
-            sum.bytes_sent += link.bytes_sent;
-            sum.writes += link.writes;
-            sum.bytes_received += link.bytes_received;
+            frames_sent: read(&self.frames_sent),
+            frames_resent: read(&self.frames_resent),
+            frames_received: read(&self.frames_received),
+            duplicates: read(&self.duplicates),
+            bytes_sent: read(&self.bytes_sent),
+            writes: read(&self.writes),
+            bytes_received: read(&self.bytes_received),
         }
-        sum
     }
 }
 
@@ -170,6 +177,11 @@ impl Notes {
 
     pub fn refusals(&self) -> Vec<Refusal> {
         lock(&self.refusals).iter().cloned().collect()
+    }
+
+    /// Something that is as it should be.
+    pub fn debug(&self, line: &str) {
+        tracing::debug!(target: "soloist::links", "{line}");
     }
 
     pub fn log(&self, line: &str) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use soloist_node::Node;
 use soloist_node::config::{
-    Address, Api, Config, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+    Address, Api, Config, Members, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::identity::{Authority, Identity};
 use tokio::net::TcpListener;
@@ -60,7 +60,11 @@ async fn torn(algorithm: &str, seed: u64) -> Torn {
         let (certificate, key) = (&issued.certificate, &issued.key);
         let identity = Identity::from_pem(authority.certificate(), certificate, key).unwrap();
         let config = config(me, Nodes::new(roster).unwrap(), algorithm);
-        nodes.push(Node::start_on(config, Some(identity), listener).unwrap());
+        nodes.push(
+            Node::start_on(config, Some(identity), listener)
+                .await
+                .unwrap(),
+        );
     }
     Torn { nodes, proxies }
 }
@@ -72,8 +76,8 @@ fn config(me: usize, nodes: Nodes, algorithm: &str) -> Config {
     };
     Config {
         name: name(me),
-        rules: Rules::new(&nodes, &settings, &[]).unwrap(),
-        nodes,
+        rules: Rules::new(nodes.len(), &settings, &[]).unwrap(),
+        members: Members::Fixed(nodes),
         listen: None,
         security: Security::Insecure,
         ttl: Ttl::default(),

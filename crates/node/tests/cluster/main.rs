@@ -27,6 +27,7 @@ async fn cluster(nodes: usize, algorithm: &str) -> LocalCluster {
         },
         tls: true,
         folder: std::env::temp_dir(),
+        keepers: None,
     };
     LocalCluster::start(settings).await.unwrap()
 }

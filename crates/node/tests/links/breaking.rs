@@ -36,9 +36,9 @@ async fn three(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Node>, Ve
             peers[to].address = proxy.address.clone();
             proxies.push(proxy);
         }
-        let mut settings = settings(names[me], peers);
+        let mut settings = settings(names[me]);
         settings.security = security(names[me]);
-        nodes.push(start(settings, listener));
+        nodes.push(start(settings, peers, listener));
     }
     (nodes, proxies)
 }
@@ -81,7 +81,7 @@ async fn all_arrive(nodes: Vec<Node>, proxies: Vec<Proxy>) {
     for (to, node) in nodes.iter().enumerate() {
         let frames = node.seen.frames();
         for from in (0..3).filter(|from| *from != to) {
-            let got = frames.iter().filter(|(of, _)| *of == from);
+            let got = frames.iter().filter(|(of, _)| *of == from as u64);
             let got: Vec<_> = got.map(|(_, bytes)| bytes.clone()).collect();
             let sent: Vec<_> = (0..FRAMES).map(|number| frame(from, to, number)).collect();
             assert!(got == sent, "frames from {from} to {to} differ");

@@ -14,9 +14,9 @@ async fn a_full_buffer_is_reported_once() {
     let (at_a, a) = listener().await;
     // Nobody accepts at b's address, but the system keeps it from being given to somebody else.
     let (_at_b, b) = listener().await;
-    let mut settings = settings("a", roster(&[("a", &a), ("b", &b)]));
+    let mut settings = settings("a");
     settings.limits.buffer_bytes = BUFFER;
-    let a = start(settings, at_a);
+    let a = start(settings, roster(&[("a", &a), ("b", &b)]), at_a);
     for _ in 0..FIT {
         a.links.send(1, &[0; FRAME]).unwrap();
     }
@@ -28,7 +28,7 @@ async fn a_full_buffer_is_reported_once() {
         let changes = a.seen.changes();
         changes
             .iter()
-            .filter(|change| **change == (1, LinkChange::Full))
+            .filter(|(peer, change)| peer == "b" && *change == LinkChange::Full)
             .count()
     };
     until("the handler is told", || fulls() > 0).await;

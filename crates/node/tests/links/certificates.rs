@@ -52,7 +52,7 @@ async fn secured(a: Security, b: Security) -> (Node, Node) {
 /// Waits until b has refused what comes from a, and a knows why.
 async fn refused(a: &Node, b: &Node, seen_by_a: &str, seen_by_b: &str) {
     a.links.send(1, b"x").unwrap();
-    until("a knows", || a.seen.was_refused(1, seen_by_a)).await;
+    until("a knows", || a.seen.was_refused("b", seen_by_a)).await;
     until("b knows", || {
         let refusals = b.links.refusals();
         refusals

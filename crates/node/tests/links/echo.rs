@@ -15,20 +15,20 @@ struct Echo {
 }
 
 impl Handler for Echo {
-    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         for frame in frames {
             let number = u32::from_le_bytes(frame.try_into().map_err(|_| "not 4 bytes")?);
             self.reached.store(number, Ordering::Relaxed);
             if number < self.limit {
                 let links = self.links.get().ok_or("not started")?;
-                let sent = links.send(from, &(number + 1).to_le_bytes());
+                let sent = links.send(from as usize, &(number + 1).to_le_bytes());
                 sent.map_err(|full| full.to_string())?;
             }
         }
         Ok(())
     }
 
-    fn link_changed(&self, _: usize, _: LinkChange) {}
+    fn link_changed(&self, _: &str, _: LinkChange) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,7 +42,8 @@ async fn the_handler_may_send() {
             limit: LIMIT,
             reached: AtomicU32::new(0),
         });
-        let links = Links::start(settings(me, peers.clone()), listener, echo.clone()).unwrap();
+        let links = Links::start(settings(me), listener, echo.clone()).unwrap();
+        links.set_peers(7, peers.clone()).unwrap();
         assert!(echo.links.set(links).is_ok());
         echo
     });

@@ -9,8 +9,7 @@ use soloist_node::links::frame::{
 fn hello() -> Hello {
     Hello {
         incarnation: 0x0102,
-        stream: 3,
-        epoch: 4,
+        to_incarnation: Some(3),
         fingerprint: [0xab; 32],
         from: "a".into(),
         to: "bc".into(),
@@ -38,13 +37,19 @@ fn only_error(bytes: &[u8]) -> FrameError {
 
 #[test]
 fn golden_bytes_of_each_kind() {
-    let mut expected = vec![67, 0, 0, 0, 1, b'S', b'O', b'L', b'O', 1];
+    let mut expected = vec![60, 0, 0, 0, 1, b'S', b'O', b'L', b'O', 2];
     expected.extend([2, 1, 0, 0, 0, 0, 0, 0]);
-    expected.extend([3, 0, 0, 0, 0, 0, 0, 0]);
-    expected.extend([4, 0, 0, 0, 0, 0, 0, 0]);
+    expected.extend([8, 3, 0, 0, 0, 0, 0, 0, 0]);
     expected.extend([0xab; 32]);
     expected.extend([1, b'a', 2, b'b', b'c']);
     assert_eq!(bytes_of(&Record::Hello(hello())), expected);
+    let whoever = Hello {
+        to_incarnation: None,
+        ..hello()
+    };
+    expected.splice(18..27, [0]);
+    expected[0] -= 8;
+    assert_eq!(bytes_of(&Record::Hello(whoever)), expected);
     assert_eq!(
         bytes_of(&Record::Welcome {
             incarnation: 7,
@@ -71,6 +76,7 @@ fn golden_bytes_of_each_kind() {
     );
     assert_eq!(bytes_of(&Record::Ping), [1, 0, 0, 0, 6]);
     assert_eq!(bytes_of(&Record::Goodbye), [1, 0, 0, 0, 7]);
+    assert_eq!(bytes_of(&Record::Later), [1, 0, 0, 0, 8]);
 }
 
 #[test]
@@ -83,6 +89,13 @@ fn what_is_wrong_is_named() {
         FrameError::TooLong {
             bytes: u32::from_le_bytes(*b"GET ") as usize,
             limit: HELLO_BYTES_MAX
+        }
+    );
+    assert_eq!(
+        only_error(&[3, 0, 0, 0, 8, b'n', b'o']),
+        FrameError::WrongSize {
+            kind: "Later",
+            bytes: 2
         }
     );
     assert_eq!(
@@ -108,8 +121,16 @@ fn what_is_wrong_is_named() {
     other[5] = b'X';
     assert_eq!(only_error(&other), FrameError::NotSoloist);
     other = good.clone();
-    other[9] = 2;
-    assert_eq!(only_error(&other), FrameError::Version(2));
+    other[9] = 1;
+    assert_eq!(only_error(&other), FrameError::Version(1));
+    for size in [1, 7, 9, 255] {
+        other = good.clone();
+        other[18] = size;
+        assert!(matches!(
+            only_error(&other),
+            FrameError::WrongSize { kind: "Hello", .. }
+        ));
+    }
     other = good;
     other.push(0);
     other[0] += 1;
@@ -156,18 +177,22 @@ fn the_largest_frame_fits_and_its_memory_is_given_back() {
 fn a_record() -> impl Strategy<Value = Vec<u8>> {
     let name = "[a-z]{1,20}";
     prop_oneof![
-        (any::<[u64; 3]>(), any::<[u8; 32]>(), name, name).prop_map(
-            |([incarnation, stream, epoch], fingerprint, from, to)| {
+        (
+            any::<u64>(),
+            any::<Option<u64>>(),
+            any::<[u8; 32]>(),
+            name,
+            name
+        )
+            .prop_map(|(incarnation, to_incarnation, fingerprint, from, to)| {
                 bytes_of(&Record::Hello(Hello {
                     incarnation,
-                    stream,
-                    epoch,
+                    to_incarnation,
                     fingerprint,
                     from,
                     to,
                 }))
-            }
-        ),
+            }),
         any::<[u64; 2]>()
             .prop_map(|[incarnation, next]| bytes_of(&Record::Welcome { incarnation, next })),
         ".{0,50}".prop_map(|reason| bytes_of(&Record::Refused { reason: &reason })),
@@ -180,6 +205,7 @@ fn a_record() -> impl Strategy<Value = Vec<u8>> {
         any::<u64>().prop_map(|up_to| bytes_of(&Record::Ack { up_to })),
         Just(bytes_of(&Record::Ping)),
         Just(bytes_of(&Record::Goodbye)),
+        Just(bytes_of(&Record::Later)),
     ]
 }
 

@@ -10,8 +10,8 @@ use crate::net::{Node, Wire, encoded, hello, listener, pair, roster, settings, s
 async fn victim() -> (Node, Node) {
     let ((at_a, a), (at_c, c)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", "127.0.0.1:1"), ("c", &c)]);
-    let a = start(settings("a", peers.clone()), at_a);
-    (a, start(settings("c", peers), at_c))
+    let a = start(settings("a"), peers.clone(), at_a);
+    (a, start(settings("c"), peers, at_c))
 }
 
 #[tokio::test]
@@ -96,7 +96,8 @@ async fn what_the_handler_refuses_closes_the_connection_and_is_not_given_again()
     assert_eq!(got, [&b"one"[..], b"two", b"three"]);
     assert_eq!(b.links.counters().hostile, 1);
     until("a is told why", || {
-        a.seen.was_refused(1, "b refused: a: not a lock's message")
+        a.seen
+            .was_refused("b", "b refused: a: not a lock's message")
     })
     .await;
 }
@@ -104,7 +105,7 @@ async fn what_the_handler_refuses_closes_the_connection_and_is_not_given_again()
 #[tokio::test]
 async fn a_receiver_that_acknowledges_too_much_is_left() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
-    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
     a.links.send(1, b"x").unwrap();
     let mut wire = Wire::new(at_b.accept().await.unwrap().0);
     assert!(wire.next().await.unwrap().starts_with("Hello"));
@@ -115,7 +116,7 @@ async fn a_receiver_that_acknowledges_too_much_is_left() {
     wire.send(&encoded(&[welcome, Record::Ack { up_to: 1000 }]))
         .await;
     until("it was noticed", || {
-        a.seen.went_down(1, "acknowledged frame 1000")
+        a.seen.went_down("b", "acknowledged frame 1000")
     })
     .await;
     assert_eq!(a.links.counters().hostile, 1);

@@ -22,18 +22,18 @@ async fn only_links_that_are_needed_are_opened() {
         (a.links.counters().dialled, b.links.counters().dialled),
         (1, 0)
     );
-    assert_eq!(a.seen.changes(), [(1, LinkChange::Up)]);
+    assert_eq!(a.seen.changes(), [("b".to_owned(), LinkChange::Up)]);
     let (of_a, of_b) = (&a.links.status()[1], &b.links.status()[0]);
     assert!(of_a.out_up && !of_a.in_up && of_b.in_up && !of_b.out_up);
     assert_eq!((of_a.frames_sent, of_b.frames_received), (1, 1));
-    assert_eq!(of_b.epoch, Some(1));
+    assert_eq!((of_a.id, of_b.id), (1, 0));
 }
 
 #[tokio::test]
 async fn frames_that_wait_leave_in_one_write_and_again_if_they_were_lost() {
     let (at_a, a) = listener().await;
     let (at_b, b) = listener().await;
-    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
     for number in 0..100u8 {
         a.links.send(1, &[number]).unwrap();
     }
@@ -114,15 +114,15 @@ async fn an_idle_link_stays_up() {
     })
     .await;
     assert_eq!(a.links.counters().dialled, 1);
-    assert_eq!(a.seen.changes(), [(1, LinkChange::Up)]);
+    assert_eq!(a.seen.changes(), [("b".to_owned(), LinkChange::Up)]);
 }
 
 #[tokio::test]
 async fn a_silent_receiver_is_noticed() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
-    let mut settings = settings("a", roster(&[("a", &a), ("b", &b)]));
+    let mut settings = settings("a");
     watchful(&mut settings);
-    let a = start(settings, at_a);
+    let a = start(settings, roster(&[("a", &a), ("b", &b)]), at_a);
     a.links.send(1, b"x").unwrap();
     let mut wire = Wire::new(at_b.accept().await.unwrap().0);
     wire.next().await.unwrap();
@@ -132,7 +132,7 @@ async fn a_silent_receiver_is_noticed() {
     }]))
     .await;
     until("it is noticed", || {
-        a.seen.went_down(1, "no sign of life from b")
+        a.seen.went_down("b", "no sign of life from b")
     })
     .await;
 }
@@ -185,18 +185,21 @@ async fn closing_sends_what_is_buffered_and_says_goodbye() {
     a.links.close(Duration::from_secs(30)).await;
     assert_eq!(b.seen.count(), 5000);
     assert_eq!(a.links.status()[1].buffered_frames, 0);
-    until("b knows", || b.seen.went_down(0, "a said goodbye")).await;
+    until("b knows", || b.seen.said_goodbye("a")).await;
     until("and that nobody comes from a", || {
         !b.links.status()[0].in_up
     })
     .await;
+    until("b tries again", || b.links.counters().dialled > 3).await;
+    let told = [LinkChange::Up, LinkChange::Goodbye].map(|change| ("a".to_owned(), change));
+    assert_eq!(b.seen.changes(), told, "that a is not there is no news");
 }
 
 #[tokio::test]
 async fn closing_waits_no_longer_than_it_may() {
     let (at_a, a) = listener().await;
     let (_at_b, b) = listener().await;
-    let a = start(settings("a", roster(&[("a", &a), ("b", &b)])), at_a);
+    let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
     a.links.send(1, b"never read").unwrap();
     let closing = a.links.close(Duration::from_millis(50));
     tokio::time::timeout(Duration::from_secs(30), closing)
@@ -219,16 +222,16 @@ async fn a_peer_that_starts_late_is_reached() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let proxy = plain("").await;
     let peers = roster(&[("a", &a), ("b", &proxy.address)]);
-    let a = start(settings("a", peers.clone()), at_a);
+    let a = start(settings("a"), peers.clone(), at_a);
     a.links.send(1, b"x").unwrap();
     until("a few tries failed", || a.links.counters().dialled > 3).await;
     let changes = a.seen.changes();
     assert!(
-        matches!(changes[..], [(1, LinkChange::Down { .. })]),
+        matches!(&changes[..], [(peer, LinkChange::Down { .. })] if peer == "b"),
         "{changes:?}"
     );
     let at = b.clone();
-    let b = start(settings("b", peers), at_b);
+    let b = start(settings("b"), peers, at_b);
     *proxy.target.lock().unwrap() = at;
     until("it arrived", || b.seen.count() == 1).await;
     until("all is well", || a.links.status()[1].last_error.is_none()).await;

@@ -6,9 +6,13 @@ mod certificates;
 mod echo;
 mod frame;
 mod hostile;
+mod later;
 mod life;
 mod net;
+mod peers;
 #[path = "../common/proxy.rs"]
 mod proxy;
+mod random;
 mod refusals;
+mod services;
 mod window;

@@ -33,8 +33,8 @@ pub fn quick() -> Limits {
 /// A handler that writes down what it is told.
 #[derive(Default)]
 pub struct Seen {
-    frames: Mutex<Vec<(usize, Vec<u8>)>>,
-    changes: Mutex<Vec<(usize, LinkChange)>>,
+    frames: Mutex<Vec<(u64, Vec<u8>)>>,
+    changes: Mutex<Vec<(String, LinkChange)>>,
     /// A frame that is not accepted, and why.
     pub unwanted: Mutex<Option<(Vec<u8>, String)>>,
     gate: Mutex<()>,
@@ -55,7 +55,7 @@ impl Drop for Gate {
 }
 
 impl Handler for Seen {
-    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         self.waiting.store(true, Ordering::Relaxed);
         if self.gate.try_lock().is_err() {
             // A thread that just blocked might be the one that reads for all others.
@@ -73,7 +73,8 @@ impl Handler for Seen {
         Ok(())
     }
 
-    fn link_changed(&self, peer: usize, change: LinkChange) {
+    fn link_changed(&self, peer: &str, change: LinkChange) {
+        let peer = peer.to_owned();
         self.changes.lock().unwrap().push((peer, change));
     }
 }
@@ -102,7 +103,7 @@ impl Seen {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    pub fn frames(&self) -> Vec<(usize, Vec<u8>)> {
+    pub fn frames(&self) -> Vec<(u64, Vec<u8>)> {
         self.frames.lock().unwrap().clone()
     }
 
@@ -110,20 +111,25 @@ impl Seen {
         self.frames.lock().unwrap().len()
     }
 
-    pub fn changes(&self) -> Vec<(usize, LinkChange)> {
+    pub fn changes(&self) -> Vec<(String, LinkChange)> {
         self.changes.lock().unwrap().clone()
     }
 
-    pub fn was_refused(&self, peer: usize, text: &str) -> bool {
+    pub fn was_refused(&self, peer: &str, text: &str) -> bool {
         self.changes().iter().any(|(of, change)| match change {
-            LinkChange::Refused { reason } => *of == peer && reason.contains(text),
+            LinkChange::Refused { reason } => of == peer && reason.contains(text),
             _ => false,
         })
     }
 
-    pub fn went_down(&self, peer: usize, text: &str) -> bool {
+    pub fn said_goodbye(&self, peer: &str) -> bool {
+        self.changes()
+            .contains(&(peer.to_owned(), LinkChange::Goodbye))
+    }
+
+    pub fn went_down(&self, peer: &str, text: &str) -> bool {
         self.changes().iter().any(|(of, change)| match change {
-            LinkChange::Down { reason } => *of == peer && reason.contains(text),
+            LinkChange::Down { reason } => of == peer && reason.contains(text),
             _ => false,
         })
     }
@@ -141,27 +147,38 @@ pub async fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
+/// A list where nobody comes or goes; ids are places.
 pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
-    let peers = peers.iter().map(|(name, address)| Peer {
+    let peers = (0..).zip(peers).map(|(id, (name, address))| Peer {
+        id,
         name: (*name).to_owned(),
         address: (*address).to_owned(),
+        incarnation: None,
     });
     peers.collect()
 }
 
-pub fn settings(me: &str, peers: Vec<Peer>) -> Settings {
+/// One life of a node, which is also its id.
+pub fn member(name: &str, life: u64, address: &str) -> Peer {
+    Peer {
+        id: life,
+        name: name.to_owned(),
+        address: address.to_owned(),
+        incarnation: Some(life),
+    }
+}
+
+pub fn settings(me: &str) -> Settings {
     Settings {
         me: me.to_owned(),
-        incarnation: me.bytes().map(u64::from).sum(),
-        epoch: 1,
         fingerprint: [7; 32],
-        peers,
         security: Security::Plain,
         limits: quick(),
     }
 }
 
-pub fn start(settings: Settings, listener: TcpListener) -> Node {
+/// A node without peers.
+pub fn lone(settings: Settings, listener: TcpListener) -> Node {
     let address = listener.local_addr().unwrap().to_string();
     let seen = Arc::new(Seen::default());
     let links = Links::start(settings, listener, seen.clone()).unwrap();
@@ -172,24 +189,40 @@ pub fn start(settings: Settings, listener: TcpListener) -> Node {
     }
 }
 
+/// A node with these peers, in the life of its own that its name says.
+pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
+    let life = settings.me.bytes().map(u64::from).sum();
+    let node = lone(settings, listener);
+    node.links.set_peers(life, peers).unwrap();
+    node
+}
+
 /// Nodes a and b (0 and 1 in both rosters), with settings changed as the test wants.
 pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", &b)]);
     let [a, b] = [("a", at_a), ("b", at_b)].map(|(me, listener)| {
-        let mut settings = settings(me, peers.clone());
+        let mut settings = settings(me);
         change(&mut settings);
-        start(settings, listener)
+        start(settings, peers.clone(), listener)
     });
     (a, b)
+}
+
+/// A Hello as this life of the node `from` would send it, to this life of the node `to`.
+pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Record<'static> {
+    Record::Hello(Hello {
+        incarnation: life,
+        to_incarnation: Some(meant),
+        ..hello(from, to)
+    })
 }
 
 /// A Hello as the node `from` would send it.
 pub fn hello(from: &str, to: &str) -> Hello {
     Hello {
         incarnation: 99,
-        stream: 1,
-        epoch: 1,
+        to_incarnation: None,
         fingerprint: [7; 32],
         from: from.to_owned(),
         to: to.to_owned(),
@@ -216,6 +249,13 @@ impl Wire {
             tcp,
             decoder: Decoder::new(RECORD_BYTES_MAX),
         }
+    }
+
+    /// The next connection that somebody opens, and its Hello.
+    pub async fn accepted(listener: &TcpListener) -> (Self, String) {
+        let mut wire = Self::new(listener.accept().await.unwrap().0);
+        let hello = wire.next().await.unwrap();
+        (wire, hello)
     }
 
     pub async fn to(node: &Node) -> Self {

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use soloist_node::links::frame::Record;
-use soloist_node::links::{Links, LinksError};
+use soloist_node::links::{LinkStatus, Links, LinksError, Settings};
 use tokio::net::TcpListener;
 
-use crate::net::{Seen, Wire, encoded, hello, listener, pair, roster, settings, start, until};
+use crate::net::{
+    Seen, Wire, encoded, hello, listener, lone, pair, roster, settings, start, until,
+};
 use crate::proxy::plain;
 
 const RESTARTED: &str = "has restarted and lost what it knew of its locks";
@@ -22,8 +24,8 @@ async fn another_configuration_is_refused_and_both_see_the_fingerprints() {
     .await;
     a.links.send(1, b"x").unwrap();
     let text = "the configurations differ: node b has fingerprint 1f1f1f1f, node a has 07070707";
-    until("a sees it", || a.seen.was_refused(1, text)).await;
-    until("b sees it", || b.seen.was_refused(0, text)).await;
+    until("a sees it", || a.seen.was_refused("b", text)).await;
+    until("b sees it", || b.seen.was_refused("a", text)).await;
     assert!(b.links.counters().refused >= 1);
     assert!(a.links.counters().refused_by_peers >= 1);
     assert!(
@@ -61,16 +63,16 @@ async fn another_version_is_refused_with_both_numbers() {
     let mut wire = Wire::to(&a).await;
     wire.send(&bytes).await;
     let answer = wire.next().await.unwrap();
-    assert!(answer.contains("version 9 of the wire format, where this node speaks version 1"));
+    assert!(answer.contains("version 9 of the wire format, where this node speaks version 2"));
 }
 
 #[tokio::test]
-async fn a_restarted_node_is_refused_in_both_directions_until_it_is_forgotten() {
+async fn a_restarted_node_is_refused_in_both_directions() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let proxy = plain(&b).await;
     let peers = roster(&[("a", &a), ("b", &proxy.address)]);
-    let a = start(settings("a", peers.clone()), at_a);
-    let first = start(settings("b", peers.clone()), at_b);
+    let a = start(settings("a"), peers.clone(), at_a);
+    let first = start(settings("b"), peers.clone(), at_b);
     a.links.send(1, b"to b").unwrap();
     first.links.send(0, b"to a").unwrap();
     until("both talk", || first.seen.count() + a.seen.count() == 2).await;
@@ -78,70 +80,22 @@ async fn a_restarted_node_is_refused_in_both_directions_until_it_is_forgotten() 
 
     let (at_b, b) = listener().await;
     *proxy.target.lock().unwrap() = b;
-    let mut again = settings("b", peers);
-    again.incarnation = 1000;
-    let again = start(again, at_b);
+    let again = lone(settings("b"), at_b);
+    again.links.set_peers(1000, peers).unwrap();
     again.links.send(0, b"again").unwrap();
     a.links.send(1, b"more").unwrap();
-    until("b is told", || again.seen.was_refused(0, RESTARTED)).await;
+    until("b is told", || again.seen.was_refused("a", RESTARTED)).await;
     until("a refuses b's answer", || {
         let error = a.links.status()[1].last_error.clone();
         error.is_some_and(|error| error.contains(RESTARTED))
     })
     .await;
-    assert!(a.seen.was_refused(1, "node b has restarted"));
+    assert!(a.seen.was_refused("b", "node b has restarted"));
     assert_eq!((a.seen.count(), again.seen.count()), (1, 0));
-
-    a.links.forget(1);
-    a.links.send(1, b"anew").unwrap();
-    until("both talk again", || {
-        a.seen.count() + again.seen.count() == 3
-    })
-    .await;
-    assert_eq!(again.seen.frames(), [(0, b"anew".to_vec())]);
-    assert_eq!(a.seen.frames()[1], (1, b"again".to_vec()));
 }
 
-#[tokio::test]
-async fn who_begins_anew_alone_is_refused_until_the_other_does() {
-    let (a, b) = pair(|_| {}).await;
-    for number in 0..10 {
-        a.links.send(1, &[number]).unwrap();
-        b.links.send(0, &[number]).unwrap();
-    }
-    until("all arrived", || a.seen.count() + b.seen.count() == 20).await;
-    a.links.forget(1);
-    a.links.send(1, b"anew").unwrap();
-    b.links.send(0, b"old").unwrap();
-    until("b refuses a", || {
-        a.seen
-            .was_refused(1, "node a has begun its links with this node anew")
-    })
-    .await;
-    until("a refuses b", || {
-        b.seen.was_refused(0, "and node b has not yet")
-    })
-    .await;
-    b.links.forget(0);
-    b.links.send(0, b"new").unwrap();
-    until("both go on", || a.seen.count() + b.seen.count() == 22).await;
-    assert_eq!(b.seen.frames()[10], (0, b"anew".to_vec()));
-    assert_eq!(
-        a.seen.frames()[10],
-        (1, b"new".to_vec()),
-        "what was old is gone"
-    );
-    assert_eq!(a.links.counters().frames_received, 11);
-}
-
-fn refusal(me: &str, names: &[&str], listener: TcpListener) -> LinksError {
-    let peers: Vec<_> = names.iter().map(|name| (*name, "127.0.0.1:1")).collect();
-    let started = Links::start(
-        settings(me, roster(&peers)),
-        listener,
-        Arc::new(Seen::default()),
-    );
-    match started {
+fn refused_start(settings: Settings, listener: TcpListener) -> LinksError {
+    match Links::start(settings, listener, Arc::new(Seen::default())) {
         Ok(_) => panic!("these links must not start"),
         Err(error) => error,
     }
@@ -149,25 +103,18 @@ fn refusal(me: &str, names: &[&str], listener: TcpListener) -> LinksError {
 
 #[tokio::test]
 async fn links_do_not_start_with_bad_settings() {
-    let at = || async { listener().await.0 };
-    let error = refusal("a", &["a", "b", "b"], at().await);
-    assert_eq!(
-        error.to_string(),
-        "two nodes are called \"b\"; give each its own name"
-    );
-    let error = refusal("a", &[""], at().await);
+    let error = refused_start(settings(""), listener().await.0);
     assert!(error.to_string().contains("it has 0 bytes, not 1 to 255"));
     let everywhere = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let error = refusal("a", &["b"], everywhere);
+    let error = refused_start(settings("a"), everywhere);
     assert!(matches!(
         error,
         LinksError::PlainOffLoopback(SocketAddr::V4(_))
     ));
     assert!(error.to_string().contains("give it a certificate"));
-    let mut bad = settings("a", roster(&[]));
+    let mut bad = settings("a");
     bad.limits.probe_every = bad.limits.silence_max;
-    let started = Links::start(bad, at().await, Arc::new(Seen::default()));
-    let error = started.err().unwrap().to_string();
+    let error = refused_start(bad, listener().await.0).to_string();
     assert!(
         error.contains("probe_every must be longer than 0"),
         "{error}"
@@ -175,17 +122,48 @@ async fn links_do_not_start_with_bad_settings() {
 }
 
 #[tokio::test]
+async fn a_bad_list_of_peers_changes_nothing() {
+    let (a, b) = pair(|_| {}).await;
+    a.links.send(1, b"before").unwrap();
+    until("it arrived", || b.seen.count() == 1).await;
+    let before = a.links.status();
+    let names = |names: &[&str]| {
+        let peers: Vec<_> = names.iter().map(|name| (*name, "127.0.0.1:1")).collect();
+        roster(&peers)
+    };
+    let mut one_id = names(&["c", "d"]);
+    one_id[1].id = 0;
+    for (peers, text) in [
+        (names(&["a", "b", "b"]), "two nodes are called \"b\""),
+        (names(&["a", ""]), "it has 0 bytes, not 1 to 255"),
+        (
+            names(&["a", &"n".repeat(256)]),
+            "it has 256 bytes, not 1 to 255",
+        ),
+        (one_id, "two nodes have the id 0"),
+    ] {
+        let error = a.links.set_peers(7, peers).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+        let names = |links: &[LinkStatus]| -> Vec<String> {
+            links.iter().map(|link| link.name.clone()).collect()
+        };
+        assert_eq!(names(&a.links.status()), names(&before));
+    }
+    a.links.send(1, b"after").unwrap();
+    until("the link goes on", || b.seen.count() == 2).await;
+    assert_eq!(a.links.counters().dialled, 1);
+}
+
+#[tokio::test]
 async fn without_tls_no_other_machine_is_dialled() {
     let (at_a, a) = listener().await;
     // An address of the range that is kept for examples: nobody is there.
-    let a = start(
-        settings("a", roster(&[("a", &a), ("b", "192.0.2.1:7")])),
-        at_a,
-    );
+    let peers = roster(&[("a", &a), ("b", "192.0.2.1:7")]);
+    let a = start(settings("a"), peers, at_a);
     a.links.send(1, b"x").unwrap();
     until("it is refused", || {
         a.seen.was_refused(
-            1,
+            "b",
             "without TLS only loopback addresses are allowed, and 192.0.2.1:7 is none",
         )
     })

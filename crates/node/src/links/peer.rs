@@ -1,0 +1,235 @@
+//! One life of a peer, with all that is under way between it and one life of this node.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::frame::Hello;
+use super::settings::{Limits, Peer};
+use super::shared::lock;
+use super::status::{LinkStatus, Totals, add, count};
+use super::window::{ReceiveWindow, SendWindow};
+
+/// It lives as long as the peer is in the list: another life of either side gets another one, so nothing of one life
+/// can reach the next.
+pub(super) struct PeerState {
+    pub name: String,
+    /// Which of its lives; none: whichever comes first.
+    pub life: Option<u64>,
+    /// Which life of this node it has links with.
+    pub mine: u64,
+    id: AtomicU64,
+    address: Mutex<String>,
+    /// Cancelled when it leaves the list, or when all links stop.
+    pub gone: CancellationToken,
+    pub outgoing: Outgoing,
+    pub incoming: Incoming,
+}
+
+impl PeerState {
+    pub fn new(peer: Peer, mine: u64, limits: &Limits, stop: &CancellationToken) -> Self {
+        Self {
+            name: peer.name,
+            life: peer.incarnation,
+            mine,
+            id: AtomicU64::new(peer.id),
+            address: Mutex::new(peer.address),
+            gone: stop.child_token(),
+            outgoing: Outgoing {
+                state: Mutex::new(OutState::new(limits)),
+                wake: Notify::new(),
+            },
+            incoming: Incoming {
+                state: Mutex::new(InState::default()),
+                turn: Arc::default(),
+            },
+        }
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub fn address(&self) -> String {
+        lock(&self.address).clone()
+    }
+
+    /// The same life, which may be called otherwise now, or be somewhere else.
+    pub fn renew(&self, peer: Peer) {
+        self.id.store(peer.id, Ordering::Relaxed);
+        *lock(&self.address) = peer.address;
+    }
+
+    /// It has left the list, so nobody sends it anything any more.
+    pub fn retire(&self) {
+        let mut state = lock(&self.outgoing.state);
+        state.retired = true;
+        state.window = SendWindow::new(0, 0);
+        drop(state);
+        self.gone.cancel();
+    }
+
+    pub fn status(&self) -> LinkStatus {
+        let incoming = lock(&self.incoming.state).status();
+        let outgoing = lock(&self.outgoing.state);
+        LinkStatus {
+            id: self.id(),
+            name: self.name.clone(),
+            out_up: outgoing.up,
+            frames_sent: outgoing.window.sent(),
+            frames_resent: outgoing.window.resent(),
+            bytes_sent: outgoing.bytes,
+            writes: outgoing.writes,
+            buffered_frames: outgoing.window.buffered_frames(),
+            buffered_bytes: outgoing.window.buffered_bytes(),
+            last_error: outgoing.last_error.clone().or(incoming.last_error),
+            ..incoming
+        }
+    }
+}
+
+/// The link to a peer.
+pub(super) struct Outgoing {
+    pub state: Mutex<OutState>,
+    /// The link's task sleeps on this when there is nothing to send.
+    pub wake: Notify,
+}
+
+pub(super) struct OutState {
+    pub window: SendWindow,
+    /// The incarnation that frames were sent to.
+    receiver: Option<u64>,
+    /// The peer has left the list: the window is another one than that of the connection.
+    pub retired: bool,
+    /// Whether the link's task must be woken for a new frame.
+    pub waiting: bool,
+    /// Whether the last frame did not fit.
+    pub full: bool,
+    /// Whether the handler has still to be told so.
+    pub full_untold: bool,
+    pub up: bool,
+    bytes: u64,
+    writes: u64,
+    pub last_error: Option<String>,
+}
+
+impl OutState {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            window: SendWindow::new(limits.buffer_bytes, limits.buffer_frames),
+            receiver: None,
+            retired: false,
+            waiting: false,
+            full: false,
+            full_untold: false,
+            up: false,
+            bytes: 0,
+            writes: 0,
+            last_error: None,
+        }
+    }
+
+    /// Begins to send on a connection to this incarnation, which expects this number next.
+    pub fn begin(&mut self, name: &str, incarnation: u64, next: u64) -> Result<(), String> {
+        let other = self.receiver.is_some_and(|known| known != incarnation);
+        if other && self.window.sent() > 0 {
+            return Err(restarted(name));
+        }
+        let rewound = self.window.rewind(next);
+        rewound.map_err(|error| format!("node {name} lost what it had received: {error}"))?;
+        self.receiver = Some(incarnation);
+        self.last_error = None;
+        self.up = true;
+        Ok(())
+    }
+
+    /// Appends what is to be written next, and counts it.
+    pub fn take(&mut self, bytes_max: usize, out: &mut Vec<u8>, totals: &Totals) {
+        let before = (self.window.sent(), self.window.resent(), out.len());
+        self.window.take(bytes_max, out);
+        let bytes = (out.len() - before.2) as u64;
+        self.waiting = bytes == 0;
+        if bytes == 0 {
+            return;
+        }
+        self.bytes += bytes;
+        self.writes += 1;
+        add(&totals.frames_sent, self.window.sent() - before.0);
+        add(&totals.frames_resent, self.window.resent() - before.1);
+        add(&totals.bytes_sent, bytes);
+        count(&totals.writes);
+    }
+}
+
+/// The link from a peer.
+pub(super) struct Incoming {
+    pub state: Mutex<InState>,
+    /// Held by the one connection that may give frames to the handler. A later connection waits here
+    /// until the earlier one is out of the handler, and only then reads how far it came.
+    pub turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+pub(super) struct InState {
+    /// The incarnation that the window belongs to.
+    known: Option<u64>,
+    pub window: ReceiveWindow,
+    pub connection: CancellationToken,
+    pub up: bool,
+    bytes: u64,
+    pub last_error: Option<String>,
+}
+
+impl InState {
+    /// Whether this Hello goes on where the window stands.
+    pub fn check(&self, hello: &Hello) -> Result<(), String> {
+        match self.known {
+            Some(known) if known != hello.incarnation && self.window.received() > 0 => {
+                Err(restarted(&hello.from))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the Hello's sender for the peer.
+    pub fn adopt(&mut self, hello: &Hello) {
+        self.known = Some(hello.incarnation);
+        self.last_error = None;
+        self.up = true;
+    }
+
+    /// A connection came so far, with so many bytes.
+    pub fn advance(&mut self, window: ReceiveWindow, bytes: u64, totals: &Totals) {
+        let before = std::mem::replace(&mut self.window, window);
+        self.bytes += bytes;
+        add(
+            &totals.frames_received,
+            window.received() - before.received(),
+        );
+        add(
+            &totals.duplicates,
+            window.duplicates() - before.duplicates(),
+        );
+        add(&totals.bytes_received, bytes);
+    }
+
+    fn status(&self) -> LinkStatus {
+        LinkStatus {
+            in_up: self.up,
+            frames_received: self.window.received(),
+            duplicates: self.window.duplicates(),
+            bytes_received: self.bytes,
+            last_error: self.last_error.clone(),
+            ..LinkStatus::default()
+        }
+    }
+}
+
+fn restarted(name: &str) -> String {
+    format!(
+        "node {name} has restarted and lost what it knew of its locks; \
+         restart the other nodes as well, or let it join as a new member"
+    )
+}

@@ -1,0 +1,227 @@
+//! Nodes that hear of a change at different moments: "later" is neither a refusal nor an error.
+
+use std::time::{Duration, Instant};
+
+use soloist_node::links::frame::Record;
+use soloist_node::links::{LinkChange, Settings};
+
+use crate::net::{Node, Wire, encoded, hello, hello_of, listener, lone, member, settings, until};
+
+/// Tries that fail would soon wait for hours.
+fn impatient(me: &str) -> Settings {
+    let mut settings = settings(me);
+    settings.limits.retry_min = Duration::from_millis(5);
+    settings.limits.retry_max = Duration::from_secs(24 * 3600);
+    settings
+}
+
+async fn nodes() -> (Node, Node) {
+    let ((at_a, _), (at_b, _)) = (listener().await, listener().await);
+    (lone(impatient("a"), at_a), lone(impatient("b"), at_b))
+}
+
+fn nothing_went_wrong(node: &Node) {
+    let counters = node.links.counters();
+    assert_eq!(
+        (
+            counters.refused,
+            counters.refused_by_peers,
+            counters.hostile
+        ),
+        (0, 0, 0)
+    );
+    assert_eq!(node.links.refusals(), []);
+}
+
+/// Has a frame of a wait until b was asked for so long that a link that fails would be tried no more; then `change`s.
+async fn comes_through(a: &Node, b: &Node, change: impl FnOnce()) {
+    let before = b.links.counters().accepted;
+    a.links.send(0, b"x").unwrap();
+    until("it was tried often", || {
+        b.links.counters().accepted >= before + 20
+    })
+    .await;
+    assert_eq!(b.seen.count(), 0);
+    assert_eq!(a.seen.changes(), [], "neither up nor down nor refused");
+    assert_eq!(a.links.status()[0].last_error, None);
+    let began = Instant::now();
+    change();
+    until("it comes through", || b.seen.count() == 1).await;
+    // One pause is 250 ms at most. The rest is for machines that are busy.
+    assert!(began.elapsed() < Duration::from_secs(20));
+    until("a knows", || {
+        a.seen.changes() == [("b".to_owned(), LinkChange::Up)]
+    })
+    .await;
+    nothing_went_wrong(a);
+    nothing_went_wrong(b);
+}
+
+#[tokio::test]
+async fn who_comes_before_there_is_a_list_waits_for_it() {
+    let (a, b) = nodes().await;
+    a.links
+        .set_peers(1, vec![member("b", 2, &b.address)])
+        .unwrap();
+    comes_through(&a, &b, || {
+        b.links
+            .set_peers(2, vec![member("a", 1, &a.address)])
+            .unwrap();
+    })
+    .await;
+    assert_eq!(b.seen.frames(), [(1, b"x".to_vec())]);
+}
+
+#[tokio::test]
+async fn a_life_that_is_not_known_yet_waits_for_its_list() {
+    let (a, b) = nodes().await;
+    b.links
+        .set_peers(2, vec![member("a", 1, &a.address)])
+        .unwrap();
+    a.links
+        .set_peers(5, vec![member("b", 2, &b.address)])
+        .unwrap();
+    comes_through(&a, &b, || {
+        b.links
+            .set_peers(2, vec![member("a", 5, &a.address)])
+            .unwrap();
+    })
+    .await;
+    assert_eq!(b.seen.frames(), [(5, b"x".to_vec())]);
+}
+
+#[tokio::test]
+async fn who_means_another_life_of_the_receiver_waits_for_it() {
+    let (a, b) = nodes().await;
+    let of_a = vec![member("a", 1, &a.address)];
+    b.links.set_peers(2, of_a.clone()).unwrap();
+    a.links
+        .set_peers(1, vec![member("b", 6, &b.address)])
+        .unwrap();
+    comes_through(&a, &b, || b.links.set_peers(6, of_a).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_list_of_nobody_lets_nobody_in_yet() {
+    let (a, b) = nodes().await;
+    b.links.set_peers(2, Vec::new()).unwrap();
+    a.links
+        .set_peers(1, vec![member("b", 2, &b.address)])
+        .unwrap();
+    comes_through(&a, &b, || {
+        b.links
+            .set_peers(2, vec![member("a", 1, &a.address)])
+            .unwrap();
+    })
+    .await;
+}
+
+/// What a node answers to this Hello.
+async fn answer(node: &Node, hello: Record<'_>) -> String {
+    let mut wire = Wire::to(node).await;
+    wire.send(&encoded(&[hello])).await;
+    let answer = wire.next().await.unwrap();
+    if !answer.starts_with("Welcome") {
+        assert_eq!(wire.next().await, None, "it closes");
+    }
+    answer
+}
+
+#[tokio::test]
+async fn what_will_never_fit_is_refused_also_before_there_is_a_list() {
+    let (a, _b) = nodes().await;
+    let mut other = hello("b", "a");
+    other.fingerprint = [0x1f; 32];
+    for (hello, text) in [
+        (hello("a", "a"), "calls itself as this node is called"),
+        (hello("b", "c"), "looks for node c at the address of node a"),
+        (other, "the configurations differ"),
+    ] {
+        let answer = answer(&a, Record::Hello(hello)).await;
+        assert!(answer.contains(text), "{answer}");
+    }
+    assert_eq!(answer(&a, Record::Hello(hello("b", "a"))).await, "Later");
+    assert_eq!(a.links.counters().refused, 3);
+}
+
+#[tokio::test]
+async fn each_life_is_told_apart() {
+    let (a, _b) = nodes().await;
+    let peers = vec![member("a", 1, &a.address), member("b", 2, "127.0.0.1:1")];
+    a.links.set_peers(1, peers).unwrap();
+    for (from, to, expected) in [
+        (("b", 2), ("a", 1), "Welcome"),
+        (("b", 3), ("a", 1), "Later"),
+        (("b", 2), ("a", 2), "Later"),
+        (("c", 2), ("a", 1), "Later"),
+    ] {
+        let answer = answer(&a, hello_of(from, to)).await;
+        assert!(answer.starts_with(expected), "{from:?} {to:?}: {answer}");
+    }
+    nothing_went_wrong(&a);
+    // Who does not know lives takes whichever it is.
+    let mut whichever = hello("b", "a");
+    whichever.incarnation = 2;
+    let answer = answer(&a, Record::Hello(whichever)).await;
+    assert!(answer.starts_with("Welcome"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_later_at_the_wrong_time_is_hostile() {
+    let (at_b, b) = listener().await;
+    let (a, _) = nodes().await;
+    let peers = vec![member("b", 2, &b), member("c", 3, "127.0.0.1:1")];
+    a.links.set_peers(1, peers).unwrap();
+    a.links.send(0, b"x").unwrap();
+    let welcome = Record::Welcome {
+        incarnation: 2,
+        next: 1,
+    };
+    let stranger = Record::Welcome {
+        incarnation: 7,
+        next: 1,
+    };
+    for (index, (bytes, text)) in [
+        (
+            encoded(&[welcome, Record::Later]),
+            "sent a Later, which was not its turn",
+        ),
+        (
+            vec![3, 0, 0, 0, 8, 1, 2],
+            "a Later record whose content has 2 bytes",
+        ),
+        (
+            encoded(&[stranger]),
+            "says Welcome in its life 7, where life 2 was meant",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (mut wire, _) = Wire::accepted(&at_b).await;
+        wire.send(&bytes).await;
+        until(text, || a.links.counters().hostile == index as u64 + 1).await;
+        let error = a.links.status()[0].last_error.clone();
+        assert!(
+            error.as_ref().is_some_and(|error| error.contains(text)),
+            "{error:?}"
+        );
+        wire.closed().await;
+    }
+    for (records, text) in [
+        (vec![Record::Later], "did not begin with a Hello"),
+        (
+            vec![hello_of(("c", 3), ("a", 1)), Record::Later],
+            "only a receiver may send",
+        ),
+    ] {
+        let mut wire = Wire::to(&a).await;
+        wire.send(&encoded(&records)).await;
+        let mut last = String::new();
+        while let Some(record) = wire.next().await {
+            last = record;
+        }
+        assert!(last.contains(text), "{last}");
+    }
+    until("all are counted", || a.links.counters().hostile == 5).await;
+}
