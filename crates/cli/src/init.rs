@@ -1,17 +1,25 @@
 //! `soloist init`.
 
-use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+mod add;
+mod folder;
+mod text;
 
-use anyhow::{Context, Result, bail};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use soloist_node::config::{Address, Config, Host, NodeName, Nodes, RuleSettings, Rules};
+use soloist_node::FIRST_START;
+use soloist_node::config::{
+    Address, Config, Host, Kept, Members, NodeName, Nodes, RuleSettings, Rules, parse_duration,
+};
+use soloist_node::epochs::lease::Lease;
 use soloist_node::identity::Authority;
 
 use crate::{Verdict, output};
+use folder::write;
 
 const EXPLANATION: &str = "\
 Makes, in the folder DIR:
@@ -19,11 +27,17 @@ Makes, in the folder DIR:
   NAME/soloist.toml         for each node: its configuration,
   NAME/ca.pem               the CA's certificate,
   NAME/node.pem, node.key   its certificate and key
+  NAME/data/first-start     for the first keeper: that it may begin the cluster, once
+
+The keepers agree on who takes part. A majority of them must run: of three, one may fail. Nodes join and leave as they
+are started and stopped; one that fails is left out after about a lease. Without them (--fixed) all nodes are listed on
+each, and none of them may ever fail.
 
 Nothing that is there is overwritten, and if anything fails, nothing is left behind.
 
-Example:
-  soloist init --nodes a=10.0.0.1:7401,b=10.0.0.2:7401,c=10.0.0.3:7401";
+Examples:
+  soloist init --nodes a=10.0.0.1:7401,b=10.0.0.2:7401,c=10.0.0.3:7401
+  soloist init --add d=10.0.0.4:7401        a node more, later; no other needs to be told";
 
 /// Make configurations, certificates and keys for a cluster
 ///
@@ -37,10 +51,32 @@ pub struct Args {
         long,
         value_name = "NAME=HOST:PORT,...",
         value_delimiter = ',',
-        required = true,
+        required_unless_present = "add",
         value_parser = node
     )]
     nodes: Vec<(NodeName, Address)>,
+
+    /// Which of them are the keepers, separated by commas; else the first three, or one if there are fewer
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    keepers: Vec<NodeName>,
+
+    /// How long a node that fails holds up what it held; from 500ms to 1h
+    #[arg(long, value_name = "D", default_value = "3s", value_parser = lease)]
+    lease: Duration,
+
+    /// No keepers: these nodes for ever, of which none may fail
+    #[arg(long, conflicts_with_all = ["keepers", "lease"])]
+    fixed: bool,
+
+    /// Further nodes for the cluster that was made in DIR, with its CA and settings
+    #[arg(
+        long,
+        value_name = "NAME=HOST:PORT,...",
+        value_delimiter = ',',
+        value_parser = node,
+        conflicts_with_all = ["nodes", "keepers", "lease", "fixed", "cluster", "algorithm"]
+    )]
+    add: Vec<(NodeName, Address)>,
 
     /// The folder to make, or to make them in
     #[arg(long, value_name = "DIR", default_value = "soloist-cluster")]
@@ -68,11 +104,27 @@ fn node(text: &str) -> Result<(NodeName, Address), String> {
     Ok((name, address))
 }
 
+fn lease(text: &str) -> Result<Duration, String> {
+    let (least, most) = (Lease::LEAST, Kept::LEASE_MOST);
+    let given = parse_duration(text).map_err(|error| error.to_string())?;
+    match (least..=most).contains(&given) {
+        true => Ok(given),
+        false => Err(format!(
+            "{given:?} is out of range: use {least:?} to {most:?}"
+        )),
+    }
+}
+
 #[derive(Serialize)]
 struct Made {
     folder: PathBuf,
-    cluster: String,
+    /// Not known of a cluster that others are added to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
     algorithm: &'static str,
+    /// None, if the roster is fixed.
+    keepers: Vec<String>,
+    lease_ms: Option<u64>,
     ca: PathBuf,
     ca_key: PathBuf,
     nodes: Vec<MadeNode>,
@@ -82,220 +134,152 @@ struct Made {
 struct MadeNode {
     name: String,
     address: String,
+    keeper: bool,
     folder: PathBuf,
     config: PathBuf,
 }
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        let nodes = Nodes::new(self.nodes.clone()).context("--nodes")?;
-        let settings = RuleSettings {
-            algorithm: self.algorithm.clone(),
-            ..RuleSettings::default()
+        let is_new = self.add.is_empty();
+        let made = match is_new {
+            true => self.begin()?,
+            false => add::add(&self.add, &self.out)?,
         };
-        let rules = Rules::new(&nodes, &settings, &[]).context("--algorithm")?;
-        let algorithm = rules.rule("any").choice().name;
-        self.refuse_to_overwrite(&nodes)?;
-        self.make(&nodes, algorithm)?;
-        let made = self.made(&nodes, algorithm);
-        if self.json {
-            output::json(&made)?;
-        } else {
-            output::text(&next_steps(&made))?;
+        match (self.json, is_new) {
+            (true, _) => output::json(&made)?,
+            (false, true) => output::text(&text::next_steps(&made))?,
+            (false, false) => output::text(&text::joining(&made))?,
         }
         Ok(Verdict::Well)
     }
 
-    /// What stands in the folder in the end.
-    fn entries(nodes: &Nodes) -> Vec<String> {
-        let folders = nodes.iter().map(|(_, name, _)| name.to_string());
+    /// A new cluster.
+    fn begin(&self) -> Result<Made> {
+        let nodes = Nodes::new(self.nodes.clone()).context("--nodes")?;
+        let keepers = self.chosen(&nodes)?;
+        let algorithm = self.algorithm(&nodes)?;
+        let names = nodes.iter().map(|(_, name, _)| name.to_string());
         let ca = ["ca.pem", "ca.key"].map(str::to_owned);
-        ca.into_iter().chain(folders).collect()
-    }
-
-    fn refuse_to_overwrite(&self, nodes: &Nodes) -> Result<()> {
-        let out = self.out.display();
-        match fs::symlink_metadata(&self.out) {
-            Err(_) => return Ok(()),
-            Ok(found) if found.is_file() => {
-                bail!("{out} is a file: give another folder with --out")
+        let entries: Vec<_> = ca.into_iter().chain(names).collect();
+        folder::refuse_to_overwrite(&self.out, &entries)?;
+        folder::make(&self.out, &entries, |whole| {
+            let authority = Authority::new(self.cluster.as_str())?;
+            write(&whole.join("ca.pem"), authority.certificate(), 0o644)?;
+            write(&whole.join("ca.key"), &authority.key(), 0o600)?;
+            for (_, name, address) in nodes.iter() {
+                let text = match &keepers {
+                    Some(keepers) => text::kept((name, address), keepers, self.lease, algorithm),
+                    None => text::fixed(name, &nodes, algorithm),
+                };
+                let file = fill(whole, &authority, (name, address), &text)?;
+                // What a node would refuse is not handed out.
+                let config = Config::load(&file)?;
+                config.identity()?;
+                allow_first_start(&config)?;
             }
-            Ok(_) => {}
-        }
-        let entries = Self::entries(nodes);
-        let there = entries.into_iter().map(|entry| self.out.join(entry));
-        // A link that leads nowhere is something, too.
-        if let Some(found) = there
-            .into_iter()
-            .find(|path| path.symlink_metadata().is_ok())
-        {
-            let found = found.display();
-            bail!(
-                "{found} is there already and is not overwritten: give another folder with --out"
-            );
-        }
-        Ok(())
+            Ok(())
+        })?;
+        Ok(Made {
+            cluster: Some(self.cluster.to_string()),
+            lease_ms: keepers.is_some().then_some(self.lease.as_millis() as u64),
+            ..made(&self.out, &nodes, keepers.as_ref(), algorithm)
+        })
     }
 
-    /// Makes everything in a temporary folder beside its place, then moves it there.
-    fn make(&self, nodes: &Nodes, algorithm: &str) -> Result<()> {
-        let exists = self.out.exists();
-        let parent = match self.out.parent() {
-            _ if exists => self.out.as_path(),
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
+    /// The keepers; none if the roster is fixed.
+    fn chosen(&self, nodes: &Nodes) -> Result<Option<Nodes>> {
+        if self.fixed {
+            return Ok(None);
+        }
+        let usual = if nodes.len() < 3 { 1 } else { 3 };
+        let first = self.nodes.iter().take(usual).map(|(name, _)| name);
+        let names: Vec<&NodeName> = match self.keepers.is_empty() {
+            true => first.collect(),
+            false => self.keepers.iter().collect(),
         };
-        let temporary = tempfile::Builder::new()
-            .prefix(".soloist-init-")
-            .tempdir_in(parent)
-            .with_context(|| format!("cannot make anything in {}", parent.display()))?;
-        let whole = temporary.path().join("cluster");
-        fs::create_dir(&whole).with_context(|| whole.display().to_string())?;
-        self.fill(&whole, nodes, algorithm)?;
-        if !exists {
-            return move_to(&whole, &self.out);
-        }
-        let mut moved: Vec<PathBuf> = Vec::new();
-        for entry in Self::entries(nodes) {
-            let to = self.out.join(&entry);
-            if let Err(error) = move_to(&whole.join(&entry), &to) {
-                for path in moved {
-                    // Back into the folder that vanishes.
-                    let _ = fs::rename(&path, whole.join(path.file_name().unwrap_or_default()));
-                }
-                return Err(error);
-            }
-            moved.push(to);
-        }
-        Ok(())
+        let address = |name: &NodeName| {
+            let found = nodes.id(name.as_str()).and_then(|id| nodes.address(id));
+            let found = found.cloned();
+            found.ok_or_else(|| anyhow!("--keepers: {name:?} is not one of --nodes; add it there"))
+        };
+        let keepers = names.iter().map(|&name| Ok((name.clone(), address(name)?)));
+        let keepers = Nodes::new(keepers.collect::<Result<Vec<_>>>()?).context("--keepers")?;
+        Kept::check_keepers(keepers.len()).context("--keepers")?;
+        Ok(Some(keepers))
     }
 
-    fn fill(&self, folder: &Path, nodes: &Nodes, algorithm: &str) -> Result<()> {
-        let authority = Authority::new(self.cluster.as_str())?;
-        write(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
-        write(&folder.join("ca.key"), &authority.key(), 0o600)?;
-        for (_, name, address) in nodes.iter() {
-            let folder = folder.join(name.as_str());
-            fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-            // The API may be served with it, too.
-            let issued = match address.host {
-                Host::Ip(ip) => authority.issue(name, &[&ip.to_string()])?,
-                Host::Name(_) => authority.issue(name, &[])?,
-            };
-            let text = configuration(name, nodes, algorithm);
-            let file = folder.join("soloist.toml");
-            write(&file, &text, 0o644)?;
-            write(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
-            write(&folder.join("node.pem"), &issued.certificate, 0o644)?;
-            write(&folder.join("node.key"), &issued.key, 0o600)?;
-            // What a node would refuse is not handed out.
-            Config::load(&file)?.identity()?;
-        }
-        Ok(())
-    }
-
-    fn made(&self, nodes: &Nodes, algorithm: &'static str) -> Made {
-        let listed = nodes.iter().map(|(_, name, address)| {
-            let folder = self.out.join(name.as_str());
-            MadeNode {
-                name: name.to_string(),
-                address: address.to_string(),
-                config: folder.join("soloist.toml"),
-                folder,
-            }
-        });
-        Made {
-            folder: self.out.clone(),
-            cluster: self.cluster.to_string(),
-            algorithm,
-            ca: self.out.join("ca.pem"),
-            ca_key: self.out.join("ca.key"),
-            nodes: listed.collect(),
-        }
+    fn algorithm(&self, nodes: &Nodes) -> Result<&'static str> {
+        let settings = RuleSettings {
+            algorithm: self.algorithm.clone(),
+            ..RuleSettings::default()
+        };
+        let rules = match self.fixed {
+            true => Rules::new(nodes.len(), &settings, &[]),
+            false => Rules::for_any(&settings, &[]),
+        };
+        Ok(rules.context("--algorithm")?.rule("any").choice().name)
     }
 }
 
-fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(mode).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write {}", path.display()))
+/// Fills the folder of one node, and says where its configuration is.
+fn fill(
+    whole: &Path,
+    authority: &Authority,
+    (name, address): (&NodeName, &Address),
+    text: &str,
+) -> Result<PathBuf> {
+    let folder = whole.join(name.as_str());
+    fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+    // The API may be served with it, too.
+    let issued = match address.host {
+        Host::Ip(ip) => authority.issue(name, &[&ip.to_string()])?,
+        Host::Name(_) => authority.issue(name, &[])?,
+    };
+    let file = folder.join("soloist.toml");
+    write(&file, text, 0o644)?;
+    write(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
+    write(&folder.join("node.pem"), &issued.certificate, 0o644)?;
+    write(&folder.join("node.key"), &issued.key, 0o600)?;
+    Ok(file)
 }
 
-fn move_to(from: &Path, to: &Path) -> Result<()> {
-    if to.symlink_metadata().is_ok() {
-        bail!(
-            "{} has come into being meanwhile and is not overwritten",
-            to.display()
-        );
+/// The first of the keepers may begin the cluster, once.
+fn allow_first_start(config: &Config) -> Result<()> {
+    let Members::Kept(kept) = &config.members else {
+        return Ok(());
+    };
+    let first = kept.keepers.iter().next().map(|(_, name, _)| name);
+    if first == Some(&config.name) {
+        let mut folder = DirBuilder::new();
+        let made = folder.mode(0o700).create(&kept.data);
+        made.with_context(|| kept.data.display().to_string())?;
+        write(&kept.data.join(FIRST_START), "", 0o600)?;
     }
-    fs::rename(from, to).with_context(|| format!("cannot make {}", to.display()))
+    Ok(())
 }
 
-fn configuration(name: &NodeName, nodes: &Nodes, algorithm: &str) -> String {
-    let mut text = format!(
-        "name = \"{name}\"\n\n\
-         # Where this node listens, if the address below, which others dial, is not its own (behind NAT).\n\
-         # listen = \"0.0.0.0:7401\"\n\n\
-         # All nodes, the same list on every node.\n[nodes]\n"
-    );
-    for (_, name, address) in nodes.iter() {
-        let _ = writeln!(text, "{name} = \"{address}\"");
+fn made(out: &Path, nodes: &Nodes, keepers: Option<&Nodes>, algorithm: &'static str) -> Made {
+    let is_keeper = |name: &NodeName| keepers.is_some_and(|all| all.id(name.as_str()).is_some());
+    let listed = nodes.iter().map(|(_, name, address)| {
+        let folder = out.join(name.as_str());
+        MadeNode {
+            name: name.to_string(),
+            address: address.to_string(),
+            keeper: is_keeper(name),
+            config: folder.join("soloist.toml"),
+            folder,
+        }
+    });
+    let names = keepers.iter().flat_map(|keepers| keepers.iter());
+    Made {
+        folder: out.to_owned(),
+        cluster: None,
+        algorithm,
+        keepers: names.map(|(_, name, _)| name.to_string()).collect(),
+        lease_ms: None,
+        ca: out.join("ca.pem"),
+        ca_key: out.join("ca.key"),
+        nodes: listed.collect(),
     }
-    let _ = write!(
-        text,
-        "
-# Paths are relative to this file.
-[tls]
-ca = \"ca.pem\"
-certificate = \"node.pem\"
-key = \"node.key\"
-
-# The same on every node, but for the times.
-[locks]
-algorithm = \"{algorithm}\"
-ttl_default = \"10s\"
-ttl_max = \"1h\"
-
-# Locks that have another algorithm; the first pattern that matches counts.
-# [[lock]]
-# pattern = \"billing/*\"
-# algorithm = \"fair\"
-
-[api]
-socket = \"soloist.sock\"
-"
-    );
-    text
-}
-
-fn next_steps(made: &Made) -> String {
-    const SHOWN: usize = 5;
-    let folder = made.folder.display();
-    let mut text = format!(
-        "Made {folder}: the CA of the cluster {}, and a folder for each of {} nodes ({}).\n\nNext:\n",
-        made.cluster,
-        made.nodes.len(),
-        made.algorithm
-    );
-    text.push_str("1. Copy each node's folder to its machine, with the key's permissions:\n");
-    for node in made.nodes.iter().take(SHOWN) {
-        let host = node.address.rsplit_once(':').map_or("", |(host, _)| host);
-        let _ = writeln!(
-            text,
-            "     scp -rp {} {host}:soloist",
-            node.folder.display()
-        );
-    }
-    if made.nodes.len() > SHOWN {
-        let _ = writeln!(text, "     ... ({} more)", made.nodes.len() - SHOWN);
-    }
-    text.push_str("2. Start the nodes, each on its machine:\n");
-    text.push_str("     soloist node --config soloist/soloist.toml\n");
-    let _ = writeln!(
-        text,
-        "3. Keep {} safe and off those machines: whoever has it can make nodes.",
-        made.ca_key.display()
-    );
-    text
 }

@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use serde_json::Value;
-use soloist_node::config::Config;
+use soloist_node::config::{Config, Kept, Members};
 use soloist_node::identity::Authority;
 use tempfile::tempdir;
 
@@ -33,16 +34,23 @@ fn made(folder: &Path, arguments: &str) -> String {
 /// One line on stderr that has all words, exit code 2, and nothing changed.
 #[track_caller]
 fn refused(folder: &Path, arguments: &str, words: &[&str]) {
+    let stderr = nothing_made(folder, arguments, words);
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+/// As [`refused`], for options that contradict each other: there, the usage is shown, too.
+#[track_caller]
+fn nothing_made(folder: &Path, arguments: &str, words: &[&str]) -> String {
     let before = tree(folder);
     let output = init(folder, arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(output.stdout.is_empty());
     for word in words {
         assert!(stderr.contains(word), "no {word:?} in {stderr}");
     }
     assert_eq!(tree(folder), before);
+    stderr.into_owned()
 }
 
 /// All files under a folder, hidden ones too.
@@ -72,7 +80,26 @@ fn expected(nodes: &[&str]) -> BTreeSet<String> {
             all.insert(format!("{node}/{file}"));
         }
     }
+    // The first one may begin the cluster, once.
+    all.extend(["a/data/", "a/data/first-start"].map(str::to_owned));
     all
+}
+
+fn kept(config: &Config) -> &Kept {
+    match &config.members {
+        Members::Kept(kept) => kept,
+        Members::Fixed(_) => panic!("there are keepers"),
+    }
+}
+
+fn load(out: &Path, name: &str) -> Config {
+    Config::load(&out.join(name).join("soloist.toml")).unwrap()
+}
+
+/// The names of a node's keepers.
+fn keepers(config: &Config) -> Vec<String> {
+    let nodes = kept(config).keepers.iter();
+    nodes.map(|(_, name, _)| name.to_string()).collect()
 }
 
 #[test]
@@ -87,19 +114,22 @@ fn every_node_can_start_from_what_is_made() {
         "x/c [fd00::3]:",
         "soloist node --config",
         "x/ca.key",
+        "a, b, c are the keepers: 2 of them must run",
+        "soloist init --add NAME=HOST:PORT --out x",
     ] {
         assert!(text.contains(word), "no {word:?} in {text}");
     }
     let out = folder.path().join("x");
     assert_eq!(tree(&out), expected(&["a", "b", "c"]));
     let mut fingerprints = BTreeSet::new();
-    for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+    for name in ["a", "b", "c"] {
         let config = Config::load(&out.join(name).join("soloist.toml")).unwrap();
         assert_eq!(config.name.as_str(), name);
-        assert_eq!(config.me().index(), number);
         assert_eq!(config.identity().unwrap().unwrap().name(), name);
         assert_eq!(config.rules.rule("x").choice().name, "raymond");
-        fingerprints.insert(config.rules.fingerprint());
+        fingerprints.insert(config.fingerprint());
+        // Other nodes make their data folder themselves, when they need one.
+        assert_eq!(kept(&config).data.exists(), name == "a");
     }
     assert_eq!(fingerprints.len(), 1, "all nodes agree");
     for key in ["ca.key", "a/node.key", "b/node.key", "c/node.key"] {
@@ -129,6 +159,210 @@ fn json_names_the_files() {
         );
     }
     assert_eq!(made["folder"], "soloist-cluster");
+    // With fewer than three nodes, the first one that was named is the keeper.
+    assert_eq!(made["keepers"], serde_json::json!(["b"]));
+    assert_eq!(made["lease_ms"], 3000);
+    assert_eq!(made["nodes"][0]["keeper"], false);
+    assert_eq!(made["nodes"][1]["keeper"], true);
+}
+
+#[test]
+fn keepers_and_lease_are_as_they_are_chosen() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    let nodes = "--nodes e=10.0.0.5:1,a=10.0.0.1:1,c=10.0.0.3:1,b=10.0.0.2:1";
+    made(path, &format!("{nodes} --out first"));
+    let out = path.join("first");
+    for name in ["a", "b", "c", "e"] {
+        let config = load(&out, name);
+        assert_eq!(keepers(&config), ["a", "c", "e"]);
+        assert_eq!(kept(&config).lease.length, Duration::from_secs(3));
+        assert_eq!(config.address().to_string(), {
+            let last = 1 + name.as_bytes()[0] - b'a';
+            format!("10.0.0.{last}:1")
+        });
+    }
+    made(
+        path,
+        &format!("{nodes} --keepers b --lease 1500ms --out one"),
+    );
+    let config = load(&path.join("one"), "a");
+    assert_eq!(keepers(&config), ["b"]);
+    assert_eq!(kept(&config).lease.length, Duration::from_millis(1500));
+    let text = made(path, &format!("{nodes} --keepers c,a,b --out three"));
+    assert!(text.contains("a, b, c are the keepers"), "{text}");
+    assert_eq!(keepers(&load(&path.join("three"), "e")), ["a", "b", "c"]);
+    for (more, words) in [
+        ("--keepers a,x,b", &["--keepers", "\"x\"", "--nodes"][..]),
+        ("--keepers a,a,b", &["--keepers", "two nodes", "\"a\""]),
+        ("--keepers a,b", &["--keepers", "2 keepers", "than 1 would"]),
+        ("--keepers a,b,c,e", &["4 keepers", "than 3 would"]),
+        ("--lease 499ms", &["--lease", "499ms", "500ms", "3600s"]),
+        ("--lease 3", &["--lease", "'3'", "unit"]),
+    ] {
+        refused(path, &format!("{nodes} --out no {more}"), words);
+    }
+    for (more, words) in [
+        ("--fixed --keepers a", ["--fixed", "--keepers"]),
+        ("--fixed --lease 1s", ["--fixed", "--lease"]),
+        ("--add x=10.0.0.9:1", ["--nodes", "--add"]),
+    ] {
+        nothing_made(path, &format!("{nodes} --out no {more}"), &words);
+    }
+    nothing_made(path, "--out no", &["--nodes"]);
+}
+
+#[test]
+fn a_fixed_roster_is_made_if_it_is_asked_for() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    let text = made(path, &format!("--nodes {NODES} --fixed --out x"));
+    assert!(text.contains("none of them may fail"), "{text}");
+    assert!(!text.contains("--add"), "{text}");
+    let config = load(&path.join("x"), "b");
+    let Members::Fixed(nodes) = &config.members else {
+        panic!("the roster is fixed");
+    };
+    assert_eq!(nodes.len(), 3);
+    assert_eq!(config.identity().unwrap().unwrap().name(), "b");
+    let words = ["x/a/soloist.toml", "fixed roster", "with keepers"];
+    refused(path, "--add d=10.0.0.4:1 --out x", &words);
+    let text = made(path, &format!("--nodes {NODES} --fixed --out y --json"));
+    let made: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(made["keepers"], serde_json::json!([]));
+    assert_eq!(made["lease_ms"], Value::Null);
+}
+
+#[test]
+fn further_nodes_are_like_those_that_are_there() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    made(path, &format!("--nodes {NODES} --lease 2s --out x"));
+    let out = path.join("x");
+    // As people do: in all files alike.
+    for name in ["a", "b", "c"] {
+        let file = out.join(name).join("soloist.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.replace("[locks]", "[locks] # ours\nmax_local_turns = 3");
+        fs::write(&file, text).unwrap();
+    }
+    let before = fs::read(out.join("ca.key")).unwrap();
+    let text = made(path, "--add e=10.0.0.5:7401,d=10.0.0.4:7401 --out x");
+    for word in ["x/d 10.0.0.4:soloist", "they join", "2 further nodes"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    assert_eq!(tree(&out), expected(&["a", "b", "c", "d", "e"]));
+    assert_eq!(fs::read(out.join("ca.key")).unwrap(), before);
+    let a = load(&out, "a");
+    for (name, address) in [("d", "10.0.0.4:7401"), ("e", "10.0.0.5:7401")] {
+        let config = load(&out, name);
+        assert_eq!(config.name.as_str(), name);
+        assert_eq!(config.address().to_string(), address);
+        assert_eq!(config.identity().unwrap().unwrap().name(), name);
+        assert_eq!(config.fingerprint(), a.fingerprint());
+        assert_eq!(keepers(&config), ["a", "b", "c"]);
+        assert_eq!(config.rules.rule("x").max_local_turns(), 3);
+        let text = fs::read_to_string(out.join(name).join("soloist.toml")).unwrap();
+        assert!(text.contains("[locks] # ours"), "{text}");
+        let mode = out.join(name).join("node.key").metadata().unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+    }
+    let text = made(path, "--add f=10.0.0.6:7401 --out x --json");
+    let made: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(made["nodes"][0]["name"], "f");
+    assert_eq!(made["nodes"][0]["keeper"], false);
+    assert_eq!(made["keepers"], serde_json::json!(["a", "b", "c"]));
+    assert_eq!(made["lease_ms"], 2000);
+    assert_eq!(made.get("cluster"), None);
+}
+
+#[test]
+fn nodes_that_cannot_be_added_are_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    refused(path, "--add d=10.0.0.4:1 --out x", &["cannot read x"]);
+    fs::create_dir(path.join("empty")).unwrap();
+    let words = ["empty", "soloist.toml", "--out"];
+    refused(path, "--add d=10.0.0.4:1 --out empty", &words);
+    made(path, &format!("--nodes {NODES},g=10.0.0.7:7401 --out x"));
+    let out = path.join("x");
+    for (add, words) in [
+        ("a=10.0.0.4:1", &["two nodes", "\"a\""][..]),
+        ("d=10.0.0.1:7401", &["10.0.0.1:7401", "\"a\""]),
+        ("d=10.0.0.7:7401", &["10.0.0.7:7401", "\"g\""]),
+        ("d=10.0.0.4:1,d=10.0.0.5:1", &["two nodes", "\"d\""]),
+        ("d=10.0.0.4:0", &["port 0"]),
+        ("d", &["'d'", "NAME=HOST:PORT"]),
+    ] {
+        refused(path, &format!("--add {add} --out x"), words);
+    }
+    for option in ["--cluster y", "--algorithm fair", "--lease 1s"] {
+        let arguments = format!("--add d=10.0.0.4:1 --out x {option}");
+        let key = option.split(' ').next().unwrap();
+        nothing_made(path, &arguments, &["--add", key]);
+    }
+    // A keeper whose folder is gone is still there.
+    fs::rename(out.join("a"), path.join("away")).unwrap();
+    refused(path, "--add a=10.0.0.9:1 --out x", &["two nodes", "\"a\""]);
+    fs::rename(path.join("away"), out.join("a")).unwrap();
+    std::os::unix::fs::symlink("nowhere", out.join("d")).unwrap();
+    refused(path, "--add d=10.0.0.4:1 --out x", &["x/d", "overwritten"]);
+    fs::remove_file(out.join("d")).unwrap();
+
+    let add = "--add d=10.0.0.4:1 --out x";
+    let file = out.join("c/soloist.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"3s\"", "\"4s\"")).unwrap();
+    refused(
+        path,
+        add,
+        &["x/a/soloist.toml", "x/c/soloist.toml", "differ"],
+    );
+    fs::write(&file, "nonsense").unwrap();
+    refused(path, add, &["x/c/soloist.toml:1"]);
+    fs::write(&file, text).unwrap();
+    made(path, add);
+}
+
+#[test]
+fn without_the_clusters_ca_no_node_is_added() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    made(path, &format!("--nodes {NODES} --out x"));
+    made(path, &format!("--nodes {NODES} --out y"));
+    let add = "--add d=10.0.0.4:1 --out x";
+    for file in ["ca.pem", "ca.key"] {
+        let (here, away) = (path.join("x").join(file), path.join("away"));
+        fs::rename(&here, &away).unwrap();
+        let named = format!("x/{file}");
+        refused(path, add, &["CA is needed", "cannot read", &named]);
+        // That of another cluster does not fit.
+        fs::copy(path.join("y").join(file), &here).unwrap();
+        refused(path, add, &["x/ca.key", "does not match", "x/ca.pem"]);
+        fs::rename(&away, &here).unwrap();
+    }
+    for file in ["ca.pem", "ca.key"] {
+        fs::copy(path.join("y").join(file), path.join("x").join(file)).unwrap();
+    }
+    refused(path, add, &["x/ca.pem", "not the CA", "x/a/ca.pem"]);
+}
+
+#[test]
+fn the_help_shows_how_to_begin_and_how_to_go_on() {
+    let folder = tempdir().unwrap();
+    let text = made(folder.path(), "--help");
+    for word in [
+        "--keepers <NAME,...>",
+        "--lease <D>",
+        "--fixed",
+        "--add <NAME=HOST:PORT,...>",
+        "[default: 3s]",
+        "soloist init --nodes a=10.0.0.1:7401",
+        "soloist init --add d=10.0.0.4:7401",
+        "A majority of them must run",
+    ] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::{
-    Address, AddressError, DurationError, NodeName, NodeNameError, NodesError, RuleProblem,
+    Address, AddressError, DurationError, KeepersError, Kept, NodeName, NodeNameError, NodesError,
+    RuleProblem,
 };
 
 /// A configuration that cannot be used.
@@ -78,6 +79,45 @@ pub enum Problem {
         /// Names that are.
         known: String,
     },
+    /// Neither `[keepers]` nor `[nodes]`.
+    #[error(
+        "nothing says who takes part: list three nodes that agree on it in [keepers], or all nodes, \
+         if none of them ever fails, in [nodes], as NAME = \"HOST:PORT\""
+    )]
+    NoMembers,
+    /// Both of them.
+    #[error(
+        "[nodes], a roster for ever, contradicts [keepers], whose members come and go: take one of them away"
+    )]
+    BothMembers,
+    /// A setting for nodes that come and go, where they do not.
+    #[error("it belongs to [keepers], and this file has [nodes]: take it away, or use [keepers]")]
+    OnlyKept,
+    /// So many keepers do not make sense.
+    #[error(transparent)]
+    Keepers(#[from] KeepersError),
+    /// It is not known where others reach this node.
+    #[error(
+        "{0:?} is not in [keepers]: say where other nodes reach it, with address = \"HOST:PORT\" at the top"
+    )]
+    NoAddress(NodeName),
+    /// A keeper with two addresses.
+    #[error(
+        "{address} is not {keeper}, which [keepers] says of this node: make them the same, or take this one away"
+    )]
+    TwoAddresses {
+        /// At the top.
+        address: Address,
+        /// In `[keepers]`.
+        keeper: Address,
+    },
+    /// Clocks that run too well, or too badly.
+    #[error(
+        "{0} percent: use a whole number from {least} to {most}",
+        least = Kept::DRIFT_LEAST,
+        most = Kept::DRIFT_MOST
+    )]
+    Drift(i64),
     /// Neither `[tls]` nor `insecure`.
     #[error(
         "links need [tls] with ca, certificate and key (`soloist init` makes them); \
@@ -111,7 +151,7 @@ pub enum Problem {
     NoListenPort(Address),
     /// A time out of its range.
     #[error("{given:?} is out of range: use {least:?} to {most:?}")]
-    Ttl {
+    Time {
         /// What was given.
         given: Duration,
         /// The shortest that is allowed.

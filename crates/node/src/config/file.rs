@@ -1,5 +1,7 @@
 //! The configuration file: what may stand in it, and from it a [`Config`].
 
+mod members;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,14 @@ use toml::Spanned;
 
 use super::rules::RuleSettings;
 use super::{
-    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Metrics, NodeName, Nodes, Problem,
+    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Members, Metrics, NodeName, Problem,
     RuleProblem, Rules, Security, TlsFiles, Ttl, parse_duration,
 };
 
 type Text = Spanned<String>;
+
+/// Names and addresses.
+type RawNodes = Spanned<BTreeMap<Text, Text>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +27,12 @@ struct Raw {
     name: Text,
     listen: Option<Text>,
     insecure: Option<Spanned<bool>>,
-    nodes: Spanned<BTreeMap<Text, Text>>,
+    nodes: Option<RawNodes>,
+    keepers: Option<RawNodes>,
+    address: Option<Text>,
+    data: Option<Text>,
+    lease: Option<Text>,
+    drift: Option<Spanned<i64>>,
     tls: Option<Spanned<RawTls>>,
     #[serde(default)]
     locks: RawLocks,
@@ -97,7 +107,48 @@ fn wrong<T>(at: &Spanned<T>, key: &str, problem: impl Into<Problem>) -> Wrong {
 
 /// Reads the text of a configuration file that stands in `folder`.
 pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, ConfigError> {
-    let raw: Raw = toml::from_str(text).map_err(|error| {
+    let raw = raw(text, file)?;
+    convert(&raw, folder).map_err(|wrong| ConfigError::Value {
+        file: file.to_owned(),
+        line: line(text, wrong.at.start),
+        key: wrong.key,
+        problem: wrong.problem,
+    })
+}
+
+/// Changes the name and the address, and no other byte.
+pub(super) fn text_for(
+    text: &str,
+    file: &str,
+    name: &NodeName,
+    address: &Address,
+) -> Result<String, ConfigError> {
+    let raw = raw(text, file)?;
+    let mut changed = text.to_owned();
+    let (at_name, at_address) = (raw.name.span(), raw.address.map(|text| text.span()));
+    let mut put = |at: Range<usize>, text: &str| changed.replace_range(at, text);
+    match at_address {
+        // The later one first: it moves when the earlier one changes.
+        Some(at) if at.start > at_name.start => {
+            put(at, &format!("\"{address}\""));
+            put(at_name, &format!("\"{name}\""));
+        }
+        Some(at) => {
+            put(at_name, &format!("\"{name}\""));
+            put(at, &format!("\"{address}\""));
+        }
+        None => {
+            let rest = text[at_name.end..].find('\n');
+            let end = rest.map_or(text.len(), |rest| at_name.end + rest);
+            put(end..end, &format!("\naddress = \"{address}\""));
+            put(at_name, &format!("\"{name}\""));
+        }
+    }
+    Ok(changed)
+}
+
+fn raw(text: &str, file: &str) -> Result<Raw, ConfigError> {
+    toml::from_str(text).map_err(|error| {
         let line = line(text, error.span().map_or(0, |span| span.start));
         let whole = text.lines().nth(line - 1).unwrap_or_default().trim();
         ConfigError::Form {
@@ -106,12 +157,6 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Con
             message: error.message().replace('\n', " "),
             text: whole.chars().take(80).collect(),
         }
-    })?;
-    convert(&raw, folder).map_err(|wrong| ConfigError::Value {
-        file: file.to_owned(),
-        line: line(text, wrong.at.start),
-        key: wrong.key,
-        problem: wrong.problem,
     })
 }
 
@@ -122,43 +167,16 @@ fn line(text: &str, at: usize) -> usize {
 
 fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
     let name: NodeName = (raw.name.get_ref().parse()).map_err(|e| wrong(&raw.name, "name", e))?;
-    let nodes = nodes(&raw.nodes)?;
-    if nodes.id(name.as_str()).is_none() {
-        let names = nodes.iter().take(8).map(|(_, name, _)| name.to_string());
-        let mut known: Vec<String> = names.collect();
-        if nodes.len() > known.len() {
-            known.push("...".to_owned());
-        }
-        let known = known.join(", ");
-        return Err(wrong(&raw.name, "name", Problem::NotListed { name, known }));
-    }
+    let members = members::members(raw, &name, folder)?;
     Ok(Config {
-        security: security(raw, &nodes, folder)?,
+        security: security(raw, &name, &members, folder)?,
         listen: listen(raw)?,
-        rules: rules(raw, &nodes)?,
+        rules: rules(raw, &members)?,
         ttl: ttl(&raw.locks)?,
         api: api(&raw.api, folder)?,
         metrics: raw.metrics.clone(),
         name,
-        nodes,
-    })
-}
-
-fn nodes(raw: &Spanned<BTreeMap<Text, Text>>) -> Result<Nodes, Wrong> {
-    let mut all = Vec::with_capacity(raw.get_ref().len());
-    for (name, address) in raw.get_ref() {
-        let key = format!("nodes.{}", name.get_ref());
-        let name: NodeName = (name.get_ref().parse()).map_err(|e| wrong(name, "nodes", e))?;
-        let address: Address = (address.get_ref().parse()).map_err(|e| wrong(address, &key, e))?;
-        all.push((name, address));
-    }
-    Nodes::new(all).map_err(|error| {
-        let about = error.node().map(|name| name.to_string());
-        let found = about.and_then(|name| raw.get_ref().get_key_value(name.as_str()));
-        match found {
-            Some((name, at)) => wrong(at, &format!("nodes.{}", name.get_ref()), error),
-            None => wrong(raw, "nodes", error),
-        }
+        members,
     })
 }
 
@@ -178,7 +196,7 @@ fn listen(raw: &Raw) -> Result<Option<Address>, Wrong> {
     Ok(Some(address))
 }
 
-fn security(raw: &Raw, nodes: &Nodes, folder: &Path) -> Result<Security, Wrong> {
+fn security(raw: &Raw, me: &NodeName, members: &Members, folder: &Path) -> Result<Security, Wrong> {
     let insecure = raw.insecure.as_ref().filter(|insecure| *insecure.get_ref());
     match (&raw.tls, insecure) {
         (Some(_), Some(at)) => Err(wrong(at, "insecure", Problem::BothSecurities)),
@@ -191,8 +209,8 @@ fn security(raw: &Raw, nodes: &Nodes, folder: &Path) -> Result<Security, Wrong> 
                 key: path(&tls.key, "tls.key", folder)?,
             }))
         }
-        (None, Some(at)) => match nodes.iter().find(|(_, _, address)| !address.is_loopback()) {
-            Some((_, name, address)) => {
+        (None, Some(at)) => match members::elsewhere(me, members) {
+            Some((name, address)) => {
                 let (name, address) = (name.clone(), address.clone());
                 Err(wrong(at, "insecure", Problem::Insecure { name, address }))
             }
@@ -212,7 +230,7 @@ fn owned(text: &Option<Text>) -> Option<String> {
     text.as_ref().map(|text| text.get_ref().clone())
 }
 
-fn rules(raw: &Raw, nodes: &Nodes) -> Result<Rules, Wrong> {
+fn rules(raw: &Raw, members: &Members) -> Result<Rules, Wrong> {
     let locks = &raw.locks;
     let usual = RuleSettings::default();
     let default = RuleSettings {
@@ -225,7 +243,11 @@ fn rules(raw: &Raw, nodes: &Nodes) -> Result<Rules, Wrong> {
     for lock in &raw.lock {
         patterns.push((lock.pattern.get_ref().clone(), inherit(lock, &default)?));
     }
-    Rules::new(nodes, &default, &patterns).map_err(|error| {
+    let rules = match members {
+        Members::Fixed(nodes) => Rules::new(nodes.len(), &default, &patterns),
+        Members::Kept(_) => Rules::for_any(&default, &patterns),
+    };
+    rules.map_err(|error| {
         let key = error.problem.key();
         match error.place {
             Some(place) => {
@@ -285,14 +307,15 @@ fn turns(given: &Option<Spanned<i64>>, table: &str, otherwise: u32) -> Result<u3
     })
 }
 
+fn within(text: &Text, key: &str, least: Duration, most: Duration) -> Result<Duration, Wrong> {
+    let given = parse_duration(text.get_ref()).map_err(|error| wrong(text, key, error))?;
+    if (least..=most).contains(&given) {
+        return Ok(given);
+    }
+    Err(wrong(text, key, Problem::Time { given, least, most }))
+}
+
 fn ttl(raw: &RawLocks) -> Result<Ttl, Wrong> {
-    let within = |text: &Text, key: &str, least: Duration, most: Duration| {
-        let given = parse_duration(text.get_ref()).map_err(|error| wrong(text, key, error))?;
-        if (least..=most).contains(&given) {
-            return Ok(given);
-        }
-        Err(wrong(text, key, Problem::Ttl { given, least, most }))
-    };
     let usual = Ttl::default();
     let max = match &raw.ttl_max {
         Some(text) => within(text, "locks.ttl_max", Ttl::LEAST, Ttl::MOST)?,

@@ -1,14 +1,18 @@
 //! What a node is told before it starts: a file in TOML, or a [`Config`] made by a program.
 //!
 //! ```
-//! use soloist_node::config::Config;
+//! use soloist_node::config::{Config, Members};
 //!
 //! let text = r#"
-//! name = "a"                          # this node; must be in [nodes]
-//! listen = "0.0.0.0:7401"             # where it waits for the others, if not at its address in [nodes]
+//! name = "d"                          # this node
+//! address = "10.0.0.4:7401"           # where others reach it; a keeper needs none, it is in [keepers]
+//! listen = "0.0.0.0:7401"             # where it waits for the others, if not at that address
+//! data = "data"                       # folder for what a keeper must not forget; this is the default
+//! lease = "3s"                        # a node that fails is left out after so long; 500ms to 1h, 3s by default
+//! drift = 5                           # by how much clocks may run apart, in percent; 1 to 50, 5 by default
 //!
-//! [nodes]                             # all nodes, the same list on every node, in any order
-//! a = "10.0.0.1:7401"
+//! [keepers]                           # 3 or 5 nodes that agree on who takes part (1 to try things), the
+//! a = "10.0.0.1:7401"                 # same on every node; other nodes join them and leave as they like
 //! b = "10.0.0.2:7401"
 //! c = "10.0.0.3:7401"
 //!
@@ -38,14 +42,35 @@
 //! lock_names = false                  # lock names as labels
 //! "#;
 //! let config = Config::parse(text, "soloist.toml".as_ref()).unwrap();
-//! assert_eq!(config.nodes.len(), 3);
+//! let Members::Kept(kept) = &config.members else { panic!("there is [keepers]") };
+//! assert_eq!(kept.keepers.len(), 3);
+//! assert_eq!(config.address().to_string(), "10.0.0.4:7401");
 //! assert_eq!(config.rules.rule("nightly").choice().name, "raymond");
+//! ```
+//!
+//! Or with a fixed roster, of which no node may fail:
+//!
+//! ```
+//! # use soloist_node::config::{Config, Members};
+//! let text = r#"
+//! name = "a"                          # this node; must be in [nodes]
+//! insecure = true
+//!
+//! [nodes]                             # instead of [keepers]: all nodes, the same list on every node, in any
+//! a = "127.0.0.1:7401"                # order; no address, data, lease and drift then
+//! b = "127.0.0.1:7402"
+//! "#;
+//! let config = Config::parse(text, "soloist.toml".as_ref()).unwrap();
+//! let Members::Fixed(nodes) = &config.members else { panic!("there is [nodes]") };
+//! assert_eq!(nodes.len(), 2);
+//! assert_eq!(config.address().to_string(), "127.0.0.1:7401");
 //! ```
 
 mod address;
 mod duration;
 mod error;
 mod file;
+mod members;
 mod name;
 mod nodes;
 mod pattern;
@@ -57,26 +82,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use soloist_algorithms::NodeId;
+use sha2::{Digest, Sha256};
 
 use crate::identity::{Identity, IdentityError};
 
 pub use address::{Address, AddressError, Host};
 pub use duration::{DurationError, parse_duration};
 pub use error::{ConfigError, Problem};
+pub use members::{KeepersError, Kept, Members};
 pub use name::{NodeName, NodeNameError};
 pub use nodes::{Nodes, NodesError};
 pub use pattern::PatternError;
-pub use rules::{PROTOCOL_VERSION, Rule, RuleError, RuleProblem, RuleSettings, Rules};
+pub use rules::{Rule, RuleError, RuleProblem, RuleSettings, Rules};
+
+/// What nodes say to each other; part of what they must agree on.
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Everything a node is told. [`load`](Self::load) checks that it fits together; who fills it in by
 /// hand sees to that himself.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// This node; one of `nodes`.
+    /// This node.
     pub name: NodeName,
-    /// All nodes, with the addresses that others dial.
-    pub nodes: Nodes,
+    /// Who takes part.
+    pub members: Members,
     /// Where this node listens, if that is not the address that others dial: behind NAT, or on all
     /// addresses of its machine.
     pub listen: Option<Address>,
@@ -229,23 +258,49 @@ impl Config {
         file::parse(text, &file.display().to_string(), folder)
     }
 
-    /// This node's number.
+    /// The text of a configuration with keepers, for another node: with this name and address, and else as it is.
+    pub fn text_for(
+        text: &str,
+        file: &Path,
+        name: &NodeName,
+        address: &Address,
+    ) -> Result<String, ConfigError> {
+        file::text_for(text, &file.display().to_string(), name, address)
+    }
+
+    /// Where other nodes reach this one.
     ///
     /// # Panics
-    /// If it is not one of the nodes.
-    pub fn me(&self) -> NodeId {
-        let found = self.nodes.id(self.name.as_str());
-        found.expect("this node is one of the nodes")
+    /// If the roster is fixed and this node is not in it.
+    pub fn address(&self) -> &Address {
+        match &self.members {
+            Members::Fixed(nodes) => {
+                let me = nodes.id(self.name.as_str());
+                let address = me.and_then(|me| nodes.address(me));
+                address.expect("this node is one of the nodes")
+            }
+            Members::Kept(kept) => &kept.address,
+        }
     }
 
     /// Where this node listens.
     ///
     /// # Panics
-    /// If it is not one of the nodes.
+    /// As [`address`](Self::address).
     pub fn listens_on(&self) -> &Address {
-        let listed = || self.nodes.address(self.me());
-        let address = self.listen.as_ref().or_else(listed);
-        address.expect("this node is one of the nodes")
+        self.listen.as_ref().unwrap_or_else(|| self.address())
+    }
+
+    /// What all nodes must agree on, as text: for a person who looks for the difference.
+    pub fn agreement(&self) -> String {
+        let mut text = format!("soloist protocol {PROTOCOL_VERSION}\n");
+        self.members.agree(&mut text);
+        text + self.rules.agreement()
+    }
+
+    /// SHA-256 of the [agreement](Self::agreement): nodes compare it before they talk.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        Sha256::digest(self.agreement()).into()
     }
 
     /// This node's certificate and key; none if links are not protected.

@@ -3,14 +3,10 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use soloist_algorithms::{ByteOutbox, Choice, Cluster, NameError, NodeId, ShapeError, Start};
 
+use super::PatternError;
 use super::pattern::{self, Patterns};
-use super::{Nodes, PatternError};
-
-/// What nodes say to each other; part of what they must agree on.
-pub const PROTOCOL_VERSION: u32 = 1;
 
 /// How a lock is run, as a user writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,6 +152,12 @@ pub enum RuleProblem {
         "{0} as published lets two nodes inside or leaves somebody waiting: use it in the lab only"
     )]
     AsPublished(&'static str),
+    /// No such shape for this algorithm, whatever the number of nodes.
+    #[error("{error} (tried with 1 to {} nodes)", Rules::TRIED_MOST)]
+    NoShape {
+        /// What is wrong with one of the numbers.
+        error: ShapeError,
+    },
     /// Something that has to be sent before a lock is first used.
     #[error(
         "{0} with this variant sends messages before anybody asks, and locks come to be when they are used: choose another variant"
@@ -174,7 +176,7 @@ impl RuleProblem {
             RuleProblem::Name(_) | RuleProblem::AsPublished(_) | RuleProblem::Restless(_) => {
                 "variant"
             }
-            RuleProblem::Shape { .. } => "shape",
+            RuleProblem::Shape { .. } | RuleProblem::NoShape { .. } => "shape",
             RuleProblem::Pattern(_) => "pattern",
             RuleProblem::Turns(_) => "max_local_turns",
         }
@@ -185,12 +187,11 @@ impl RuleProblem {
 /// default. Cheap to clone.
 ///
 /// ```
-/// use soloist_node::config::{Nodes, RuleSettings, Rules};
+/// use soloist_node::config::{RuleSettings, Rules};
 ///
-/// let nodes = ["a", "b"].map(|n| (n.parse().unwrap(), format!("{n}:7401").parse().unwrap()));
 /// let fair = RuleSettings { algorithm: "fair".into(), ..Default::default() };
 /// let locks = [("billing/*".to_owned(), fair)];
-/// let rules = Rules::new(&Nodes::new(nodes).unwrap(), &RuleSettings::default(), &locks).unwrap();
+/// let rules = Rules::new(2, &RuleSettings::default(), &locks).unwrap();
 /// assert_eq!(rules.rule("billing/eu").choice().name, "lodha-kshemkalyani");
 /// assert_eq!(rules.rule("nightly").choice().name, RuleSettings::ALGORITHM);
 /// ```
@@ -205,13 +206,41 @@ struct Inner {
     /// One for each pattern, then the default.
     rules: Vec<Rule>,
     agreement: String,
-    fingerprint: [u8; 32],
+}
+
+/// For how many nodes rules are made.
+#[derive(Clone, Copy)]
+enum Number {
+    Known(usize),
+    /// They come and go.
+    Any,
 }
 
 impl Rules {
-    /// The default, and patterns with their rules; the first that matches counts.
+    /// Up to so many nodes a shape is tried with, if their number is not known.
+    pub const TRIED_MOST: usize = 64;
+
+    /// For so many nodes: the default, and patterns with their rules; the first that matches counts.
     pub fn new(
-        nodes: &Nodes,
+        nodes: usize,
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        Self::compiled(Number::Known(nodes), default, locks)
+    }
+
+    /// As [`new`](Self::new), for nodes that come and go. A shape must fit some number of nodes up to
+    /// [`TRIED_MOST`](Self::TRIED_MOST), and each rule is made for a number that fits: they are used once they are
+    /// [sized](Self::sized).
+    pub fn for_any(
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        Self::compiled(Number::Any, default, locks)
+    }
+
+    fn compiled(
+        nodes: Number,
         default: &RuleSettings,
         locks: &[(String, RuleSettings)],
     ) -> Result<Self, RuleError> {
@@ -219,7 +248,7 @@ impl Rules {
         let given = locks.iter().map(|(_, settings)| settings);
         for (place, settings) in given.chain([default]).enumerate() {
             let place = Some(place).filter(|place| *place < locks.len());
-            let rule = compile(settings, nodes.len(), &rules);
+            let rule = compile(settings, nodes, &rules);
             rules.push(rule.map_err(|problem| RuleError { place, problem })?);
         }
         for (place, (pattern, _)) in locks.iter().enumerate() {
@@ -229,7 +258,7 @@ impl Rules {
             })?;
         }
         let patterns: Vec<&str> = locks.iter().map(|(pattern, _)| pattern.as_str()).collect();
-        let agreement = agreement(nodes, &patterns, &rules);
+        let agreement = agreement(&patterns, &rules);
         let patterns = Patterns::new(&patterns).map_err(|error| RuleError {
             place: Some(0),
             problem: error.into(),
@@ -238,7 +267,6 @@ impl Rules {
             inner: Arc::new(Inner {
                 patterns,
                 rules,
-                fingerprint: Sha256::digest(&agreement).into(),
                 agreement,
             }),
         })
@@ -247,7 +275,8 @@ impl Rules {
     /// The same rules for so many nodes. A shape that such a number cannot have gives way to the algorithm's own.
     pub fn sized(&self, nodes: usize) -> Self {
         let inner = &*self.inner;
-        if inner.rules[0].cluster.nodes() == nodes {
+        // Rules for any number may have been made for several.
+        if inner.rules.iter().all(|rule| rule.cluster.nodes() == nodes) {
             return self.clone();
         }
         let mut rules: Vec<Rule> = Vec::with_capacity(inner.rules.len());
@@ -259,7 +288,6 @@ impl Rules {
                 patterns: inner.patterns.clone(),
                 rules,
                 agreement: inner.agreement.clone(),
-                fingerprint: inner.fingerprint,
             }),
         }
     }
@@ -278,18 +306,13 @@ impl Rules {
         &self.inner.rules
     }
 
-    /// What all nodes must agree on, as text: for a person who looks for the difference.
+    /// What all nodes must agree on about them, as text: for a person who looks for the difference.
     pub fn agreement(&self) -> &str {
         &self.inner.agreement
     }
-
-    /// SHA-256 of the [agreement](Self::agreement): nodes compare it before they talk.
-    pub fn fingerprint(&self) -> [u8; 32] {
-        self.inner.fingerprint
-    }
 }
 
-fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rule, RuleProblem> {
+fn compile(settings: &RuleSettings, nodes: Number, before: &[Rule]) -> Result<Rule, RuleProblem> {
     let turns = settings.max_local_turns;
     if !(1..=RuleSettings::TURNS_MOST).contains(&turns) {
         return Err(RuleProblem::Turns(turns.into()));
@@ -299,10 +322,7 @@ fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rul
     let same = before.iter().find(|rule| rule.same_cluster(choice, shape));
     let cluster = match same {
         Some(rule) => Arc::clone(&rule.cluster),
-        None => choice
-            .cluster(shape, nodes)
-            .map_err(|error| RuleProblem::Shape { error, nodes })?
-            .into(),
+        None => cluster(choice, shape, nodes)?.into(),
     };
     let info = choice.kind.info();
     if choice
@@ -313,7 +333,15 @@ fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rul
     {
         return Err(RuleProblem::AsPublished(info.name));
     }
-    if !begins_in_silence(&*cluster) {
+    // With a shape of one node it would be silent; with more of them it would have its own shape.
+    let speaks_later = match nodes {
+        Number::Known(_) => false,
+        Number::Any => {
+            let own = choice.cluster(None, TRIED_FIRST);
+            own.is_ok_and(|own| !begins_in_silence(&*own))
+        }
+    };
+    if speaks_later || !begins_in_silence(&*cluster) {
         return Err(RuleProblem::Restless(info.name));
     }
     Ok(Rule {
@@ -322,6 +350,27 @@ fn compile(settings: &RuleSettings, nodes: usize, before: &[Rule]) -> Result<Rul
         max_local_turns: turns,
         cluster,
     })
+}
+
+/// The number of nodes that is tried first: enough for messages between any two, and for a node between them.
+const TRIED_FIRST: usize = 4;
+
+fn cluster(
+    choice: Choice,
+    shape: Option<&str>,
+    nodes: Number,
+) -> Result<Box<dyn Cluster>, RuleProblem> {
+    match nodes {
+        Number::Known(nodes) => {
+            let made = choice.cluster(shape, nodes);
+            made.map_err(|error| RuleProblem::Shape { error, nodes })
+        }
+        Number::Any => choice.cluster(shape, TRIED_FIRST).or_else(|error| {
+            let mut tried = (1..=Rules::TRIED_MOST).map(|nodes| choice.cluster(shape, nodes));
+            let fits = tried.find_map(Result::ok);
+            fits.ok_or(RuleProblem::NoShape { error })
+        }),
+    }
 }
 
 /// Whether nothing is sent before somebody asks, not even by a lock's home.
@@ -345,11 +394,8 @@ fn choose(algorithm: &str, variant: &str) -> Result<Choice, NameError> {
     Ok(choice)
 }
 
-fn agreement(nodes: &Nodes, patterns: &[&str], rules: &[Rule]) -> String {
-    let mut text = format!("soloist protocol {PROTOCOL_VERSION}\n");
-    for (_, name, _) in nodes.iter() {
-        let _ = writeln!(text, "node {name}");
-    }
+fn agreement(patterns: &[&str], rules: &[Rule]) -> String {
+    let mut text = String::new();
     for (pattern, rule) in patterns.iter().zip(rules) {
         // A pattern may have any character; with its length it cannot be taken for something else.
         let _ = write!(text, "lock {}:{pattern}", pattern.len());

@@ -21,10 +21,10 @@ fn a_node_listens_where_others_dial_unless_it_is_told_where() {
     let config = parse(&format!("{everywhere}{TLS}")).unwrap();
     assert_eq!(config.listens_on().to_string(), "0.0.0.0:7500");
     // The others' concern is the address that they dial.
-    let dialled = config.nodes.address(config.me()).unwrap();
+    let dialled = config.address();
     assert_eq!(dialled.to_string(), "127.0.0.1:7401");
-    let agreed = parse(HEAD).unwrap().rules.fingerprint();
-    assert_eq!(config.rules.fingerprint(), agreed);
+    let agreed = parse(HEAD).unwrap().fingerprint();
+    assert_eq!(config.fingerprint(), agreed);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Configuration files: what is read from them, and what is said of wrong ones.
 
 mod links;
+mod members;
 
 use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use soloist_algorithms::{Kind, NodeId};
-use soloist_node::config::{ApiTls, Config, Nodes, RuleSettings, Rules, Security};
+use soloist_node::config::{ApiTls, Config, Members, Nodes, RuleSettings, Rules, Security};
 
 const HEAD: &str = "name = \"a\"
 insecure = true
@@ -24,6 +25,13 @@ fn parse(text: &str) -> Result<Config, String> {
 /// The smallest configuration, and what is added to it.
 fn with(more: &str) -> Config {
     parse(&format!("{HEAD}{more}")).unwrap()
+}
+
+fn fixed(config: &Config) -> &Nodes {
+    match &config.members {
+        Members::Fixed(nodes) => nodes,
+        Members::Kept(_) => panic!("there is [nodes]"),
+    }
 }
 
 /// The error of a text is one line that has all these words.
@@ -53,7 +61,7 @@ fn the_smallest_file_has_sensible_defaults() {
     assert_eq!(config.api.socket, Path::new("conf/soloist.sock"));
     assert_eq!(config.api.tcp, None);
     assert!(!config.metrics.lock_names);
-    assert_eq!(config.me(), NodeId::new(0));
+    assert_eq!(config.address().to_string(), "127.0.0.1:7401");
 }
 
 #[test]
@@ -62,12 +70,14 @@ fn numbers_follow_the_names_not_the_order() {
         "name = \"b\"\ninsecure = true\n[nodes]\nz = \"[::1]:1\"\nb = \"localhost:2\"\na10 = \"127.0.0.1:3\"\na9 = \"127.0.0.1:4\"",
     )
     .unwrap();
-    let names: Vec<String> = config.nodes.iter().map(|(_, n, _)| n.to_string()).collect();
+    let nodes = fixed(&config);
+    let names: Vec<String> = nodes.iter().map(|(_, n, _)| n.to_string()).collect();
     assert_eq!(names, ["a10", "a9", "b", "z"]);
-    assert_eq!(config.me(), NodeId::new(2));
-    let address = config.nodes.address(NodeId::new(3)).unwrap();
+    assert_eq!(nodes.id("b"), Some(NodeId::new(2)));
+    assert_eq!(config.address().to_string(), "localhost:2");
+    let address = nodes.address(NodeId::new(3)).unwrap();
     assert_eq!(address.to_string(), "[::1]:1");
-    assert_eq!(config.nodes.name(NodeId::new(4)), None);
+    assert_eq!(nodes.name(NodeId::new(4)), None);
 }
 
 #[test]
@@ -167,7 +177,7 @@ fn wrong_nodes_are_told() {
         nodes(&all.collect::<String>()).replacen("\"a\"", "\"a0\"", 1)
     };
     refused(&list(4097), &["4097 nodes", "at most 4096"]);
-    assert_eq!(parse(&list(4096)).unwrap().nodes.len(), 4096);
+    assert_eq!(fixed(&parse(&list(4096)).unwrap()).len(), 4096);
 }
 
 #[test]
@@ -346,7 +356,7 @@ fn the_certificate_must_be_this_nodes() {
 }
 
 fn fingerprint(more: &str) -> [u8; 32] {
-    with(more).rules.fingerprint()
+    with(more).fingerprint()
 }
 
 #[test]
@@ -365,7 +375,7 @@ fn nodes_agree_on_what_matters_only() {
     let moved = HEAD
         .replace("127.0.0.1", "localhost")
         .replacen("\"a\"", "\"b\"", 1);
-    assert_eq!(parse(&moved).unwrap().rules.fingerprint(), base);
+    assert_eq!(parse(&moved).unwrap().fingerprint(), base);
     // What must be the same everywhere.
     let lock = |more: &str| format!("[[lock]]\npattern = \"x\"\n{more}");
     let both = |first: &str, second: &str| {
@@ -386,7 +396,6 @@ fn nodes_agree_on_what_matters_only() {
     all.push(
         parse(&HEAD.replace("\nc =", "\nd ="))
             .unwrap()
-            .rules
             .fingerprint(),
     );
     all.sort();
@@ -396,7 +405,7 @@ fn nodes_agree_on_what_matters_only() {
 
 #[test]
 fn the_agreement_is_text_that_can_be_compared() {
-    let rules = with("[[lock]]\npattern = \"a b/*\"\nalgorithm = \"ring\"").rules;
+    let config = with("[[lock]]\npattern = \"a b/*\"\nalgorithm = \"ring\"");
     let expected = "soloist protocol 1
 node a
 node b
@@ -404,9 +413,9 @@ node c
 lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=1
 default algorithm=raymond variant= shape= max_local_turns=1
 ";
-    assert_eq!(rules.agreement(), expected);
+    assert_eq!(config.agreement(), expected);
     // SHA-256 of it, by sha256sum: other versions must come to the same.
-    let hex: String = rules
+    let hex: String = config
         .fingerprint()
         .iter()
         .map(|b| format!("{b:02x}"))
@@ -425,18 +434,17 @@ fn rules_made_by_a_program_are_checked_too() {
     };
     assert!(Nodes::new([node("a", 1), node("a", 2)]).is_err());
     assert!(Nodes::new([]).is_err());
-    let nodes = Nodes::new([node("a", 1)]).unwrap();
     let turns = RuleSettings {
         max_local_turns: 0,
         ..RuleSettings::default()
     };
-    let error = Rules::new(&nodes, &turns, &[]).unwrap_err();
+    let error = Rules::new(1, &turns, &[]).unwrap_err();
     assert_eq!(
         (error.place, error.problem.key()),
         (None, "max_local_turns")
     );
     let long = [("x".repeat(257), RuleSettings::default())];
-    let error = Rules::new(&nodes, &RuleSettings::default(), &long).unwrap_err();
+    let error = Rules::new(1, &RuleSettings::default(), &long).unwrap_err();
     assert_eq!((error.place, error.problem.key()), (Some(0), "pattern"));
 }
 
@@ -450,13 +458,6 @@ proptest! {
 
 #[test]
 fn variants_for_the_lab_alone_are_refused() {
-    let nodes = ["a", "b", "c", "d"].map(|name| {
-        (
-            name.parse().unwrap(),
-            format!("{name}:7401").parse().unwrap(),
-        )
-    });
-    let nodes = Nodes::new(nodes).unwrap();
     for (algorithm, variant, why) in [
         ("maekawa", "as-published", "use it in the lab only"),
         (
@@ -475,8 +476,13 @@ fn variants_for_the_lab_alone_are_refused() {
             variant: variant.to_owned(),
             ..RuleSettings::default()
         };
-        let refused = Rules::new(&nodes, &settings, &[]).unwrap_err();
-        assert!(refused.to_string().contains(why), "{refused}");
-        assert_eq!(refused.problem.key(), "variant");
+        for rules in [
+            Rules::new(4, &settings, &[]),
+            Rules::for_any(&settings, &[]),
+        ] {
+            let refused = rules.unwrap_err();
+            assert!(refused.to_string().contains(why), "{refused}");
+            assert_eq!(refused.problem.key(), "variant");
+        }
     }
 }

@@ -1,0 +1,155 @@
+//! Further nodes for a cluster that was made before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use soloist_node::config::{Address, Config, Kept, Members, NodeName, Nodes};
+use soloist_node::identity::{Authority, Identity};
+
+use super::{Made, fill, folder, made};
+
+/// A node that is there.
+struct Node {
+    file: PathBuf,
+    text: String,
+    config: Config,
+    kept: Kept,
+}
+
+pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
+    let new_nodes = Nodes::new(new.to_vec()).context("--add")?;
+    let nodes = existing(out)?;
+    let pattern = all_agree(&nodes)?;
+    together(new, &nodes)?;
+    let entries: Vec<_> = new.iter().map(|(name, _)| name.to_string()).collect();
+    folder::refuse_to_overwrite(out, &entries)?;
+    let authority = authority(out, &nodes)?;
+    folder::make(out, &entries, |whole| {
+        for (_, name, address) in new_nodes.iter() {
+            let text = Config::text_for(&pattern.text, &pattern.file, name, address)?;
+            let file = fill(whole, &authority, (name, address), &text)?;
+            let folder = whole.join(name.as_str());
+            // What a node would refuse, or the others would refuse of it, is not handed out.
+            let after = pattern.file.display();
+            let config = Config::parse(&text, &file)
+                .with_context(|| format!("a configuration for {name:?}, made after {after}"))?;
+            let same = config.fingerprint() == pattern.config.fingerprint();
+            ensure!(
+                same && config.name == *name && config.address() == address,
+                "{after} cannot be taken over for {name:?}: write name and address as in those that were made"
+            );
+            let [ca, certificate, key] =
+                ["ca.pem", "node.pem", "node.key"].map(|file| folder.join(file));
+            Identity::load(&ca, &certificate, &key)?;
+        }
+        Ok(())
+    })?;
+    let rules = &pattern.config.rules;
+    let default = rules.all().last().context("there is a default rule")?;
+    let (keepers, lease) = (&pattern.kept.keepers, pattern.kept.lease);
+    Ok(Made {
+        lease_ms: Some(lease.length.as_millis() as u64),
+        ..made(out, &new_nodes, Some(keepers), default.choice().name)
+    })
+}
+
+/// All nodes in the folder, in the order of their names.
+fn existing(out: &Path) -> Result<Vec<Node>> {
+    let unreadable = || format!("cannot read {}", out.display());
+    let entries = fs::read_dir(out).with_context(unreadable)?;
+    let entries: std::io::Result<Vec<_>> = entries.collect();
+    let folders = entries.with_context(unreadable)?.into_iter();
+    let mut files: Vec<_> = folders
+        .map(|entry| entry.path().join("soloist.toml"))
+        .filter(|file| file.exists())
+        .collect();
+    files.sort();
+    let nodes: Result<Vec<_>> = files.into_iter().map(read).collect();
+    let nodes = nodes?;
+    let out = out.display();
+    ensure!(
+        !nodes.is_empty(),
+        "{out} has no node's folder with a soloist.toml to go by: give the folder that `soloist init` made with --out"
+    );
+    Ok(nodes)
+}
+
+fn read(file: PathBuf) -> Result<Node> {
+    let config = Config::load(&file)?;
+    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    match &config.members {
+        Members::Kept(kept) => Ok(Node {
+            kept: kept.clone(),
+            file,
+            text,
+            config,
+        }),
+        Members::Fixed(_) => {
+            let file = file.display();
+            bail!(
+                "{file} has a fixed roster: its nodes are numbered for ever, and none can join them; make a new cluster \
+                 with keepers"
+            )
+        }
+    }
+}
+
+/// The one to go by. One that is no keeper is most like those that are made; but they must not differ in what counts.
+fn all_agree(nodes: &[Node]) -> Result<&Node> {
+    let (first, rest) = nodes.split_first().context("there are nodes")?;
+    for node in rest {
+        let same = node.config.fingerprint() == first.config.fingerprint()
+            && node.kept.keepers == first.kept.keepers;
+        let (one, other) = (first.file.display(), node.file.display());
+        ensure!(
+            same,
+            "{one} and {other} differ in keepers, lease, drift or locks: make them the same first"
+        );
+    }
+    let is_keeper = |node: &&Node| {
+        let keepers = &node.kept.keepers;
+        keepers.id(node.config.name.as_str()).is_some()
+    };
+    let joins = nodes.iter().find(|node| !is_keeper(node));
+    Ok(joins.unwrap_or(first))
+}
+
+/// Names and addresses are each one's own.
+fn together(new: &[(NodeName, Address)], nodes: &[Node]) -> Result<()> {
+    let own = nodes.iter().map(|node| {
+        let config = &node.config;
+        (config.name.clone(), config.address().clone())
+    });
+    let mut all: Vec<_> = own.collect();
+    // A keeper's folder may be gone, but not the keeper.
+    for (_, name, address) in nodes.iter().flat_map(|node| node.kept.keepers.iter()) {
+        if all.iter().all(|(known, _)| known != name) {
+            all.push((name.clone(), address.clone()));
+        }
+    }
+    all.extend_from_slice(new);
+    Nodes::new(all).context("--add")?;
+    Ok(())
+}
+
+/// The CA that the nodes trust.
+fn authority(out: &Path, nodes: &[Node]) -> Result<Authority> {
+    let (certificate, key) = (out.join("ca.pem"), out.join("ca.key"));
+    let loaded = Authority::load(&certificate, &key);
+    let authority = loaded.context("the cluster's CA is needed to make further nodes")?;
+    for node in nodes {
+        let trusted = node.file.with_file_name("ca.pem");
+        // Who keeps it elsewhere sees to it himself.
+        let Ok(text) = fs::read_to_string(&trusted) else {
+            continue;
+        };
+        ensure!(
+            text.trim() == authority.certificate().trim(),
+            "{} is not the CA that nodes trust, which is in {}: put back the one that they were made with",
+            certificate.display(),
+            trusted.display()
+        );
+    }
+    Ok(authority)
+}

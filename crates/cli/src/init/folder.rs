@@ -1,0 +1,77 @@
+//! Files and folders: all of them or none, and nothing overwritten.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// Before anything is made: whether any of it is there.
+pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
+    match fs::symlink_metadata(out) {
+        Err(_) => return Ok(()),
+        Ok(found) if found.is_file() => {
+            let out = out.display();
+            bail!("{out} is a file: give another folder with --out")
+        }
+        Ok(_) => {}
+    }
+    let mut there = entries.iter().map(|entry| out.join(entry));
+    // A link that leads nowhere is something, too.
+    if let Some(found) = there.find(|path| path.symlink_metadata().is_ok()) {
+        let found = found.display();
+        bail!("{found} is there already and is not overwritten: give another folder with --out");
+    }
+    Ok(())
+}
+
+/// Makes everything in a temporary folder beside its place, then moves it there.
+pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let exists = out.exists();
+    let parent = match out.parent() {
+        _ if exists => out,
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let temporary = tempfile::Builder::new()
+        .prefix(".soloist-init-")
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot make anything in {}", parent.display()))?;
+    let whole = temporary.path().join("cluster");
+    fs::create_dir(&whole).with_context(|| whole.display().to_string())?;
+    fill(&whole)?;
+    if !exists {
+        return move_to(&whole, out);
+    }
+    let mut moved: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let to = out.join(entry);
+        if let Err(error) = move_to(&whole.join(entry), &to) {
+            for path in moved {
+                // Back into the folder that vanishes.
+                let _ = fs::rename(&path, whole.join(path.file_name().unwrap_or_default()));
+            }
+            return Err(error);
+        }
+        moved.push(to);
+    }
+    Ok(())
+}
+
+fn move_to(from: &Path, to: &Path) -> Result<()> {
+    if to.symlink_metadata().is_ok() {
+        bail!(
+            "{} has come into being meanwhile and is not overwritten",
+            to.display()
+        );
+    }
+    fs::rename(from, to).with_context(|| format!("cannot make {}", to.display()))
+}
+
+pub fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(mode).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

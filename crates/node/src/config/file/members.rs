@@ -1,0 +1,147 @@
+//! Who takes part: `[nodes]`, or `[keepers]` and what belongs to it.
+
+use std::path::Path;
+
+use super::{Raw, RawNodes, Text, Wrong, path, within, wrong};
+use crate::config::{Address, Kept, Members, NodeName, Nodes, NodesError, Problem};
+use crate::epochs::lease::Lease;
+
+pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Members, Wrong> {
+    match (&raw.nodes, &raw.keepers) {
+        (Some(nodes), None) => fixed(raw, nodes, me),
+        (None, Some(keepers)) => kept(raw, keepers, me, folder).map(Members::Kept),
+        (Some(at), Some(_)) => Err(wrong(at, "nodes", Problem::BothMembers)),
+        (None, None) => Err(wrong(&raw.name, "keepers", Problem::NoMembers)),
+    }
+}
+
+/// A node that is not on this machine, by its address.
+pub(super) fn elsewhere<'a>(
+    me: &'a NodeName,
+    members: &'a Members,
+) -> Option<(&'a NodeName, &'a Address)> {
+    let (nodes, own) = match members {
+        Members::Fixed(nodes) => (nodes, None),
+        Members::Kept(kept) => (&kept.keepers, Some((me, &kept.address))),
+    };
+    let listed = nodes.iter().map(|(_, name, address)| (name, address));
+    let mut all = listed.chain(own);
+    all.find(|(_, address)| !address.is_loopback())
+}
+
+fn fixed(raw: &Raw, nodes: &RawNodes, me: &NodeName) -> Result<Members, Wrong> {
+    let of_keepers = [
+        ("address", &raw.address),
+        ("data", &raw.data),
+        ("lease", &raw.lease),
+    ];
+    for (key, given) in of_keepers {
+        if let Some(at) = given {
+            return Err(wrong(at, key, Problem::OnlyKept));
+        }
+    }
+    if let Some(at) = &raw.drift {
+        return Err(wrong(at, "drift", Problem::OnlyKept));
+    }
+    let nodes = listed(nodes, "nodes")?;
+    if nodes.id(me.as_str()).is_some() {
+        return Ok(Members::Fixed(nodes));
+    }
+    let names = nodes.iter().take(8).map(|(_, name, _)| name.to_string());
+    let mut known: Vec<String> = names.collect();
+    if nodes.len() > known.len() {
+        known.push("...".to_owned());
+    }
+    let problem = Problem::NotListed {
+        name: me.clone(),
+        known: known.join(", "),
+    };
+    Err(wrong(&raw.name, "name", problem))
+}
+
+fn kept(raw: &Raw, keepers: &RawNodes, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
+    Kept::check_keepers(keepers.get_ref().len())
+        .map_err(|error| wrong(keepers, "keepers", error))?;
+    let keepers = listed(keepers, "keepers")?;
+    Ok(Kept {
+        address: address(raw, me, &keepers)?,
+        data: match &raw.data {
+            Some(text) => path(text, "data", folder)?,
+            None => folder.join(Kept::DATA),
+        },
+        lease: lease(raw)?,
+        keepers,
+    })
+}
+
+/// Names with their addresses, from the table of this name.
+fn listed(raw: &RawNodes, table: &str) -> Result<Nodes, Wrong> {
+    let mut all = Vec::with_capacity(raw.get_ref().len());
+    for (name, address) in raw.get_ref() {
+        let key = format!("{table}.{}", name.get_ref());
+        let name: NodeName = (name.get_ref().parse()).map_err(|e| wrong(name, table, e))?;
+        let address: Address = (address.get_ref().parse()).map_err(|e| wrong(address, &key, e))?;
+        all.push((name, address));
+    }
+    Nodes::new(all).map_err(|error| {
+        let about = error.node().map(|name| name.to_string());
+        let found = about.and_then(|name| raw.get_ref().get_key_value(name.as_str()));
+        match found {
+            Some((name, at)) => wrong(at, &format!("{table}.{}", name.get_ref()), error),
+            None => wrong(raw, table, error),
+        }
+    })
+}
+
+/// Where others reach this node.
+fn address(raw: &Raw, me: &NodeName, keepers: &Nodes) -> Result<Address, Wrong> {
+    let keeper = (keepers.id(me.as_str())).and_then(|id| keepers.address(id));
+    let (text, address) = match (&raw.address, keeper) {
+        (None, Some(keeper)) => return Ok(keeper.clone()),
+        (None, None) => {
+            let problem = Problem::NoAddress(me.clone());
+            return Err(wrong(&raw.name, "address", problem));
+        }
+        (Some(text), _) => (text, parsed(text, "address")?),
+    };
+    match keeper {
+        Some(keeper) if *keeper == address => Ok(address),
+        Some(keeper) => {
+            let keeper = keeper.clone();
+            let problem = Problem::TwoAddresses { address, keeper };
+            Err(wrong(text, "address", problem))
+        }
+        None => match beside(keepers, me, &address) {
+            Err(error) => Err(wrong(text, "address", error)),
+            Ok(()) => Ok(address),
+        },
+    }
+}
+
+/// What is wrong with a node beside these.
+fn beside(keepers: &Nodes, me: &NodeName, address: &Address) -> Result<(), NodesError> {
+    let listed = keepers.iter();
+    let keepers = listed.map(|(_, name, address)| (name.clone(), address.clone()));
+    Nodes::new(keepers.chain([(me.clone(), address.clone())])).map(|_| ())
+}
+
+fn parsed(text: &Text, key: &str) -> Result<Address, Wrong> {
+    (text.get_ref().parse()).map_err(|error| wrong(text, key, error))
+}
+
+fn lease(raw: &Raw) -> Result<Lease, Wrong> {
+    let usual = Lease::default();
+    let length = match &raw.lease {
+        Some(text) => within(text, "lease", Lease::LEAST, Kept::LEASE_MOST)?,
+        None => usual.length,
+    };
+    let Some(given) = &raw.drift else {
+        let drift = usual.drift;
+        return Ok(Lease { length, drift });
+    };
+    let drift = u32::try_from(*given.get_ref()).ok();
+    match drift.filter(|drift| (Kept::DRIFT_LEAST..=Kept::DRIFT_MOST).contains(drift)) {
+        Some(drift) => Ok(Lease { length, drift }),
+        None => Err(wrong(given, "drift", Problem::Drift(*given.get_ref()))),
+    }
+}
