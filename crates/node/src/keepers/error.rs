@@ -19,6 +19,14 @@ pub enum KeeperError {
         /// Who leads, as far as this keeper knows.
         leader: Option<KeeperNode>,
     },
+    /// It leads, but not in the term in question: it was deposed since, and elected again. Nothing has changed.
+    #[error("this keeper leads in term {found}, not in term {asked}: that reign is over")]
+    OtherTerm {
+        /// The term in question.
+        asked: u64,
+        /// The term in which it leads.
+        found: u64,
+    },
     /// A majority of the keepers did not answer. Nothing has changed.
     #[error("a majority of the keepers did not confirm within {waited:?} that this one leads")]
     NoMajority {

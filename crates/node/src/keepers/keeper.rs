@@ -17,8 +17,8 @@ use super::network::Network;
 use super::rpc::{self, COMMAND_BYTES_MAX};
 use super::serve::{ServeEnd, Served};
 use super::settings::Settings;
-use super::store::{Closer, Store};
-use super::types::{KeeperNode, Membership, Raft, id_of};
+use super::store::{Closer, Store, Used};
+use super::types::{KeeperNode, Membership, Proposal, Raft, id_of};
 use crate::config::NodeName;
 use crate::epochs::roster::{Applied, Command, Roster};
 
@@ -32,7 +32,8 @@ pub struct View {
     pub leads: bool,
     /// Who leads.
     pub leader: Option<KeeperNode>,
-    /// The term. In one term there may be several leaders, one after the other.
+    /// The term. In one term there may be several leaders, one after the other; but whoever was deposed leads again
+    /// only in a later one. So for a keeper that leads, this is the name of its reign.
     pub term: u64,
     /// The roster, as far as this keeper has it.
     pub roster: Arc<Roster>,
@@ -48,6 +49,7 @@ pub struct Keeper {
     settings: Settings,
     raft: RunningRaft,
     store: Closer,
+    used: Used,
     served: Served,
     rosters: watch::Receiver<Arc<Roster>>,
     views: watch::Receiver<View>,
@@ -75,7 +77,7 @@ impl Keeper {
     pub async fn start(settings: Settings, store: Store) -> Result<Self, KeeperError> {
         let config = Arc::new(settings.config()?);
         let stop = CancellationToken::new();
-        let rosters = store.rosters();
+        let (rosters, used) = (store.rosters(), store.used());
         let (log, machine, store) = store.split();
         let network = Network::new(settings.clone(), stop.clone());
         let me = settings.me.id();
@@ -95,6 +97,7 @@ impl Keeper {
             raft: RunningRaft(raft),
             settings,
             store,
+            used,
             rosters,
             views,
             stop,
@@ -119,25 +122,41 @@ impl Keeper {
         }
     }
 
-    /// Has a command carried out. When this returns `Ok`, a majority has it on disk, and this keeper's roster
-    /// shows what became of it.
-    pub async fn propose(&self, command: Command) -> Result<Applied, KeeperError> {
+    /// Whether nothing was ever agreed on in this keeper's store: no first keepers, no entry, no snapshot.
+    pub fn is_new(&self) -> bool {
+        !self.used.is_so()
+    }
+
+    /// Has a command carried out that was decided on in this term. When this returns `Ok`, a majority has it on disk,
+    /// and this keeper's roster shows what became of it. If it leads in another term by now, the command is refused.
+    pub async fn propose(&self, term: u64, command: Command) -> Result<Applied, KeeperError> {
         let bytes = rpc::encode(&command).map_or(usize::MAX, |bytes| bytes.len());
         if bytes > COMMAND_BYTES_MAX {
             return Err(KeeperError::TooLong { bytes });
         }
-        let written = self.in_time(self.raft.0.client_write(command)).await?;
+        let proposal = Proposal { term, command };
+        let written = self.in_time(self.raft.0.client_write(proposal)).await?;
         Ok(written.map_err(KeeperError::write)?.data)
     }
 
-    /// Asks a majority whether this keeper leads. When this returns `Ok`, it led at some moment since it was called,
-    /// and its roster has everything that was decided before.
-    pub async fn confirm_leadership(&self) -> Result<(), KeeperError> {
+    /// Asks a majority whether this keeper leads in this term. When this returns `Ok`, it did so at some moment since it
+    /// was called, and its roster has everything that was decided before.
+    pub async fn confirm_leadership(&self, term: u64) -> Result<(), KeeperError> {
         let began = Instant::now();
         let waited = self.settings.patience;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
-            Ok(Ok(_)) => Ok(()),
+            // Which term it was, the entry shows that a reader has to wait for. It is the later one of the leader's
+            // first, blank entry and of the last one committed (openraft's `LeaderHandler::get_read_log_id`). The former
+            // has the id of the leader's vote (`Leader::new`), also after a restart in the same term. The latter is
+            // later only if this leader made it: entries of a higher one come with its vote, and end this
+            // reign first (`VoteHandler::update_vote`). The vote that the others confirm is read in the same step; it
+            // is the leader's, for a leader never stands for election (`RaftCore::handle_tick_election`), and
+            // whoever has given its vote to a higher one refuses.
+            Ok(Ok(read)) => match read.map_or(0, |read| read.leader_id.term) {
+                found if found == term => Ok(()),
+                found => Err(KeeperError::OtherTerm { asked: term, found }),
+            },
             Ok(Err(error)) => Err(KeeperError::check(error, began.elapsed())),
             Err(_) => Err(KeeperError::NoMajority { waited }),
         }

@@ -27,5 +27,5 @@ pub use error::KeeperError;
 pub use keeper::{Keeper, View};
 pub use serve::ServeEnd;
 pub use settings::Settings;
-pub use store::{Store, StoreError};
-pub use types::{KeeperNode, Membership, Raft, Types, id_of};
+pub use store::{Recovery, Store, StoreError};
+pub use types::{KeeperNode, Membership, Proposal, Raft, Types, id_of};

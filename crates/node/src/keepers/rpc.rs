@@ -22,7 +22,7 @@ use crate::config::NodeName;
 /// that is allowed on a link between nodes.
 pub const PREFACE: [u8; 8] = *b"SOLOKEEP";
 /// The version of this protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A command to the roster has at most so many bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;
@@ -87,14 +87,14 @@ impl Answer {
 }
 
 /// Somebody's words, as far as a log can bear them.
-pub(super) fn shown(reason: &str) -> String {
+pub(crate) fn shown(reason: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     reason.chars().map(clean).take(REASON_CHARS_MAX).collect()
 }
 
 /// Bytes that no keeper sends.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FrameError {
+pub(crate) enum FrameError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("a frame of {bytes} bytes, where {NUMBER_BYTES} to {limit} are allowed")]
@@ -103,11 +103,11 @@ pub(super) enum FrameError {
     Content(String),
 }
 
-pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(value)
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
         Ok((_, rest)) => Err(FrameError::Content(format!(
@@ -128,7 +128,7 @@ pub(super) fn head(number: u64, content: &[u8]) -> [u8; 12] {
 }
 
 /// A whole frame.
-pub(super) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+pub(crate) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
     let content = encode(value)?;
     let mut bytes = Vec::with_capacity(12 + content.len());
     bytes.extend_from_slice(&head(number, &content));
@@ -137,7 +137,7 @@ pub(super) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, post
 }
 
 /// The length and the number of the next frame; none at the end of the stream.
-pub(super) async fn read_head(
+pub(crate) async fn read_head(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
 ) -> Result<Option<(usize, u64)>, FrameError> {
@@ -155,7 +155,7 @@ pub(super) async fn read_head(
 }
 
 /// A frame's content. Memory is taken as bytes arrive, not as they are announced.
-pub(super) async fn read_content(
+pub(crate) async fn read_content(
     stream: &mut (impl AsyncRead + Unpin),
     bytes: usize,
 ) -> Result<Vec<u8>, FrameError> {
@@ -168,7 +168,7 @@ pub(super) async fn read_content(
 }
 
 /// A frame of the handshake.
-pub(super) async fn read_small<T: DeserializeOwned>(
+pub(crate) async fn read_small<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> Result<T, FrameError> {
     match read_head(stream, HELLO_BYTES_MAX).await? {

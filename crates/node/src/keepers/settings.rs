@@ -8,7 +8,10 @@ use openraft::{Config, SnapshotPolicy};
 use super::KeeperError;
 use super::dial::Dial;
 use super::types::KeeperNode;
+use crate::epochs::lease::Lease;
 
+/// The shortest election timeout.
+const ELECTION_LEAST: Duration = Duration::from_millis(50);
 /// Log entries that a keeper still has after a snapshot, for peers that are a little behind.
 const KEPT_ENTRIES: u64 = 32;
 /// A piece of a snapshot, and how long it may take.
@@ -53,6 +56,17 @@ impl Settings {
         }
     }
 
+    /// As fits a lease: when the leader dies, another one leads well before the lease runs out. Keepers must answer each other within
+    /// a sixtieth of the lease.
+    pub fn for_lease(me: KeeperNode, dial: impl Dial, lease: &Lease) -> Self {
+        let (fastest, slowest) = (ELECTION_LEAST, Duration::from_secs(2));
+        Settings {
+            election_timeout: (lease.length / 12).clamp(fastest, slowest),
+            patience: (lease.length).clamp(Duration::from_secs(1), Duration::from_secs(5)),
+            ..Self::new(me, dial)
+        }
+    }
+
     /// How long a leader may be silent at most before others elect a new one: what its followers wait, and what
     /// they add by chance.
     pub fn takeover_max(&self) -> Duration {
@@ -60,7 +74,7 @@ impl Settings {
     }
 
     pub(super) fn config(&self) -> Result<Config, KeeperError> {
-        let shortest = Duration::from_millis(50);
+        let shortest = ELECTION_LEAST;
         if self.election_timeout < shortest || self.snapshot_every == 0 {
             let (timeout, every) = (self.election_timeout, self.snapshot_every);
             return Err(KeeperError::Settings(format!(

@@ -12,7 +12,7 @@ use crate::epochs::roster::{Applied, Command};
 openraft::declare_raft_types!(
     /// The keepers agree on commands to the roster.
     pub Types:
-        D = Command,
+        D = Proposal,
         R = Applied,
         NodeId = u64,
         Node = KeeperNode,
@@ -27,6 +27,16 @@ pub(super) type LogId = openraft::LogId<u64>;
 pub(super) type Vote = openraft::Vote<u64>;
 pub(super) type Entry = openraft::Entry<Types>;
 pub(super) type StorageError = openraft::StorageError<u64>;
+
+/// A command, and in which term its proposer thought to lead when it decided on it. What was decided in one reign must
+/// not be carried out in another: by then, others may have decided otherwise.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The term.
+    pub term: u64,
+    /// What is asked of the roster.
+    pub command: Command,
+}
 
 /// A node that is, or shall be, a keeper.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

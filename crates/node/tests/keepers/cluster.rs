@@ -15,9 +15,12 @@ async fn one_leads_and_all_have_what_it_decided() {
     let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    let leader = cluster.leader().await;
+    let (leader, term) = cluster.reign().await;
     let chief = cluster.sites[leader].keeper();
-    assert_eq!(chief.propose(begin(1)).await.unwrap(), Applied::Refused);
+    assert_eq!(
+        chief.propose(term, begin(1)).await.unwrap(),
+        Applied::Refused
+    );
     for (place, site) in cluster.sites.iter().enumerate() {
         let keeper = site.keeper();
         until("all know the leader", || {
@@ -35,8 +38,10 @@ async fn one_leads_and_all_have_what_it_decided() {
             let not_leader = KeeperError::NotLeader { leader: known };
             let text = not_leader.to_string();
             assert!(text.contains(&nodes[leader].to_string()), "{text}");
-            assert_eq!(keeper.propose(begin(2)).await.unwrap_err(), not_leader);
-            assert_eq!(keeper.confirm_leadership().await.unwrap_err(), not_leader);
+            let proposed = keeper.propose(term, begin(2)).await;
+            assert_eq!(proposed.unwrap_err(), not_leader);
+            let confirmed = keeper.confirm_leadership(term).await;
+            assert_eq!(confirmed.unwrap_err(), not_leader);
         }
     }
 }
@@ -68,14 +73,14 @@ async fn when_the_leader_dies_another_knows_the_roster() {
 async fn without_a_majority_nothing_is_decided_or_confirmed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
-    let leader = cluster.leader().await;
+    let (leader, term) = cluster.reign().await;
     for place in (0..3).filter(|&place| place != leader) {
         cluster.sites[place].stop().await;
     }
     let keeper = cluster.sites[leader].keeper();
-    let error = keeper.confirm_leadership().await.unwrap_err();
+    let error = keeper.confirm_leadership(term).await.unwrap_err();
     assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
-    let error = keeper.propose(begin(2)).await.unwrap_err();
+    let error = keeper.propose(term, begin(2)).await.unwrap_err();
     assert!(matches!(error, KeeperError::Open { .. }), "{error}");
     assert_eq!(cluster.epoch(leader), 1);
 }
@@ -167,20 +172,13 @@ fn install(epoch: u64, locks: usize) -> Command {
 async fn a_long_command_gets_through_and_one_that_is_too_long_is_refused() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
-    let leader = cluster.leader().await;
+    let (leader, term) = cluster.reign().await;
     let chief = cluster.sites[leader].keeper();
-    let error = chief.propose(install(1, 70_000)).await.unwrap_err();
+    let error = chief.propose(term, install(1, 70_000)).await.unwrap_err();
     assert!(matches!(error, KeeperError::TooLong { .. }), "{error}");
     assert!(error.to_string().contains("16777216"), "{error}");
-    loop {
-        let leader = cluster.leader().await;
-        let proposed = cluster.sites[leader].keeper().propose(install(1, 20_000));
-        match proposed.await {
-            Ok(_) => break,
-            Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
-            Err(error) => panic!("{error}"),
-        }
-    }
+    let is_done = |roster: &Roster| !roster.is_changing();
+    cluster.decide(install(1, 20_000), is_done).await;
     for site in &cluster.sites {
         until("all have it", || {
             let roster = site.keeper().roster();

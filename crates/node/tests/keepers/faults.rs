@@ -4,7 +4,7 @@ use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, RaftLogReader, Vote};
 use soloist_node::epochs::roster::Applied;
 use soloist_node::keepers::store::LogStore;
-use soloist_node::keepers::{Keeper, KeeperNode, Settings, Store, Types};
+use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, Types};
 use soloist_node::links::Security;
 
 use crate::disk::Disk;
@@ -17,7 +17,10 @@ fn id(index: u64) -> LogId<u64> {
 fn entry(index: u64) -> Entry<Types> {
     Entry {
         log_id: id(index),
-        payload: EntryPayload::Normal(begin(index)),
+        payload: EntryPayload::Normal(Proposal {
+            term: 1,
+            command: begin(index),
+        }),
     }
 }
 
@@ -132,10 +135,11 @@ async fn a_keeper_with_a_full_disk_stops_and_says_so() {
     };
     keeper.initialize(&[node]).await.unwrap();
     until("it leads", || keeper.view().leads).await;
+    let term = keeper.view().term;
     disk.fail_after(100);
     let mut epoch = 0;
     let error = loop {
-        match keeper.propose(begin(epoch + 1)).await {
+        match keeper.propose(term, begin(epoch + 1)).await {
             Ok(applied) => assert_eq!(applied, Applied::Done),
             Err(error) => break error,
         }
@@ -152,11 +156,12 @@ async fn a_keeper_with_a_full_disk_stops_and_says_so() {
     assert!(!view.leads);
     let reason = view.stopped.unwrap();
     assert!(reason.contains("make room on the disk"), "{reason}");
-    assert!(keeper.confirm_leadership().await.is_err());
+    assert!(keeper.confirm_leadership(term).await.is_err());
     keeper.shutdown().await;
 
     let keeper = start(&disk.after_crash(0)).await;
     until("it leads again", || keeper.view().leads).await;
-    keeper.confirm_leadership().await.unwrap();
+    let term = keeper.view().term;
+    keeper.confirm_leadership(term).await.unwrap();
     assert!(keeper.roster().next_epoch() > epoch);
 }

@@ -8,7 +8,7 @@ use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, PREFACE, SNAPSHOT_BYTES_MAX, VERSION};
-use soloist_node::keepers::{Keeper, ServeEnd, Types, id_of};
+use soloist_node::keepers::{Keeper, Proposal, ServeEnd, Types, id_of};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
@@ -73,7 +73,10 @@ fn append(
 ) -> AppendEntriesRequest<Types> {
     let entry = |&index: &u64| Entry {
         log_id: id(index),
-        payload: EntryPayload::Normal(begin(index)),
+        payload: EntryPayload::Normal(Proposal {
+            term: 1,
+            command: begin(index),
+        }),
     };
     AppendEntriesRequest {
         vote,

@@ -6,4 +6,6 @@ mod disk;
 mod faults;
 mod hostile;
 mod net;
+mod recovery;
 mod store;
+mod terms;

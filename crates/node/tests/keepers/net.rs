@@ -1,13 +1,14 @@
 //! Keepers in one process, over real TLS sockets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use soloist_node::config::NodeName;
-use soloist_node::epochs::roster::{Applied, Change, Command, Member};
+use soloist_node::epochs::roster::{Applied, Change, Command, Member, Roster};
 use soloist_node::identity::{Authority, Identity};
-use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store};
+use soloist_node::keepers::store::FILE_NAME;
+use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, View};
 use soloist_node::links::Security;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -81,8 +82,31 @@ impl Site {
         self.running.is_some()
     }
 
+    /// The term in which a majority confirms that it leads.
+    pub async fn reigns_in(&self) -> Option<u64> {
+        let View { leads, term, .. } = self.keeper().view();
+        let confirmed = leads && self.keeper().confirm_leadership(term).await.is_ok();
+        confirmed.then_some(term)
+    }
+
+    /// Waits until it leads, and says in which term.
+    pub async fn leads(&self) -> u64 {
+        let began = Instant::now();
+        loop {
+            match self.reigns_in().await {
+                Some(term) => return term,
+                None => assert!(began.elapsed() < PATIENCE, "it does not lead"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn file(&self) -> PathBuf {
-        self.folder.path().join("keeper.redb")
+        self.folder().join(FILE_NAME)
     }
 
     pub fn settings(&self) -> Settings {
@@ -96,7 +120,9 @@ impl Site {
     }
 
     pub async fn start_with(&mut self, settings: Settings) {
-        let store = Store::open(&self.file(), &self.node.name).await.unwrap();
+        let store = Store::open_in(self.folder(), &self.node.name)
+            .await
+            .unwrap();
         let keeper = Arc::new(Keeper::start(settings, store).await.unwrap());
         let serving = listen(self.listener.clone(), self.identity.clone(), keeper.clone());
         self.running = Some((keeper, tokio::spawn(serving)));
@@ -152,11 +178,18 @@ impl Cluster {
 
     /// The place of a leader that a majority confirms.
     pub async fn leader(&self) -> usize {
+        self.reign().await.0
+    }
+
+    /// The place of a leader that a majority confirms, and in which term.
+    pub async fn reign(&self) -> (usize, u64) {
         let began = Instant::now();
         loop {
             for (place, site) in self.sites.iter().enumerate() {
-                if site.is_up() && site.keeper().confirm_leadership().await.is_ok() {
-                    return place;
+                if site.is_up()
+                    && let Some(term) = site.reigns_in().await
+                {
+                    return (place, term);
                 }
             }
             assert!(began.elapsed() < PATIENCE, "no leader");
@@ -166,17 +199,44 @@ impl Cluster {
 
     /// Has this epoch begun, whoever leads, however often that changes.
     pub async fn begin(&self, epoch: u64) {
+        let is_done = |roster: &Roster| roster.next_epoch() == epoch + 1;
+        self.decide(begin(epoch), is_done).await;
+    }
+
+    /// Has this carried out, whoever leads, however often that changes.
+    pub async fn decide(&self, command: Command, is_done: impl Fn(&Roster) -> bool) {
+        let began = Instant::now();
+        loop {
+            let (leader, term) = self.reign().await;
+            let keeper = self.sites[leader].keeper();
+            match keeper.propose(term, command.clone()).await {
+                Ok(Applied::Done) => return,
+                // An attempt that was thought to have failed.
+                Ok(Applied::Refused) if is_done(&keeper.roster()) => return,
+                // It was elected anew meanwhile.
+                Ok(Applied::Refused) => {}
+                Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            assert!(began.elapsed() < PATIENCE, "in vain: {command:?}");
+        }
+    }
+
+    /// Changes the keepers, whoever leads.
+    pub async fn change(&self, change: impl AsyncFn(Arc<Keeper>) -> Result<(), KeeperError>) {
         let began = Instant::now();
         loop {
             let leader = self.leader().await;
-            match self.sites[leader].keeper().propose(begin(epoch)).await {
-                Ok(Applied::Done) => return,
-                // An attempt that was thought to have failed.
-                Ok(Applied::Refused) if self.epoch(leader) == epoch => return,
-                Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
-                other => panic!("{other:?}"),
+            match change(self.sites[leader].keeper().clone()).await {
+                Ok(()) => return,
+                Err(
+                    KeeperError::Changing
+                    | KeeperError::NotLeader { .. }
+                    | KeeperError::Open { .. },
+                ) => {}
+                Err(error) => panic!("{error}"),
             }
-            assert!(began.elapsed() < PATIENCE, "epoch {epoch} does not begin");
+            assert!(began.elapsed() < PATIENCE, "the keepers do not change");
         }
     }
 

@@ -150,26 +150,29 @@ async fn another_versions_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = path(&folder);
     used(&path).await;
-    let database = redb::Database::open(&path).unwrap();
-    let mut transaction = database.begin_write().unwrap();
-    transaction.set_two_phase_commit(true);
-    let table = redb::TableDefinition::<&str, &[u8]>::new("soloist keeper");
-    let newer = postcard::to_allocvec(&2_u32).unwrap();
-    let inserted = transaction
-        .open_table(table)
-        .unwrap()
-        .insert("format", newer.as_slice())
-        .map(drop);
-    inserted.unwrap();
-    transaction.commit().unwrap();
-    drop(database);
-    let error = error(&path, "a").await;
-    let versions = StoreError::Version {
-        file: path.display().to_string(),
-        found: 2,
-        supported: 1,
-    };
-    assert_eq!(error.to_string(), versions.to_string());
+    // The one before this one, whose entries are not told apart from these, and one to come.
+    for found in [1, 3] {
+        let database = redb::Database::open(&path).unwrap();
+        let mut transaction = database.begin_write().unwrap();
+        transaction.set_two_phase_commit(true);
+        let table = redb::TableDefinition::<&str, &[u8]>::new("soloist keeper");
+        let format = postcard::to_allocvec::<u32>(&found).unwrap();
+        let inserted = transaction
+            .open_table(table)
+            .unwrap()
+            .insert("format", format.as_slice())
+            .map(drop);
+        inserted.unwrap();
+        transaction.commit().unwrap();
+        drop(database);
+        let error = error(&path, "a").await;
+        let versions = StoreError::Version {
+            file: path.display().to_string(),
+            found,
+            supported: 2,
+        };
+        assert_eq!(error.to_string(), versions.to_string());
+    }
 }
 
 /// One byte is changed, or the end is missing: either it was a byte that says nothing, or it is noticed.

@@ -64,6 +64,20 @@ pub enum StoreError {
         /// Who wants to open it.
         expected: NodeName,
     },
+    /// No store.
+    #[error("there is no keeper's store {file}: check the data folder")]
+    Missing {
+        /// The file.
+        file: String,
+    },
+    /// A store that its keeper cannot go on with alone.
+    #[error("the keeper's store {file} cannot be recovered: {problem}")]
+    Unrecoverable {
+        /// The file.
+        file: String,
+        /// Why not.
+        problem: String,
+    },
     /// What was written is not what is read.
     #[error(
         "the keeper's store {file} is damaged: {problem}; nothing was changed in it. \

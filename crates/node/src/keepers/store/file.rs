@@ -1,13 +1,15 @@
 //! Making and opening the store's file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::Once;
+use std::{panic, thread};
 
 use redb::backends::{FileBackend, InMemoryBackend};
-use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError};
+use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError, WriteTransaction};
 
 use super::StoreError;
 use super::tables::{self, FORMAT, FORMAT_VERSION, LOG, OWNER, STATE};
@@ -15,6 +17,10 @@ use crate::config::NodeName;
 
 /// What the database's files begin with.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+/// What is said of damage that only shows in a panic.
+pub(super) const NONSENSE: &str = "the database cannot make sense of it";
+/// The thread in which a copy is examined.
+const EXAMINER: &str = "keeper-store-check";
 /// The roster is small, and the log is short.
 const CACHE_BYTES: usize = 8 << 20;
 
@@ -54,36 +60,133 @@ pub(super) fn open_backend(
 /// one that cannot be opened.
 fn make(path: &Path, name: &str, owner: &NodeName) -> Result<Option<Database>, StoreError> {
     let io = |error| StoreError::io(name, error);
-    let unfinished = unfinished(path);
+    let unfinished = with_ending(path, ".new");
+    let (file, backend) = locked(&unfinished, name)?;
+    // Who has the lock of the unfinished file knows whether another process has finished it.
+    if path.exists() {
+        fs::remove_file(&unfinished).map_err(io)?;
+        return Ok(None);
+    }
+    file.set_len(0).map_err(io)?;
+    let database = fill(name, backend, owner)?;
+    fs::rename(&unfinished, path).map_err(io)?;
+    sync_folder(path).map_err(io)?;
+    Ok(Some(database))
+}
+
+/// A file that nobody else can open so meanwhile; it is made if it is not there.
+fn locked(path: &Path, name: &str) -> Result<(File, FileBackend), StoreError> {
+    let io = |error| StoreError::io(name, error);
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .open(&unfinished)
+        .open(path)
         .map_err(io)?;
-    let emptied = file.try_clone().map_err(io)?;
+    let same = file.try_clone().map_err(io)?;
     let backend = FileBackend::new(file).map_err(|error| StoreError::database(name, error))?;
-    // Who has the lock of the unfinished file knows whether another process has finished it.
-    if path.exists() {
-        fs::remove_file(&unfinished).map_err(io)?;
-        return Ok(None);
-    }
-    emptied.set_len(0).map_err(io)?;
-    let database = fill(name, backend, owner)?;
-    fs::rename(&unfinished, path).map_err(io)?;
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    File::open(folder.unwrap_or(Path::new(".")))
-        .and_then(|folder| folder.sync_all())
-        .map_err(io)?;
-    Ok(Some(database))
+    Ok((same, backend))
 }
 
-fn unfinished(path: &Path) -> PathBuf {
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(ending);
     name.into()
+}
+
+/// Makes lasting what was made or renamed in a file's folder.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Makes a data folder that nobody else may look into, unless it is there.
+pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    let made = match folder.is_dir() {
+        true => Ok(()),
+        false => DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| sync_folder(folder)),
+    };
+    made.map_err(|error| StoreError::io(&folder.display().to_string(), error))
+}
+
+/// A store that is there and whole, and that nobody else can open meanwhile.
+pub(super) struct Existing {
+    name: String,
+    path: PathBuf,
+    owner: NodeName,
+    backend: FileBackend,
+}
+
+impl Existing {
+    pub(super) fn open(path: &Path, owner: &NodeName) -> Result<Self, StoreError> {
+        let name = path.display().to_string();
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::Missing { file: name });
+            }
+            opened => opened.map_err(|error| StoreError::io(&name, error))?,
+        };
+        let backend = FileBackend::new(file).map_err(|error| StoreError::database(&name, error))?;
+        examine(&name, copy(&name, &backend)?, owner)?;
+        Ok(Existing {
+            name,
+            path: path.to_owned(),
+            owner: owner.clone(),
+            backend,
+        })
+    }
+
+    /// A copy in memory, to be read.
+    pub(super) fn copy(&self) -> Result<Database, StoreError> {
+        let copy = copy(&self.name, &self.backend)?;
+        let database = builder().create_with_backend(copy);
+        database.map_err(|error| in_memory(&self.name, error.into()))
+    }
+
+    /// Puts a new store in its place, and keeps it under another name. At every moment one of the two is there.
+    pub(super) fn replace(
+        self,
+        change: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<PathBuf, StoreError> {
+        let io = |error| StoreError::io(&self.name, error);
+        let unfinished = with_ending(&self.path, ".new");
+        let (file, backend) = locked(&unfinished, &self.name)?;
+        file.set_len(0).map_err(io)?;
+        let database = fill(&self.name, backend, &self.owner)?;
+        tables::write(&database, change)
+            .map_err(|error| StoreError::database(&self.name, error))?;
+        // What it writes when it is closed shall be on disk, too.
+        drop(database);
+        file.sync_all().map_err(io)?;
+        let kept = self.keep().map_err(io)?;
+        fs::rename(&unfinished, &self.path).map_err(io)?;
+        sync_folder(&self.path).map_err(io)?;
+        Ok(kept)
+    }
+
+    fn keep(&self) -> io::Result<PathBuf> {
+        let mut bytes = vec![0; self.backend.len()? as usize];
+        self.backend.read(0, &mut bytes)?;
+        let mut number = 1;
+        let (kept, mut file) = loop {
+            let kept = with_ending(&self.path, &format!(".before-recovery-{number}"));
+            let mut options = OpenOptions::new();
+            match options.write(true).create_new(true).mode(0o600).open(&kept) {
+                Ok(file) => break (kept, file),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        Ok(kept)
+    }
 }
 
 fn fill(
@@ -142,19 +245,25 @@ fn copy(name: &str, backend: &impl StorageBackend) -> Result<InMemoryBackend, St
     Ok(copy)
 }
 
-/// Reads all of a copy. The database panics at some damage; that happens in a thread of its own.
+/// Reads all of a copy. The database panics at some damage; that happens in a thread of its own, which says
+/// nothing: what is wrong is told by the error.
 fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(), StoreError> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            if thread::current().name() != Some(EXAMINER) {
+                usual(panicked);
+            }
+        }));
+    });
     let (file, owner) = (name.to_owned(), owner.clone());
     let examining = thread::Builder::new()
-        .name("keeper-store-check".to_owned())
+        .name(EXAMINER.to_owned())
         .spawn(move || examine_copy(&file, copy, &owner))
         .map_err(|error| StoreError::io(name, error))?;
-    examining.join().unwrap_or_else(|_| {
-        Err(StoreError::corrupt(
-            name,
-            "the database cannot make sense of it",
-        ))
-    })
+    let examined = examining.join();
+    examined.unwrap_or_else(|_| Err(StoreError::corrupt(name, NONSENSE)))
 }
 
 fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, LogState, OptionalSend, RaftLogReader, StorageIOError};
 
 use super::tables::{self, COMMITTED, Range, VOTE};
+use super::used::Used;
 use super::worker::{Failure, Worker};
 use crate::keepers::types::{Entry, LogId, StorageError, Types, Vote};
 
@@ -14,11 +15,16 @@ use crate::keepers::types::{Entry, LogId, StorageError, Types, Vote};
 #[derive(Clone, Debug)]
 pub struct LogStore {
     worker: Worker,
+    used: Used,
 }
 
 impl LogStore {
-    pub(super) fn new(worker: Worker) -> Self {
-        LogStore { worker }
+    pub(super) async fn load(worker: Worker, used: Used) -> Result<Self, Failure> {
+        let (_, last) = worker.run(tables::ends).await?;
+        if last.is_some() {
+            used.set();
+        }
+        Ok(LogStore { worker, used })
     }
 
     async fn entries(&self, range: Range, limited: bool) -> Result<Vec<Entry>, StorageError> {
@@ -121,6 +127,7 @@ impl RaftLogStorage<Types> for LogStore {
             .into_iter()
             .map(|entry| Ok((entry.log_id.index, tables::encode(&entry)?)))
             .collect();
+        self.used.set();
         let appended = self
             .worker
             .run(move |database| tables::append(database, &encoded?))

@@ -13,9 +13,10 @@ use tokio::sync::watch;
 
 use super::log::any;
 use super::tables::{self, SNAPSHOT};
+use super::used::Used;
 use super::worker::{Failure, Worker};
 use crate::epochs::roster::{Applied, Roster};
-use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, StorageError, Types};
+use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
 
 /// The version of a snapshot's bytes, which also travel between keepers.
 const SNAPSHOT_VERSION: u8 = 1;
@@ -24,15 +25,37 @@ const SNAPSHOT_VERSION: u8 = 1;
 #[derive(Debug)]
 pub struct Machine {
     worker: Worker,
+    used: Used,
     state: State,
     rosters: watch::Sender<Arc<Roster>>,
 }
 
+/// What follows from a snapshot and the entries after it.
 #[derive(Clone, Debug, Default)]
-struct State {
-    roster: Arc<Roster>,
-    applied: Option<LogId>,
-    membership: Membership,
+pub(super) struct State {
+    pub(super) roster: Arc<Roster>,
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: Membership,
+}
+
+impl State {
+    pub(super) fn apply(&mut self, entry: Entry) -> Applied {
+        self.applied = Some(entry.log_id);
+        match entry.payload {
+            EntryPayload::Blank => Applied::Done,
+            EntryPayload::Normal(Proposal { term, command }) => {
+                // Decided on in another reign: what it rests on may be gone.
+                if term != entry.log_id.leader_id.term {
+                    return Applied::Refused;
+                }
+                Arc::make_mut(&mut self.roster).apply(command)
+            }
+            EntryPayload::Membership(membership) => {
+                self.membership = Membership::new(Some(entry.log_id), membership);
+                Applied::Done
+            }
+        }
+    }
 }
 
 /// Makes a snapshot of the state machine as it was.
@@ -42,7 +65,7 @@ pub struct SnapshotBuilder {
     state: State,
 }
 
-fn write_roster(roster: &Roster) -> Result<Vec<u8>, redb::Error> {
+pub(super) fn write_roster(roster: &Roster) -> Result<Vec<u8>, redb::Error> {
     tables::encode(&(SNAPSHOT_VERSION, roster))
 }
 
@@ -59,7 +82,7 @@ pub(super) fn read_roster(bytes: &[u8]) -> Result<Roster, redb::Error> {
     }
 }
 
-fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error> {
+pub(super) fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error> {
     Ok(State {
         roster: Arc::new(read_roster(&snapshot.data)?),
         applied: snapshot.meta.last_log_id,
@@ -68,16 +91,20 @@ fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error> {
 }
 
 impl Machine {
-    pub(super) async fn load(worker: Worker) -> Result<Self, Failure> {
+    pub(super) async fn load(worker: Worker, used: Used) -> Result<Self, Failure> {
         let state = worker
             .run(|database| match tables::get(database, SNAPSHOT)? {
                 Some(snapshot) => state_of(&snapshot),
                 None => Ok(State::default()),
             })
             .await?;
+        if state.applied.is_some() {
+            used.set();
+        }
         let rosters = watch::Sender::new(state.roster.clone());
         Ok(Machine {
             worker,
+            used,
             state,
             rosters,
         })
@@ -85,18 +112,6 @@ impl Machine {
 
     pub(super) fn rosters(&self) -> watch::Receiver<Arc<Roster>> {
         self.rosters.subscribe()
-    }
-
-    fn apply_entry(&mut self, entry: Entry) -> Applied {
-        self.state.applied = Some(entry.log_id);
-        match entry.payload {
-            EntryPayload::Blank => Applied::Done,
-            EntryPayload::Normal(command) => Arc::make_mut(&mut self.state.roster).apply(command),
-            EntryPayload::Membership(membership) => {
-                self.state.membership = Membership::new(Some(entry.log_id), membership);
-                Applied::Done
-            }
-        }
     }
 
     fn tell(&self) {
@@ -123,7 +138,7 @@ impl RaftStateMachine<Types> for Machine {
         I::IntoIter: OptionalSend,
     {
         let entries = entries.into_iter();
-        let applied = entries.map(|entry| self.apply_entry(entry)).collect();
+        let applied = entries.map(|entry| self.state.apply(entry)).collect();
         self.tell();
         Ok(applied)
     }
@@ -153,6 +168,7 @@ impl RaftStateMachine<Types> for Machine {
             let problem = format!("the leader's snapshot cannot be used: {error}");
             StorageIOError::read_snapshot(signature(), AnyError::error(problem))
         })?;
+        self.used.set();
         self.worker
             .run(move |database| tables::keep_snapshot(database, &snapshot))
             .await

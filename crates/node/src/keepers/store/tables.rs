@@ -22,8 +22,8 @@ pub(super) const COMMITTED: &str = "committed";
 pub(super) const PURGED: &str = "purged";
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// The format of what is written here.
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// The format of what is written here. 2: entries say in which term they were proposed.
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// Entries that are read at once for a peer may have so many bytes together, the first aside.
 const BATCH_BYTES: usize = 1 << 20;

@@ -55,8 +55,7 @@ impl Worker {
         match opened.await {
             Ok(opened) => opened?,
             Err(_) => {
-                let problem = "the database cannot make sense of it";
-                return Err(StoreError::corrupt(&file, problem));
+                return Err(StoreError::corrupt(&file, super::file::NONSENSE));
             }
         }
         Ok(Worker { file, messages })

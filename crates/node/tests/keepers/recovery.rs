@@ -1,0 +1,218 @@
+//! A majority of the keepers is lost for good, and one goes on alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use soloist_node::epochs::roster::{Applied, Command, Roster};
+use soloist_node::keepers::store::FILE_NAME;
+use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Recovery, Store, StoreError};
+
+use crate::net::{Cluster, Site, begin, name, until};
+
+/// All files of a folder and their bytes.
+fn all(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<_> = paths.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| (path.clone(), std::fs::read(path).unwrap());
+    paths.into_iter().map(read).collect()
+}
+
+/// Epochs up to this one, the last one installed.
+async fn used(cluster: &Cluster, epochs: u64) {
+    for epoch in 1..=epochs {
+        cluster.begin(epoch).await;
+    }
+    let (epoch, holds) = (epochs, Vec::new());
+    let install = Command::Install { epoch, holds };
+    let is_done = |roster: &Roster| !roster.is_changing();
+    cluster.decide(install, is_done).await;
+    cluster.all_have(epochs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_three_goes_on_and_gets_new_companions() {
+    // With fewer epochs than a snapshot takes, and with more.
+    for epochs in [3, 30] {
+        let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+        used(&cluster, epochs).await;
+        for site in &mut cluster.sites {
+            site.stop().await;
+        }
+        let lost: Vec<KeeperNode> = cluster.sites.drain(1..).map(|site| site.node).collect();
+        let site = &mut cluster.sites[0];
+        let before = std::fs::read(site.file()).unwrap();
+        let recovered = Store::recover(site.folder(), site.node.clone(), 1000).await;
+        let Recovery {
+            epoch_before,
+            epoch_after,
+            members,
+            cut_off,
+            kept,
+        } = recovered.unwrap();
+        assert_eq!((epoch_before, epoch_after), (epochs, epochs + 1000));
+        assert_eq!(members.len(), 1);
+        assert_eq!(members[0].incarnation, epochs);
+        assert_eq!(cut_off, lost);
+        let name = kept.file_name().unwrap().to_str().unwrap();
+        assert_eq!(name, format!("{FILE_NAME}.before-recovery-1"));
+        assert!(std::fs::read(&kept).unwrap() == before);
+
+        site.start().await;
+        let term = site.leads().await;
+        let only = std::slice::from_ref(&site.node);
+        assert_eq!(site.keeper().view().keepers, only);
+        let roster = site.keeper().roster();
+        let begun = roster.begun().unwrap();
+        assert_eq!((begun.epoch, &begun.members), (epochs + 1000, &members));
+        assert!(roster.is_changing() && roster.installed().is_none());
+        // What the lost ones might have begun is refused, the next one is not.
+        let late = site.keeper().propose(term, begin(epochs + 1)).await;
+        assert_eq!(late.unwrap(), Applied::Refused);
+        cluster.begin(epochs + 1001).await;
+
+        for called in ["b", "d"] {
+            let mut fresh = Site::new(&cluster.authority, called).await;
+            fresh.start().await;
+            let node = fresh.node.clone();
+            let promoted = async |keeper: Arc<Keeper>| keeper.promote(node.clone()).await;
+            cluster.change(promoted).await;
+            cluster.sites.push(fresh);
+        }
+        cluster.all_have(epochs + 1001).await;
+        // They count: without the one that was alone, things go on.
+        cluster.sites[0].stop().await;
+        cluster.begin(epochs + 1002).await;
+        cluster.sites[0].start().await;
+        cluster.all_have(epochs + 1002).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_no_majority_confirmed_count() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let leader = loop {
+        let (leader, term) = cluster.reign().await;
+        for place in (0..3).filter(|place| *place != leader) {
+            cluster.sites[place].stop().await;
+        }
+        // Nobody is there to agree; but it is in the log, unless there was an election just before.
+        let proposed = cluster.sites[leader].keeper().propose(term, begin(2));
+        match proposed.await {
+            Err(KeeperError::Open { .. }) => break leader,
+            other => assert!(other.is_err(), "nobody agreed"),
+        }
+        for place in (0..3).filter(|place| *place != leader) {
+            cluster.sites[place].start().await;
+        }
+    };
+    let site = &mut cluster.sites[leader];
+    site.stop().await;
+    let recovered = Store::recover(site.folder(), site.node.clone(), 10).await;
+    let recovered = recovered.unwrap();
+    assert_eq!((recovered.epoch_before, recovered.epoch_after), (2, 12));
+    assert_eq!(recovered.cut_off.len(), 2);
+    // Once more: the first store is kept, too.
+    let again = Store::recover(site.folder(), site.node.clone(), 10).await;
+    let again = again.unwrap();
+    assert_eq!((again.epoch_before, again.epoch_after), (12, 22));
+    assert!(again.cut_off.is_empty());
+    assert_ne!(again.kept, recovered.kept);
+    site.start().await;
+    site.leads().await;
+    until("it has the epochs", || {
+        site.keeper().roster().next_epoch() == 23
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_recovered_is_left_alone() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    used(&cluster, 3).await;
+    let site = &mut cluster.sites[0];
+    let (folder, me) = (site.folder().to_owned(), site.node.clone());
+    let refused = async |me: &KeeperNode, epochs: u64| {
+        let before = all(&folder);
+        let recovered = Store::recover(&folder, me.clone(), epochs).await;
+        let error = recovered.unwrap_err();
+        assert!(all(&folder) == before, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&folder.display().to_string()), "{text}");
+        error
+    };
+    let error = Store::recover(&folder, me.clone(), 9).await.unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    site.stop().await;
+    for epochs in [0, u64::MAX] {
+        let error = refused(&me, epochs).await.to_string();
+        assert!(error.contains(&format!("by {epochs}")), "{error}");
+    }
+    let other = KeeperNode {
+        name: name("b"),
+        ..me.clone()
+    };
+    let error = refused(&other, 9).await;
+    assert!(matches!(error, StoreError::Owner { .. }), "{error}");
+    let file = site.file();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let error = refused(&me, 9).await;
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    std::fs::remove_file(&file).unwrap();
+    let error = refused(&me, 9).await;
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    let (.., closer) = Store::open(&file, &me.name).await.unwrap().split();
+    closer.close().await;
+    let error = refused(&me, 9).await.to_string();
+    assert!(error.contains("nothing was ever agreed on"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_was_demoted_is_not_recovered() {
+    let mut cluster = Cluster::start(&["a"]).await;
+    cluster.begin(1).await;
+    let mut site = Site::new(&cluster.authority, "b").await;
+    site.start().await;
+    let node = site.node.clone();
+    cluster.sites.push(site);
+    let promoted = async |keeper: Arc<Keeper>| keeper.promote(node.clone()).await;
+    cluster.change(promoted).await;
+    cluster.begin(2).await;
+    // Both of them have agreed, or it would not be done.
+    let demoted = async |keeper: Arc<Keeper>| keeper.demote(&node.name).await;
+    cluster.change(demoted).await;
+    let mut site = cluster.sites.pop().unwrap();
+    site.stop().await;
+    let error = Store::recover(site.folder(), node, 9).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("b was not a keeper") && text.contains("but a:"),
+        "{text}"
+    );
+    cluster.sites[0].stop().await;
+}
+
+#[tokio::test]
+async fn a_data_folder_is_made_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("node/data");
+    assert!(!Store::exists(&data));
+    let (.., closer) = Store::open_in(&data, &name("a")).await.unwrap().split();
+    closer.close().await;
+    assert!(Store::exists(&data));
+    assert!(data.join(FILE_NAME).is_file());
+    let mode = data.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // What is there is used.
+    let (.., closer) = Store::open_in(&data, &name("a")).await.unwrap().split();
+    closer.close().await;
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = Store::open_in(&file, &name("a")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    // What cannot be looked at may be a store.
+    assert!(Store::exists(&file));
+}

@@ -1,0 +1,152 @@
+//! What is decided in one reign of a keeper is not carried out in another.
+
+use std::time::Duration;
+
+use openraft::Vote;
+use openraft::storage::RaftLogStorage;
+use soloist_node::epochs::lease::Lease;
+use soloist_node::epochs::roster::Applied;
+use soloist_node::identity::Authority;
+use soloist_node::keepers::{KeeperError, Settings, Store};
+use soloist_node::links::Security;
+
+use crate::net::{Cluster, Site, begin, until};
+
+/// Nobody but the one keeper that there is can be elected.
+async fn alone() -> (Cluster, u64) {
+    let cluster = Cluster::start(&["a"]).await;
+    let term = cluster.sites[0].leads().await;
+    (cluster, term)
+}
+
+/// Deposes a keeper that is alone: as if it had stood for election, and crashed before it was over.
+async fn elected_anew(site: &mut Site, term: u64) -> u64 {
+    site.stop().await;
+    let store = Store::open_in(site.folder(), &site.node.name).await;
+    let (mut log, _, closer) = store.unwrap().split();
+    let candidate = Vote::new(term + 1, site.node.id());
+    log.save_vote(&candidate).await.unwrap();
+    closer.close().await;
+    site.start().await;
+    site.leads().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_term_of_its_reign_is_confirmed() {
+    let (mut cluster, term) = alone().await;
+    let site = &mut cluster.sites[0];
+    assert_eq!(site.keeper().view().term, term);
+    for asked in [0, term - 1, term + 1, u64::MAX] {
+        let error = site.keeper().confirm_leadership(asked).await.unwrap_err();
+        assert_eq!(error, KeeperError::OtherTerm { asked, found: term });
+    }
+    let later = elected_anew(site, term).await;
+    assert!(later > term);
+    let error = site.keeper().confirm_leadership(term).await.unwrap_err();
+    let (asked, found) = (term, later);
+    assert_eq!(error, KeeperError::OtherTerm { asked, found });
+    site.keeper().confirm_leadership(later).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proposal_of_another_term_is_refused() {
+    let (mut cluster, term) = alone().await;
+    let site = &mut cluster.sites[0];
+    for other in [0, term - 1, term + 1, u64::MAX] {
+        let applied = site.keeper().propose(other, begin(1)).await.unwrap();
+        assert_eq!(applied, Applied::Refused);
+        assert_eq!(site.keeper().roster().next_epoch(), 1);
+    }
+    let applied = site.keeper().propose(term, begin(1)).await.unwrap();
+    assert_eq!(applied, Applied::Done);
+
+    // The same keeper leads again, and what it decided before comes too late.
+    let later = elected_anew(site, term).await;
+    let applied = site.keeper().propose(term, begin(2)).await.unwrap();
+    assert_eq!(applied, Applied::Refused);
+    assert_eq!(site.keeper().roster().next_epoch(), 2);
+    let applied = site.keeper().propose(later, begin(2)).await.unwrap();
+    assert_eq!(applied, Applied::Done);
+
+    // Read from disk, all of it comes to the same.
+    let before = site.keeper().roster();
+    site.stop().await;
+    site.start().await;
+    site.leads().await;
+    assert_eq!(site.keeper().roster(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_keepers_carry_out_is_the_same() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let (first, term) = cluster.reign().await;
+    cluster.sites[first].stop().await;
+    let (second, later) = cluster.reign().await;
+    assert_ne!((first, term), (second, later));
+    // Decided by the one, told to the other.
+    if later != term {
+        let chief = cluster.sites[second].keeper();
+        match chief.propose(term, begin(2)).await {
+            Ok(applied) => assert_eq!(applied, Applied::Refused),
+            Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(cluster.epoch(second), 1);
+    cluster.sites[first].start().await;
+    cluster.begin(2).await;
+    cluster.all_have(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_knows_whether_anything_was_agreed_on() {
+    let authority = Authority::new("orchestra").unwrap();
+    let mut a = Site::new(&authority, "a").await;
+    let mut b = Site::new(&authority, "b").await;
+    a.start().await;
+    b.start().await;
+    assert!(a.keeper().is_new() && b.keeper().is_new());
+    a.stop().await;
+    a.start().await;
+    assert!(a.keeper().is_new(), "a restart is nothing");
+    a.keeper().initialize(&[a.node.clone()]).await.unwrap();
+    assert!(!a.keeper().is_new());
+    // By entries, or by a snapshot: a promoted one has something, too.
+    let term = a.leads().await;
+    for epoch in 1..=20 {
+        a.keeper().propose(term, begin(epoch)).await.unwrap();
+    }
+    assert!(b.keeper().is_new());
+    a.keeper().promote(b.node.clone()).await.unwrap();
+    assert!(!b.keeper().is_new());
+    a.stop().await;
+    b.stop().await;
+    for site in [&mut a, &mut b] {
+        site.start().await;
+        assert!(!site.keeper().is_new());
+    }
+    until("they go on", || a.keeper().view().leader.is_some()).await;
+}
+
+#[tokio::test]
+async fn a_short_lease_makes_keepers_fast() {
+    let authority = Authority::new("orchestra").unwrap();
+    let site = Site::new(&authority, "a").await;
+    let ms = Duration::from_millis;
+    for (length, election, patience) in [
+        (500, 50, 1000),
+        (1200, 100, 1200),
+        (3000, 250, 3000),
+        (60_000, 2000, 5000),
+    ] {
+        let lease = Lease {
+            length: ms(length),
+            ..Lease::default()
+        };
+        let settings = Settings::for_lease(site.node.clone(), Security::Plain, &lease);
+        assert_eq!(settings.election_timeout, ms(election), "{length}");
+        assert_eq!(settings.patience, ms(patience), "{length}");
+        assert!(settings.takeover_max() <= lease.length, "{length}");
+    }
+}
