@@ -39,6 +39,8 @@ pub struct Leader {
     joining: Vec<Joining>,
     /// A message was lost in the epoch that is installed.
     suspected: bool,
+    /// Before this, nobody's suspicion changes the epoch again.
+    calm_until: Moment,
     /// A command is under way.
     proposing: bool,
     /// When the last epoch was begun, as far as this leader knows.
@@ -80,6 +82,7 @@ impl Leader {
             begun: 0,
             joining: Vec::new(),
             suspected: false,
+            calm_until: now,
             proposing: false,
             begun_at: now,
             asking: Vec::new(),
@@ -98,12 +101,15 @@ impl Leader {
         message: ToKeepers,
         out: &mut LeaderEffects,
     ) {
-        self.keep_up(now, roster);
+        self.keep_up(now, roster, out);
         let place = self.members.iter().position(|known| known.member == *from);
         let Some(known) = place.map(|place| &mut self.members[place]) else {
             match message {
                 ToKeepers::Join => self.ask_to_join(now, from, out),
-                ToKeepers::Leave => self.joining.retain(|joining| joining.member != *from),
+                ToKeepers::Leave => {
+                    self.joining.retain(|joining| joining.member != *from);
+                    out.sends.push((from.clone(), ToMember::NoMember));
+                }
                 // Whether it is none, only a leader that still leads can tell.
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
                 ToKeepers::Report { .. } | ToKeepers::Suspect { .. } => {}
@@ -147,7 +153,7 @@ impl Leader {
         let Some((began, renewals)) = self.confirming.take() else {
             return;
         };
-        self.keep_up(now, roster);
+        self.keep_up(now, roster, out);
         let until = began + self.lease.guarded();
         for (member, number) in renewals {
             let mut members = self.members.iter_mut();
@@ -168,7 +174,7 @@ impl Leader {
     /// The roster has changed.
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
-        self.keep_up(now, roster);
+        self.keep_up(now, roster, out);
         let told = self.members.iter();
         out.sends
             .extend(told.filter_map(|known| known.catch_up(roster, 0)));
@@ -179,6 +185,15 @@ impl Leader {
     /// the roster shows it.
     pub fn refused(&mut self) {
         self.proposing = false;
+    }
+
+    /// What was reported is too much to be written down: everybody is asked anew. Some may hold less by then.
+    pub fn ask_anew(&mut self, now: Moment) {
+        self.proposing = false;
+        self.begun_at = now;
+        self.members
+            .iter_mut()
+            .for_each(|known| known.report = None);
     }
 
     /// The confirmation under way failed, though the term goes on: it is tried again.
@@ -195,15 +210,22 @@ impl Leader {
 
     /// Time has passed.
     pub fn tick(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
-        self.keep_up(now, roster);
+        self.keep_up(now, roster, out);
         self.act(now, roster, out);
+    }
+
+    /// Whether a command was proposed of which it is not known yet what became of it.
+    pub fn is_proposing(&self) -> bool {
+        self.proposing
     }
 
     /// When [`tick`](Leader::tick) has something to do next.
     pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
         let leases = self.members.iter().map(|known| known.until);
         let joins = self.joining.iter().map(|joining| joining.since + GATHER);
-        let all = leases.chain(joins).chain([self.report_by()]);
+        let all = leases
+            .chain(joins)
+            .chain([self.report_by(), self.calm_until]);
         // What is past has been done, or waits for something else.
         all.filter(|moment| *moment > now).min()
     }
@@ -214,20 +236,29 @@ impl Leader {
         members.map(|known| (&known.member, known.until, known.is_leaving))
     }
 
+    fn has(&self, member: &Member) -> bool {
+        self.members.iter().any(|known| known.member == *member)
+    }
+
     /// The latest renewal of each counts.
     fn ask(&mut self, from: &Member, number: u64) {
-        self.asking.retain(|(member, _)| member != from);
+        self.asking.retain(|(member, _)| member.name != from.name);
         self.asking.push((from.clone(), number));
     }
 
     /// The roster may show that an epoch was begun before this leader is told.
-    fn keep_up(&mut self, now: Moment, roster: &Roster) {
-        if roster
-            .begun()
-            .is_some_and(|change| change.epoch != self.begun)
-        {
-            self.know(now, roster);
+    fn keep_up(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
+        let is_new = |change: &Change| change.epoch != self.begun;
+        if !roster.begun().is_some_and(is_new) {
+            return;
         }
+        let before = self.members.iter().map(|known| known.member.clone());
+        let before: Vec<_> = before.collect();
+        self.know(now, roster);
+        // Who has left need not wait any longer, and who was given up should know.
+        let gone = before.into_iter().filter(|member| !self.has(member));
+        out.sends
+            .extend(gone.map(|member| (member, ToMember::NoMember)));
     }
 
     fn report_by(&self) -> Moment {
@@ -271,6 +302,11 @@ impl Leader {
     }
 
     fn ask_to_join(&mut self, now: Moment, from: &Member, out: &mut LeaderEffects) {
+        // Lives are told apart by a random number; who comes with another one's number is nobody.
+        let mut others = self.members.iter().map(|known| &known.member);
+        if others.any(|other| other.incarnation == from.incarnation) {
+            return;
+        }
         let mut joining = self.joining.iter();
         let since = joining.find(|joining| joining.member == *from);
         let since = since.map_or(now, |joining| joining.since);
@@ -324,20 +360,27 @@ impl Leader {
             is_smaller = true;
         }
         let stay = self.members.iter().filter(|known| known.until > now);
-        let mut members: Vec<_> = stay.map(|known| known.member.clone()).collect();
-        let is_free = |name: &NodeName| !members.iter().any(|member: &Member| member.name == *name);
+        let is_free = |name: &NodeName| stay.clone().all(|known| known.member.name != *name);
         let join = self.joining.iter();
         let join = join.filter(|joining| is_free(&joining.member.name));
         let gathered = join.clone().any(|joining| joining.since + GATHER <= now);
-        let join: Vec<_> = join.map(|joining| joining.member.clone()).collect();
+        // Somebody who sees trouble everywhere must not keep all others from their work.
+        let is_suspected = self.suspected && now >= self.calm_until;
         let is_due = match is_changing {
             true => is_smaller,
-            false => is_smaller || gathered || self.suspected,
+            false => is_smaller || gathered || is_suspected,
         };
         if is_due {
-            members.extend(join);
-            let epoch = roster.next_epoch();
-            return (!members.is_empty()).then_some(Command::Begin(Change { epoch, members }));
+            let stay = stay.clone().map(|known| &known.member);
+            let members = stay.chain(join.map(|joining| &joining.member));
+            let change = Change {
+                epoch: roster.next_epoch(),
+                members: members.cloned().collect(),
+            };
+            if is_suspected {
+                self.calm_until = now + self.lease.length;
+            }
+            return Some(Command::Begin(change));
         }
         match is_changing {
             true => self.installation(),

@@ -46,8 +46,8 @@ pub struct Participant {
     begun: u64,
     /// Until when it may rely on being a member.
     valid_until: Option<Moment>,
-    /// When it says next that it lives.
-    renew_at: Moment,
+    /// When it says next that it lives; never, if there are no keepers.
+    renew_at: Option<Moment>,
     /// Renewals without an answer: their numbers, and when they were sent.
     renewals: Vec<(u64, Moment)>,
     renewals_sent: u64,
@@ -56,10 +56,13 @@ pub struct Participant {
     pending: Option<(Change, Vec<HeldLock>)>,
     early: EarlyFrames,
     is_suspicious: bool,
+    has_left: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
+    /// One of nodes that never change: there are no keepers.
+    Fixed,
     /// No member yet, or no more.
     Outside,
     /// In an epoch, or between two.
@@ -97,14 +100,40 @@ impl Participant {
             current: None,
             begun: 0,
             valid_until: None,
-            renew_at: now,
+            renew_at: Some(now),
             renewals: Vec::new(),
             renewals_sent: 0,
             installed: 0,
             pending: None,
             early: EarlyFrames::default(),
             is_suspicious: false,
+            has_left: false,
         }
+    }
+
+    /// A node of a cluster that never changes: it has one epoch, and needs no lease.
+    ///
+    /// # Panics
+    /// If it is not among the members.
+    pub fn fixed(
+        me: Member,
+        table: Table,
+        members: Change,
+        now: Moment,
+        out: &mut MemberEffects,
+    ) -> Self {
+        assert!(
+            members.members.contains(&me),
+            "a node is among the members of its own cluster"
+        );
+        let mut fixed = Participant {
+            stage: Stage::Fixed,
+            begun: members.epoch,
+            renew_at: None,
+            ..Self::new(me, table, Lease::default(), now)
+        };
+        fixed.install(now, members, Vec::new(), out);
+        fixed
     }
 
     /// Itself, in its present life.
@@ -120,9 +149,9 @@ impl Participant {
     /// How it stands.
     pub fn standing(&self) -> Standing {
         match (self.stage, &self.current) {
-            (Stage::Member, Some(current)) => Standing::Member(current.epoch),
+            (Stage::Member | Stage::Fixed, Some(current)) => Standing::Member(current.epoch),
             (Stage::Member, None) => Standing::Changing(self.begun),
-            (Stage::Outside | Stage::Gone, _) => Standing::Outside,
+            (Stage::Fixed | Stage::Outside | Stage::Gone, _) => Standing::Outside,
         }
     }
 
@@ -214,6 +243,7 @@ impl Participant {
     pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
         self.check_lease(now, out);
         match message {
+            ToMember::Granted { .. } | ToMember::Install { .. } if self.stage != Stage::Member => {}
             ToMember::Granted { number } => {
                 self.granted(now, number);
                 if self.valid_until.is_some()
@@ -222,11 +252,14 @@ impl Participant {
                     self.install(now, change, holds, out);
                 }
             }
-            ToMember::NoMember => {
-                if self.stage == Stage::Member {
-                    self.lapse(now, out);
+            ToMember::NoMember => match self.stage {
+                Stage::Member => self.lapse(now, out),
+                Stage::Gone => {
+                    self.renew_at = None;
+                    self.has_left = true;
                 }
-            }
+                Stage::Fixed | Stage::Outside => {}
+            },
             // The keepers let it in when the other one is gone.
             ToMember::NameTaken => {}
             ToMember::Begin(change) => self.begin(now, &change, out),
@@ -238,16 +271,29 @@ impl Participant {
     pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         self.table.tick(now, &mut out.locks);
-        if now >= self.renew_at {
+        if self.renew_at.is_some_and(|at| at <= now) {
             self.say_hello(now, out);
         }
+    }
+
+    /// There is a way to the keepers' leader, perhaps to another one than before: what was said to it may be lost.
+    pub fn find_leader(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        if self.renew_at.is_some() {
+            self.say_hello(now, out);
+        }
+    }
+
+    /// Looks at the clock: whatever is shown or said after this is not older than the lease.
+    pub fn look(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
     }
 
     /// When [`tick`](Participant::tick) has something to do next.
     pub fn next_deadline(&self) -> Option<Moment> {
         let lease = self.valid_until;
-        let both = [self.table.next_deadline(), lease, Some(self.renew_at)];
-        both.into_iter().flatten().min()
+        let all = [self.table.next_deadline(), lease, self.renew_at];
+        all.into_iter().flatten().min()
     }
 
     /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
@@ -256,14 +302,34 @@ impl Participant {
         self.table.stop(now, &mut out.locks);
     }
 
-    /// Leaves for good. Holds that are left are lost as `end` says.
-    pub fn leave(&mut self, now: Moment, end: End, out: &mut MemberEffects) {
+    /// Takes no part any more. Holds that are left are lost as `end` says; nobody else gets them before this node
+    /// [leaves](Participant::leave), or its lease has run out.
+    pub fn retire(&mut self, now: Moment, end: End, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        if self.stage == Stage::Fixed {
+            // There are no keepers that could wait: its peers hear at once what follows.
+            return self.table.end_all(now, end, &mut out.locks);
+        }
         self.table.freeze();
         self.table.end_all(now, end, &mut out.locks);
         self.stage = Stage::Gone;
         self.current = None;
         self.valid_until = None;
-        out.keepers.push(ToKeepers::Leave);
+        self.renewals.clear();
+        self.pending = None;
+        self.renew_at = None;
+    }
+
+    /// Tells the keepers that it is [gone](Participant::retire): they need not wait for its lease.
+    pub fn leave(&mut self, now: Moment, out: &mut MemberEffects) {
+        if self.stage == Stage::Gone {
+            self.say_hello(now, out);
+        }
+    }
+
+    /// Whether it has left, and the keepers know.
+    pub fn has_left(&self) -> bool {
+        self.has_left
     }
 
     fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
@@ -274,7 +340,9 @@ impl Participant {
 
     /// It is a member no more. It comes back as another.
     fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
-        self.table.lose(now, &mut out.locks);
+        // It may be noticed late: a machine may have slept.
+        let since = self.valid_until.map_or(now, |until| until.min(now));
+        self.table.lose(since, &mut out.locks);
         self.me.incarnation = self.me.incarnation.wrapping_add(1);
         self.stage = Stage::Outside;
         self.current = None;
@@ -285,13 +353,14 @@ impl Participant {
         self.pending = None;
         self.early = EarlyFrames::default();
         self.is_suspicious = false;
-        self.renew_at = now;
+        self.renew_at = Some(now);
         out.lapsed = true;
     }
 
     fn say_hello(&mut self, now: Moment, out: &mut MemberEffects) {
-        self.renew_at = now + self.lease.renewed_every();
+        self.renew_at = Some(now + self.lease.renewed_every());
         match self.stage {
+            Stage::Fixed => {}
             Stage::Outside => out.keepers.push(ToKeepers::Join),
             Stage::Gone => out.keepers.push(ToKeepers::Leave),
             Stage::Member => {
@@ -332,7 +401,8 @@ impl Participant {
     /// Another epoch is to begin: this node takes no part in the one before any more, and says what it holds.
     fn begin(&mut self, now: Moment, change: &Change, out: &mut MemberEffects) {
         let is_over = change.epoch < self.begun || change.epoch <= self.installed;
-        if self.stage == Stage::Gone || is_over || !change.members.contains(&self.me) {
+        let takes_part = matches!(self.stage, Stage::Outside | Stage::Member);
+        if !takes_part || is_over || !change.is_sound() || !change.members.contains(&self.me) {
             return;
         }
         if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
@@ -370,7 +440,7 @@ impl Participant {
         let (true, Some(me)) = (is_frozen_for, me) else {
             return;
         };
-        if self.valid_until.is_none() {
+        if self.valid_until.is_none() && self.stage != Stage::Fixed {
             self.pending = Some((change, holds));
             return;
         }

@@ -27,6 +27,17 @@ pub struct Change {
     pub members: Vec<Member>,
 }
 
+impl Change {
+    /// No name and no incarnation twice, and a number that fits a fence.
+    pub(super) fn is_sound(&self) -> bool {
+        let names = self.members.iter().map(|member| &member.name);
+        let lives = self.members.iter().map(|member| member.incarnation);
+        self.epoch <= Fence::EPOCH_MAX
+            && names.collect::<HashSet<_>>().len() == self.members.len()
+            && lives.collect::<HashSet<_>>().len() == self.members.len()
+    }
+}
+
 /// A lock that was held when its epoch began.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct HeldLock {
@@ -39,6 +50,8 @@ pub struct HeldLock {
 /// What is asked of the roster.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Command {
+    /// All first keepers are keepers now: epochs may begin.
+    Found,
     /// The next epoch is to have these members. The epoch before it is over, also one that was not installed.
     Begin(Change),
     /// All members of the epoch that was begun last have reported what they hold: it starts from that.
@@ -62,11 +75,18 @@ pub enum Applied {
 /// The epochs so far.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Roster {
+    is_founded: bool,
     begun: Option<Change>,
     installed: Option<(Change, Vec<HeldLock>)>,
 }
 
 impl Roster {
+    /// Whether the first keepers have come together. Before that nothing is decided, so that nothing can be lost
+    /// with one of them.
+    pub fn is_founded(&self) -> bool {
+        self.is_founded
+    }
+
     /// The epoch that was begun last, whether or not it is installed.
     pub fn begun(&self) -> Option<&Change> {
         self.begun.as_ref()
@@ -89,10 +109,31 @@ impl Roster {
         1 + self.begun.as_ref().map_or(0, |change| change.epoch)
     }
 
+    /// Moves the number of the epoch that was begun last on, for keepers that have lost others who may have begun more.
+    /// Its members stay the same, so that a leader waits for their leases; and nothing is installed any more, for
+    /// what was may not have been the last.
+    pub fn skip(&mut self, epochs: u64) -> Applied {
+        let begun = self.begun.as_ref();
+        let epoch = begun.map_or(0, |change| change.epoch);
+        let moved = epoch.checked_add(epochs);
+        // Others must be able to follow.
+        let Some(epoch) = moved.filter(|&moved| moved > epoch && moved < Fence::EPOCH_MAX) else {
+            return Applied::Refused;
+        };
+        let members = begun.map_or_else(Vec::new, |change| change.members.clone());
+        self.begun = Some(Change { epoch, members });
+        self.installed = None;
+        Applied::Done
+    }
+
     /// Carries out a command, if it fits what was carried out before.
     pub fn apply(&mut self, command: Command) -> Applied {
         match command {
-            Command::Begin(change) if change.epoch == self.next_epoch() && is_sound(&change) => {
+            Command::Found => {
+                self.is_founded = true;
+                Applied::Done
+            }
+            Command::Begin(change) if change.epoch == self.next_epoch() && change.is_sound() => {
                 self.begun = Some(change);
                 Applied::Done
             }
@@ -106,15 +147,6 @@ impl Roster {
             _ => Applied::Refused,
         }
     }
-}
-
-/// No name and no incarnation twice, and a number that fits a fence.
-fn is_sound(change: &Change) -> bool {
-    let names = change.members.iter().map(|member| &member.name);
-    let lives = change.members.iter().map(|member| member.incarnation);
-    change.epoch <= Fence::EPOCH_MAX
-        && names.collect::<HashSet<_>>().len() == change.members.len()
-        && lives.collect::<HashSet<_>>().len() == change.members.len()
 }
 
 /// No lock twice, and none with a holder who is no member.
@@ -173,6 +205,30 @@ mod tests {
         let (applied, changing, _) = all(vec![begin(2, &["a"]), begin(3, &["b"]), install(2, &[])]);
         assert_eq!((applied, changing), (vec![Done, Done, Refused], true));
         assert_eq!(roster.installed().unwrap().0.epoch, 1);
+    }
+
+    #[test]
+    fn epochs_that_others_may_have_begun_are_skipped() {
+        let mut roster = Roster::default();
+        roster.apply(begin(1, &["a", "b"]));
+        roster.apply(install(1, &[("x", 0)]));
+        let before = roster.clone();
+        for epochs in [0, Fence::EPOCH_MAX - 1, Fence::EPOCH_MAX, u64::MAX] {
+            assert_eq!(roster.skip(epochs), Applied::Refused);
+            assert_eq!(roster, before);
+        }
+        assert_eq!(roster.skip(99), Applied::Done);
+        assert_eq!(roster.begun().unwrap().epoch, 100);
+        let members = &before.begun().unwrap().members;
+        assert_eq!(&roster.begun().unwrap().members, members);
+        assert_eq!((roster.installed(), roster.is_changing()), (None, true));
+        // It goes on as after any other epoch.
+        assert_eq!(roster.apply(install(100, &[("y", 1)])), Applied::Done);
+        assert_eq!(roster.apply(begin(101, &["a"])), Applied::Done);
+        let mut fresh = Roster::default();
+        assert_eq!(fresh.skip(7), Applied::Done);
+        assert_eq!(fresh.apply(install(7, &[])), Applied::Done);
+        assert_eq!(fresh.apply(begin(8, &["a"])), Applied::Done);
     }
 
     #[test]

@@ -196,6 +196,11 @@ impl Table {
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
+    /// When a hold ended, if it has, and not too long ago.
+    pub fn ended_at(&self, id: HoldId) -> Option<Moment> {
+        self.rest.ended.at(id)
+    }
+
     /// A peer's bytes arrived. They may be anything.
     pub fn receive(
         &mut self,
@@ -334,7 +339,7 @@ impl Table {
         let hold = lock.hold.take().expect("somebody holds it");
         lock.last_end = Some(now);
         rest.deadlines.remove(hold.deadline);
-        rest.ended.note(id, end);
+        rest.ended.note(id, end, now);
         out.happenings.push(Happening::Ended {
             hold: id,
             lock: name.clone(),

@@ -114,6 +114,7 @@ const LONG: [(&str, Budget); 3] = [
         "astray",
         Budget {
             steps: 4,
+            requests: 1,
             elections: 1,
             astray: 1,
             ..NO_FAULTS
@@ -122,6 +123,7 @@ const LONG: [(&str, Budget); 3] = [
     (
         "change and election",
         Budget {
+            requests: 1,
             suspicions: 1,
             elections: 1,
             ..NO_FAULTS
@@ -161,8 +163,8 @@ fn all_interleavings_with_slow_words_and_elections_are_safe() {
     search_all(&LONG);
 }
 
-/// Planted faults that the short searches show. The simulation shows all.
-const CAUGHT: [Mutant; 8] = [
+/// Planted faults that the short searches show.
+pub const CAUGHT: [Mutant; 8] = [
     Mutant::NoFreeze,
     Mutant::AnyEpoch,
     Mutant::ReleaseForgotten,

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
-use soloist_node::config::{Nodes, RuleSettings, Rules};
+use soloist_node::config::{RuleSettings, Rules};
 use soloist_node::epochs::leader::{Leader, LeaderEffects};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::member::{MemberEffects, Participant, Standing};
@@ -107,9 +107,7 @@ pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
         max_local_turns,
         ..RuleSettings::default()
     };
-    let members = (0..nodes).map(|node| member(node, 1));
-    let nodes = members.map(|member| (member.name, member.address));
-    Rules::new(&Nodes::new(nodes).unwrap(), &settings, &[]).unwrap()
+    Rules::new(nodes, &settings, &[]).unwrap()
 }
 
 /// The locks of one life of a node.
@@ -233,7 +231,8 @@ impl World {
             return;
         }
         self.with(index, |participant, now, out| {
-            participant.leave(now, soloist_node::locks::End::NodeStopped, out);
+            participant.retire(now, soloist_node::locks::End::NodeStopped, out);
+            participant.leave(now, out);
         });
         self.crash(index);
     }

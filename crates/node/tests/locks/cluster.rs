@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_node::Moment;
-use soloist_node::config::{Nodes, RuleSettings, Rules};
+use soloist_node::config::{RuleSettings, Rules};
 use soloist_node::locks::{
     Ask, AskError, Denial, Effects, End, Epoch, Fence, Grant, Happening, HoldError, HoldId,
     LockName, Settings, Table, Ticket,
@@ -35,11 +35,7 @@ impl Cluster {
             max_local_turns,
             ..RuleSettings::default()
         };
-        let roster = (0..nodes).map(|node| {
-            let (name, address) = (format!("n{node}"), format!("n{node}:7401"));
-            (name.parse().unwrap(), address.parse().unwrap())
-        });
-        let rules = Rules::new(&Nodes::new(roster).unwrap(), &settings, &[]).unwrap();
+        let rules = Rules::new(nodes, &settings, &[]).unwrap();
         let table = |me| {
             let mut table = Table::new(Settings {
                 rules: rules.clone(),
