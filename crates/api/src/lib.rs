@@ -9,6 +9,8 @@
 //! | `GET /v1/locks?after=NAME` | `200` [`Locks`] |
 //! | `GET /v1/locks/{name}` | `200` [`LockInfo`] |
 //! | `GET /v1/cluster` | `200` [`Cluster`] |
+//! | `PUT /v1/cluster/keepers/{node}` | `204` it is a keeper; `409` it cannot be one |
+//! | `DELETE /v1/cluster/keepers/{node}` | `204` it is no keeper; `409` it must stay one |
 //! | `GET /v1/events` | `200` server-sent [`Event`]s of this node |
 //!
 //! Whatever fails is answered with [`Error`]. Names of locks are one segment of the path, percent-encoded: `a/b` is `a%2Fb`.
@@ -80,6 +82,9 @@ pub struct Error {
     /// Why a hold ended, if that is what is wrong: `released`, `expired`, `epoch-lost`, `node-stopped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How long ago it ended, in milliseconds: a node that slept may notice late that it was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ago_ms: Option<u64>,
 }
 
 /// What failed.
@@ -99,8 +104,12 @@ pub enum ErrorKind {
     Ended,
     /// `429`: too many wait on this node, or it has too many locks.
     TooMany,
+    /// `409`: it cannot be changed so.
+    Conflict,
     /// `503`: the node stops.
     Stopping,
+    /// `503`: the keepers' leader cannot be reached.
+    Unavailable,
     /// Something that this version does not know.
     #[serde(other)]
     Other,
@@ -115,7 +124,9 @@ pub enum LockState {
     Free,
     /// Somebody holds it.
     Held,
-    /// Nobody is known to hold it, but some nodes do not answer.
+    /// Nobody is known to hold it, and the nodes that take part are being changed: nobody gets it meanwhile.
+    Changing,
+    /// Nobody is known to hold it, but some nodes do not answer, or the one that was asked is cut off.
     Unknown,
 }
 
@@ -187,12 +198,30 @@ pub struct Locks {
 pub struct Cluster {
     /// The node that answers.
     pub node: String,
+    /// Whether it takes part.
+    pub state: NodeState,
     /// The epoch.
     pub epoch: u64,
+    /// The keepers' leader, if it can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
     /// The default algorithm.
     pub algorithm: String,
     /// All nodes, by name.
     pub nodes: Vec<NodeInfo>,
+}
+
+/// Whether a node takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NodeState {
+    /// It does.
+    Member,
+    /// It does again when the change of epoch that is under way is done.
+    Changing,
+    /// It does not: it waits to be let in, or is cut off.
+    Outside,
 }
 
 /// A node, as it says of itself.
@@ -202,6 +231,13 @@ pub struct NodeInfo {
     pub name: String,
     /// Where its peers reach it.
     pub address: String,
+    /// Whether it is a keeper.
+    #[serde(default)]
+    pub keeper: bool,
+    /// How much longer it may rely on being a member, in milliseconds, as the keepers' leader sees it; nothing, if
+    /// it is none or needs no lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u64>,
     /// What it says; nothing, if it does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<NodeHealth>,

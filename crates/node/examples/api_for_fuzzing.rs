@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use soloist_node::config::{
-    Api, ApiTcp, Config, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, Config, Members, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::{Node, api};
 use tokio::net::TcpListener;
@@ -23,11 +23,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         listeners.push((name, listener));
     }
     let nodes = Nodes::new(roster)?;
-    let rules = Rules::new(&nodes, &RuleSettings::default(), &[])?;
+    let rules = Rules::new(nodes.len(), &RuleSettings::default(), &[])?;
     let mut running = Vec::new();
     for (name, listener) in listeners {
         let config = Config {
-            nodes: nodes.clone(),
+            members: Members::Fixed(nodes.clone()),
             listen: None,
             security: Security::Insecure,
             rules: rules.clone(),
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             metrics: Metrics::default(),
             name,
         };
-        let node = Node::start_on(config, None, listener)?;
+        let node = Node::start_on(config, None, listener).await?;
         let server = api::serve(&node).await?;
         running.push((node, server));
     }

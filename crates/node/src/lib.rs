@@ -15,9 +15,11 @@ mod metrics;
 mod moment;
 mod mutant;
 mod node;
+mod office;
 
 pub use moment::Moment;
 #[cfg(feature = "mutants")]
 pub use mutant::Mutant;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
+pub use office::{FIRST_START, OfficeError};
 pub use soloist_api::{Event, EventKind};

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
 
 use crate::config::{
-    Api, Config, Metrics, NodeName, Nodes, NodesError, RuleError, RuleSettings, Rules, Security,
-    Ttl,
+    Address, Api, Config, Kept, Members, Metrics, NodeName, Nodes, NodesError, RuleError,
+    RuleSettings, Rules, Security, Ttl,
 };
+use crate::epochs::lease::Lease;
 use crate::identity::{Authority, Identity, IdentityError};
-use crate::{Node, StartError};
+use crate::{FIRST_START, Node, StartError};
 
 /// What the cluster is like.
 #[derive(Clone, Debug)]
@@ -24,14 +26,25 @@ pub struct LocalSettings {
     pub tls: bool,
     /// Where the nodes' Unix sockets are put.
     pub folder: PathBuf,
+    /// With keepers, nodes may fail; without, the nodes are fixed.
+    pub keepers: Option<LocalKeepers>,
+}
+
+/// The first three nodes are keepers, or the first one, if there are fewer.
+#[derive(Clone, Debug)]
+pub struct LocalKeepers {
+    /// How long members may rely on being members.
+    pub lease: Lease,
+    /// A folder for what keepers must not forget.
+    pub data: PathBuf,
 }
 
 /// Why the cluster cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// No free port.
-    #[error("no free port on this machine's loopback address: {0}")]
+    /// No free port, or no place for files.
+    #[error("no free port on this machine's loopback address, or no place for files: {0}")]
     Listen(#[from] io::Error),
     /// A rule that cannot be.
     #[error(transparent)]
@@ -45,12 +58,20 @@ pub enum LocalError {
     /// A node does not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The nodes do not come together.
+    #[error("the nodes did not come together within {READY_MAX:?}: this machine may be too busy")]
+    NotReady,
 }
+
+/// How long the nodes may take to come together.
+const READY_MAX: Duration = Duration::from_secs(60);
 
 /// A cluster whose nodes are called `n1`, `n2` and so on.
 pub struct LocalCluster {
     /// The nodes, in the order of their numbers.
     pub nodes: Vec<Node>,
+    /// Where their links come in.
+    pub addresses: Vec<Address>,
 }
 
 impl LocalCluster {
@@ -66,6 +87,7 @@ impl LocalCluster {
     ///     rule: RuleSettings::default(),
     ///     tls: true,
     ///     folder: std::env::temp_dir(),
+    ///     keepers: None,
     /// }).await.unwrap();
     /// let lock = cluster.nodes[1].lock("nightly").unwrap();
     /// let guard = lock.acquire().await.unwrap();
@@ -90,12 +112,22 @@ impl LocalCluster {
         }
         let authority = settings.tls.then(|| Authority::new("local")).transpose()?;
         let nodes = Nodes::new(roster)?;
-        let rules = Rules::new(&nodes, &settings.rule, &[])?;
+        let rules = match settings.keepers {
+            Some(_) => Rules::for_any(&settings.rule, &[])?,
+            None => Rules::new(nodes.len(), &settings.rule, &[])?,
+        };
+        if let Some(keepers) = &settings.keepers
+            && let Some((_, first, _)) = nodes.iter().next()
+        {
+            let data = keepers.data.join(first.as_str());
+            std::fs::create_dir_all(&data)?;
+            std::fs::write(data.join(FIRST_START), "")?;
+        }
         let mut started = Vec::new();
-        for ((_, name, _), listener) in nodes.iter().zip(listeners) {
+        for ((_, name, address), listener) in nodes.iter().zip(listeners) {
             let config = Config {
                 name: name.clone(),
-                nodes: nodes.clone(),
+                members: members(&settings, &nodes, name, address)?,
                 listen: None,
                 security: Security::Insecure,
                 rules: rules.clone(),
@@ -109,9 +141,29 @@ impl LocalCluster {
             let identity = authority
                 .as_ref()
                 .map(|authority| identity(authority, name));
-            started.push(Node::start_on(config, identity.transpose()?, listener)?);
+            started.push(Node::start_on(config, identity.transpose()?, listener).await?);
         }
-        Ok(LocalCluster { nodes: started })
+        let addresses = nodes.iter().map(|(_, _, address)| address.clone());
+        let cluster = LocalCluster {
+            nodes: started,
+            addresses: addresses.collect(),
+        };
+        let together = timeout(READY_MAX, cluster.together());
+        together.await.map_err(|_| LocalError::NotReady)?;
+        Ok(cluster)
+    }
+
+    /// Waits until all nodes take part in the same epoch.
+    pub async fn together(&self) {
+        let epoch_of = |node: &Node| (node.epoch(), node.members());
+        let are_together = || {
+            let first = epoch_of(&self.nodes[0]);
+            let is_whole = first.0.is_some() && first.1 == self.nodes.len();
+            is_whole && self.nodes.iter().all(|node| epoch_of(node) == first)
+        };
+        while !are_together() {
+            sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Stops all nodes.
@@ -125,6 +177,26 @@ impl LocalCluster {
             stop.await.expect("a node stops without panic");
         }
     }
+}
+
+fn members(
+    settings: &LocalSettings,
+    nodes: &Nodes,
+    name: &NodeName,
+    address: &Address,
+) -> Result<Members, NodesError> {
+    let Some(LocalKeepers { lease, data }) = &settings.keepers else {
+        return Ok(Members::Fixed(nodes.clone()));
+    };
+    let count = if nodes.len() < 3 { 1 } else { 3 };
+    let first = nodes.iter().take(count);
+    let first = first.map(|(_, name, address)| (name.clone(), address.clone()));
+    Ok(Members::Kept(Kept {
+        address: address.clone(),
+        keepers: Nodes::new(first)?,
+        data: data.join(name.as_str()),
+        lease: *lease,
+    }))
 }
 
 fn socket(folder: &Path, name: &NodeName) -> PathBuf {

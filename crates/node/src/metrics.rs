@@ -5,6 +5,8 @@ use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
+use std::time::Duration;
+
 use crate::links::Counters;
 use crate::locks::{End, Happening, LockName, Table};
 
@@ -22,6 +24,9 @@ const HAND_OVER: &str = "soloist_hand_over_seconds";
 const ENTRIES: &str = "soloist_entries_total";
 const LOSSES: &str = "soloist_losses_total";
 const MESSAGES: &str = "soloist_messages_total";
+const STANDSTILL: &str = "soloist_epoch_standstill_seconds";
+const EPOCHS: &str = "soloist_epochs_total";
+const LAPSES: &str = "soloist_lapses_total";
 
 /// One node's metrics.
 pub(crate) struct Metrics {
@@ -30,7 +35,10 @@ pub(crate) struct Metrics {
     wait: Histogram,
     hold: Histogram,
     hand_over: Histogram,
+    standstill: Histogram,
     entries: Counter,
+    epochs: Counter,
+    lapses: Counter,
     /// Whether locks' names are labels.
     lock_names: bool,
 }
@@ -51,8 +59,17 @@ impl Metrics {
             HAND_OVER,
             "From the end of a hold to the next one on the same node, if the lock stayed there.",
         );
-        let counts: [(&'static str, &'static str); 9] = [
+        let standstill = seconds(
+            STANDSTILL,
+            "How long locks stood still on this node while an epoch was changed.",
+        );
+        let counts: [(&'static str, &'static str); 11] = [
             (ENTRIES, "Locks granted."),
+            (EPOCHS, "Epochs that this node has taken part in."),
+            (
+                LAPSES,
+                "Times that this node was cut off from the keepers for longer than its lease.",
+            ),
             (LOSSES, "Holds that were lost, by reason."),
             (MESSAGES, "Messages of locks sent, by algorithm and kind."),
             (
@@ -83,7 +100,20 @@ impl Metrics {
         for (name, what) in counts {
             recorder.describe_counter(KeyName::from(name), None, what.into());
         }
-        let gauges: [(&'static str, &'static str); 4] = [
+        let gauges: [(&'static str, &'static str); 8] = [
+            (
+                "soloist_epoch",
+                "The epoch that this node takes part in; 0 for none.",
+            ),
+            ("soloist_members", "Nodes that take part in the epoch."),
+            (
+                "soloist_lease_seconds",
+                "How much longer this node may rely on being a member; 0 if it is none.",
+            ),
+            (
+                "soloist_keeper_leads",
+                "1, if this node is the keepers' leader.",
+            ),
             ("soloist_locks", "Locks that this node has to do with."),
             ("soloist_holds", "Holds on this node."),
             ("soloist_waiters", "Who waits on this node."),
@@ -96,11 +126,16 @@ impl Metrics {
         for end in [End::Expired, End::EpochLost, End::NodeStopped] {
             let _zero = recorder.register_counter(&loss_key(end), &METADATA);
         }
+        let counter =
+            |name: &'static str| recorder.register_counter(&Key::from_static_name(name), &METADATA);
         Metrics {
             wait,
             hold,
             hand_over,
-            entries: recorder.register_counter(&Key::from_static_name(ENTRIES), &METADATA),
+            standstill,
+            entries: counter(ENTRIES),
+            epochs: counter(EPOCHS),
+            lapses: counter(LAPSES),
             handle: recorder.handle(),
             recorder,
             lock_names,
@@ -134,6 +169,32 @@ impl Metrics {
             }
             Happening::Waiting { .. } | Happening::Denied { .. } => {}
         }
+    }
+
+    /// The node takes part in another epoch, after its locks have stood still for so long.
+    pub fn count_epoch(&self, stood_still: Option<Duration>) {
+        self.epochs.increment(1);
+        if let Some(time) = stood_still {
+            self.standstill.record(time);
+        }
+    }
+
+    /// The node's lease ran out.
+    pub fn count_lapse(&self) {
+        self.lapses.increment(1);
+    }
+
+    /// Takes over how the node stands.
+    pub fn observe_standing(&self, epoch: u64, members: usize, lease: Duration, leads: bool) {
+        self.gauge("soloist_epoch", epoch as f64);
+        self.gauge("soloist_members", members as f64);
+        self.gauge("soloist_lease_seconds", lease.as_secs_f64());
+        self.gauge("soloist_keeper_leads", f64::from(u8::from(leads)));
+    }
+
+    fn gauge(&self, name: &'static str, value: f64) {
+        let key = Key::from_static_name(name);
+        self.recorder.register_gauge(&key, &METADATA).set(value);
     }
 
     /// Takes over what is only counted elsewhere.
@@ -170,10 +231,7 @@ impl Metrics {
             ("soloist_links_up", links.links_up as usize),
         ];
         for (name, value) in gauges {
-            let key = Key::from_static_name(name);
-            self.recorder
-                .register_gauge(&key, &METADATA)
-                .set(value as f64);
+            self.gauge(name, value as f64);
         }
     }
 

@@ -1,17 +1,30 @@
 //! How the node and its cluster are.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::stream::StreamExt;
-use soloist_api::{Cluster, NodeHealth, NodeInfo};
+use soloist_api::{Cluster, Error, NodeHealth, NodeInfo, NodeState};
 
 use super::Api;
 use super::error::Failure;
 use super::gather::ask_all;
-use crate::node::EPOCH;
+use super::request::NodeOf;
+use crate::Moment;
+use crate::epochs::member::Standing;
+use crate::epochs::roster::Member;
 use crate::node::inquiry::{Answer, Question};
+use crate::node::shared::Shared;
+use crate::office::{self, ClusterView, Reply};
+
+/// How long the keepers' leader may take to say how the cluster is.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long keepers may take to change.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// All nodes, and how they are
 #[utoipa::path(
@@ -20,17 +33,19 @@ use crate::node::inquiry::{Answer, Question};
 )]
 pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
     let _one_of_few = api.looking.acquire().await;
-    let config = &api.node.shared.config;
-    let nodes = config.nodes.iter().map(|(_, name, address)| NodeInfo {
-        name: name.to_string(),
-        address: address.to_string(),
-        health: None,
-    });
-    let mut nodes: Vec<_> = nodes.collect();
+    let shared = &api.node.shared;
+    let led = ask_leader(shared).await;
+    let (state, members) = {
+        let mut core = shared.core();
+        core.look(shared);
+        (core.standing(), core.members())
+    };
+    let mut nodes = nodes(shared, led.as_ref(), &members);
     let mut answers = ask_all(&api.node, &Question::Health);
-    while let Some((id, answer)) = answers.next().await {
-        if let Some(Answer::Health(health)) = answer {
-            nodes[id.index()].health = Some(NodeHealth {
+    while let Some((name, answer)) = answers.next().await {
+        let node = nodes.iter_mut().find(|node| node.name == name.as_str());
+        if let (Some(node), Some(Answer::Health(health))) = (node, answer) {
+            node.health = Some(NodeHealth {
                 version: health.version,
                 locks: health.locks,
                 holds: health.holds,
@@ -39,13 +54,121 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
             });
         }
     }
-    let default = config.rules.all().last();
+    let default = shared.config.rules.all().last();
+    let (state, epoch) = match state {
+        Standing::Member(epoch) => (NodeState::Member, epoch),
+        Standing::Changing(epoch) => (NodeState::Changing, epoch),
+        Standing::Outside => (NodeState::Outside, led.as_ref().map_or(0, |led| led.epoch)),
+    };
     Json(Cluster {
         node: api.node.name().to_owned(),
-        epoch: EPOCH,
+        state,
+        epoch,
+        leader: led.map(|led| led.leader.to_string()),
         algorithm: default.map_or("", |rule| rule.choice().name).to_owned(),
         nodes,
     })
+}
+
+async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
+    let post = &shared.keeping.as_ref()?.post;
+    match post.ask(office::Question::Cluster, PATIENCE).await {
+        Ok(Reply::Cluster(view)) => Some(view),
+        _ => None,
+    }
+}
+
+/// All nodes, by name: as the leader sees them, or else as this one does.
+fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<NodeInfo> {
+    let info = |member: &Member, lease_ms| NodeInfo {
+        name: member.name.to_string(),
+        address: member.address.to_string(),
+        keeper: false,
+        lease_ms,
+        health: None,
+    };
+    let mut nodes: Vec<NodeInfo> = match led {
+        Some(led) => {
+            let members = led.members.iter();
+            members.map(|(m, lease)| info(m, Some(*lease))).collect()
+        }
+        None => members.iter().map(|member| info(member, None)).collect(),
+    };
+    if let Some(keeping) = &shared.keeping {
+        for keeper in keeping.post.way().keepers.unwrap_or_default() {
+            match nodes
+                .iter_mut()
+                .find(|node| node.name == keeper.name.as_str())
+            {
+                Some(node) => node.keeper = true,
+                // It keeps, and takes no part: it is down, or cut off.
+                None => nodes.push(NodeInfo {
+                    name: keeper.name.to_string(),
+                    address: keeper.address.to_string(),
+                    keeper: true,
+                    lease_ms: None,
+                    health: None,
+                }),
+            }
+        }
+    }
+    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    nodes
+}
+
+/// Make a node a keeper
+///
+/// It must be a member. Answers when it has all that the keepers know.
+#[utoipa::path(
+    put, path = "/v1/cluster/keepers/{node}", tag = "cluster",
+    params(("node" = String, Path, description = "The node's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
+    responses(
+        (status = 204, description = "It is a keeper"),
+        (status = 400, description = "The name cannot be", body = Error),
+        (status = 409, description = "It cannot be one now; `detail` says why", body = Error),
+        (status = 503, description = "The keepers' leader cannot be reached", body = Error),
+    ),
+)]
+pub(super) async fn promote(
+    State(api): State<Api>,
+    NodeOf(name): NodeOf,
+) -> Result<StatusCode, Failure> {
+    change_keepers(&api, office::Question::Promote(name)).await
+}
+
+/// Make a keeper an ordinary node
+#[utoipa::path(
+    delete, path = "/v1/cluster/keepers/{node}", tag = "cluster",
+    params(("node" = String, Path, description = "The keeper's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
+    responses(
+        (status = 204, description = "It is no keeper"),
+        (status = 400, description = "The name cannot be", body = Error),
+        (status = 409, description = "It must stay one; `detail` says why", body = Error),
+        (status = 503, description = "The keepers' leader cannot be reached", body = Error),
+    ),
+)]
+pub(super) async fn demote(
+    State(api): State<Api>,
+    NodeOf(name): NodeOf,
+) -> Result<StatusCode, Failure> {
+    change_keepers(&api, office::Question::Demote(name)).await
+}
+
+async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCode, Failure> {
+    let _one_of_few = api.looking.acquire().await;
+    let Some(keeping) = &api.node.shared.keeping else {
+        return Err(Failure::conflict(
+            "this cluster has no keepers: its nodes are listed in [nodes]".to_owned(),
+        ));
+    };
+    match keeping.post.ask(change, CHANGE_PATIENCE).await {
+        Ok(Reply::Done) => Ok(StatusCode::NO_CONTENT),
+        Ok(Reply::Refused(reason)) => Err(Failure::conflict(reason)),
+        Ok(Reply::Cluster(_)) => Err(Failure::unavailable(
+            "an answer that makes no sense".to_owned(),
+        )),
+        Err(error) => Err(Failure::unavailable(error.to_string())),
+    }
 }
 
 /// Counts and times of this node, as Prometheus reads them
@@ -56,7 +179,24 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
 pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let shared = &api.node.shared;
     let links = shared.links().counters();
-    shared.metrics.observe(shared.core().table(), &links);
+    {
+        let mut core = shared.core();
+        core.look(shared);
+        shared.metrics.observe(core.table(), &links);
+        let until = core.valid_until(None);
+        let lease = until.map_or(Duration::ZERO, |until| until.since(Moment::now()));
+        let epoch = match core.standing() {
+            Standing::Member(epoch) => epoch,
+            Standing::Changing(_) | Standing::Outside => 0,
+        };
+        let office = shared.keeping.as_ref().map(|keeping| &keeping.office);
+        let keeper = office.and_then(|office| office.keeper());
+        let leads = keeper.is_some_and(|keeper| keeper.view().leads);
+        let members = core.members().len();
+        shared
+            .metrics
+            .observe_standing(epoch, members, lease, leads);
+    }
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], shared.metrics.render())
 }

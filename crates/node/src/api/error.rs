@@ -22,6 +22,7 @@ impl Failure {
             error,
             detail: detail.into(),
             reason: None,
+            ended_ago_ms: None,
         };
         Failure {
             status,
@@ -37,6 +38,15 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, ErrorKind::NotGranted, detail)
     }
 
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, ErrorKind::Conflict, detail)
+    }
+
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, ErrorKind::Unavailable, detail)
+    }
+
     pub fn stopping() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -50,6 +60,12 @@ impl Failure {
         let mut failure = Self::new(StatusCode::GONE, ErrorKind::Ended, detail);
         failure.body.reason = Some(end.name().to_owned());
         failure
+    }
+
+    /// So long ago, in milliseconds.
+    pub fn ended_ago(mut self, ms: Option<u64>) -> Self {
+        self.body.ended_ago_ms = ms;
+        self
     }
 
     fn no_such_hold(detail: impl Into<String>) -> Self {

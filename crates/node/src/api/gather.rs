@@ -1,11 +1,12 @@
 //! Asking all nodes at once, and putting their answers together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use soloist_algorithms::NodeId;
 use soloist_api::{Holder, LockInfo, LockState, Locks, Waiter};
 
+use crate::config::NodeName;
+use crate::epochs::member::Standing;
 use crate::links::LinkStatus;
 use crate::locks::LockView;
 use crate::node::event::{milliseconds, unix_ms};
@@ -23,16 +24,31 @@ const BYTES_MAX: usize = 512 << 10;
 pub(super) fn ask_all<'a>(
     node: &'a Node,
     question: &'a Question,
-) -> FuturesUnordered<impl Future<Output = (NodeId, Option<Answer>)> + 'a> {
+) -> FuturesUnordered<impl Future<Output = (NodeName, Option<Answer>)> + 'a> {
     let shared = &node.shared;
-    let me = shared.config.me();
-    let links = shared.links().status();
-    let asked = shared.config.nodes.iter().map(|(id, _, _)| {
-        let reachable = id == me || !is_down(&links[id.index()]);
+    let (me, members) = {
+        let core = shared.core();
+        (core.me().clone(), core.members())
+    };
+    let links: HashMap<u64, LinkStatus> = {
+        let status = shared.links().status();
+        status.into_iter().map(|link| (link.id, link)).collect()
+    };
+    // Who is no member can still say what it knows itself.
+    let alone = [me.clone()];
+    let asked = match members.is_empty() {
+        true => &alone[..],
+        false => &members[..],
+    };
+    let asked = asked.iter().map(|member| {
+        let id = member.incarnation;
+        let is_down = links.get(&id).is_some_and(is_down);
+        let reachable = id == me.incarnation || !is_down;
+        let name = member.name.clone();
         async move {
             match reachable {
-                true => (id, shared.ask(id, question).await),
-                false => (id, None),
+                true => (name, shared.ask(id, question).await),
+                false => (name, None),
             }
         }
     });
@@ -47,8 +63,9 @@ fn is_down(link: &LinkStatus) -> bool {
 }
 
 /// What nodes say of locks, and which say nothing.
-#[derive(Default)]
 pub(super) struct Seen {
+    /// What a lock is that nobody was seen to hold.
+    nobody: LockState,
     /// By lock: nodes and what they see.
     locks: BTreeMap<String, Vec<Sight>>,
     silent: Vec<String>,
@@ -66,12 +83,24 @@ struct Sight {
 
 /// Asks all nodes what they see of one lock or of all.
 pub(super) async fn look(node: &Node, question: Question) -> Seen {
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        nobody: LockState::Free,
+        locks: BTreeMap::new(),
+        silent: Vec::new(),
+        complete_to: None,
+    };
     let mut answers = ask_all(node, &question);
-    while let Some((id, answer)) = answers.next().await {
-        seen.take(node.shared.name_of(id), answer);
+    while let Some((name, answer)) = answers.next().await {
+        seen.take(name.as_str(), answer);
     }
     seen.silent.sort_unstable();
+    let mut core = node.shared.core();
+    core.look(&node.shared);
+    seen.nobody = match core.standing() {
+        Standing::Member(_) if seen.silent.is_empty() => LockState::Free,
+        Standing::Member(_) | Standing::Outside => LockState::Unknown,
+        Standing::Changing(_) => LockState::Changing,
+    };
     seen
 }
 
@@ -103,7 +132,7 @@ impl Seen {
     /// One lock.
     pub fn lock(mut self, name: &str, algorithm: &str) -> LockInfo {
         let sights = self.locks.remove(name).unwrap_or_default();
-        merge(name, algorithm, sights, self.silent)
+        merge(name, algorithm, sights, self.silent, self.nobody)
     }
 
     /// All locks, as many as an answer takes. `algorithm` tells which one a lock has.
@@ -122,7 +151,8 @@ impl Seen {
                 more = true;
                 break;
             }
-            let lock = merge(&name, &algorithm(&name), sights, page.silent.clone());
+            let silent = page.silent.clone();
+            let lock = merge(&name, &algorithm(&name), sights, silent, self.nobody);
             bytes += weight(&lock);
             page.locks.push(lock);
         }
@@ -140,7 +170,13 @@ fn weight(lock: &LockInfo) -> usize {
     lock.name.len() + 400 + owners.sum::<usize>() + silent.sum::<usize>()
 }
 
-fn merge(name: &str, algorithm: &str, sights: Vec<Sight>, silent: Vec<String>) -> LockInfo {
+fn merge(
+    name: &str,
+    algorithm: &str,
+    sights: Vec<Sight>,
+    silent: Vec<String>,
+    nobody: LockState,
+) -> LockInfo {
     let now = Moment::now();
     let mut holders = Vec::new();
     let mut waiters = Vec::new();
@@ -166,10 +202,9 @@ fn merge(name: &str, algorithm: &str, sights: Vec<Sight>, silent: Vec<String>) -
         since_unix_ms: unix_ms(holder.held_for),
         valid_for_ms: holder.valid_for.map(milliseconds),
     });
-    let state = match (&holder, silent.is_empty()) {
-        (Some(_), _) => LockState::Held,
-        (None, true) => LockState::Free,
-        (None, false) => LockState::Unknown,
+    let state = match &holder {
+        Some(_) => LockState::Held,
+        None => nobody,
     };
     waiters.sort_by_key(|(_, waiter)| std::cmp::Reverse(waiter.waited_for));
     let shown = waiters.into_iter().take(LockView::WAITERS_SHOWN);

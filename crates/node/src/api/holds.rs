@@ -14,12 +14,14 @@ use super::error::Failure;
 use super::request::{Content, Id, Params, wait};
 use crate::Moment;
 use crate::locks::{Grant, HoldError, HoldId};
+use crate::node::core::{Core, Held};
 use crate::node::event::milliseconds;
 use crate::node::shared::Shared;
 
 /// A hold as its holder sees it.
-pub(super) fn describe(grant: &Grant, expires: Option<Moment>) -> Hold {
-    let valid_for = expires.map(|expires| expires.since(Moment::now()));
+fn describe(core: &Core, grant: &Grant, expires: Option<Moment>) -> Hold {
+    let valid_until = core.valid_until(expires);
+    let valid_for = valid_until.map(|until| until.since(Moment::now()));
     Hold {
         hold: grant.hold.to_string(),
         fence: grant.fence.number(),
@@ -29,9 +31,11 @@ pub(super) fn describe(grant: &Grant, expires: Option<Moment>) -> Hold {
 }
 
 /// What is wrong with a hold; its holder knows it now.
-fn gone(shared: &Shared, hold: HoldId, error: HoldError) -> Failure {
+fn gone(shared: &Shared, core: &Core, hold: HoldId, error: HoldError) -> Failure {
     shared.untold.told(hold);
-    error.into()
+    let ended = core.table().ended_at(hold);
+    let ago = ended.map(|ended| milliseconds(Moment::now().since(ended)));
+    Failure::from(error).ended_ago(ago)
 }
 
 /// How long to wait for the end.
@@ -66,9 +70,10 @@ pub(super) async fn hold(
     let shared = &api.node.shared;
     let limit = watch.wait_ms.map_or(Ok(Duration::ZERO), wait)?;
     let held = {
-        let core = shared.core();
+        let mut core = shared.core();
+        core.look(shared);
         let expires = core.table().expires(id);
-        expires.map_err(|error| gone(shared, id, error))?;
+        expires.map_err(|error| gone(shared, &core, id, error))?;
         core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
@@ -79,11 +84,17 @@ pub(super) async fn hold(
             () = api.stopping.cancelled() => {}
         }
     }
-    if let Some(end) = held.end() {
-        return Err(gone(shared, id, HoldError::Ended(end)));
-    }
-    let expires = shared.core().table().expires(id)?;
-    Ok(Json(describe(&held.grant, expires)))
+    answer(shared, &held)
+}
+
+/// A hold as it stands now, by the clock.
+pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure> {
+    let mut core = shared.core();
+    core.look(shared);
+    let id = held.grant.hold;
+    let expires = core.table().expires(id);
+    let expires = expires.map_err(|error| gone(shared, &core, id, error))?;
+    Ok(Json(describe(&core, &held.grant, expires)))
 }
 
 /// Let a hold live on
@@ -107,9 +118,9 @@ pub(super) async fn renew(
     let ttl = request.ttl_ms.map(Duration::from_millis);
     let mut core = shared.core();
     let renewed = core.renew(shared, id, ttl);
-    let expires = renewed.map_err(|error| gone(shared, id, error))?;
+    let expires = renewed.map_err(|error| gone(shared, &core, id, error))?;
     let held = core.hold(id).expect("it was just renewed");
-    Ok(Json(describe(&held.grant, expires)))
+    Ok(Json(describe(&core, &held.grant, expires)))
 }
 
 /// Release a hold
@@ -124,7 +135,8 @@ pub(super) async fn renew(
 )]
 pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {
     let shared = &api.node.shared;
-    let released = shared.core().release(shared, id);
-    released.map_err(|error| gone(shared, id, error))?;
+    let mut core = shared.core();
+    let released = core.release(shared, id);
+    released.map_err(|error| gone(shared, &core, id, error))?;
     Ok(StatusCode::NO_CONTENT)
 }

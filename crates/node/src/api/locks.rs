@@ -43,6 +43,7 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
         (status = 200, description = "It is held", body = Hold),
         (status = 400, description = "The name, a time or the owner cannot be", body = Error),
         (status = 409, description = "Not granted in time", body = Error),
+        (status = 410, description = "It was granted, and lost before this was answered", body = Error),
         (status = 429, description = "Too many wait on this node, or it has too many locks", body = Error),
     ),
 )]
@@ -74,7 +75,8 @@ pub(super) async fn acquire(
         granted = granted => granted?,
         () = api.stopping.cancelled() => return Err(Failure::stopping()),
     };
-    Ok(Json(holds::describe(&held.grant, held.grant.expires)))
+    // It may have been lost meanwhile, if this machine slept.
+    holds::answer(&api.node.shared, &held)
 }
 
 fn check_owner(owner: &str) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -204,6 +204,10 @@ fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
         .route("/v1/holds/{hold}", get(holds::hold).delete(holds::release))
         .route("/v1/holds/{hold}/renew", post(holds::renew))
         .route("/v1/cluster", get(cluster::cluster))
+        .route(
+            "/v1/cluster/keepers/{node}",
+            put(cluster::promote).delete(cluster::demote),
+        )
         .route("/v1/events", get(events::events))
         .route("/metrics", get(cluster::metrics))
         .route(

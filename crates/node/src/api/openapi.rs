@@ -25,6 +25,8 @@ use crate::node::event::milliseconds;
         holds::renew,
         holds::release,
         cluster::cluster,
+        cluster::promote,
+        cluster::demote,
         cluster::metrics,
         cluster::healthz,
         events::events,

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use soloist_api::ErrorKind;
 
 use super::error::Failure;
+use crate::config::{NodeName, NodeNameError};
 use crate::locks::{HoldId, LockName};
 
 /// The longest body, in bytes.
@@ -56,6 +57,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         Ok(Id(segment(parts, state).await?.parse()?))
+    }
+}
+
+/// A node's name, in the path.
+pub(super) struct NodeOf(pub NodeName);
+
+impl<S: Send + Sync> FromRequestParts<S> for NodeOf {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let name = segment(parts, state).await?.parse();
+        let name = name.map_err(|error: NodeNameError| Failure::bad_request(error.to_string()))?;
+        Ok(NodeOf(name))
     }
 }
 

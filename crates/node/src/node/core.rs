@@ -1,18 +1,22 @@
-//! The lock table with those who wait for its answers, behind one lock: whoever has something for
-//! it, does it at once on its own thread.
+//! A node's part in the epochs, and its lock table, with those who wait for its answers, behind one lock: whoever has
+//! something for it, does it at once on its own thread.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use soloist_algorithms::NodeId;
 use tokio::sync::{Notify, oneshot};
 
 use super::event;
+use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
+use crate::epochs::member::{MemberEffects, Participant, Standing};
+use crate::epochs::message::ToMember;
+use crate::epochs::roster::Member;
 use crate::locks::{
-    Ask, AskError, Denial, Effects, End, Grant, Happening, HoldError, HoldId, LockName,
-    ReceiveError, Table, Ticket,
+    Ask, AskError, Denial, End, Grant, Happening, HoldError, HoldId, LockName, ReceiveError, Table,
+    Ticket,
 };
 
 /// A hold, as its holder and the node share it.
@@ -48,6 +52,9 @@ impl Held {
     }
 }
 
+/// What does not change is told again no sooner.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
 /// What a waiter hears in the end.
 pub(crate) type Answer = Result<Arc<Held>, Denial>;
 
@@ -58,8 +65,17 @@ pub(crate) enum Asked {
 }
 
 pub(crate) struct Core {
-    table: Table,
-    effects: Effects,
+    part: Participant,
+    effects: MemberEffects,
+    /// Whom links go to.
+    members: Arc<[Member]>,
+    standing: Standing,
+    /// Since when it takes part in no epoch, though it is a member.
+    frozen_since: Option<Moment>,
+    /// For how long that was the case last time.
+    stood_still: Option<Duration>,
+    /// When it was told last that the node's name is another's.
+    name_taken: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
     holds: HashMap<HoldId, Arc<Held>>,
     /// When the timer will wake up.
@@ -67,10 +83,16 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(table: Table) -> Self {
+    /// With what came of making the participant, which is carried out with the first thing that happens.
+    pub fn new(part: Participant, effects: MemberEffects) -> Self {
         Core {
-            table,
-            effects: Effects::new(),
+            standing: Standing::Outside,
+            part,
+            effects,
+            members: Arc::default(),
+            frozen_since: None,
+            stood_still: None,
+            name_taken: None,
             waiting: HashMap::new(),
             holds: HashMap::new(),
             alarm: None,
@@ -78,7 +100,38 @@ impl Core {
     }
 
     pub fn table(&self) -> &Table {
-        &self.table
+        self.part.table()
+    }
+
+    /// This node, in its present life.
+    pub fn me(&self) -> &Member {
+        self.part.me()
+    }
+
+    /// Whom links go to, this node among them.
+    pub fn members(&self) -> Arc<[Member]> {
+        Arc::clone(&self.members)
+    }
+
+    /// How long locks stood still when the epoch was changed last.
+    pub fn stood_still(&self) -> Option<Duration> {
+        self.stood_still
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.part.standing()
+    }
+
+    /// Until when a hold is surely held that expires then, whatever happens.
+    pub fn valid_until(&self, expires: Option<Moment>) -> Option<Moment> {
+        let both = [expires, self.part.valid_until()];
+        both.into_iter().flatten().min()
+    }
+
+    /// Looks at the clock, so that what is shown is true.
+    pub fn look(&mut self, shared: &Shared) {
+        self.part.look(Moment::now(), &mut self.effects);
+        self.carry_out(shared);
     }
 
     pub fn hold(&self, hold: HoldId) -> Option<Arc<Held>> {
@@ -92,8 +145,15 @@ impl Core {
         ask: Ask,
     ) -> Result<Asked, AskError> {
         let now = Moment::now();
-        let ticket = self.table.acquire(now, name, ask, &mut self.effects)?;
-        let mut happenings = self.effects.happenings.iter();
+        let asked = self.part.acquire(now, name, ask, &mut self.effects);
+        let ticket = match asked {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                self.carry_out(shared);
+                return Err(error);
+            }
+        };
+        let mut happenings = self.effects.locks.happenings.iter();
         let granted = happenings.find_map(|happening| match happening {
             Happening::Granted {
                 ticket: whose,
@@ -116,13 +176,13 @@ impl Core {
     pub fn cancel(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
         let now = Moment::now();
-        self.table.cancel(now, ticket, &mut self.effects);
+        self.part.cancel(now, ticket, &mut self.effects);
         self.carry_out(shared);
     }
 
     pub fn release(&mut self, shared: &Shared, hold: HoldId) -> Result<(), HoldError> {
         let now = Moment::now();
-        let released = self.table.release(now, hold, &mut self.effects);
+        let released = self.part.release(now, hold, &mut self.effects);
         self.carry_out(shared);
         released
     }
@@ -131,53 +191,159 @@ impl Core {
         &mut self,
         shared: &Shared,
         hold: HoldId,
-        ttl: Option<std::time::Duration>,
+        ttl: Option<Duration>,
     ) -> Result<Option<Moment>, HoldError> {
-        let renewed = self.table.renew(Moment::now(), hold, ttl);
-        self.set_alarm(shared);
+        let now = Moment::now();
+        let renewed = self.part.renew(now, hold, ttl, &mut self.effects);
+        self.carry_out(shared);
         renewed
     }
 
+    /// A message of a member's present life arrived.
     pub fn receive(
         &mut self,
         shared: &Shared,
-        from: NodeId,
+        from: u64,
         bytes: &[u8],
     ) -> Result<(), ReceiveError> {
         let now = Moment::now();
-        let received = self.table.receive(now, from, bytes, &mut self.effects);
+        let received = self.part.receive(now, from, bytes, &mut self.effects);
+        if matches!(received, Err(ReceiveError::Full(_))) {
+            self.part.suspect(&mut self.effects);
+        }
         self.carry_out(shared);
         received
     }
 
+    /// There is a way to the keepers' leader.
+    pub fn find_leader(&mut self, shared: &Shared) {
+        self.part.find_leader(Moment::now(), &mut self.effects);
+        self.carry_out(shared);
+    }
+
+    /// The keepers' leader says something to this node, in this life of it.
+    pub fn hear(&mut self, shared: &Shared, incarnation: u64, word: ToMember) {
+        if incarnation != self.part.me().incarnation {
+            return;
+        }
+        let now = Moment::now();
+        let is_due = self.name_taken.is_none_or(|at| now.since(at) >= TELL_AGAIN);
+        if word == ToMember::NameTaken && is_due {
+            self.name_taken = Some(now);
+            shared.notices.post(Notice::NameTaken);
+        }
+        self.part.hear(now, word, &mut self.effects);
+        self.carry_out(shared);
+        if self.part.has_left() {
+            shared.left.notify_waiters();
+        }
+    }
+
     /// Does what is due, and tells when the next thing is.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
-        self.table.tick(Moment::now(), &mut self.effects);
+        self.part.tick(Moment::now(), &mut self.effects);
         self.carry_out(shared);
-        self.alarm = self.table.next_deadline();
+        self.alarm = self.part.next_deadline();
         self.alarm
     }
 
     pub fn stop(&mut self, shared: &Shared) {
-        self.table.stop(Moment::now(), &mut self.effects);
+        self.part.stop(Moment::now(), &mut self.effects);
         self.carry_out(shared);
     }
 
-    pub fn end_all(&mut self, shared: &Shared, end: End) {
+    /// Ends the holds that are left, and takes no part any more.
+    pub fn retire(&mut self, shared: &Shared) {
         // Who has a guard in this process hears of it through that; such holds live for ever.
         let elsewhere = self.holds.values().map(|held| &held.grant);
         let elsewhere = elsewhere.filter(|grant| grant.expires.is_some());
         shared.untold.note(elsewhere.map(|grant| grant.hold));
-        self.table.end_all(Moment::now(), end, &mut self.effects);
+        let end = End::NodeStopped;
+        self.part.retire(Moment::now(), end, &mut self.effects);
         self.carry_out(shared);
     }
 
-    /// Sends and tells what the table wants sent and told.
-    fn carry_out(&mut self, shared: &Shared) {
-        for (to, frame) in self.effects.sends() {
-            shared.send(to, frame);
+    /// Tells the keepers that it is gone.
+    pub fn leave(&mut self, shared: &Shared) {
+        self.part.leave(Moment::now(), &mut self.effects);
+        self.carry_out(shared);
+    }
+
+    /// Whether it has left, and the keepers know.
+    pub fn has_left(&self) -> bool {
+        self.part.has_left()
+    }
+
+    /// Sends and tells what is to be sent and told. First of all links follow the members: messages go by their places.
+    pub fn carry_out(&mut self, shared: &Shared) {
+        if std::mem::take(&mut self.effects.lapsed) {
+            self.lapse(shared);
         }
-        for happening in &self.effects.happenings {
+        if let Some(change) = self.effects.links.take() {
+            self.members = change.members.into();
+            shared.link(self.me(), &self.members);
+        }
+        let mut is_full = false;
+        for (to, frame) in self.effects.locks.sends() {
+            is_full |= shared.links().send(to.index(), frame).is_err();
+        }
+        if is_full {
+            // A link that is full cannot keep its promise: locks that needed this message may stand still.
+            self.part.suspect(&mut self.effects);
+        }
+        for word in self.effects.keepers.drain(..) {
+            shared.say(self.part.me(), word);
+        }
+        self.tell(shared);
+        self.stand(shared);
+        self.set_alarm(shared);
+    }
+
+    /// The lease ran out: this node takes no part, until it is let in as another.
+    fn lapse(&mut self, shared: &Shared) {
+        let happenings = self.effects.locks.happenings.iter();
+        let lost = happenings.filter_map(|happening| match happening {
+            Happening::Ended {
+                lock,
+                end: End::EpochLost,
+                ..
+            } => Some(lock.clone()),
+            _ => None,
+        });
+        let lost = lost.collect();
+        shared.metrics.count_lapse();
+        shared.notices.post(Notice::Lapsed { lost });
+        self.members = Arc::default();
+        shared.link(self.part.me(), &self.members);
+    }
+
+    /// Notes how this node stands, if that has changed.
+    fn stand(&mut self, shared: &Shared) {
+        let standing = self.part.standing();
+        if standing == self.standing {
+            return;
+        }
+        self.standing = standing;
+        let now = Moment::now();
+        match standing {
+            Standing::Member(epoch) => {
+                self.stood_still = self.frozen_since.take().map(|since| now.since(since));
+                shared.metrics.count_epoch(self.stood_still);
+                let members = self.members.len();
+                if shared.keeping.is_some() {
+                    shared.notices.post(Notice::Epoch { epoch, members });
+                }
+            }
+            Standing::Changing(_) => {
+                self.frozen_since = self.frozen_since.or(Some(now));
+            }
+            Standing::Outside => self.frozen_since = None,
+        }
+        shared.standing.send_replace(standing);
+    }
+
+    fn tell(&mut self, shared: &Shared) {
+        for happening in &self.effects.locks.happenings {
             shared.metrics.note(happening);
             if shared.events.receiver_count() > 0
                 && let Some(event) = event::of(happening, shared.name())
@@ -203,20 +369,19 @@ impl Core {
                     let first = held.end.set(*end);
                     first.expect("a hold ends once");
                     held.ended.notify_waiters();
-                    if self.table.holds() == 0 {
+                    if self.part.table().holds() == 0 {
                         shared.no_hold_left.notify_waiters();
                     }
                 }
                 Happening::Waiting { .. } => {}
             }
         }
-        self.effects.clear();
-        self.set_alarm(shared);
+        self.effects.locks.clear();
     }
 
     /// Wakes the timer if something is due before it would wake up.
     fn set_alarm(&mut self, shared: &Shared) {
-        let next = self.table.next_deadline();
+        let next = self.part.next_deadline();
         if next.is_some_and(|next| self.alarm.is_none_or(|alarm| next < alarm)) {
             self.alarm = next;
             shared.alarm.notify_one();

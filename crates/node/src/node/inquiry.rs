@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use soloist_algorithms::NodeId;
 use tokio::sync::oneshot;
 
 use super::shared::Shared;
@@ -60,11 +59,11 @@ pub(crate) struct Health {
 #[derive(Default)]
 pub(crate) struct Inquiries {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, (NodeId, oneshot::Sender<Answer>)>>,
+    open: Mutex<HashMap<u64, (u64, oneshot::Sender<Answer>)>>,
 }
 
 impl Inquiries {
-    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (NodeId, oneshot::Sender<Answer>)>> {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (u64, oneshot::Sender<Answer>)>> {
         self.open.lock().expect("no thread panicked in it")
     }
 }
@@ -83,8 +82,8 @@ impl Drop for Open<'_> {
 
 impl Shared {
     /// Asks one node; nothing, if it does not answer in time.
-    pub async fn ask(&self, node: NodeId, question: &Question) -> Option<Answer> {
-        if node == self.config.me() {
+    pub async fn ask(&self, node: u64, question: &Question) -> Option<Answer> {
+        if node == self.core().me().incarnation {
             return Some(self.answer(question));
         }
         let (sender, receiver) = oneshot::channel();
@@ -95,27 +94,27 @@ impl Shared {
             number,
         };
         let frame = encode(QUESTION, &(number, question));
-        if !self.links().send_if_room(node.index(), &frame) {
+        if !self.links().send_if_room(node, &frame) {
             return None;
         }
         tokio::time::timeout(PATIENCE, receiver).await.ok()?.ok()
     }
 
     fn answer(&self, question: &Question) -> Answer {
+        let mut core = self.core();
+        core.look(self);
         let now = Moment::now();
         match question {
             Question::Lock(name) => {
                 let name = LockName::new(name).ok();
-                let core = self.core();
                 Answer::Lock(name.and_then(|name| core.table().view(now, &name)))
             }
             Question::Locks(after) => {
                 let most = ANSWER_BYTES_MAX;
-                let (locks, more) = self.core().table().views(now, after.as_deref(), most);
+                let (locks, more) = core.table().views(now, after.as_deref(), most);
                 Answer::Locks { locks, more }
             }
             Question::Health => {
-                let core = self.core();
                 let table = core.table();
                 Answer::Health(Health {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,7 +129,7 @@ impl Shared {
 }
 
 /// A frame that is no lock's message arrived. It may be anything.
-pub(super) fn receive(shared: &Shared, from: NodeId, frame: &[u8]) -> Result<(), String> {
+pub(super) fn receive(shared: &Shared, from: u64, frame: &[u8]) -> Result<(), String> {
     let unreadable = || format!("a frame of {} bytes that nobody can read", frame.len());
     match frame.split_first() {
         Some((&QUESTION, rest)) => {
@@ -138,7 +137,7 @@ pub(super) fn receive(shared: &Shared, from: NodeId, frame: &[u8]) -> Result<(),
             let answer = shared.answer(&question);
             let frame = encode(ANSWER, &(number, answer));
             // Who hears nothing asks again.
-            shared.links().send_if_room(from.index(), &frame);
+            shared.links().send_if_room(from, &frame);
             Ok(())
         }
         Some((&ANSWER, rest)) => {

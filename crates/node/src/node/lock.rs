@@ -153,13 +153,18 @@ impl Guard {
     }
 
     /// How much longer the lock is certainly held, if nothing is heard meanwhile; nothing, if it was lost.
-    /// `None`: until it is released or the node stops.
+    /// `None`: until it is released or the node stops. In a cluster with keepers it moves on as long as they are
+    /// reached.
     pub fn valid_for(&self) -> Option<Duration> {
+        let shared = &self.node.shared;
+        let mut core = shared.core();
+        // Whether it has ended is known only after a look at the clock.
+        core.look(shared);
         match self.held.end() {
             Some(_) => Some(Duration::ZERO),
             None => {
-                let expires = self.held.grant.expires?;
-                Some(expires.since(Moment::now()))
+                let until = core.valid_until(self.held.grant.expires)?;
+                Some(until.since(Moment::now()))
             }
         }
     }

@@ -4,29 +4,35 @@ pub(crate) mod core;
 pub(crate) mod event;
 pub(crate) mod inquiry;
 mod lock;
+mod notice;
 pub(crate) mod shared;
 mod untold;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 pub use event::Events;
 pub use lock::{AcquireError, Guard, Lock, Lost};
 
 use crate::Moment;
-use crate::config::Config;
+use crate::config::{Config, Kept, Members, Nodes};
+use crate::epochs::member::{MemberEffects, Participant, Standing};
+use crate::epochs::roster::{Change, Member};
 use crate::identity::{Identity, IdentityError};
-use crate::links::{self, Limits, LinkStatus, Links, LinksError, Peer};
-use crate::locks::{Effects, End, Epoch, LockName, LockNameError, Settings, Table};
+use crate::keepers::KeeperNode;
+use crate::links::{self, Limits, LinkStatus, Links, LinksError, Security};
+use crate::locks::{LockName, LockNameError, Settings, Table};
+use crate::office::{Courier, Office, OfficeError, Post};
 use core::Core;
-use shared::Shared;
+use notice::Notices;
+use shared::{Keeping, Shared};
 
-/// The only epoch there is, as long as nodes do not change it.
-pub(crate) const EPOCH: u64 = 1;
+/// The only epoch there is, if nodes never change.
+const ONLY_EPOCH: u64 = 1;
 
 /// How many may wait on a node.
 const WAITERS_MAX: usize = 1 << 20;
@@ -64,6 +70,9 @@ pub enum StartError {
     /// Its links cannot be made.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// It is a keeper, and cannot keep.
+    #[error(transparent)]
+    Office(#[from] OfficeError),
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -84,17 +93,27 @@ impl Node {
         let address = config.listens_on().to_string();
         let listener = TcpListener::bind(&address).await;
         let listener = listener.map_err(|source| StartError::Listen { address, source })?;
-        Self::start_on(config, identity, listener)
+        Self::start_on(config, identity, listener).await
     }
 
     /// As [`start`](Node::start), on a socket that listens already and with a certificate that was
     /// read already; without one, links are not protected.
-    pub fn start_on(
+    pub async fn start_on(
         config: Config,
         identity: Option<Identity>,
         listener: TcpListener,
     ) -> Result<Node, StartError> {
-        let mut table = Table::new(Settings {
+        let security = match &identity {
+            Some(identity) => Security::tls(identity),
+            None => Security::Plain,
+        };
+        let settings = links::Settings {
+            me: config.name.to_string(),
+            fingerprint: config.fingerprint(),
+            security: security.clone(),
+            limits: Limits::default(),
+        };
+        let table = Table::new(Settings {
             rules: config.rules.clone(),
             ttl_max: config.ttl.max,
             waiters_max: WAITERS_MAX,
@@ -102,36 +121,70 @@ impl Node {
             forget_after: FORGET_AFTER,
             seed: rand::random(),
         });
-        let epoch = Epoch {
-            number: EPOCH,
-            me: config.me(),
-            nodes: config.nodes.len(),
-            inside: HashMap::new(),
+        let (core, keeping) = match &config.members {
+            Members::Fixed(nodes) => (fixed(&config, nodes, table), None),
+            Members::Kept(kept) => {
+                let keeping = keep(&config, kept, security);
+                (kept_core(&config, kept, table), Some(keeping))
+            }
         };
-        // Nobody waits yet, so nothing comes of it.
-        table.install(Moment::now(), epoch, &mut Effects::new());
-        let peers = config.nodes.iter().map(|(_, name, address)| Peer {
-            name: name.to_string(),
-            address: address.to_string(),
-        });
-        let settings = links::Settings {
-            me: config.name.to_string(),
-            incarnation: rand::random(),
-            epoch: EPOCH,
-            fingerprint: config.rules.fingerprint(),
-            peers: peers.collect(),
-            security: match &identity {
-                Some(identity) => links::Security::tls(identity),
-                None => links::Security::Plain,
-            },
-            limits: Limits::default(),
+        let (keeping, courier) = keeping.unzip();
+        let office = keeping.as_ref().map(|keeping| Arc::clone(&keeping.office));
+        let (notices, log) = Notices::new();
+        let shared = Arc::new(Shared::new(config, core, keeping, notices));
+        if let Some(office) = &office {
+            office.begin().await?;
+        }
+        let links = match Links::start(settings, listener, shared.clone()) {
+            Ok(links) => links,
+            Err(error) => {
+                if let Some(office) = office {
+                    office.close().await;
+                }
+                return Err(error.into());
+            }
         };
-        let shared = Arc::new(Shared::new(config, Core::new(table)));
-        let links = Links::start(settings, listener, shared.clone())?;
         let set = shared.links.set(links);
         assert!(set.is_ok(), "links are set once");
+        shared.core().carry_out(&shared);
+        tokio::spawn(log);
         tokio::spawn(keep_time(Arc::clone(&shared)));
+        if let Some(courier) = courier {
+            tokio::spawn(courier.run(shared.clone()));
+        }
         Ok(Node { shared })
+    }
+
+    /// Waits until this node takes part in an epoch: it is let in, and nothing is being changed.
+    pub async fn ready(&self) {
+        let mut standing = self.shared.standing.subscribe();
+        let takes_part = |standing: &Standing| matches!(standing, Standing::Member(_));
+        // It lives as long as this node does.
+        let _ = standing.wait_for(takes_part).await;
+    }
+
+    /// The epoch in which this node takes part; nothing, while it takes part in none.
+    pub fn epoch(&self) -> Option<u64> {
+        match self.shared.core().standing() {
+            Standing::Member(epoch) => Some(epoch),
+            Standing::Changing(_) | Standing::Outside => None,
+        }
+    }
+
+    /// How many nodes take part in the epoch, this one among them.
+    pub fn members(&self) -> usize {
+        self.shared.core().members().len()
+    }
+
+    /// How long this node's locks stood still when the epoch was changed last; nothing, if it took part in no epoch before.
+    pub fn standstill(&self) -> Option<Duration> {
+        self.shared.core().stood_still()
+    }
+
+    /// How many words it has exchanged with the keepers' leader.
+    pub fn words(&self) -> u64 {
+        let keeping = self.shared.keeping.as_ref();
+        keeping.map_or(0, |keeping| keeping.post.words())
     }
 
     /// The lock of this name.
@@ -155,8 +208,8 @@ impl Node {
         self.shared.links().status()
     }
 
-    /// Stops: lets nobody new in, waits up to `within` for holds to end, ends those that are left
-    /// as lost, sends what is still to be sent, and closes the links.
+    /// Stops: lets nobody new in, waits up to `within` for holds to end, ends those that are left as lost, and leaves: other
+    /// nodes need not wait for its lease.
     pub async fn stop(&self, within: Duration) {
         self.shared.core().stop(&self.shared);
         self.shared.stopping.cancel();
@@ -169,12 +222,87 @@ impl Node {
                 ended.await;
             }
         };
-        let _ = tokio::time::timeout(within, ended).await;
-        self.shared.core().end_all(&self.shared, End::NodeStopped);
+        let _ = timeout(within, ended).await;
+        self.shared.core().retire(&self.shared);
+        let frames_within = match &self.shared.keeping {
+            Some(keeping) => {
+                // Nobody else gets what they held before they know, or their time is over anyway.
+                let lease = keeping.office.lease.length;
+                self.shared.untold.all_told(lease).await;
+                self.shared.core().leave(&self.shared);
+                let _ = timeout(LEAVE_MAX, self.left()).await;
+                let _ = timeout(LEAVE_MAX, keeping.office.finish()).await;
+                keeping.office.close().await;
+                // Whoever was let in since has no use for them.
+                Duration::ZERO
+            }
+            None => LAST_FRAMES,
+        };
         self.shared.stopped.cancel();
-        self.shared.links().close(LAST_FRAMES).await;
+        self.shared.links().close(frames_within).await;
+    }
+
+    /// Waits until the keepers know that this node has left.
+    async fn left(&self) {
+        loop {
+            let left = self.shared.left.notified();
+            if self.shared.core().has_left() {
+                return;
+            }
+            left.await;
+        }
     }
 }
+
+/// A node of a cluster that never changes.
+fn fixed(config: &Config, nodes: &Nodes, table: Table) -> Core {
+    let members = nodes.iter().map(|(id, name, address)| Member {
+        name: name.clone(),
+        incarnation: id.index() as u64,
+        address: address.clone(),
+    });
+    let members: Vec<_> = members.collect();
+    let mut mine = members.iter().filter(|member| member.name == config.name);
+    let me = mine.next().expect("this node is one of the nodes").clone();
+    let change = Change {
+        epoch: ONLY_EPOCH,
+        members,
+    };
+    let mut effects = MemberEffects::default();
+    let part = Participant::fixed(me, table, change, Moment::now(), &mut effects);
+    Core::new(part, effects)
+}
+
+/// A node that wants to be a member.
+fn kept_core(config: &Config, kept: &Kept, table: Table) -> Core {
+    let me = Member {
+        name: config.name.clone(),
+        incarnation: rand::random(),
+        address: kept.address.clone(),
+    };
+    let part = Participant::new(me, table, kept.lease, Moment::now());
+    Core::new(part, MemberEffects::default())
+}
+
+fn keep(config: &Config, kept: &Kept, security: Security) -> (Keeping, Courier) {
+    let me = KeeperNode {
+        name: config.name.clone(),
+        address: kept.address.clone(),
+    };
+    let office = Arc::new(Office::new(
+        me,
+        config.fingerprint(),
+        kept.lease,
+        kept.keepers.clone(),
+        kept.data.clone(),
+        security,
+    ));
+    let (post, courier) = Post::new(Arc::clone(&office));
+    (Keeping { office, post }, courier)
+}
+
+/// How long the keepers may take to let a node go.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 /// How long peers may take to acknowledge the last frames of a node that stops.
 const LAST_FRAMES: Duration = Duration::from_secs(2);

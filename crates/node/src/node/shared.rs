@@ -1,19 +1,24 @@
 //! What a node's tasks, its links and its users share.
 
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use soloist_algorithms::NodeId;
 use soloist_api::Event;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
 use super::inquiry::{self, Inquiries};
+use super::notice::Notices;
 use super::untold::Untold;
-use crate::config::Config;
-use crate::links::{Handler, LinkChange, Links};
+use crate::config::{Config, NodeName};
+use crate::epochs::member::Standing;
+use crate::epochs::message::{ToKeepers, ToMember};
+use crate::epochs::roster::Member;
+use crate::keepers::rpc;
+use crate::links::{Handler, LinkChange, Links, Peer, Serving, Stream};
 use crate::locks::wire;
 use crate::metrics::Metrics;
+use crate::office::{self, Ear, Office, Post};
 
 pub(crate) struct Shared {
     pub config: Config,
@@ -27,16 +32,30 @@ pub(crate) struct Shared {
     pub alarm: Notify,
     pub no_hold_left: Notify,
     pub untold: Untold,
+    /// What the keepers have to do with it, if there are any.
+    pub keeping: Option<Keeping>,
+    /// A number of this process, for a cluster without lives.
+    process: u64,
+    pub notices: Notices,
+    pub standing: watch::Sender<Standing>,
+    /// It has left, and the keepers know.
+    pub left: Notify,
     /// It lets nobody new in.
     pub stopping: CancellationToken,
     pub stopped: CancellationToken,
+}
+
+/// A node's way to the keepers, and its own part in keeping.
+pub(crate) struct Keeping {
+    pub office: Arc<Office>,
+    pub post: Post,
 }
 
 /// How many events a watcher may be behind.
 const EVENTS_MAX: usize = 4096;
 
 impl Shared {
-    pub fn new(config: Config, core: Core) -> Self {
+    pub fn new(config: Config, core: Core, keeping: Option<Keeping>, notices: Notices) -> Self {
         Shared {
             metrics: Metrics::new(config.metrics.lock_names),
             config,
@@ -47,6 +66,11 @@ impl Shared {
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
             untold: Untold::default(),
+            keeping,
+            process: rand::random(),
+            notices,
+            standing: watch::Sender::new(Standing::Outside),
+            left: Notify::new(),
             stopping: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }
@@ -60,27 +84,48 @@ impl Shared {
         self.config.name.as_str()
     }
 
-    /// The name of a node of the roster.
-    pub fn name_of(&self, node: NodeId) -> &str {
-        let name = self.config.nodes.name(node);
-        name.expect("a node of the roster").as_str()
-    }
-
     pub fn links(&self) -> &Links {
         // They may report something before the node that starts them has put them here.
         self.links.wait()
     }
 
-    pub fn send(&self, to: NodeId, frame: &[u8]) {
-        // A link that is full cannot keep its promise: locks that needed this message may stand still. The links count
-        // it and tell; not here, where the lock table waits.
-        let _ = self.links().send(to.index(), frame);
+    /// Links go to these from now on.
+    pub fn link(&self, me: &Member, members: &[Member]) {
+        let has_lives = self.keeping.is_some();
+        let peers = members.iter().map(|member| Peer {
+            id: member.incarnation,
+            name: member.name.to_string(),
+            address: member.address.to_string(),
+            incarnation: has_lives.then_some(member.incarnation),
+        });
+        let life = match has_lives {
+            true => me.incarnation,
+            false => self.process,
+        };
+        let set = self.links().set_peers(life, peers.collect());
+        set.expect("members have names, each its own");
+    }
+
+    /// Says something to the keepers' leader. It may be lost.
+    pub fn say(&self, me: &Member, word: ToKeepers) {
+        if let Some(keeping) = &self.keeping {
+            keeping.post.say(me.clone(), word);
+        }
+    }
+}
+
+impl Ear for Shared {
+    fn found_leader(&self) {
+        self.core().find_leader(self);
+    }
+
+    fn hear(&self, incarnation: u64, word: ToMember) {
+        self.core().hear(self, incarnation, word);
     }
 }
 
 impl Handler for Shared {
-    fn receive(&self, from: usize, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
-        let from = NodeId::from_index(from);
+    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         for frame in frames {
             match frame.first() {
                 Some(&kind) if wire::is_lock(kind) => {
@@ -93,13 +138,40 @@ impl Handler for Shared {
         Ok(())
     }
 
-    fn link_changed(&self, peer: usize, change: LinkChange) {
-        let peer = self.name_of(NodeId::from_index(peer));
+    fn link_changed(&self, peer: &str, change: LinkChange) {
         match change {
             LinkChange::Up => tracing::info!(peer, "link up"),
+            LinkChange::Goodbye => tracing::debug!(peer, "link closed: the peer stops"),
             LinkChange::Down { reason } => tracing::warn!(peer, reason, "link down"),
             LinkChange::Refused { reason } => tracing::warn!(peer, reason, "link refused"),
             LinkChange::Full => tracing::error!(peer, "link full: messages are not sent"),
+        }
+    }
+
+    fn serve(
+        &self,
+        preface: [u8; 8],
+        peer: Option<NodeName>,
+        stream: Stream,
+    ) -> Result<Serving, String> {
+        let Some(Keeping { office, post }) = &self.keeping else {
+            return Err("this cluster has no keepers: its nodes are listed in [nodes]".to_owned());
+        };
+        let office = Arc::clone(office);
+        match preface {
+            office::PREFACE => Ok(Box::pin(async move { office.serve(stream, peer).await })),
+            rpc::PREFACE => {
+                let is_counted = post.counts(&office.me.name);
+                Ok(Box::pin(async move {
+                    match office.keep(is_counted).await {
+                        Ok(keeper) => {
+                            keeper.serve(stream, peer).await;
+                        }
+                        Err(reason) => tracing::debug!("a keeper is not answered: {reason}"),
+                    }
+                }))
+            }
+            _ => Err("a kind of connection that this version does not know".to_owned()),
         }
     }
 }

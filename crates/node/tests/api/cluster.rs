@@ -6,7 +6,9 @@ use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{Api, Config, Metrics, Nodes, RuleSettings, Rules, Security, Ttl};
+use soloist_node::config::{
+    Api, Config, Members, Metrics, Nodes, RuleSettings, Rules, Security, Ttl,
+};
 use soloist_node::local::{LocalCluster, LocalSettings};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -28,6 +30,7 @@ pub async fn served(nodes: usize) -> Served {
         rule: RuleSettings::default(),
         tls: false,
         folder: folder.path().to_owned(),
+        keepers: None,
     };
     let cluster = LocalCluster::start(settings).await.unwrap();
     let mut servers = Vec::new();
@@ -58,10 +61,10 @@ pub async fn lonely(api: Api, metrics: Metrics) -> Node {
     let address = listener.local_addr().unwrap().into();
     let name: soloist_node::config::NodeName = "n1".parse().unwrap();
     let nodes = Nodes::new([(name.clone(), address)]).unwrap();
-    let rules = Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap();
+    let rules = Rules::new(1, &RuleSettings::default(), &[]).unwrap();
     let config = Config {
         name,
-        nodes,
+        members: Members::Fixed(nodes),
         listen: None,
         security: Security::Insecure,
         rules,
@@ -69,7 +72,7 @@ pub async fn lonely(api: Api, metrics: Metrics) -> Node {
         api,
         metrics,
     };
-    Node::start_on(config, None, listener).unwrap()
+    Node::start_on(config, None, listener).await.unwrap()
 }
 
 impl Served {

@@ -339,7 +339,7 @@ async fn the_description_has_every_path_with_its_answers() {
         (
             "/v1/locks/{name}/acquire",
             "post",
-            &[200, 400, 408, 409, 413, 415, 429, 503],
+            &[200, 400, 408, 409, 410, 413, 415, 429, 503],
         ),
         ("/v1/holds/{hold}", "get", &[200, 400, 404, 410, 429, 503]),
         ("/v1/holds/{hold}", "delete", &[204, 404, 410, 503]),
@@ -349,6 +349,12 @@ async fn the_description_has_every_path_with_its_answers() {
             &[200, 400, 404, 408, 410, 413, 415, 503],
         ),
         ("/v1/cluster", "get", &[200, 503]),
+        ("/v1/cluster/keepers/{node}", "put", &[204, 400, 409, 503]),
+        (
+            "/v1/cluster/keepers/{node}",
+            "delete",
+            &[204, 400, 409, 503],
+        ),
         ("/v1/events", "get", &[200, 503]),
         ("/metrics", "get", &[200, 503]),
         ("/healthz", "get", &[200, 503]),

@@ -1,0 +1,191 @@
+//! A keeper's end of a connection from a node.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::reign::Letter;
+use super::wire::{FromKeeper, FromNode, Hello, PREFACE, VERSION, read, write};
+use super::{LAST_WORDS, Office};
+use crate::config::NodeName;
+use crate::keepers::Stream;
+use crate::keepers::rpc::{self, FrameError};
+
+/// A handshake must be done after so long.
+const HELLO_TIME: Duration = Duration::from_secs(5);
+
+/// A node that does not read what it is sent for so long is left alone.
+const WRITE_TIME: Duration = Duration::from_secs(10);
+
+/// So much waits for a node that reads slowly; then it is cut off, and comes again.
+const WAITING_MAX: usize = 256;
+
+/// Why a connection ends.
+enum End {
+    /// It is over.
+    Closed,
+    /// This keeper does not lead.
+    Elsewhere,
+    Refused(String),
+}
+
+impl From<FrameError> for End {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Io(_) => End::Closed,
+            error => End::Refused(error.to_string()),
+        }
+    }
+}
+
+impl Office {
+    /// Answers a node until the connection ends. `peer` is the name in its certificate; none only on a plain connection
+    /// of this machine. The stream begins with [`PREFACE`].
+    pub async fn serve(&self, stream: impl Stream, peer: Option<NodeName>) {
+        let _serving = self.serving.token();
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let greeting = timeout(HELLO_TIME, self.greet(&mut reader, peer.as_ref()));
+        let end = match greeting.await {
+            Ok(Ok(name)) => tokio::select! {
+                () = self.stopped() => End::Elsewhere,
+                end = self.attend(&mut reader, &mut writer, name) => end,
+            },
+            Ok(Err(end)) => end,
+            Err(_) => End::Refused(format!("no Hello after {HELLO_TIME:?}")),
+        };
+        let last = match end {
+            End::Closed => return,
+            End::Elsewhere => self.elsewhere(),
+            End::Refused(reason) => {
+                let name = peer.map_or("a node".to_owned(), |name| name.to_string());
+                tracing::warn!(node = name, reason, "a node was refused by this keeper");
+                FromKeeper::Refused(rpc::shown(&reason))
+            }
+        };
+        // Nothing depends on it: the connection is over in any case.
+        let farewell = async {
+            write(&mut writer, &last).await?;
+            writer.shutdown().await
+        };
+        let _ = timeout(Duration::from_millis(500), farewell).await;
+    }
+
+    /// The reign ends first, and with it what it has to say.
+    async fn stopped(&self) {
+        self.stop.cancelled().await;
+        sleep(LAST_WORDS).await;
+    }
+
+    fn elsewhere(&self) -> FromKeeper {
+        let view = self.keeper().map(|keeper| keeper.view());
+        let leader = view.and_then(|view| view.leader);
+        FromKeeper::Elsewhere {
+            leader: leader.filter(|leader| leader.name != self.me.name),
+            has_store: self.has_store(),
+        }
+    }
+
+    async fn greet(
+        &self,
+        reader: &mut (impl tokio::io::AsyncRead + Unpin),
+        peer: Option<&NodeName>,
+    ) -> Result<NodeName, End> {
+        let mut preface = [0; PREFACE.len()];
+        let read_preface = reader.read_exact(&mut preface).await;
+        read_preface.map_err(|_| End::Closed)?;
+        if preface != PREFACE {
+            return Err(End::Refused("no node begins so".to_owned()));
+        }
+        let hello: Hello = rpc::read_small(reader).await?;
+        let refuse = |reason: String| Err(End::Refused(reason));
+        let (from, me) = (&hello.from, &self.me.name);
+        if hello.version != VERSION {
+            return refuse(format!(
+                "node {from} speaks version {} of this protocol, and node {me} version {VERSION}; \
+                 run the same release on all nodes",
+                hello.version
+            ));
+        }
+        if let Some(peer) = peer.filter(|peer| *peer != from) {
+            return refuse(format!(
+                "it calls itself {from}, and its certificate is that of node {peer}; \
+                 a node must use its own certificate"
+            ));
+        }
+        if hello.to != *me {
+            let to = &hello.to;
+            return refuse(format!(
+                "node {from} looks for keeper {to} at the address of node {me}; correct its [keepers]"
+            ));
+        }
+        if hello.fingerprint != self.fingerprint {
+            return refuse(format!(
+                "the configurations of nodes {from} and {me} differ; \
+                 give all nodes the same lease, drift, algorithms and patterns"
+            ));
+        }
+        Ok(hello.from)
+    }
+
+    /// Carries words both ways, for as long as this keeper leads.
+    async fn attend(
+        &self,
+        reader: &mut (impl tokio::io::AsyncRead + Unpin),
+        writer: &mut (impl tokio::io::AsyncWrite + Unpin),
+        name: NodeName,
+    ) -> End {
+        let Some(reign) = self.reign.borrow().clone() else {
+            return End::Elsewhere;
+        };
+        let (sender, mut outgoing) = mpsc::channel(WAITING_MAX);
+        let opened = Letter::Opened {
+            name: name.clone(),
+            sender: sender.clone(),
+        };
+        if reign.send(opened).await.is_err() {
+            return End::Elsewhere;
+        }
+        let connection = sender.downgrade();
+        drop(sender);
+        let reading = async {
+            loop {
+                let letter = match read(reader).await {
+                    Ok(Some(FromNode::Word { from, clock, word })) if from.name == name => {
+                        Letter::Word { from, clock, word }
+                    }
+                    Ok(Some(FromNode::Word { from, .. })) => {
+                        return End::Refused(format!("a word in the name of {}", from.name));
+                    }
+                    Ok(Some(FromNode::Question { number, question })) => Letter::Question {
+                        connection: connection.clone(),
+                        number,
+                        question,
+                    },
+                    Ok(None) => return End::Closed,
+                    Err(error) => return error.into(),
+                };
+                if reign.send(letter).await.is_err() {
+                    return End::Elsewhere;
+                }
+            }
+        };
+        let writing = async {
+            while let Some(message) = outgoing.recv().await {
+                match timeout(WRITE_TIME, write(writer, &message)).await {
+                    Ok(Ok(())) => {}
+                    _ => return End::Closed,
+                }
+            }
+            // The reign is over, or the node has too many connections, or does not read what it is sent.
+            End::Elsewhere
+        };
+        let end = tokio::select! {
+            end = reading => end,
+            end = writing => end,
+        };
+        let _ = reign.send(Letter::Closed { name, connection }).await;
+        end
+    }
+}

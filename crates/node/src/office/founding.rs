@@ -1,0 +1,159 @@
+//! How the first keepers come together, and who may become one later.
+//!
+//! The first of them by name begins alone, when all others say that they have agreed on nothing yet, and takes them in
+//! one by one. It does so once: `soloist init` lays a permission beside its store to be, which is taken away as soon as the store is
+//! there. A keeper that counts must never come back with an empty store: it would have forgotten what it promised.
+//! So a node without a store becomes a keeper only if the leader says that it is none yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::time::{sleep, timeout};
+
+use super::wire::{FromKeeper, Hello, PREFACE, VERSION, read, write};
+use super::{Office, OfficeError};
+use crate::keepers::{Dial, Keeper, KeeperNode, Store, Stream};
+
+/// The file in a node's data folder that lets it begin a cluster.
+pub const FIRST_START: &str = "first-start";
+
+/// How long another first keeper may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the others are asked.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+/// After so many rounds without success it is told for whom this node waits.
+const TELL_EVERY: usize = 50;
+
+impl Office {
+    /// Begins as what this node was before, or as one of the first keepers.
+    pub async fn begin(self: &Arc<Self>) -> Result<(), OfficeError> {
+        let name = &self.me.name;
+        if Store::exists(&self.data) {
+            self.open().await?;
+        }
+        let first = self.first.iter().next().map(|(_, name, _)| name);
+        if first == Some(name) && !self.has_store() {
+            let permission = self.data.join(FIRST_START);
+            match permission.exists() || self.keeper().is_some() {
+                true => {
+                    tokio::spawn(Arc::clone(self).found());
+                }
+                false => tracing::warn!(
+                    "this is the first of the keepers, and it has no store: if the cluster was never started, make the file {}, as \
+                     `soloist init` does, and start again; if it was, the store is lost, and another keeper must lead",
+                    permission.display()
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// This node is the first of the first keepers, and has agreed on nothing yet.
+    async fn found(self: Arc<Self>) {
+        let mut rounds = 0;
+        while !self.has_store() {
+            match self.look_around().await {
+                Ok(()) => {
+                    if let Err(error) = self.found_alone().await {
+                        tracing::error!("the keepers cannot begin: {error}");
+                        sleep(PATIENCE).await;
+                    }
+                }
+                Err(reason) if rounds % TELL_EVERY == 0 => {
+                    tracing::info!(reason, "the first start needs all keepers: waiting");
+                }
+                Err(_) => {}
+            }
+            rounds += 1;
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = sleep(ASK_EVERY) => {}
+            }
+        }
+    }
+
+    /// Whether all other first keepers are there, and have agreed on nothing; else why not.
+    async fn look_around(&self) -> Result<(), String> {
+        let mut reasons = Vec::new();
+        for other in self.first_keepers() {
+            if other.name == self.me.name {
+                continue;
+            }
+            let name = &other.name;
+            match timeout(PATIENCE, self.has_agreed(&other)).await {
+                Ok(Ok(false)) => {}
+                Ok(Ok(true)) => reasons.push(format!("{name} has a store of an earlier time")),
+                Ok(Err(reason)) => reasons.push(format!("{name}: {reason}")),
+                Err(_) => reasons.push(format!("{name} does not answer")),
+            }
+        }
+        match reasons.is_empty() {
+            true => Ok(()),
+            false => Err(reasons.join(", ")),
+        }
+    }
+
+    async fn found_alone(self: &Arc<Self>) -> Result<(), OfficeError> {
+        let me = std::slice::from_ref(&self.me);
+        let keeper = self.open().await?;
+        keeper.initialize(me).await?;
+        let _ = std::fs::remove_file(self.data.join(FIRST_START));
+        Ok(())
+    }
+
+    /// Whether another keeper has ever agreed on anything; or why it does not say.
+    async fn has_agreed(&self, other: &KeeperNode) -> Result<bool, String> {
+        let dialled = self.security.dial(other).await;
+        let mut stream = dialled.map_err(|error| error.to_string())?;
+        let said = self.say_hello(&mut stream, other).await;
+        said.map_err(|error| error.to_string())?;
+        match read(&mut stream).await {
+            Ok(Some(FromKeeper::Elsewhere { has_store, .. })) => Ok(has_store),
+            Ok(Some(FromKeeper::Welcome { .. })) => Ok(true),
+            Ok(Some(FromKeeper::Refused(reason))) => Err(reason),
+            Ok(_) => Err("an answer that makes no sense".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Begins a connection to a keeper.
+    pub(super) async fn say_hello(
+        &self,
+        stream: &mut Box<dyn Stream>,
+        to: &KeeperNode,
+    ) -> std::io::Result<()> {
+        let hello = Hello {
+            version: VERSION,
+            fingerprint: self.fingerprint,
+            from: self.me.name.clone(),
+            to: to.name.clone(),
+        };
+        stream.write_all(&PREFACE).await?;
+        write(stream, &hello).await
+    }
+
+    /// Another keeper dials: if this node is to be taken in, it begins to keep. `is_counted` is whether the leader counts it
+    /// among the keepers; nothing, if that is not known yet.
+    pub async fn keep(self: &Arc<Self>, is_counted: Option<bool>) -> Result<&Arc<Keeper>, String> {
+        let me = &self.me.name;
+        match (self.keeper(), is_counted) {
+            (Some(keeper), _) => Ok(keeper),
+            (None, Some(false)) => self.open().await.map_err(|error| {
+                tracing::error!("this node cannot become a keeper: {error}");
+                format!("node {me} cannot become a keeper")
+            }),
+            (None, Some(true)) => Err(format!(
+                "keeper {me} has lost its store; demote it, and promote it again"
+            )),
+            (None, None) => Err(format!("node {me} is no keeper yet; try again")),
+        }
+    }
+
+    /// The first keepers that are none yet.
+    pub(super) fn not_yet(&self, keepers: &[KeeperNode]) -> Vec<KeeperNode> {
+        let mut first = self.first_keepers();
+        first.retain(|first| keepers.iter().all(|keeper| keeper.name != first.name));
+        first
+    }
+}

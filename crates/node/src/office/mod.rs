@@ -1,0 +1,143 @@
+//! Where nodes and the keepers' leader meet: one connection from each node to the leader.
+//!
+//! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end.
+//! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](crate::epochs::leader::Leader).
+//! - `founding`: how the first keepers come together, and who may become one later.
+//!
+//! Invariants: one [`Leader`](crate::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
+//! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
+
+mod clocks;
+mod desk;
+mod founding;
+mod post;
+mod reign;
+mod wire;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OnceCell, mpsc, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use founding::FIRST_START;
+pub(crate) use post::{Courier, Ear, Post};
+pub(crate) use wire::{ClusterView, PREFACE, Question, Reply};
+
+use crate::config::Nodes;
+use crate::epochs::lease::Lease;
+use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
+use crate::links::Security;
+
+/// How long it may take to send nodes what was said to them when a keeper stops.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// A node's office: its part in keeping the roster, if it is a keeper or becomes one.
+pub(crate) struct Office {
+    pub me: KeeperNode,
+    /// What all nodes must agree on.
+    pub fingerprint: [u8; 32],
+    pub lease: Lease,
+    /// The first keepers.
+    pub first: Nodes,
+    pub data: PathBuf,
+    pub security: Security,
+    keeper: OnceCell<Arc<Keeper>>,
+    /// Where the reign takes letters, while this keeper leads.
+    reign: watch::Sender<Option<mpsc::Sender<reign::Letter>>>,
+    /// This keeper leads, and there is something that it has begun.
+    is_busy: watch::Sender<bool>,
+    /// Connections of nodes that are being answered.
+    serving: TaskTracker,
+    pub stop: CancellationToken,
+}
+
+/// Why a node cannot be a keeper.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfficeError {
+    /// Its store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its Raft does not start.
+    #[error("the keeper cannot start: {0}")]
+    Keeper(#[from] KeeperError),
+}
+
+impl Office {
+    pub fn new(
+        me: KeeperNode,
+        fingerprint: [u8; 32],
+        lease: Lease,
+        first: Nodes,
+        data: PathBuf,
+        security: Security,
+    ) -> Self {
+        Office {
+            me,
+            fingerprint,
+            lease,
+            first,
+            data,
+            security,
+            keeper: OnceCell::new(),
+            reign: watch::Sender::new(None),
+            is_busy: watch::Sender::new(false),
+            serving: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// This node's keeper, if it runs one.
+    pub fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.get()
+    }
+
+    /// Whether anything was ever agreed on in this node's store.
+    fn has_store(&self) -> bool {
+        self.keeper().is_some_and(|keeper| !keeper.is_new())
+    }
+
+    /// Starts the keeper, with the store that is there or a new one.
+    async fn open(self: &Arc<Self>) -> Result<&Arc<Keeper>, OfficeError> {
+        let start = || async {
+            let store = Store::open_in(&self.data, &self.me.name).await?;
+            let settings = Settings::for_lease(self.me.clone(), self.security.clone(), &self.lease);
+            let keeper = Arc::new(Keeper::start(settings, store).await?);
+            tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));
+            Ok(keeper)
+        };
+        self.keeper.get_or_try_init(start).await
+    }
+
+    /// The first keepers, as Raft knows them.
+    fn first_keepers(&self) -> Vec<KeeperNode> {
+        let first = self.first.iter();
+        first
+            .map(|(_, name, address)| KeeperNode {
+                name: name.clone(),
+                address: address.clone(),
+            })
+            .collect()
+    }
+
+    /// Waits until no change of epoch is under way here, if this keeper leads: another leader would have to begin it
+    /// anew.
+    pub async fn finish(&self) {
+        // It lives as long as this does.
+        let _ = self.is_busy.subscribe().wait_for(|is_busy| !is_busy).await;
+    }
+
+    /// Stops leading and keeping, when nodes have been sent what was said to them.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        self.serving.close();
+        let _ = timeout(LAST_WORDS, self.serving.wait()).await;
+        if let Some(keeper) = self.keeper() {
+            keeper.shutdown().await;
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A node's end of its connection to the keepers' leader: finds it, and holds on to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::io::{ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::io::InspectReader;
+
+use super::Office;
+use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
+use crate::Moment;
+use crate::epochs::message::{ToKeepers, ToMember};
+use crate::epochs::roster::Member;
+use crate::keepers::{Dial, KeeperNode, Stream};
+use crate::links::Backoff;
+
+/// So many words wait to be sent; more are lost, and said again later.
+const WORDS_MAX: usize = 64;
+const QUESTIONS_MAX: usize = 64;
+/// What goes between a node and its own keeper.
+const LOOP_BYTES: usize = 64 << 10;
+/// A connection that lasted so long was a good one.
+const STEADY: Duration = Duration::from_secs(1);
+const RETRY_MIN: Duration = Duration::from_millis(10);
+/// The least and the most that the longest pause between two tries can be.
+const RETRY_MAX: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(200)];
+
+/// Whose words they are, and who hears the answers.
+pub(crate) trait Ear: Send + Sync + 'static {
+    /// There is a way to the leader: what was said before may be lost.
+    fn found_leader(&self);
+    /// The leader says something to this node, in this life of it.
+    fn hear(&self, incarnation: u64, word: ToMember);
+}
+
+/// What a node knows of the keepers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct WayToLeader {
+    /// Who leads, while there is a connection.
+    pub leader: Option<KeeperNode>,
+    /// All keepers, as a leader said last.
+    pub keepers: Option<Vec<KeeperNode>>,
+}
+
+/// There is no way to the leader, or it did not answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the keepers' leader cannot be reached; see that a majority of the keepers runs")]
+pub(crate) struct NoLeader;
+
+/// A node's way to the keepers' leader.
+pub(crate) struct Post {
+    words: mpsc::Sender<(Member, ToKeepers)>,
+    questions: mpsc::Sender<(Question, oneshot::Sender<Reply>)>,
+    way: watch::Receiver<WayToLeader>,
+    exchanged: Arc<AtomicU64>,
+}
+
+impl Post {
+    /// A way for this node's words. It is looked for as soon as the task runs.
+    pub fn new(office: Arc<Office>) -> (Self, Courier) {
+        let (words, incoming) = mpsc::channel(WORDS_MAX);
+        let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+        let (tell, way) = watch::channel(WayToLeader::default());
+        let exchanged = Arc::<AtomicU64>::default();
+        let post = Post {
+            words,
+            questions,
+            way,
+            exchanged: Arc::clone(&exchanged),
+        };
+        let courier = Courier {
+            office,
+            words: incoming,
+            questions: asked,
+            way: tell,
+            next: 0,
+            exchanged,
+        };
+        (post, courier)
+    }
+
+    /// Says something. It may be lost.
+    pub fn say(&self, from: Member, word: ToKeepers) {
+        let _ = self.words.try_send((from, word));
+    }
+
+    /// Asks the leader.
+    pub async fn ask(&self, question: Question, within: Duration) -> Result<Reply, NoLeader> {
+        let (sender, reply) = oneshot::channel();
+        if self.way.borrow().leader.is_none() {
+            return Err(NoLeader);
+        }
+        let sent = self.questions.try_send((question, sender));
+        sent.map_err(|_| NoLeader)?;
+        match timeout(within, reply).await {
+            Ok(Ok(reply)) => Ok(reply),
+            _ => Err(NoLeader),
+        }
+    }
+
+    /// How many words were said and heard.
+    pub fn words(&self) -> u64 {
+        self.exchanged.load(Ordering::Relaxed)
+    }
+
+    /// What is known of the keepers now.
+    pub fn way(&self) -> WayToLeader {
+        self.way.borrow().clone()
+    }
+
+    /// Whether the leader counts a node among the keepers; nothing, if no leader has said so far.
+    pub fn counts(&self, name: &crate::config::NodeName) -> Option<bool> {
+        let way = self.way.borrow();
+        let keepers = way.keepers.as_ref()?;
+        Some(keepers.iter().any(|keeper| keeper.name == *name))
+    }
+}
+
+/// The task behind a [`Post`].
+pub(crate) struct Courier {
+    office: Arc<Office>,
+    words: mpsc::Receiver<(Member, ToKeepers)>,
+    questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
+    way: watch::Sender<WayToLeader>,
+    /// Which of the keepers is tried next.
+    next: usize,
+    /// Words said and heard.
+    exchanged: Arc<AtomicU64>,
+}
+
+/// What came of a try.
+enum Tried {
+    /// The keeper leads. It has these beside it.
+    Leads(Box<dyn Stream>, Vec<KeeperNode>),
+    /// Another one does, perhaps.
+    Elsewhere(Option<KeeperNode>),
+    Failed(String),
+}
+
+impl Courier {
+    /// Looks for the leader and holds on to it, until the node stops.
+    pub async fn run(mut self, ear: Arc<dyn Ear>) {
+        let stop = self.office.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.search(&*ear) => {}
+        }
+    }
+
+    async fn search(&mut self, ear: &dyn Ear) {
+        // Leases run out while the leader is looked for.
+        let retry_max = (self.office.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
+        let mut backoff = Backoff::new(RETRY_MIN, retry_max);
+        let mut hint = None;
+        let mut last_failure = String::new();
+        loop {
+            let is_hinted = hint.is_some();
+            let keeper = hint.take().unwrap_or_else(|| self.next_keeper());
+            let tried = timeout(self.patience(), self.knock(&keeper)).await;
+            match tried.unwrap_or(Tried::Failed("no answer in time".to_owned())) {
+                Tried::Leads(stream, keepers) => {
+                    tracing::debug!(%keeper, "connected to the keepers' leader");
+                    last_failure.clear();
+                    self.way.send_replace(WayToLeader {
+                        leader: Some(keeper),
+                        keepers: Some(keepers),
+                    });
+                    self.complain_of_lost_store();
+                    let began = Instant::now();
+                    self.converse(stream, ear).await;
+                    // Two that take each other's place must not do so as fast as they can.
+                    if began.elapsed() > STEADY {
+                        backoff.reset();
+                    }
+                    self.way.send_modify(|way| way.leader = None);
+                }
+                Tried::Elsewhere(leader) => hint = leader,
+                Tried::Failed(reason) => {
+                    let failure = format!("keeper {keeper}: {reason}");
+                    if failure != last_failure {
+                        tracing::debug!("{failure}");
+                    }
+                    last_failure = failure;
+                }
+            }
+            if is_hinted || hint.is_none() {
+                sleep(backoff.next(rand::random())).await;
+            }
+        }
+    }
+
+    /// A keeper that counts and has no store has lost it, and must not vote with an empty one.
+    fn complain_of_lost_store(&mut self) {
+        let me = &self.office.me.name;
+        let way = self.way.borrow();
+        let mut keepers = way.keepers.iter().flatten();
+        let is_counted = keepers.any(|keeper| keeper.name == *me);
+        if is_counted && self.office.keeper().is_none() {
+            tracing::error!(
+                "this keeper has lost its store in {} and keeps nothing: \
+                 `soloist cluster demote {me}`, then `soloist cluster promote {me}`, brings it back",
+                self.office.data.display()
+            );
+        }
+    }
+
+    /// How long a keeper may take to answer.
+    fn patience(&self) -> Duration {
+        let sixth = self.office.lease.length / 6;
+        sixth.clamp(Duration::from_millis(100), Duration::from_secs(2))
+    }
+
+    /// Those who are keepers now, and those of the configuration: all of the others may be gone.
+    fn next_keeper(&mut self) -> KeeperNode {
+        let mut all = self.way.borrow().keepers.clone().unwrap_or_default();
+        for first in self.office.first_keepers() {
+            // One that has moved may stand in the file with its new address.
+            if !all.contains(&first) {
+                all.push(first);
+            }
+        }
+        self.next = (self.next + 1) % all.len();
+        all.swap_remove(self.next)
+    }
+
+    async fn knock(&self, keeper: &KeeperNode) -> Tried {
+        let office = &self.office;
+        let mut stream: Box<dyn Stream> = if keeper.name == office.me.name {
+            let (here, there) = tokio::io::duplex(LOOP_BYTES);
+            let own = Arc::clone(office);
+            tokio::spawn(async move { own.serve(there, Some(own.me.name.clone())).await });
+            Box::new(here)
+        } else {
+            match office.security.dial(keeper).await {
+                Ok(stream) => stream,
+                Err(error) => return Tried::Failed(error.to_string()),
+            }
+        };
+        if let Err(error) = office.say_hello(&mut stream, keeper).await {
+            return Tried::Failed(error.to_string());
+        }
+        match read(&mut stream).await {
+            Ok(Some(FromKeeper::Welcome { keepers })) => Tried::Leads(stream, keepers),
+            Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
+            Ok(Some(FromKeeper::Refused(reason))) => {
+                tracing::warn!(%keeper, reason, "refused by a keeper");
+                Tried::Failed(reason)
+            }
+            Ok(_) => Tried::Failed("an answer that makes no sense".to_owned()),
+            Err(error) => Tried::Failed(error.to_string()),
+        }
+    }
+
+    /// Carries words both ways until the connection ends, or the leader is silent.
+    async fn converse(&mut self, stream: Box<dyn Stream>, ear: &dyn Ear) {
+        // They were said to somebody who was not there.
+        while self.words.try_recv().is_ok() {}
+        ear.found_leader();
+        let (reader, writer) = tokio::io::split(stream);
+        let open = Open {
+            exchanged: Arc::clone(&self.exchanged),
+            bytes: AtomicU64::new(0),
+            state: Mutex::default(),
+        };
+        let way = self.way.clone();
+        tokio::select! {
+            () = open.listen(reader, ear, &way) => {}
+            () = self.speak(writer, &open) => {}
+        }
+    }
+
+    async fn speak(&mut self, mut writer: WriteHalf<Box<dyn Stream>>, open: &Open) {
+        let patience = self.patience();
+        let (mut numbers, mut heard) = (0, 0);
+        loop {
+            let answer_by = open.state().answer_by;
+            let silence = async {
+                match answer_by {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let message = tokio::select! {
+                biased;
+                word = self.words.recv() => {
+                    let Some((from, word)) = word else { return };
+                    open.expect_answer(&word, patience);
+                    open.exchanged.fetch_add(1, Ordering::Relaxed);
+                    let clock = Moment::now().since(Moment::default()).as_millis();
+                    let clock = u64::try_from(clock).unwrap_or(u64::MAX);
+                    FromNode::Word { from, clock, word }
+                }
+                asked = self.questions.recv() => {
+                    let Some((question, sender)) = asked else { return };
+                    if sender.is_closed() {
+                        continue;
+                    }
+                    numbers += 1;
+                    open.state().questions.insert(numbers, sender);
+                    FromNode::Question { number: numbers, question }
+                }
+                () = silence => {
+                    let bytes = open.bytes.load(Ordering::Relaxed);
+                    let mut state = open.state();
+                    // It may have answered since, or be about to.
+                    if state.answer_by.is_some_and(|by| by <= Instant::now()) {
+                        if bytes == heard {
+                            tracing::debug!("the keepers' leader does not answer");
+                            return;
+                        }
+                        state.answer_by = Some(Instant::now() + patience);
+                    }
+                    heard = bytes;
+                    continue;
+                }
+            };
+            // A long report may take its time.
+            let long = match &message {
+                FromNode::Word {
+                    word: ToKeepers::Report { held, .. },
+                    ..
+                } => Duration::from_micros(50) * u32::try_from(held.len()).unwrap_or(u32::MAX),
+                _ => Duration::ZERO,
+            };
+            match timeout(patience + long, write(&mut writer, &message)).await {
+                Ok(Ok(())) => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+/// A connection to the leader.
+struct Open {
+    exchanged: Arc<AtomicU64>,
+    /// Bytes that came: a long word is a sign of life before it is whole.
+    bytes: AtomicU64,
+    state: Mutex<OpenState>,
+}
+
+#[derive(Default)]
+struct OpenState {
+    questions: HashMap<u64, oneshot::Sender<Reply>>,
+    /// When an answer must have come.
+    answer_by: Option<Instant>,
+}
+
+impl Open {
+    fn state(&self) -> MutexGuard<'_, OpenState> {
+        self.state.lock().expect("no thread panicked in it")
+    }
+
+    /// A renewal is answered at once, or the leader is none any more. Who joins waits for others.
+    fn expect_answer(&self, word: &ToKeepers, patience: Duration) {
+        if matches!(word, ToKeepers::Renew { .. }) {
+            let mut state = self.state();
+            state.answer_by = state.answer_by.or(Some(Instant::now() + patience));
+        }
+    }
+
+    /// Hears the leader until it says no more.
+    async fn listen(
+        &self,
+        reader: ReadHalf<Box<dyn Stream>>,
+        ear: &dyn Ear,
+        way: &watch::Sender<WayToLeader>,
+    ) {
+        let mut reader = InspectReader::new(reader, |bytes| {
+            let bytes = bytes.len() as u64;
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        });
+        loop {
+            let message = match read(&mut reader).await {
+                Ok(Some(message)) => message,
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!("the connection to the keepers' leader broke: {error}");
+                    return;
+                }
+            };
+            match message {
+                FromKeeper::Word { incarnation, word } => {
+                    self.exchanged.fetch_add(1, Ordering::Relaxed);
+                    self.state().answer_by = None;
+                    ear.hear(incarnation, word);
+                }
+                FromKeeper::Reply { number, reply } => {
+                    if let Some(sender) = self.state().questions.remove(&number) {
+                        let _ = sender.send(reply);
+                    }
+                }
+                FromKeeper::Clock { percent } => tracing::error!(
+                    percent,
+                    "this machine's clock does not run as the keepers' leader's does: \
+                     leases cannot be relied on, fences can; repair the clock"
+                ),
+                FromKeeper::Welcome { keepers } => {
+                    way.send_modify(|way| way.keepers = Some(keepers));
+                    ear.found_leader();
+                }
+                FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
+            }
+        }
+    }
+}

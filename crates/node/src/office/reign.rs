@@ -1,0 +1,514 @@
+//! The leader's task, from its election until it is deposed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::Office;
+use super::clocks::Clocks;
+use super::wire::{ClusterView, FromKeeper, Question, Reply};
+use crate::Moment;
+use crate::config::NodeName;
+use crate::epochs::leader::{Leader, LeaderEffects};
+use crate::epochs::message::ToKeepers;
+use crate::epochs::roster::{Applied, Command, Member};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
+
+/// So many words of nodes wait for the leader.
+const LETTERS_MAX: usize = 1024;
+/// After something has failed, it is tried again no sooner.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+/// The timer looks at least so often: it does not count while the machine sleeps, leases do.
+const TIMER_MAX: Duration = Duration::from_secs(1);
+
+/// What connections tell the leader.
+pub(super) enum Letter {
+    /// A node has come.
+    Opened {
+        name: NodeName,
+        sender: mpsc::Sender<FromKeeper>,
+    },
+    /// Its connection is gone.
+    Closed {
+        name: NodeName,
+        connection: Connection,
+    },
+    Word {
+        from: Member,
+        clock: u64,
+        word: ToKeepers,
+    },
+    Question {
+        connection: Connection,
+        number: u64,
+        question: Question,
+    },
+}
+
+/// A connection from a node, which may be closed by now.
+pub(super) type Connection = mpsc::WeakSender<FromKeeper>;
+
+/// A node may have several connections, if some of them are dead and nobody has noticed yet; and two nodes may have one
+/// name, by mistake. Of more than this, the oldest are closed.
+const CONNECTIONS_MAX: usize = 4;
+
+/// What was done in the background.
+enum Done {
+    Proposed(Result<Applied, KeeperError>),
+    Confirmed(Result<(), KeeperError>),
+    /// Whether a majority is there, after a command went astray.
+    Reached(Result<(), KeeperError>),
+    /// Keepers were changed, because a node had asked so on this connection, if one had.
+    Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
+}
+
+/// Leads whenever this keeper is elected, for as long as it runs.
+pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
+    let mut views = keeper.views();
+    loop {
+        let elected = views.wait_for(|view| view.leads || view.stopped.is_some());
+        let term = tokio::select! {
+            () = office.stop.cancelled() => return,
+            elected = elected => match elected {
+                Ok(view) if view.leads => view.term,
+                _ => return,
+            },
+        };
+        if keeper.confirm_leadership(term).await.is_err() {
+            sleep(RETRY_AFTER).await;
+            continue;
+        }
+        let (sender, letters) = mpsc::channel(LETTERS_MAX);
+        let mut reign = Reign::new(&office, &keeper, term, letters);
+        office.reign.send_replace(Some(sender));
+        tracing::info!(term, "this keeper leads");
+        reign.run().await;
+        office.is_busy.send_replace(false);
+        office.reign.send_replace(None);
+        tracing::info!(term, "this keeper leads no more");
+    }
+}
+
+struct Reign<'o> {
+    office: &'o Office,
+    keeper: &'o Arc<Keeper>,
+    term: u64,
+    views: watch::Receiver<View>,
+    /// Nobody decides anything before the first keepers have come together.
+    leader: Option<Leader>,
+    letters: mpsc::Receiver<Letter>,
+    /// Their connections. There may be several of one name, of an earlier life or of another node: words have the life in them.
+    nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
+    clocks: Clocks,
+    /// The keepers that nodes were told of.
+    told: Vec<KeeperNode>,
+    work: JoinSet<Done>,
+    /// The keepers are being changed.
+    is_changing_keepers: bool,
+    retry_at: Option<Moment>,
+    /// When a majority of the keepers followed last.
+    followed: Moment,
+    is_over: bool,
+}
+
+impl<'o> Reign<'o> {
+    fn new(
+        office: &'o Office,
+        keeper: &'o Arc<Keeper>,
+        term: u64,
+        letters: mpsc::Receiver<Letter>,
+    ) -> Self {
+        Reign {
+            office,
+            keeper,
+            term,
+            views: keeper.views(),
+            leader: None,
+            letters,
+            nodes: HashMap::new(),
+            clocks: Clocks::new(&office.lease),
+            told: keeper.view().keepers,
+            work: JoinSet::new(),
+            is_changing_keepers: false,
+            retry_at: None,
+            followed: Moment::now(),
+            is_over: false,
+        }
+    }
+
+    async fn run(&mut self) {
+        // It is confirmed that this keeper leads: from now on it waits for whatever others have granted.
+        self.lead();
+        while !self.is_over {
+            let now = Moment::now();
+            let deadline = self
+                .leader
+                .as_ref()
+                .and_then(|leader| leader.next_deadline(now));
+            let next = deadline.into_iter().chain(self.retry_at).min();
+            let pause = next.map_or(TIMER_MAX, |next| next.since(now).min(TIMER_MAX));
+            self.note_busy();
+            tokio::select! {
+                biased;
+                () = self.office.stop.cancelled() => return,
+                changed = self.views.changed() => self.look(changed.is_ok()),
+                Some(done) = self.work.join_next() => match done {
+                    Ok(done) => self.take(done),
+                    Err(_) => return,
+                },
+                letter = self.letters.recv() => match letter {
+                    Some(letter) => self.read(letter),
+                    None => return,
+                },
+                () = sleep(pause) => self.tick(),
+            }
+        }
+    }
+
+    /// What was begun is done only when all have been told.
+    fn note_busy(&self) {
+        let is_proposing = self.leader.as_ref().is_some_and(Leader::is_proposing);
+        let is_busy = is_proposing || self.keeper.roster().is_changing();
+        self.office.is_busy.send_if_modified(|before| {
+            let news = *before != is_busy;
+            *before = is_busy;
+            news
+        });
+    }
+
+    /// Begins to lead, or to bring the first keepers together.
+    fn lead(&mut self) {
+        let roster = self.keeper.roster();
+        if roster.is_founded() {
+            let now = Moment::now();
+            self.leader = Some(Leader::elected(self.office.lease, now, &roster));
+            self.tell_keepers();
+            return;
+        }
+        if self.is_changing_keepers {
+            return;
+        }
+        let mut missing = self.office.not_yet(&self.told);
+        if missing.is_empty() {
+            self.is_changing_keepers = true;
+            return self.propose(Command::Found);
+        }
+        // One that has not come cannot be taken in.
+        missing.retain(|keeper| self.nodes.contains_key(&keeper.name));
+        if let Some(next) = missing.pop() {
+            self.change_keepers(None, Question::Promote(next.name.clone()), Some(next));
+        }
+    }
+
+    /// The keepers know something new.
+    fn look(&mut self, runs: bool) {
+        let (leads, keepers) = {
+            let view = self.views.borrow_and_update();
+            let leads = runs && view.leads && view.term == self.term;
+            (leads, view.keepers.clone())
+        };
+        if !leads {
+            self.is_over = true;
+            return;
+        }
+        if keepers != self.told {
+            self.told = keepers;
+            self.tell_keepers();
+        }
+        self.tick();
+    }
+
+    fn tell_keepers(&mut self) {
+        let names: Vec<_> = self.nodes.keys().cloned().collect();
+        for name in names {
+            self.send(&name, self.welcome());
+        }
+    }
+
+    fn welcome(&self) -> FromKeeper {
+        let keepers = self.told.clone();
+        FromKeeper::Welcome { keepers }
+    }
+
+    fn tick(&mut self) {
+        self.retry_at = self.retry_at.filter(|at| *at > Moment::now());
+        if self.leader.is_none() {
+            return self.lead();
+        }
+        self.drive(|leader, now, roster, out| leader.tick(now, roster, out));
+    }
+
+    fn read(&mut self, letter: Letter) {
+        match letter {
+            Letter::Opened { name, sender } => {
+                let _ = sender.try_send(self.welcome());
+                let connections = self.nodes.entry(name).or_default();
+                connections.push(sender);
+                if connections.len() > CONNECTIONS_MAX {
+                    connections.remove(0);
+                }
+                if self.leader.is_none() {
+                    self.lead();
+                }
+            }
+            Letter::Closed { name, connection } => {
+                let closed = connection.upgrade();
+                let is_it = |there: &mpsc::Sender<_>| {
+                    let closed = closed.as_ref();
+                    closed.is_some_and(|closed| closed.same_channel(there))
+                };
+                if let Some(connections) = self.nodes.get_mut(&name) {
+                    connections.retain(|there| !is_it(there));
+                    if connections.is_empty() {
+                        self.nodes.remove(&name);
+                    }
+                }
+            }
+            Letter::Word { from, clock, word } => {
+                let now = Moment::now();
+                if let Some(percent) = self.clocks.compare(&from, now, clock) {
+                    tracing::error!(
+                        node = %from.name, percent,
+                        "this node's clock does not run as the leader's does"
+                    );
+                    self.send(&from.name, FromKeeper::Clock { percent });
+                }
+                self.drive(|leader, now, roster, out| {
+                    leader.receive(now, roster, &from, word, out);
+                });
+            }
+            Letter::Question {
+                connection,
+                number,
+                question,
+            } => self.answer(connection, number, question),
+        }
+    }
+
+    fn answer(&mut self, connection: Connection, number: u64, question: Question) {
+        let reply = match &question {
+            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
+                Reply::Refused("the keepers are being changed already; try again".to_owned())
+            }
+            Question::Cluster => Reply::Cluster(self.cluster()),
+            Question::Promote(node) => match self.find(node) {
+                Some(found) => {
+                    return self.change_keepers(Some((connection, number)), question, Some(found));
+                }
+                None => Reply::Refused(format!("node {node} is no member: start it first")),
+            },
+            Question::Demote(_) => {
+                return self.change_keepers(Some((connection, number)), question, None);
+            }
+        };
+        reply_to(&connection, number, reply);
+    }
+
+    fn cluster(&self) -> ClusterView {
+        let roster = self.keeper.roster();
+        let now = Moment::now();
+        let leases = self.leader.iter().flat_map(Leader::leases);
+        let members = leases.map(|(member, until, _)| {
+            let left = until.since(now).as_millis();
+            (member.clone(), u64::try_from(left).unwrap_or(u64::MAX))
+        });
+        ClusterView {
+            leader: self.office.me.name.clone(),
+            keepers: self.told.clone(),
+            epoch: roster.begun().map_or(0, |change| change.epoch),
+            is_changing: roster.is_changing(),
+            members: members.collect(),
+        }
+    }
+
+    /// A member, as a keeper would be known.
+    fn find(&self, name: &NodeName) -> Option<KeeperNode> {
+        let mut members = self.leader.iter().flat_map(Leader::leases);
+        let found = members.find(|(member, ..)| member.name == *name);
+        found.map(|(member, ..)| KeeperNode {
+            name: member.name.clone(),
+            address: member.address.clone(),
+        })
+    }
+
+    fn change_keepers(
+        &mut self,
+        asked: Option<(Connection, u64)>,
+        change: Question,
+        node: Option<KeeperNode>,
+    ) {
+        self.is_changing_keepers = true;
+        let keeper = Arc::clone(self.keeper);
+        self.work.spawn(async move {
+            let changed = match (change, node) {
+                (Question::Demote(name), _) => keeper.demote(&name).await,
+                (_, Some(node)) => keeper.promote(node).await,
+                _ => Ok(()),
+            };
+            Done::Changed(asked, changed)
+        });
+    }
+
+    /// Lets the leader do something, and does what comes of it.
+    fn drive(
+        &mut self,
+        act: impl FnOnce(&mut Leader, Moment, &crate::epochs::roster::Roster, &mut LeaderEffects),
+    ) {
+        let Some(leader) = &mut self.leader else {
+            return;
+        };
+        let mut out = LeaderEffects::default();
+        let roster = self.keeper.roster();
+        act(leader, Moment::now(), &roster, &mut out);
+        for (member, word) in out.sends {
+            let incarnation = member.incarnation;
+            self.send(&member.name, FromKeeper::Word { incarnation, word });
+        }
+        if out.confirm {
+            let (keeper, term) = (Arc::clone(self.keeper), self.term);
+            self.work
+                .spawn(async move { Done::Confirmed(keeper.confirm_leadership(term).await) });
+        }
+        if let Some(command) = out.propose {
+            self.propose(command);
+        }
+    }
+
+    fn propose(&mut self, command: Command) {
+        match &command {
+            Command::Begin(change) => {
+                let (epoch, members) = (change.epoch, change.members.len());
+                tracing::info!(epoch, members, "an epoch is to begin");
+            }
+            Command::Install { epoch, holds } => {
+                tracing::info!(epoch, holds = holds.len(), "the epoch begins");
+            }
+            Command::Found => tracing::info!("the first keepers have come together"),
+        }
+        let (keeper, term) = (Arc::clone(self.keeper), self.term);
+        self.work
+            .spawn(async move { Done::Proposed(keeper.propose(term, command).await) });
+    }
+
+    fn take(&mut self, done: Done) {
+        if matches!(
+            done,
+            Done::Proposed(Ok(_)) | Done::Confirmed(Ok(())) | Done::Reached(Ok(()))
+        ) {
+            self.followed = Moment::now();
+        }
+        match done {
+            Done::Proposed(proposed) if self.leader.is_none() => {
+                self.is_changing_keepers = false;
+                match proposed {
+                    Ok(_) => self.lead(),
+                    Err(error) => {
+                        self.failed(&error);
+                        self.retry_soon();
+                    }
+                }
+            }
+            Done::Proposed(Ok(Applied::Done)) => {
+                self.drive(|leader, now, roster, out| leader.applied(now, roster, out));
+            }
+            Done::Proposed(Err(error @ KeeperError::Open { .. })) => {
+                self.failed(&error);
+                // It is in the log of this keeper, and may be carried out yet. Others would only pile up behind it.
+                self.wait_for_majority();
+            }
+            Done::Proposed(Err(error @ KeeperError::TooLong { .. })) => {
+                tracing::error!("what all nodes hold is too much to be agreed on: {error}");
+                let now = Moment::now();
+                self.leader
+                    .iter_mut()
+                    .for_each(|leader| leader.ask_anew(now));
+                self.retry_soon();
+            }
+            Done::Proposed(refused) => {
+                if let Err(error) = &refused {
+                    self.failed(error);
+                }
+                self.leader.iter_mut().for_each(Leader::refused);
+                self.retry_soon();
+            }
+            Done::Reached(Ok(())) => {
+                self.leader.iter_mut().for_each(Leader::refused);
+                self.retry_soon();
+            }
+            Done::Reached(Err(error)) => {
+                self.failed(&error);
+                self.wait_for_majority();
+            }
+            Done::Confirmed(Ok(())) => {
+                self.drive(|leader, now, roster, out| leader.confirmed(now, roster, out));
+            }
+            Done::Confirmed(Err(error)) => {
+                if let Some(leader) = &mut self.leader {
+                    leader.unconfirmed();
+                }
+                self.failed(&error);
+                self.retry_soon();
+            }
+            Done::Changed(asked, result) => {
+                self.is_changing_keepers = false;
+                if let Err(error) = &result {
+                    tracing::warn!("the keepers were not changed: {error}");
+                }
+                if let Some((connection, number)) = asked {
+                    let reply = match result {
+                        Ok(()) => Reply::Done,
+                        Err(error) => Reply::Refused(error.to_string()),
+                    };
+                    reply_to(&connection, number, reply);
+                }
+                self.retry_soon();
+            }
+        }
+    }
+
+    fn wait_for_majority(&mut self) {
+        let (keeper, term) = (Arc::clone(self.keeper), self.term);
+        self.work.spawn(async move {
+            sleep(RETRY_AFTER).await;
+            Done::Reached(keeper.confirm_leadership(term).await)
+        });
+    }
+
+    fn failed(&mut self, error: &KeeperError) {
+        match error {
+            KeeperError::NotLeader { .. } | KeeperError::OtherTerm { .. } => self.is_over = true,
+            KeeperError::Stopped { .. } => self.is_over = true,
+            error => {
+                tracing::warn!("the keepers' leader was not followed: {error}");
+                // Raft lets it lead for as long as it hears of no other. Nodes that hold on to it meanwhile do not look for
+                // the one that they could follow.
+                self.is_over |= Moment::now().since(self.followed) > self.office.lease.length / 3;
+            }
+        }
+    }
+
+    fn retry_soon(&mut self) {
+        self.retry_at = Some(Moment::now() + RETRY_AFTER);
+    }
+
+    /// Says something to a node, on all its connections. One on which it does not take it is closed, and it comes again.
+    fn send(&mut self, name: &NodeName, message: FromKeeper) {
+        if let Some(connections) = self.nodes.get_mut(name) {
+            connections.retain(|sender| sender.try_send(message.clone()).is_ok());
+            if connections.is_empty() {
+                self.nodes.remove(name);
+            }
+        }
+    }
+}
+
+/// If the connection is gone, or whoever asked does not read, it asks again.
+fn reply_to(connection: &Connection, number: u64, reply: Reply) {
+    if let Some(sender) = connection.upgrade() {
+        let _ = sender.try_send(FromKeeper::Reply { number, reply });
+    }
+}

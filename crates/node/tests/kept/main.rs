@@ -1,0 +1,145 @@
+//! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
+
+mod hostile;
+
+use std::time::Duration;
+
+use soloist_node::Node;
+use soloist_node::config::RuleSettings;
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const LEASE: Lease = Lease {
+    length: Duration::from_secs(2),
+    drift: 5,
+};
+
+async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
+    start(nodes, algorithm, true).await
+}
+
+async fn start(nodes: usize, algorithm: &str, tls: bool) -> (LocalCluster, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LocalSettings {
+        nodes,
+        rule: RuleSettings {
+            algorithm: algorithm.to_owned(),
+            ..RuleSettings::default()
+        },
+        tls,
+        folder: folder.path().to_owned(),
+        keepers: Some(LocalKeepers {
+            lease: LEASE,
+            data: folder.path().join("data"),
+        }),
+    };
+    (LocalCluster::start(settings).await.unwrap(), folder)
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect(what);
+}
+
+/// All these nodes take part in an epoch without others.
+async fn settle(nodes: &[Node]) {
+    let is_settled = || {
+        let mut nodes_left = nodes.iter();
+        nodes_left.all(|node| node.epoch().is_some() && node.members() == nodes.len())
+    };
+    until("the members are these", is_settled).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_alone_keeps_itself() {
+    let (cluster, _folder) = cluster(1, "raymond").await;
+    let lock = cluster.nodes[0].lock("x").unwrap();
+    let guard = lock.acquire().await.unwrap();
+    let valid_for = guard.valid_for().expect("there is a lease");
+    assert!(!valid_for.is_zero() && valid_for <= LEASE.length);
+    guard.release().await.unwrap();
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_and_waiters_outlive_nodes_that_leave() {
+    for algorithm in ["raymond", "maekawa", "lodha-kshemkalyani"] {
+        let (cluster, _folder) = cluster(5, algorithm).await;
+        let nodes = &cluster.nodes;
+        let held = nodes[1].lock("held").unwrap().acquire().await.unwrap();
+        let waiter = nodes[2].lock("held").unwrap();
+        let waiter = tokio::spawn(async move { waiter.acquire().await });
+        let leaving = nodes[4].lock("leaving").unwrap().acquire().await.unwrap();
+        let next = nodes[0].lock("leaving").unwrap();
+        let next = tokio::spawn(async move { next.acquire().await });
+        let before = nodes[0].epoch().unwrap();
+        nodes[4].stop(Duration::ZERO).await;
+        // Who waited for what the leaving node held gets it, with a higher fence.
+        let next = timeout(PATIENCE, next)
+            .await
+            .expect("served")
+            .unwrap()
+            .unwrap();
+        assert!(next.fence() > leaving.fence());
+        assert!(leaving.release().await.is_err(), "it was lost");
+        settle(&nodes[..4]).await;
+        assert!(nodes[0].epoch().unwrap() > before);
+        assert!(!waiter.is_finished(), "{algorithm}: the hold went on");
+        let fence = held.fence();
+        held.release().await.unwrap();
+        let served = timeout(PATIENCE, waiter).await.expect("served");
+        assert!(served.unwrap().unwrap().fence() > fence);
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leases_are_renewed_while_nothing_happens() {
+    let (cluster, _folder) = cluster(3, "naimi-trehel").await;
+    let guard = cluster.nodes[2].lock("x").unwrap().acquire().await.unwrap();
+    let lost = timeout(LEASE.length * 2, guard.lost()).await;
+    assert!(lost.is_err(), "it was lost: {lost:?}");
+    assert_eq!(cluster.nodes[0].epoch(), Some(1), "nobody came or went");
+    guard.release().await.unwrap();
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keepers_leader_may_leave_and_nobody_loses_anything() {
+    let (cluster, _folder) = cluster(4, "raymond").await;
+    let nodes = &cluster.nodes;
+    let guard = nodes[3].lock("x").unwrap().acquire().await.unwrap();
+    // The first keepers come together under the first of them.
+    nodes[0].stop(Duration::ZERO).await;
+    settle(&nodes[1..]).await;
+    let lost = timeout(LEASE.length * 2, guard.lost()).await;
+    assert!(lost.is_err(), "it was lost: {lost:?}");
+    guard.release().await.unwrap();
+    let again = nodes[1].lock("x").unwrap();
+    let again = timeout(PATIENCE, again.acquire()).await;
+    again.expect("served").unwrap().release().await.unwrap();
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_majority_of_the_keepers_holds_are_lost_in_time() {
+    let (cluster, _folder) = cluster(4, "raymond").await;
+    let nodes = &cluster.nodes;
+    let guard = nodes[3].lock("x").unwrap().acquire().await.unwrap();
+    nodes[0].stop(Duration::ZERO).await;
+    nodes[1].stop(Duration::ZERO).await;
+    let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    assert_eq!(lost.0, soloist_node::locks::End::EpochLost);
+    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
+    assert_eq!(nodes[3].epoch(), None);
+    cluster.stop().await;
+}
