@@ -18,6 +18,9 @@ use crate::{Acquire, Events, Target, TargetError};
 /// How long a node may take for what it can answer at once. It asks other nodes for some of it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long it may take to change keepers: a new one learns everything first.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
+
 /// A node's client. Cheap to clone; clones share connections. It belongs to the runtime in which it was connected: holds
 /// are renewed there, and only while that runs.
 #[derive(Clone)]
@@ -100,6 +103,18 @@ impl Client {
         self.get("/v1/cluster").await
     }
 
+    /// Makes a member a keeper, and returns when it is one.
+    pub async fn promote(&self, node: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/cluster/keepers/{}", escaped(node));
+        self.order(Method::PUT, &path, CHANGE_PATIENCE).await
+    }
+
+    /// Makes a keeper an ordinary node.
+    pub async fn demote(&self, node: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/cluster/keepers/{}", escaped(node));
+        self.order(Method::DELETE, &path, CHANGE_PATIENCE).await
+    }
+
     /// What happens on this node from now on.
     pub async fn events(&self) -> Result<Events, ClientError> {
         Events::open(&self.node).await
@@ -127,12 +142,22 @@ impl Client {
     /// Releases a hold.
     pub(crate) async fn release(&self, hold: &str) -> Result<(), ClientError> {
         let path = format!("/v1/holds/{}", escaped(hold));
+        self.order(Method::DELETE, &path, PATIENCE).await
+    }
+
+    /// Asks for something that is answered with nothing but that it was done.
+    async fn order(
+        &self,
+        method: Method,
+        path: &str,
+        patience: Duration,
+    ) -> Result<(), ClientError> {
         let call = || Call {
-            method: Method::DELETE,
-            path: &path,
+            method: method.clone(),
+            path,
             body: None,
         };
-        let answer = self.node.exchange(call, Some(PATIENCE)).await?;
+        let answer = self.node.exchange(call, Some(patience)).await?;
         match answer.status.is_success() {
             true => Ok(()),
             false => Err(self.refused(&answer)),
@@ -173,6 +198,7 @@ impl Client {
                 kind: error.error,
                 detail: error.detail,
                 reason: error.reason,
+                ended_ago: error.ended_ago_ms.map(Duration::from_millis),
             },
             Err(_) => self.garbled(&format!("status {} without a reason", answer.status)),
         }
@@ -194,6 +220,7 @@ pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
             kind: ErrorKind::BadRequest,
             detail: "a lock's name is empty: use 1 to 256 bytes".to_owned(),
             reason: None,
+            ended_ago: None,
         });
     }
     Ok(format!("/v1/locks/{}", escaped(name)))

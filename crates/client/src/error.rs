@@ -55,6 +55,8 @@ pub enum ClientError {
         detail: String,
         /// Why a hold ended, if that is what is wrong.
         reason: Option<String>,
+        /// How long ago it ended, if the node knows.
+        ended_ago: Option<Duration>,
     },
 }
 

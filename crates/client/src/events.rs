@@ -37,6 +37,7 @@ impl Events {
                 kind: ErrorKind::Other,
                 detail: format!("{} does not tell its events: status {status}", node.place),
                 reason: None,
+                ended_ago: None,
             });
         }
         Ok(Events {

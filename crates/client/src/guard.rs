@@ -40,7 +40,6 @@ impl Guard {
         let keeper = Keeper {
             client: held.client.clone(),
             hold: held.id().to_owned(),
-            ttl,
             standing: told,
         };
         held.client.young.keep(keeper, over);
@@ -63,7 +62,7 @@ impl Guard {
         &self.held.hold.lock
     }
 
-    /// How long the hold lives without renewal.
+    /// How long the hold lived without renewal when it was granted: its time to live, or what was left of its node's lease.
     pub fn ttl(&self) -> Duration {
         self.ttl
     }

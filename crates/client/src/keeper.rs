@@ -29,7 +29,6 @@ pub(crate) struct Standing {
 pub(crate) struct Keeper {
     pub client: Client,
     pub hold: String,
-    pub ttl: Duration,
     pub standing: watch::Sender<Standing>,
 }
 
@@ -49,7 +48,7 @@ impl Young {
     /// Keeps a hold until `over` says, or can say no more, that its guard is gone.
     pub fn keep(self: &Arc<Self>, keeper: Keeper, over: oneshot::Receiver<()>) {
         let runtime = keeper.client.runtime.clone();
-        if keeper.ttl < KEEP_AT_ONCE {
+        if keeper.lives_for() < KEEP_AT_ONCE {
             runtime.spawn(keeper.keep(over));
             return;
         }
@@ -130,6 +129,13 @@ impl Keeper {
         }
     }
 
+    /// How long the hold surely lives without renewal: no longer than its time to live, and no longer than its node may
+    /// rely on being one of the cluster's.
+    fn lives_for(&self) -> Duration {
+        let valid_until = self.standing.borrow().valid_until;
+        valid_until.since(Moment::now())
+    }
+
     async fn lost(&self) -> Loss {
         tokio::select! {
             loss = self.renew() => loss,
@@ -140,20 +146,19 @@ impl Keeper {
 
     /// Renews until the node says that there is nothing to renew.
     async fn renew(&self) -> Loss {
-        let every = self.ttl / 3;
-        let mut pause = every;
+        let mut pause = self.lives_for() / 3;
         loop {
             sleep(pause).await;
             let sent = Moment::now();
             // The next attempt is made over a new connection, so it is no use to wait for long.
-            let patience = every.max(Duration::from_millis(10));
+            let patience = (self.lives_for() / 2).max(Duration::from_millis(10));
             match self.client.renew(&self.hold, patience).await {
                 Ok(hold) => {
                     let valid_until = sent + Duration::from_millis(hold.valid_for_ms);
                     self.standing.send_modify(|standing| {
                         standing.valid_until = standing.valid_until.max(valid_until);
                     });
-                    pause = every;
+                    pause = self.lives_for() / 3;
                 }
                 Err(error) => match loss_in(&error) {
                     Some(loss) => return loss,
@@ -182,7 +187,7 @@ impl Keeper {
 
     /// Several attempts fit into what is left when a renewal has failed.
     fn pause_after_failure(&self) -> Duration {
-        (self.ttl / 20).clamp(Duration::from_millis(5), Duration::from_secs(1))
+        (self.lives_for() / 15).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
     /// Whatever the node would say: without renewal, the hold is over when its time has run out.
@@ -202,7 +207,13 @@ impl Keeper {
 
 /// The loss that an answer tells of.
 pub(crate) fn loss_in(error: &ClientError) -> Option<Loss> {
-    let ClientError::Refused { kind, reason, .. } = error else {
+    let ClientError::Refused {
+        kind,
+        reason,
+        ended_ago,
+        ..
+    } = error
+    else {
         return None;
     };
     let reason = match kind {
@@ -212,6 +223,6 @@ pub(crate) fn loss_in(error: &ClientError) -> Option<Loss> {
     };
     Some(Loss {
         reason,
-        since: Moment::now(),
+        since: Moment::now().before(ended_ago.unwrap_or_default()),
     })
 }

@@ -10,7 +10,7 @@ use crate::Moment;
 pub struct Loss {
     /// Why.
     pub reason: LossReason,
-    /// Since when this client knows.
+    /// Since when, as far as is known: a node that slept may notice late that it was cut off.
     pub since: Moment,
 }
 

@@ -6,7 +6,7 @@ use soloist_client::{Client, ClientError, Target};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{
-    Api, ApiTcp, ApiTls, Config, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, ApiTls, Config, Members, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::identity::Authority;
 use tempfile::TempDir;
@@ -49,15 +49,15 @@ impl Guarded {
         let nodes = soloist_node::config::Nodes::new([(name.clone(), address)]).unwrap();
         let config = Config {
             name,
-            rules: Rules::new(&nodes, &RuleSettings::default(), &[]).unwrap(),
-            nodes,
+            rules: Rules::new(1, &RuleSettings::default(), &[]).unwrap(),
+            members: Members::Fixed(nodes),
             listen: None,
             security: Security::Insecure,
             ttl: Ttl::default(),
             api,
             metrics: Metrics::default(),
         };
-        let node = Node::start_on(config, None, listener).unwrap();
+        let node = Node::start_on(config, None, listener).await.unwrap();
         Guarded {
             server: api::serve(&node).await.unwrap(),
             folder,

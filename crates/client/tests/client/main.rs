@@ -30,6 +30,7 @@ impl Nodes {
             rule: RuleSettings::default(),
             tls: false,
             folder: folder.path().to_owned(),
+            keepers: None,
         };
         let cluster = LocalCluster::start(settings).await.unwrap();
         let mut servers = Vec::new();
