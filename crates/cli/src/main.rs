@@ -4,6 +4,7 @@
 //! 69 no node can be reached. `soloist lock` has codes of its own.
 
 mod bench;
+mod cluster;
 mod connect;
 mod demo;
 mod fence;
@@ -15,6 +16,7 @@ mod logging;
 mod memory;
 mod node;
 mod output;
+mod processes;
 mod signals;
 mod status;
 mod up;
@@ -45,6 +47,7 @@ enum Command {
     #[command(hide = true)]
     LockGuard(lock::guard::Args),
     Status(status::Args),
+    Cluster(cluster::Args),
     Locks(locks::Args),
     Who(who::Args),
     Watch(watch::Args),
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Lock(args) => args.run(),
         Command::LockGuard(args) => args.run(),
         Command::Status(args) => args.run(),
+        Command::Cluster(args) => args.run(),
         Command::Locks(args) => args.run(),
         Command::Who(args) => args.run(),
         Command::Watch(args) => args.run(),

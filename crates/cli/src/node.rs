@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_node::config::{Config, parse_duration};
+use soloist_node::config::{Config, Members, parse_duration};
 use soloist_node::{Node, api};
 
 use crate::{Verdict, logging, signals};
 
 /// Run one node of a cluster
 ///
-/// `soloist init` makes the configuration, the certificate and the key. SIGTERM (or Ctrl-C) drains the node: nobody new
-/// gets in, holds go on to their end for as long as --drain says, and then it leaves; a second signal ends it at once.
+/// `soloist init` makes the configuration, the certificate and the key. The node joins by itself, as the keepers let it; the first start
+/// needs all of them. SIGTERM (or Ctrl-C) drains the node: nobody new gets in, holds go on to their end for as long as --drain says,
+/// and then it leaves, so that nobody waits for its lease; a second signal ends it at once.
 /// The log goes to stderr; RUST_LOG says how much of it.
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,6 +35,13 @@ impl Args {
 
     async fn serve(self, config: Config) -> Result<Verdict> {
         let mut signals = signals::Termination::new()?;
+        if let Members::Kept(kept) = &config.members
+            && kept.keepers.len() == 1
+        {
+            tracing::warn!(
+                "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
+            );
+        }
         let node = Node::start(config).await?;
         let server = match api::serve(&node).await {
             Ok(server) => server,

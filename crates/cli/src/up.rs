@@ -11,7 +11,8 @@ use serde::Serialize;
 use soloist_client::Target;
 use soloist_node::api;
 use soloist_node::config::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use crate::{Verdict, logging, output, signals};
 
@@ -58,6 +59,7 @@ impl Args {
         let mut signals = signals::Termination::new()?;
         let announced = Target::announced();
         let folder = Folder::prepare(&announced)?;
+        let data = tempfile::tempdir().context("no place for what keepers keep")?;
         let cluster = LocalCluster::start(LocalSettings {
             nodes: self.nodes.into(),
             rule: RuleSettings {
@@ -66,6 +68,10 @@ impl Args {
             },
             tls: true,
             folder: folder.path.clone(),
+            keepers: Some(LocalKeepers {
+                lease: Lease::default(),
+                data: data.path().to_owned(),
+            }),
         })
         .await?;
         let mut servers = Vec::new();

@@ -10,8 +10,8 @@ use crate::{Verdict, output};
 
 /// Show who holds a lock and who waits for it
 ///
-/// Exit codes: 0 it is held, 1 it is free, 3 not known: nobody is known to hold it, but some nodes do not answer; 2 wrong input, 69 no
-/// node can be reached.
+/// Exit codes: 0 it is held, 1 it is free, 3 not known: nobody is known to hold it, but some nodes do not answer, the node that was
+/// asked is cut off, or members are just being changed; 2 wrong input, 69 no node can be reached.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
@@ -80,6 +80,7 @@ pub fn state(state: LockState) -> &'static str {
     match state {
         LockState::Free => "free",
         LockState::Held => "held",
+        LockState::Changing => "changing",
         _ => "unknown",
     }
 }

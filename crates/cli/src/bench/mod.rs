@@ -1,6 +1,7 @@
 //! `soloist bench`: how fast the lock is, beside what the machine itself can do, in the same run.
 
 mod contention;
+mod faults;
 mod floors;
 mod memory;
 mod open_loop;
@@ -26,11 +27,20 @@ Workloads:
 
 All nodes run in one process. Two cores and many nodes measure the scheduler, too: look at the ratios.";
 
+/// What can be measured.
+fn explanation() -> String {
+    format!("{EXPLANATION}\n\n{}", faults::EXPLANATION)
+}
+
 /// Measure the lock beside what the machine can do
 #[derive(clap::Args)]
-#[command(after_long_help = EXPLANATION)]
+#[command(after_long_help = explanation())]
 pub struct Args {
-    /// A tenth of the work
+    /// What crash tolerance costs, and how long faults are felt; nodes are processes that are killed
+    #[arg(long)]
+    faults: bool,
+
+    /// A tenth of the work; with --faults, a fifth of the faults
     #[arg(long)]
     quick: bool,
 
@@ -62,6 +72,16 @@ pub struct Measured {
     pub messages: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_each: Option<f64>,
+    /// What the longest should not exceed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+}
+
+/// What a time should not exceed.
+#[derive(Serialize, Clone)]
+pub struct Bound {
+    pub what: &'static str,
+    pub us: f64,
 }
 
 #[derive(Serialize, Clone)]
@@ -86,6 +106,7 @@ impl Measured {
             ratio: None,
             messages: None,
             bytes_each: None,
+            bound: None,
         }
     }
 
@@ -115,17 +136,24 @@ impl Args {
             args: self,
             measured: Vec::new(),
         };
-        if !workloads().any(|workload| report.wants(&workload)) {
+        if !workloads(self.faults)
+            .iter()
+            .any(|workload| report.wants(workload))
+        {
             let only = self.only.as_deref().unwrap_or_default();
             bail!("no workload has {only:?} in its name: `soloist bench --help` lists them");
         }
         report.head()?;
+        if self.faults {
+            faults::measure(&mut report).await?;
+            return Ok(report.measured);
+        }
         // Ratios need the floors, whatever else is asked for.
         report.add(floors::tcp(rounds(20_000)).await?)?;
         report.add(floors::tls(rounds(20_000)).await?)?;
         report.add(floors::unix(rounds(20_000)).await?)?;
         if report.wants("reacquire embedded") {
-            report.add(single::embedded(rounds(1_000_000)).await?)?;
+            report.add(single::embedded(rounds(1_000_000), false).await?)?;
         }
         if report.wants("reacquire api") {
             let measured = single::over_the_api(rounds(20_000)).await?;
@@ -139,7 +167,7 @@ impl Args {
             if report.wants(&name) {
                 let floor = if tls { "tls" } else { "tcp" };
                 let [entries, hand_over] =
-                    contention::measure(algorithm, nodes, tls, rounds(20_000)).await?;
+                    contention::measure(algorithm, nodes, tls, false, rounds(20_000)).await?;
                 report.add(entries)?;
                 report.add(hand_over.beside(floor, &report.measured))?;
             }
@@ -158,7 +186,10 @@ impl Args {
 }
 
 /// The names of all workloads.
-fn workloads() -> impl Iterator<Item = String> {
+fn workloads(faults: bool) -> Vec<String> {
+    if faults {
+        return faults::workloads();
+    }
     let contended = contention::CASES.iter();
     let contended =
         contended.map(|(algorithm, nodes, tls)| contention::name(algorithm, *nodes, *tls));
@@ -173,7 +204,8 @@ fn workloads() -> impl Iterator<Item = String> {
         "idle locks",
         "live locks",
     ];
-    others.map(str::to_owned).into_iter().chain(contended)
+    let others = others.map(str::to_owned).into_iter();
+    others.chain(contended).collect()
 }
 
 struct Report<'a> {
@@ -210,6 +242,10 @@ impl Report<'_> {
             );
             rest.extend(measured.messages.map(|m| format!("{m:.2} messages")));
             rest.extend(measured.bytes_each.map(|b| format!("{b:.0} bytes each")));
+            rest.extend(measured.bound.as_ref().zip(times).map(|(bound, times)| {
+                let (longest, most) = (times.max_us / 1000.0, bound.us / 1000.0);
+                format!("longest {longest:.0} ms of {most:.0} ms ({})", bound.what)
+            }));
             output::text(&format!(
                 "{:<40} {:>12.0} {:>10} {:>10} {:>10}  {}\n",
                 measured.workload,

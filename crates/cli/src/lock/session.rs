@@ -17,6 +17,10 @@ use crate::output;
 /// SIGKILL is sent this much before another may come in: it takes a moment, and timers are late.
 const KILL_BEFORE_MAX: Duration = Duration::from_millis(500);
 
+/// SIGTERM is sent when this part of the lock's life is left: late enough that renewals may be held up for a while, as when
+/// the keepers elect another leader.
+const WARNING: u32 = 8;
+
 pub struct Session<'a> {
     lock: &'a Guard,
     process: &'a mut GuardProcess,
@@ -98,7 +102,7 @@ impl<'a> Session<'a> {
             }
             let warn_at = self
                 .last_moment()
-                .before(self.grace.min(self.lock.ttl() / 3));
+                .before(self.grace.min(self.lock.ttl() / WARNING));
             tokio::select! {
                 _ = children.recv() => {}
                 signal = signals.next() => work.signal(signal),

@@ -1,24 +1,29 @@
 //! `soloist demo`: a cluster, workers on all nodes, and a file that only one may touch at a time.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+mod desk;
+mod kill;
+
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use soloist_node::config::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalSettings};
-use soloist_node::{Guard, Lock};
+use soloist_node::Lock;
+use soloist_node::config::{RuleSettings, parse_duration};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::sync::mpsc;
 
 use crate::{Verdict, output};
+use desk::Desk;
 
 /// Show the main job in a few seconds: one at a time, whoever asks
 ///
 /// Starts a cluster on this machine (real sockets, TLS) with workers on all nodes. Each adds 1 to a number in a file
 /// that they share: reads it, takes its time, and writes it back, which goes wrong as soon as two do it at once. So each
 /// does it under the lock. In the end the file is held against what the workers say.
+///
+/// With --kill each node is a process, and one of them is killed while its worker is inside: the next one enters when
+/// the dead node's lease has run out. Then the node is started again, and takes part again.
 #[derive(clap::Args)]
 pub struct Args {
     /// How many nodes
@@ -36,6 +41,14 @@ pub struct Args {
     /// The algorithm; `soloist lab list` shows them all
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
+
+    /// Kill a node while its worker is inside (at least 2 nodes)
+    #[arg(long)]
+    kill: bool,
+
+    /// How long a node may be silent before others go on without it, from 500ms up
+    #[arg(long, value_name = "D", default_value = "3s", value_parser = parse_duration)]
+    lease: Duration,
 
     /// Print the summary as JSON, and nothing else
     #[arg(long)]
@@ -66,14 +79,23 @@ struct Summary {
     fewest_turns: usize,
     most_turns: usize,
     longest_wait_ms: u128,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kill: Option<kill::Killed>,
 }
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        super::runtime()?.block_on(self.show())
+        if self.lease < Lease::LEAST || self.lease > Duration::from_secs(60) {
+            bail!("--lease {:?}: use {:?} to 60s", self.lease, Lease::LEAST);
+        }
+        let runtime = super::runtime()?;
+        match self.kill {
+            true => runtime.block_on(kill::show(&self)),
+            false => runtime.block_on(self.show()),
+        }
     }
 
-    async fn show(self) -> Result<Verdict> {
+    async fn show(&self) -> Result<Verdict> {
         let folder = tempfile::tempdir().context("no place for the shared file")?;
         let settings = LocalSettings {
             nodes: self.nodes.into(),
@@ -83,16 +105,17 @@ impl Args {
             },
             tls: true,
             folder: folder.path().to_owned(),
+            keepers: Some(LocalKeepers {
+                lease: Lease {
+                    length: self.lease,
+                    ..Lease::default()
+                },
+                data: folder.path().join("data"),
+            }),
         };
         let cluster = LocalCluster::start(settings).await?;
         let desk = Desk::new(folder.path())?;
-        if !self.json {
-            let (nodes, workers) = (self.nodes, self.nodes * self.workers);
-            output::text(&format!(
-                "{nodes} nodes with TLS links, {workers} workers, one lock ({}), {} s\n",
-                self.algorithm, self.seconds
-            ))?;
-        }
+        self.introduce("nodes")?;
         let begin = Instant::now();
         let end = begin + Duration::from_secs(self.seconds);
         let (sender, mut turns) = mpsc::unbounded_channel();
@@ -121,7 +144,21 @@ impl Args {
         }
         let seconds = begin.elapsed().as_secs_f64();
         cluster.stop().await;
-        let summary = self.sum_up(&seen, &desk, seconds)?;
+        self.conclude(self.sum_up(&seen, &desk, seconds)?)
+    }
+
+    fn introduce(&self, nodes: &str) -> Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        let workers = self.nodes * self.workers;
+        output::text(&format!(
+            "{} {nodes} with TLS links, {workers} workers, one lock ({}), {} s\n",
+            self.nodes, self.algorithm, self.seconds
+        ))
+    }
+
+    fn conclude(&self, summary: Summary) -> Result<Verdict> {
         self.print(&summary)?;
         let counted = summary.counter == summary.entries as u64;
         Ok(Verdict::of(
@@ -153,6 +190,7 @@ impl Args {
             },
             most_turns: turns.values().copied().max().unwrap_or(0),
             longest_wait_ms: waits.max().unwrap_or(0),
+            kill: None,
         })
     }
 
@@ -178,7 +216,11 @@ impl Args {
             summary.fewest_turns,
             summary.most_turns,
             summary.longest_wait_ms,
-        ))
+        ))?;
+        match &summary.kill {
+            Some(killed) => output::text(&killed.to_string()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -210,7 +252,10 @@ impl Worker {
             let asked = Instant::now();
             let guard = self.lock.acquire().await?;
             let entered = Instant::now();
-            let number = self.desk.add_one(&self.name, &guard).await?;
+            let number = self
+                .desk
+                .add_one(&self.name, guard.fence().number())
+                .await?;
             let turn = Turn {
                 worker: self.name.clone(),
                 fence: guard.fence().number(),
@@ -222,93 +267,5 @@ impl Worker {
             let _ = self.turns.send(turn);
         }
         Ok(())
-    }
-}
-
-/// What the workers share: a number in a file, and a journal.
-#[derive(Clone)]
-struct Desk {
-    counter: PathBuf,
-    journal: PathBuf,
-}
-
-impl Desk {
-    fn new(folder: &Path) -> Result<Self> {
-        let desk = Desk {
-            counter: folder.join("counter"),
-            journal: folder.join("journal"),
-        };
-        fs::write(&desk.counter, "0")?;
-        File::create(&desk.journal)?;
-        Ok(desk)
-    }
-
-    async fn add_one(&self, worker: &str, guard: &Guard) -> Result<u64> {
-        let fence = guard.fence();
-        self.note(&format!("enter {worker} {fence}"))?;
-        let number = self.counter()? + 1;
-        // A different time each turn, without a dice: 20 to 179 ms.
-        let pause = fence.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        tokio::time::sleep(Duration::from_millis(20 + pause % 160)).await;
-        fs::write(&self.counter, number.to_string())?;
-        self.note(&format!("leave {worker} {fence}"))?;
-        Ok(number)
-    }
-
-    fn note(&self, line: &str) -> Result<()> {
-        let mut journal = OpenOptions::new().append(true).open(&self.journal)?;
-        journal.write_all(format!("{line}\n").as_bytes())?;
-        Ok(())
-    }
-
-    fn counter(&self) -> Result<u64> {
-        let text = fs::read_to_string(&self.counter)?;
-        text.parse()
-            .with_context(|| format!("the shared file says {text:?}"))
-    }
-
-    /// How many entered while somebody else was inside, and whether fences rose.
-    fn judge(&self) -> Result<(usize, bool)> {
-        let journal = fs::read_to_string(&self.journal)?;
-        let mut inside: Option<&str> = None;
-        let (mut overlaps, mut rise, mut last) = (0, true, 0_u64);
-        for line in journal.lines() {
-            let Some((what, who)) = line.split_once(' ') else {
-                bail!("the journal has the line {line:?}");
-            };
-            if what == "leave" {
-                ensure!(
-                    overlaps > 0 || inside == Some(who),
-                    "{line:?} before its entry"
-                );
-                inside = None;
-                continue;
-            }
-            overlaps += usize::from(inside.replace(who).is_some());
-            let fence = who.rsplit(' ').next().and_then(|fence| fence.parse().ok());
-            let fence = fence.context("a fence is a number")?;
-            rise &= last < fence;
-            last = fence;
-        }
-        Ok((overlaps, rise))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_journal_shows_what_overlaps() {
-        let folder = tempfile::tempdir().unwrap();
-        let desk = Desk::new(folder.path()).unwrap();
-        for line in ["enter a 1", "leave a 1", "enter b 2", "leave b 2"] {
-            desk.note(line).unwrap();
-        }
-        assert_eq!(desk.judge().unwrap(), (0, true));
-        for line in ["enter a 3", "enter b 3", "leave a 3", "leave b 3"] {
-            desk.note(line).unwrap();
-        }
-        assert_eq!(desk.judge().unwrap(), (1, false));
     }
 }

@@ -1,0 +1,58 @@
+//! How long locks stand still while an epoch is changed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use soloist_node::config::RuleSettings;
+
+use crate::bench::single::cluster;
+use crate::bench::{Bound, Measured, Samples};
+
+/// How long a change may take before something is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One of so many nodes leaves while so many locks are held on the others.
+pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measured> {
+    let mut samples = Samples::default();
+    let begin = Instant::now();
+    for _ in 0..times {
+        let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true, true).await?;
+        let (leaver, stay) = cluster.nodes.split_last().context("there are nodes")?;
+        let mut guards = Vec::with_capacity(locks);
+        for number in 0..locks {
+            let node = &stay[number % stay.len()];
+            let lock = node.lock(&format!("bench/held/{number}"))?;
+            guards.push(lock.acquire().await?);
+        }
+        let before = stay[0].epoch();
+        leaver.stop(Duration::ZERO).await;
+        let left = Instant::now();
+        let is_over = || {
+            let members = stay.iter();
+            members
+                .clone()
+                .all(|node| node.epoch().is_some() && node.epoch() != before)
+        };
+        while !is_over() {
+            ensure!(left.elapsed() < PATIENCE, "the epoch does not change");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        for node in stay {
+            samples.add(node.standstill().context("the epoch was changed")?);
+        }
+        let lost = guards
+            .iter()
+            .filter(|guard| guard.valid_for() == Some(Duration::ZERO));
+        ensure!(lost.count() == 0, "holds were lost");
+        drop(guards);
+        cluster.stop().await;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let name = format!("{}, {nodes} nodes, {locks} locks", super::CHANGE);
+    let mut measured = Measured::new(name, "standstill on a node", seconds, &samples);
+    measured.bound = Some(Bound {
+        what: "500 ms",
+        us: 500_000.0,
+    });
+    Ok(measured)
+}

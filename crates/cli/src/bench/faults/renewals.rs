@@ -1,0 +1,151 @@
+//! How much nodes and the keepers' leader have to say to each other while nothing happens.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use soloist_node::Moment;
+use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::epochs::leader::{Leader, LeaderEffects};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::epochs::member::{MemberEffects, Participant};
+use soloist_node::epochs::message::ToMember;
+use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
+use soloist_node::locks::{Settings, Table};
+
+use crate::bench::single::cluster;
+use crate::bench::{Measured, Samples};
+
+const WHAT: &str = "words between nodes and the keepers' leader";
+
+pub fn name(nodes: usize, is_real: bool) -> String {
+    let how = if is_real { "" } else { ", simulated" };
+    format!("renewals, {nodes} nodes{how}")
+}
+
+/// As nodes count them.
+pub async fn real(nodes: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true, true).await?;
+    let words = || cluster.nodes.iter().map(|node| node.words()).sum::<u64>();
+    let (before, begin) = (words(), Instant::now());
+    tokio::time::sleep(Lease::default().length * 2).await;
+    let (after, seconds) = (words(), begin.elapsed().as_secs_f64());
+    cluster.stop().await;
+    Ok(counted(name(nodes, true), after - before, seconds))
+}
+
+fn counted(name: String, words: u64, seconds: f64) -> Measured {
+    let mut measured = Measured::new(name, WHAT, seconds, &Samples::default());
+    measured.operations = usize::try_from(words).unwrap_or(usize::MAX);
+    measured.operations_per_second = words as f64 / seconds;
+    measured
+}
+
+/// The same state machines without sockets, for a simulated minute.
+pub fn simulated(nodes: usize) -> Measured {
+    let mut cluster = Simulation::new(nodes);
+    cluster.run_until(Duration::from_secs(5));
+    let before = cluster.words;
+    cluster.run_until(Duration::from_secs(65));
+    counted(name(nodes, false), cluster.words - before, 60.0)
+}
+
+/// Something for the leader to do.
+type Act<'a> = Box<dyn FnOnce(&mut Leader, Moment, &Roster, &mut LeaderEffects) + 'a>;
+
+/// A leader that is always confirmed and followed, and words that arrive at once.
+struct Simulation {
+    now: Moment,
+    roster: Roster,
+    leader: Leader,
+    nodes: Vec<Participant>,
+    words: u64,
+}
+
+impl Simulation {
+    fn new(nodes: usize) -> Self {
+        let lease = Lease::default();
+        let rules = Rules::new(nodes, &RuleSettings::default(), &[]);
+        let rules = rules.expect("the default is a rule for every number of nodes");
+        let now = Moment::default();
+        let node = |number: usize| {
+            let name = format!("n{number}");
+            let me = Member {
+                address: format!("{name}:7401").parse().expect("an address"),
+                name: name.parse().expect("a name"),
+                incarnation: number as u64,
+            };
+            let table = Table::new(Settings {
+                rules: rules.clone(),
+                ttl_max: Duration::from_secs(3600),
+                waiters_max: 1,
+                locks_max: 1,
+                forget_after: Duration::from_secs(10),
+                seed: [0; 32],
+            });
+            Participant::new(me, table, lease, now)
+        };
+        let mut roster = Roster::default();
+        roster.apply(Command::Found);
+        Simulation {
+            now,
+            leader: Leader::elected(lease, now, &roster),
+            roster,
+            nodes: (0..nodes).map(node).collect(),
+            words: 0,
+        }
+    }
+
+    fn run_until(&mut self, end: Duration) {
+        while self.now < Moment::new(end) {
+            for node in 0..self.nodes.len() {
+                let mut out = MemberEffects::default();
+                if self.nodes[node]
+                    .next_deadline()
+                    .is_some_and(|at| at <= self.now)
+                {
+                    self.nodes[node].tick(self.now, &mut out);
+                }
+                self.say(node, out);
+            }
+            self.lead(Box::new(Leader::tick));
+            self.now = self.now + Duration::from_millis(5);
+        }
+    }
+
+    fn say(&mut self, node: usize, out: MemberEffects) {
+        let from = self.nodes[node].me().clone();
+        for word in out.keepers {
+            self.words += 1;
+            self.lead(Box::new(|leader, now, roster, out| {
+                leader.receive(now, roster, &from, word, out);
+            }));
+        }
+    }
+
+    fn lead(&mut self, act: Act<'_>) {
+        let mut out = LeaderEffects::default();
+        act(&mut self.leader, self.now, &self.roster, &mut out);
+        for (member, word) in std::mem::take(&mut out.sends) {
+            self.words += 1;
+            self.hear(&member, word);
+        }
+        if out.confirm {
+            self.lead(Box::new(Leader::confirmed));
+        }
+        if let Some(command) = out.propose {
+            assert_eq!(
+                self.roster.apply(command),
+                Applied::Done,
+                "nobody else leads"
+            );
+            self.lead(Box::new(Leader::applied));
+        }
+    }
+
+    fn hear(&mut self, to: &Member, word: ToMember) {
+        let node = to.incarnation as usize;
+        let mut out = MemberEffects::default();
+        self.nodes[node].hear(self.now, word, &mut out);
+        self.say(node, out);
+    }
+}

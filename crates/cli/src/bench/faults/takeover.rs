@@ -1,0 +1,77 @@
+//! How long it takes until the next one is inside, when a holder's node dies or leaves.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rustix::process::Signal;
+use soloist_client::Client;
+use soloist_node::config::RuleSettings;
+use soloist_node::epochs::lease::Lease;
+
+use crate::bench::{Bound, Measured, Samples};
+use crate::processes::Processes;
+
+const LOCK: &str = "bench";
+/// The node that goes: no keeper.
+const VICTIM: usize = 5;
+const NODES: usize = 5;
+
+/// `kill -9` of the holder's node.
+pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measured> {
+    let what = "kill -9 of the holder's node to the next entry";
+    let mut measured = again_and_again(name, what, lease, times, Signal::KILL).await?;
+    measured.bound = Some(Bound {
+        what: "lease + 0.5 s",
+        us: (lease + Duration::from_millis(500)).as_secs_f64() * 1e6,
+    });
+    Ok(measured)
+}
+
+/// SIGTERM to the holder's node, which does not wait for its holder.
+pub async fn leaving(times: usize) -> Result<Measured> {
+    let what = "SIGTERM to the holder's node to the next entry";
+    let lease = Lease::default().length;
+    let name = super::LEAVE.to_owned();
+    let mut measured = again_and_again(name, what, lease, times, Signal::TERM).await?;
+    measured.bound = Some(Bound {
+        what: "100 ms",
+        us: 100_000.0,
+    });
+    Ok(measured)
+}
+
+async fn again_and_again(
+    name: String,
+    what: &'static str,
+    lease: Duration,
+    times: usize,
+    signal: Signal,
+) -> Result<Measured> {
+    let mut processes = Processes::start(NODES, lease, RuleSettings::ALGORITHM).await?;
+    let mut samples = Samples::default();
+    let begin = Instant::now();
+    for turn in 0..times {
+        let holder = Client::connect(processes.target(VICTIM)).await?;
+        let guard = holder.acquire(LOCK).await?;
+        let next = Client::connect(processes.target(1)).await?;
+        let waiter = tokio::spawn(async move {
+            let guard = next.acquire(LOCK).await?;
+            let entered = Instant::now();
+            guard.release().await?;
+            anyhow::Ok(entered)
+        });
+        // The lease was renewed at any time before: so it is in life. Steps of the golden ratio spread evenly.
+        let pause = lease.mul_f64((0.618 * turn as f64).fract());
+        tokio::time::sleep(pause.max(Duration::from_millis(50))).await;
+        let signalled = Instant::now();
+        processes.signal(VICTIM, signal)?;
+        let entered = waiter.await??;
+        samples.add(entered.saturating_duration_since(signalled));
+        drop(guard);
+        processes.ended(VICTIM)?;
+        processes.start_node(VICTIM)?;
+        processes.takes_part(VICTIM, NODES).await?;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Measured::new(name, what, seconds, &samples))
+}

@@ -1,0 +1,244 @@
+//! `soloist cluster`: who takes part, who keeps the roster, and how to change that.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use soloist_client::api::{Cluster, NodeInfo, NodeState};
+use soloist_node::config::{Config, Members};
+use soloist_node::keepers::{KeeperNode, Store};
+
+use crate::connect::{Connect, FINDING, block_on};
+use crate::{Verdict, output};
+
+/// Show the members and the keepers, or change the keepers
+///
+/// Members take part in the locks; each relies on a lease that the keepers' leader renews. A few of them, the keepers, agree
+/// on who the members are. Without a majority of the keepers nobody joins or leaves, and leases run out.
+///
+/// Exit codes: 0 all is well, 1 a keeper is down, the node that was asked takes no part, or no leader can be reached;
+/// 2 wrong input, 69 no node can be reached.
+#[derive(clap::Args)]
+#[command(after_long_help = FINDING, args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(clap::Args)]
+struct List {
+    #[command(flatten)]
+    connect: Connect,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Promote(Change),
+    Demote(Change),
+    Recover(Recover),
+}
+
+/// Make a member a keeper
+///
+/// It gets all that the keepers know first. An odd number of keepers is best: 3 stand the loss of one, 5 of two.
+/// A keeper that lost its disk must be demoted before it is promoted again.
+#[derive(clap::Args)]
+struct Change {
+    /// The node's name
+    node: String,
+
+    #[command(flatten)]
+    connect: Connect,
+}
+
+const RECOVERY: &str = "\
+When a majority of the keepers is lost for good, nobody can be let in any more and all leases run out. Then, and only then:
+  1. Stop all nodes that still run, on all machines, and wait for a lease. Whoever runs on could still be inside.
+  2. On the machine of the keeper with the newest data:  soloist cluster recover --config soloist.toml --the-others-are-lost
+  3. Start that node, then the others; delete the `data` folders of other former keepers first.
+  4. soloist cluster promote NODE, until there are three again.
+Locks that were held are free then. Fences rise: numbers of epochs are left out, more than the lost keepers can have used.";
+
+/// The last way out, if a majority of the keepers is lost for good
+///
+/// Makes the keeper on this machine, which must be stopped, the only one, with what it knows.
+#[derive(clap::Args)]
+#[command(after_long_help = RECOVERY)]
+struct Recover {
+    /// The keeper's configuration file
+    #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
+    config: PathBuf,
+
+    /// That a majority of the keepers never comes back, and no node runs
+    #[arg(long, required = true)]
+    the_others_are_lost: bool,
+
+    /// How many epochs to leave out
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    epochs: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Verdict> {
+        match self.command {
+            None => self.list.run(),
+            Some(Command::Promote(change)) => change.run(true),
+            Some(Command::Demote(change)) => change.run(false),
+            Some(Command::Recover(recover)) => recover.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Verdict> {
+        let cluster = block_on(async { Ok(self.connect.client().await?.cluster().await?) })?;
+        if self.json {
+            output::json(&cluster)?;
+        } else {
+            output::text(&table(&cluster))?;
+        }
+        let mut keepers = cluster.nodes.iter().filter(|node| node.keeper);
+        let has_keepers = keepers.clone().next().is_some();
+        let all_keep = keepers.all(|node| node.lease_ms.is_some());
+        let is_led = cluster.leader.is_some() || !has_keepers;
+        Ok(Verdict::of(
+            cluster.state == NodeState::Member && all_keep && is_led,
+        ))
+    }
+}
+
+fn table(cluster: &Cluster) -> String {
+    let state = match cluster.state {
+        NodeState::Member => "",
+        NodeState::Changing => ", which is about to begin",
+        _ => "; this node takes no part",
+    };
+    let mut page = format!(
+        "{} nodes, epoch {}{state}; as {} sees it\n",
+        cluster.nodes.len(),
+        cluster.epoch,
+        cluster.node
+    );
+    let has_keepers = cluster.nodes.iter().any(|node| node.keeper);
+    match (&cluster.leader, has_keepers) {
+        (Some(leader), _) => page += &format!("the keepers are led by {leader}\n\n"),
+        (None, true) => page += "the keepers' leader cannot be reached\n\n",
+        (None, false) => page += "no keepers: the nodes are fixed, none may fail\n\n",
+    }
+    let names = cluster.nodes.iter().map(|node| node.name.chars().count());
+    let name = names.max().unwrap_or(0).max(4);
+    let addresses = cluster.nodes.iter().map(|node| node.address.len());
+    let address = addresses.max().unwrap_or(0).max(7);
+    let _ = writeln!(
+        page,
+        "{:<name$}  {:<address$}  {:<6}  {:>9}",
+        "node", "address", "keeper", "lease"
+    );
+    for node in &cluster.nodes {
+        let keeper = if node.keeper { "keeper" } else { "" };
+        let lease = lease(cluster, node);
+        let _ = writeln!(
+            page,
+            "{:<name$}  {:<address$}  {keeper:<6}  {lease:>9}",
+            node.name, node.address
+        );
+    }
+    page
+}
+
+fn lease(cluster: &Cluster, node: &NodeInfo) -> String {
+    match node.lease_ms {
+        Some(ms) => format!("{ms} ms"),
+        None if cluster.leader.is_some() => "no member".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+impl Change {
+    fn run(self, is_up: bool) -> Result<Verdict> {
+        block_on(async {
+            let client = self.connect.client().await?;
+            match is_up {
+                true => client.promote(&self.node).await?,
+                false => client.demote(&self.node).await?,
+            }
+            Ok(())
+        })?;
+        let node = &self.node;
+        output::text(&match is_up {
+            true => format!("{node} is a keeper\n"),
+            false => format!("{node} is no keeper\n"),
+        })?;
+        Ok(Verdict::Well)
+    }
+}
+
+#[derive(Serialize)]
+struct Recovered {
+    keeper: String,
+    epoch_before: u64,
+    epoch_after: u64,
+    members: Vec<String>,
+    lost_keepers: Vec<String>,
+    backup: PathBuf,
+}
+
+impl Recover {
+    fn run(self) -> Result<Verdict> {
+        let config = Config::load(&self.config)?;
+        let Members::Kept(kept) = &config.members else {
+            bail!(
+                "{} lists its nodes in [nodes]: such a cluster has no keepers",
+                self.config.display()
+            );
+        };
+        let me = KeeperNode {
+            name: config.name.clone(),
+            address: kept.address.clone(),
+        };
+        let recovery = block_on(async { Ok(Store::recover(&kept.data, me, self.epochs).await?) })?;
+        let recovered = Recovered {
+            keeper: config.name.to_string(),
+            epoch_before: recovery.epoch_before,
+            epoch_after: recovery.epoch_after,
+            members: recovery
+                .members
+                .iter()
+                .map(|member| member.name.to_string())
+                .collect(),
+            lost_keepers: recovery.cut_off.iter().map(ToString::to_string).collect(),
+            backup: recovery.kept,
+        };
+        if self.json {
+            output::json(&recovered)?;
+            return Ok(Verdict::Well);
+        }
+        output::text(&format!(
+            "{} is now the only keeper. Epoch {} is followed by {}.\n\
+             Cut off for ever: {}.\n\
+             What it knew before is kept in {}.\n\
+             Delete the `data` folders of the others before you start them, then promote two of them.\n",
+            recovered.keeper,
+            recovered.epoch_before,
+            recovered.epoch_after,
+            match recovered.lost_keepers.is_empty() {
+                true => "nobody".to_owned(),
+                false => recovered.lost_keepers.join(", "),
+            },
+            recovered.backup.display()
+        ))?;
+        Ok(Verdict::Well)
+    }
+}

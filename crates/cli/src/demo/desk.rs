@@ -1,0 +1,102 @@
+//! What the workers of a demonstration share.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// What the workers share: a number in a file, and a journal.
+#[derive(Clone)]
+pub struct Desk {
+    counter: PathBuf,
+    journal: PathBuf,
+}
+
+impl Desk {
+    pub fn new(folder: &Path) -> Result<Self> {
+        let desk = Desk {
+            counter: folder.join("counter"),
+            journal: folder.join("journal"),
+        };
+        fs::write(&desk.counter, "0")?;
+        File::create(&desk.journal)?;
+        Ok(desk)
+    }
+
+    /// Adds 1 to the number, as whoever has the lock may, and tells what it is now.
+    pub async fn add_one(&self, worker: &str, fence: u64) -> Result<u64> {
+        self.note(&format!("enter {worker} {fence}"))?;
+        let number = self.counter()? + 1;
+        // A different time each turn, without a dice: 20 to 179 ms.
+        let pause = fence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        tokio::time::sleep(Duration::from_millis(20 + pause % 160)).await;
+        fs::write(&self.counter, number.to_string())?;
+        self.note(&format!("leave {worker} {fence}"))?;
+        Ok(number)
+    }
+
+    /// Writes a line into the journal.
+    pub fn note(&self, line: &str) -> Result<()> {
+        let mut journal = OpenOptions::new().append(true).open(&self.journal)?;
+        journal.write_all(format!("{line}\n").as_bytes())?;
+        Ok(())
+    }
+
+    /// The number.
+    pub fn counter(&self) -> Result<u64> {
+        let text = fs::read_to_string(&self.counter)?;
+        text.parse()
+            .with_context(|| format!("the shared file says {text:?}"))
+    }
+
+    /// How many entered while somebody else was inside, and whether fences rose.
+    pub fn judge(&self) -> Result<(usize, bool)> {
+        let journal = fs::read_to_string(&self.journal)?;
+        let mut inside: Option<&str> = None;
+        let (mut overlaps, mut rise, mut last) = (0, true, 0_u64);
+        for line in journal.lines() {
+            let Some((what, who)) = line.split_once(' ') else {
+                bail!("the journal has the line {line:?}");
+            };
+            // Who is killed inside is inside no more.
+            if what == "leave" || what == "killed" {
+                ensure!(
+                    overlaps > 0 || inside == Some(who),
+                    "{line:?} before its entry"
+                );
+                inside = None;
+                continue;
+            }
+            overlaps += usize::from(inside.replace(who).is_some());
+            let fence = who.rsplit(' ').next().and_then(|fence| fence.parse().ok());
+            let fence = fence.context("a fence is a number")?;
+            rise &= last < fence;
+            last = fence;
+        }
+        Ok((overlaps, rise))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_shows_what_overlaps() {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = Desk::new(folder.path()).unwrap();
+        for line in ["enter a 1", "leave a 1", "enter b 2", "leave b 2"] {
+            desk.note(line).unwrap();
+        }
+        for line in ["enter c 3", "killed c 3", "enter b 4", "leave b 4"] {
+            desk.note(line).unwrap();
+        }
+        assert_eq!(desk.judge().unwrap(), (0, true));
+        for line in ["enter a 3", "enter b 3", "leave a 3", "leave b 3"] {
+            desk.note(line).unwrap();
+        }
+        assert_eq!(desk.judge().unwrap(), (1, false));
+    }
+}

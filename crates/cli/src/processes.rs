@@ -1,0 +1,167 @@
+//! A cluster of `soloist node` processes on this machine, to be killed and started again.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use soloist_client::{Client, Target};
+use tempfile::TempDir;
+
+/// How long nodes may take to come together.
+const READY_MAX: Duration = Duration::from_secs(60);
+
+/// Nodes `n1`, `n2` and so on, each a process. The first three are keepers. They are killed when this is dropped.
+pub struct Processes {
+    folder: TempDir,
+    executable: PathBuf,
+    running: Vec<Option<Child>>,
+}
+
+impl Processes {
+    /// Lets `soloist init` make the nodes, starts them, and waits until all take part.
+    pub async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
+        let folder = tempfile::tempdir().context("no place for the nodes' files")?;
+        let executable = std::env::current_exe().context("this program does not find itself")?;
+        let listed = free_addresses(nodes)?.into_iter().zip(1..);
+        let listed = listed.map(|(address, number)| format!("{}={address}", name(number)));
+        let made = Command::new(&executable)
+            .args(["init", "--out", ".", "--algorithm", algorithm, "--lease"])
+            .arg(format!("{}ms", lease.as_millis()))
+            .arg("--nodes")
+            .arg(listed.collect::<Vec<_>>().join(","))
+            .current_dir(folder.path())
+            .output()
+            .context("`soloist init` cannot be run")?;
+        ensure!(
+            made.status.success(),
+            "`soloist init` failed: {}",
+            String::from_utf8_lossy(&made.stderr).trim()
+        );
+        let mut processes = Processes {
+            folder,
+            executable,
+            running: (0..nodes).map(|_| None).collect(),
+        };
+        for number in 1..=nodes {
+            processes.start_node(number)?;
+        }
+        for number in 1..=nodes {
+            processes.takes_part(number, nodes).await?;
+        }
+        Ok(processes)
+    }
+
+    /// Starts a node that does not run.
+    pub fn start_node(&mut self, number: usize) -> Result<()> {
+        let folder = self.folder.path().join(name(number));
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(folder.join("log"))
+            .context("cannot write a node's log")?;
+        let child = Command::new(&self.executable)
+            .args(["node", "--drain", "0s", "--config"])
+            .arg(folder.join("soloist.toml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("cannot start a node")?;
+        self.running[number - 1] = Some(child);
+        Ok(())
+    }
+
+    /// Waits until a node takes part in an epoch with so many members.
+    pub async fn takes_part(&mut self, number: usize, members: usize) -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < READY_MAX {
+            if let Some(child) = &mut self.running[number - 1]
+                && let Some(status) = child.try_wait()?
+            {
+                let log = self.log(number);
+                bail!("{} ended with {status}:\n{log}", name(number));
+            }
+            if self.members(number).await == Some(members) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let log = self.log(number);
+        bail!(
+            "{} did not come in within {READY_MAX:?}:\n{log}",
+            name(number)
+        )
+    }
+
+    async fn members(&self, number: usize) -> Option<usize> {
+        use soloist_client::api::NodeState;
+        let client = Client::connect(self.target(number)).await.ok()?;
+        let cluster = client.cluster().await.ok()?;
+        let members = cluster.nodes.iter();
+        let members = members.filter(|node| node.lease_ms.is_some()).count();
+        (cluster.state == NodeState::Member).then_some(members)
+    }
+
+    /// Sends a signal to a node.
+    pub fn signal(&self, number: usize, signal: Signal) -> Result<()> {
+        let child = self.running[number - 1].as_ref();
+        let child = child.with_context(|| format!("{} does not run", name(number)))?;
+        Ok(kill_process(Pid::from_child(child), signal)?)
+    }
+
+    /// Kills a node as `kill -9` does, and waits until it is gone.
+    pub fn kill(&mut self, number: usize) -> Result<()> {
+        self.signal(number, Signal::KILL)?;
+        self.ended(number)
+    }
+
+    /// Waits until a node has ended.
+    pub fn ended(&mut self, number: usize) -> Result<()> {
+        if let Some(mut child) = self.running[number - 1].take() {
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Where a node is reached.
+    pub fn target(&self, number: usize) -> Target {
+        Target::socket(self.folder.path().join(name(number)).join("soloist.sock"))
+    }
+
+    /// A folder that all of them may use.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn log(&self, number: usize) -> String {
+        let file = self.folder.path().join(name(number)).join("log");
+        std::fs::read_to_string(file).unwrap_or_default()
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for child in self.running.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A node's name.
+pub fn name(number: usize) -> String {
+    format!("n{number}")
+}
+
+/// Ports that nobody uses now.
+fn free_addresses(count: usize) -> Result<Vec<String>> {
+    let listeners = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
+    let listeners: Vec<_> = listeners.collect::<Result<_, _>>()?;
+    let addresses = listeners.iter().map(TcpListener::local_addr);
+    let addresses = addresses.map(|address| Ok(address?.to_string()));
+    addresses.collect()
+}
