@@ -7,6 +7,7 @@ mod ending;
 mod exit_codes;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
+mod kept;
 mod look;
 mod lost;
 mod processes;
@@ -49,6 +50,7 @@ impl Nodes {
                 rule: RuleSettings::default(),
                 tls: false,
                 folder: folder.path().to_owned(),
+                keepers: None,
             };
             let cluster = LocalCluster::start(settings).await.unwrap();
             let mut servers = Vec::new();

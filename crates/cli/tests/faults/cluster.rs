@@ -1,0 +1,332 @@
+//! `soloist node` processes, from what `soloist init` made.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use soloist_client::api::{self, NodeState};
+use soloist_client::{Client, Target};
+use tempfile::TempDir;
+
+use crate::network::{Namespace, Network};
+use crate::{LEASE, LOCKS, free, until};
+
+/// What a cluster is like.
+pub struct Plan {
+    pub nodes: usize,
+    /// The first of them are keepers.
+    pub keepers: usize,
+    pub lease: Duration,
+    /// Whether the nodes have a network of their own.
+    pub network: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Plan {
+            nodes: 5,
+            keepers: 3,
+            lease: LEASE,
+            network: false,
+        }
+    }
+}
+
+/// Nodes `n0`, `n1` and so on, of which some run. They are killed when this is dropped.
+pub struct Cluster {
+    folder: TempDir,
+    addresses: Vec<String>,
+    processes: Vec<Option<Child>>,
+    /// Where a node runs, if not where the test does.
+    homes: Vec<Option<Namespace>>,
+    pub network: Option<Network>,
+}
+
+impl Cluster {
+    /// Lets `soloist init` make the nodes. None of them runs.
+    pub fn init(plan: &Plan) -> Self {
+        let network = plan.network.then(|| Network::new(plan.nodes));
+        let addresses = (0..plan.nodes).map(|node| match &network {
+            Some(network) => format!("{}:7401", network.host(node)),
+            None => free::address(),
+        });
+        let cluster = Cluster {
+            folder: tempfile::tempdir().unwrap(),
+            addresses: addresses.collect(),
+            processes: (0..plan.nodes).map(|_| None).collect(),
+            homes: (0..plan.nodes).map(|_| None).collect(),
+            network,
+        };
+        let all: Vec<usize> = (0..plan.nodes).collect();
+        let keepers = (0..plan.keepers).map(|keeper| format!("n{keeper}"));
+        let output = cluster
+            .soloist()
+            .args(["init", "--out", ".", "--nodes", &cluster.listed(&all)])
+            .args(["--keepers", &keepers.collect::<Vec<_>>().join(",")])
+            .args(["--lease", &format!("{}ms", plan.lease.as_millis())])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        for node in all {
+            cluster.spread_algorithms(node);
+        }
+        cluster
+    }
+
+    /// Starts a cluster, and waits until all nodes take part.
+    pub async fn start(plan: Plan) -> Self {
+        let mut cluster = Self::init(&plan);
+        for node in 0..plan.nodes {
+            cluster.spawn(node);
+        }
+        let all: Vec<usize> = (0..plan.nodes).collect();
+        cluster.together(&all).await;
+        cluster
+    }
+
+    /// Lets `soloist init` make further nodes. None of them runs.
+    pub fn add(&mut self, count: usize) {
+        let before = self.addresses.len();
+        for _ in 0..count {
+            self.addresses.push(free::address());
+            self.processes.push(None);
+            self.homes.push(None);
+        }
+        let added: Vec<usize> = (before..before + count).collect();
+        let output = self
+            .soloist()
+            .args(["init", "--out", ".", "--add", &self.listed(&added)])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+
+    /// Locks have the algorithms that they are named after.
+    fn spread_algorithms(&self, node: usize) {
+        let file = self.file(node, "soloist.toml");
+        let mut text = fs::read_to_string(&file).unwrap();
+        for lock in LOCKS {
+            let (algorithm, _) = lock.split_once('/').unwrap();
+            let pattern = format!("pattern = \"{algorithm}/**\"");
+            text += &format!("[[lock]]\n{pattern}\nalgorithm = \"{algorithm}\"\n");
+        }
+        fs::write(file, text).unwrap();
+    }
+
+    fn listed(&self, nodes: &[usize]) -> String {
+        let listed = nodes
+            .iter()
+            .map(|&node| format!("n{node}={}", self.addresses[node]));
+        listed.collect::<Vec<_>>().join(",")
+    }
+
+    /// The executable, in the cluster's folder.
+    pub fn soloist(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command
+            .current_dir(self.folder.path())
+            .env_remove("RUST_LOG");
+        command
+    }
+
+    /// The executable, talking to a node.
+    pub fn soloist_at(&self, node: usize, arguments: &str) -> Output {
+        let mut command = self.soloist();
+        command.env("SOLOIST_API", self.file(node, "soloist.sock"));
+        command.args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    /// Where other nodes reach a node.
+    pub fn address(&self, node: usize) -> &str {
+        &self.addresses[node]
+    }
+
+    /// Where all files are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file of a node.
+    pub fn file(&self, node: usize, name: &str) -> PathBuf {
+        self.folder.path().join(format!("n{node}")).join(name)
+    }
+
+    /// The command that runs a node, where it is at home.
+    pub fn node_command(&self, node: usize) -> Command {
+        let network = self.network.as_ref().map(|network| network.of(node));
+        let homes: Vec<_> = network.into_iter().chain(&self.homes[node]).collect();
+        let mut command = match homes.is_empty() {
+            true => self.soloist(),
+            false => {
+                let mut command = Command::new("nsenter");
+                homes.iter().for_each(|home| {
+                    command.args(home.enter());
+                });
+                command.arg(env!("CARGO_BIN_EXE_soloist"));
+                command.env_remove("RUST_LOG");
+                command
+            }
+        };
+        command.args(["node", "--drain", "0s", "--config"]);
+        command.arg(self.file(node, "soloist.toml"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// From now on the node runs there.
+    pub fn give_home(&mut self, node: usize, home: Namespace) {
+        self.homes[node] = Some(home);
+    }
+
+    /// Where a node runs that was given a home.
+    pub fn home(&self, node: usize) -> &Namespace {
+        self.homes[node].as_ref().expect("it has a home")
+    }
+
+    /// Starts a node that does not run.
+    pub fn spawn(&mut self, node: usize) {
+        assert!(self.processes[node].is_none(), "n{node} runs");
+        let log = self.file(node, "log");
+        let log = File::options().create(true).append(true).open(log);
+        let mut command = self.node_command(node);
+        command.stdout(Stdio::null()).stderr(log.unwrap());
+        self.processes[node] = Some(command.spawn().unwrap());
+    }
+
+    /// Starts a node that does not run, and waits until it takes part.
+    pub async fn restart(&mut self, node: usize) {
+        self.spawn(node);
+        self.takes_part(node).await;
+    }
+
+    /// Sends a signal to a node.
+    pub fn signal(&self, node: usize, signal: Signal) {
+        let child = self.processes[node].as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).unwrap();
+    }
+
+    /// Kills a node, as `kill -9` does.
+    pub fn kill(&mut self, node: usize) {
+        self.signal(node, Signal::KILL);
+        let mut child = self.processes[node].take().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "n{node}");
+    }
+
+    /// Tells a node to end, waits until it has, and tells how long that took.
+    pub async fn end(&mut self, node: usize) -> Duration {
+        let began = Instant::now();
+        self.signal(node, Signal::TERM);
+        let mut child = self.processes[node].take().unwrap();
+        let mut code = None;
+        until("the node ends", async || {
+            code = child.try_wait().unwrap();
+            code.is_some()
+        })
+        .await;
+        let code = code.and_then(|status| status.code());
+        assert_eq!(code, Some(0), "n{node}: {}", self.log(node));
+        began.elapsed()
+    }
+
+    /// What a node said so far.
+    pub fn log(&self, node: usize) -> String {
+        fs::read_to_string(self.file(node, "log")).unwrap_or_default()
+    }
+
+    /// Waits until a node has said this.
+    pub async fn says(&self, node: usize, words: &str) {
+        let what = format!("n{node} says {words:?}");
+        until(&what, async || self.log(node).contains(words)).await;
+    }
+
+    /// Where a node is reached.
+    pub fn target(&self, node: usize) -> Target {
+        Target::socket(self.file(node, "soloist.sock"))
+    }
+
+    pub async fn client(&self, node: usize) -> Client {
+        Client::connect(self.target(node)).await.unwrap()
+    }
+
+    /// The cluster as a node sees it; nothing, if it does not answer.
+    pub async fn view(&self, node: usize) -> Option<api::Cluster> {
+        let client = Client::connect(self.target(node)).await.ok()?;
+        client.cluster().await.ok()
+    }
+
+    /// Waits until a node takes part.
+    pub async fn takes_part(&self, node: usize) {
+        let what = format!("n{node} takes part");
+        until(&what, async || self.is_member(node).await).await;
+    }
+
+    /// Whether a node takes part.
+    pub async fn is_member(&self, node: usize) -> bool {
+        let view = self.view(node).await;
+        view.is_some_and(|view| view.state == NodeState::Member)
+    }
+
+    /// Waits until these, and no others, take part in one epoch.
+    pub async fn together(&self, nodes: &[usize]) {
+        let names: Vec<String> = nodes.iter().map(|node| format!("n{node}")).collect();
+        until("the nodes are together", async || {
+            let mut epochs = Vec::new();
+            for &node in nodes {
+                let Some(view) = self.view(node).await else {
+                    return false;
+                };
+                let members = view.nodes.iter().filter(|node| node.lease_ms.is_some());
+                let members: Vec<_> = members.map(|node| node.name.clone()).collect();
+                if view.state != NodeState::Member || members != names {
+                    return false;
+                }
+                epochs.push(view.epoch);
+            }
+            epochs.iter().all(|epoch| *epoch == epochs[0])
+        })
+        .await;
+    }
+
+    /// Who leads the keepers, as a node says on the command line; nothing, if it knows of none.
+    pub fn leader(&self, asked: usize) -> Option<usize> {
+        let output = self.soloist_at(asked, "cluster --json");
+        let view: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        view["leader"].as_str()?.strip_prefix('n')?.parse().ok()
+    }
+
+    /// Waits until one of these leads the keepers, as a node sees it.
+    pub async fn led_by(&self, asked: usize, candidates: &[usize]) -> usize {
+        let mut leader = None;
+        until("the keepers have a leader", async || {
+            leader = self.leader(asked);
+            leader.is_some_and(|leader| candidates.contains(&leader))
+        })
+        .await;
+        leader.unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for child in self.processes.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if !std::thread::panicking() {
+            return;
+        }
+        for node in 0..self.addresses.len() {
+            let log = self.log(node);
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(40)..];
+            eprintln!("--- the last words of n{node}:\n{}", last.join("\n"));
+        }
+    }
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}

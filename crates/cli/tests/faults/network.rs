@@ -1,0 +1,157 @@
+//! A network for nodes on this machine, in which anybody can be cut off from anybody.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A namespace of the kernel. It is there for as long as a process in it lives.
+pub struct Namespace {
+    process: Child,
+    kind: &'static str,
+}
+
+impl Namespace {
+    /// A new one: `net` or `mnt`.
+    pub fn new(kind: &'static str) -> Self {
+        let option = match kind {
+            "net" => "--net",
+            _ => "--mount",
+        };
+        let process = Command::new("unshare")
+            .args([option, "sleep", "infinity"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("`unshare` (util-linux) can be run");
+        let mut namespace = Namespace { process, kind };
+        let own = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+        let began = Instant::now();
+        loop {
+            let link = format!("/proc/{}/ns/{kind}", namespace.process.id());
+            match std::fs::read_link(link) {
+                Ok(link) if link != own => return namespace,
+                _ => {}
+            }
+            let ended = namespace.process.try_wait().unwrap();
+            assert!(
+                ended.is_none() && began.elapsed() < Duration::from_secs(10),
+                "no new namespace ({kind}): this test needs the rights of root; {ended:?}"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// What `nsenter` is told to go there.
+    pub fn enter(&self) -> [String; 1] {
+        let option = match self.kind {
+            "net" => "net",
+            _ => "mount",
+        };
+        let (process, kind) = (self.process.id(), self.kind);
+        [format!("--{option}=/proc/{process}/ns/{kind}")]
+    }
+
+    /// Runs commands there, which must succeed.
+    pub fn run(&self, script: &str) {
+        let mut command = Command::new("nsenter");
+        command.args(self.enter()).args(["sh", "-e"]);
+        feed(command, script);
+    }
+
+    fn nft(&self, script: &str) {
+        let mut command = Command::new("nsenter");
+        command.args(self.enter()).args(["nft", "-f", "-"]);
+        feed(command, script);
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn feed(mut command: Command, script: &str) {
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().expect("`nsenter` (util-linux) can be run");
+    let mut stdin = running.stdin.take().unwrap();
+    stdin.write_all(script.as_bytes()).unwrap();
+    drop(stdin);
+    let output = running.wait_with_output().unwrap();
+    assert!(
+        output.status.success(),
+        "failed: {script}\n{}\nthis test needs `ip` (iproute2), `nft` (nftables) and the rights of root",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Each node has a namespace, and a cable to a switch.
+pub struct Network {
+    _switch: Namespace,
+    nodes: Vec<Namespace>,
+}
+
+impl Network {
+    pub fn new(nodes: usize) -> Self {
+        let switch = Namespace::new("net");
+        switch.run("ip link add switch type bridge\nip link set switch up");
+        let namespaces: Vec<_> = (0..nodes).map(|_| Namespace::new("net")).collect();
+        for (node, namespace) in namespaces.iter().enumerate() {
+            let (host, hub) = (host(node), switch.process.id());
+            namespace.run(&format!(
+                "ip link set lo up\n\
+                 ip link add cable type veth peer name n{node} netns {hub}\n\
+                 ip address add {host}/24 dev cable\n\
+                 ip link set cable up"
+            ));
+            switch.run(&format!("ip link set n{node} master switch up"));
+            namespace.nft(
+                "table ip cut {\n\
+                 set from { type ipv4_addr; }\n\
+                 chain input { type filter hook input priority 0; ip saddr @from drop; }\n\
+                 }",
+            );
+        }
+        Network {
+            _switch: switch,
+            nodes: namespaces,
+        }
+    }
+
+    /// A node's address.
+    pub fn host(&self, node: usize) -> String {
+        host(node)
+    }
+
+    /// Where a node is.
+    pub fn of(&self, node: usize) -> &Namespace {
+        &self.nodes[node]
+    }
+
+    /// Nothing that these send arrives at those.
+    pub fn cut_one_way(&self, from: &[usize], to: &[usize]) {
+        let from: Vec<String> = from.iter().map(|&node| host(node)).collect();
+        for &node in to {
+            let from = from.join(", ");
+            self.nodes[node].nft(&format!("add element ip cut from {{ {from} }}"));
+        }
+    }
+
+    /// Nothing goes between these and those.
+    pub fn cut(&self, some: &[usize], others: &[usize]) {
+        self.cut_one_way(some, others);
+        self.cut_one_way(others, some);
+    }
+
+    /// Everything goes everywhere again.
+    pub fn heal(&self) {
+        for namespace in &self.nodes {
+            namespace.nft("flush set ip cut from");
+        }
+    }
+}
+
+fn host(node: usize) -> String {
+    format!("10.77.0.{}", node + 1)
+}

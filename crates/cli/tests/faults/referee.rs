@@ -1,0 +1,276 @@
+//! Who was inside when, and whether that was right.
+//!
+//! By fence: a resource admits nobody whose fence is lower than the highest it has seen; no fence is ever given twice,
+//! and whoever still holds the lock, as far as it can know, is never refused. By time: nobody goes in while another is inside.
+//! Somebody is inside from when it was granted the lock until it gives it back, is told that it lost it, or
+//! sees itself that it cannot rely on it any more.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use soloist_client::gate::{Gates, Stale};
+use soloist_client::{Guard, Loss, ReleaseError};
+
+use crate::cluster::{Cluster, Plan};
+use crate::workers::Workers;
+use crate::{PATIENCE, within};
+
+#[derive(Default)]
+pub struct Referee {
+    resources: Gates,
+    numbers: AtomicU64,
+    book: Mutex<Book>,
+}
+
+#[derive(Default)]
+struct Book {
+    inside: HashMap<u64, Entered>,
+    entries: Vec<Entry>,
+    losses: Vec<Lost>,
+    violations: Vec<String>,
+}
+
+struct Entered {
+    worker: String,
+    lock: String,
+    fence: u64,
+    guard: Arc<Guard>,
+}
+
+/// Somebody went in.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub worker: String,
+    pub lock: String,
+    pub fence: u64,
+    pub at: Instant,
+}
+
+/// Somebody lost a lock while it was inside.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    pub worker: String,
+    pub reason: String,
+}
+
+/// Somebody is inside.
+pub struct Inside {
+    referee: Arc<Referee>,
+    number: u64,
+    guard: Option<Arc<Guard>>,
+}
+
+impl Referee {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap()
+    }
+
+    /// A worker was granted a lock. It may go in, unless it comes too late.
+    pub fn enter(self: &Arc<Self>, worker: &str, guard: Guard) -> Option<Inside> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let guard = Arc::new(guard);
+        let mut book = self.book();
+        let (lock, fence) = (guard.lock().to_owned(), guard.fence());
+        if guard.valid_for().is_zero() {
+            return None;
+        }
+        let admitted = self.resources.of(lock.as_str()).admit(fence);
+        if let Err(stale) = admitted
+            && !guard.valid_for().is_zero()
+        {
+            let text = format!("{worker} holds {lock}, and is refused: {stale}");
+            book.violations.push(text);
+        }
+        admitted.ok()?;
+        let same = |entry: &&Entry| entry.lock == lock && entry.fence == fence;
+        if let Some(other) = book.entries.iter().find(same) {
+            let text = format!("{worker} has the fence of {other:?}");
+            book.violations.push(text);
+        }
+        let others = book.inside.values().filter(|other| other.lock == lock);
+        let together = others.filter(|other| !other.guard.valid_for().is_zero());
+        let together: Vec<String> = together
+            .map(|other| {
+                let (name, valid_for) = (&other.worker, other.guard.valid_for());
+                format!(
+                    "{worker} went into {lock} with fence {fence}, and {name} is inside with {} for another {valid_for:?}",
+                    other.fence
+                )
+            })
+            .collect();
+        book.violations.extend(together);
+        book.entries.push(Entry {
+            worker: worker.to_owned(),
+            lock: lock.clone(),
+            fence,
+            at: Instant::now(),
+        });
+        let entered = Entered {
+            worker: worker.to_owned(),
+            lock,
+            fence,
+            guard: Arc::clone(&guard),
+        };
+        book.inside.insert(number, entered);
+        Some(Inside {
+            referee: Arc::clone(self),
+            number,
+            guard: Some(guard),
+        })
+    }
+
+    /// All entries so far.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.book().entries.clone()
+    }
+
+    /// All losses so far.
+    pub fn losses(&self) -> Vec<Lost> {
+        self.book().losses.clone()
+    }
+
+    /// How often each worker was inside.
+    fn counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for entry in &self.book().entries {
+            *counts.entry(entry.worker.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Waits until each of these workers has been inside once more, and tells how long that took.
+    pub async fn serves(&self, workers: &[String], limit: Duration) -> Duration {
+        let count = |counts: &BTreeMap<String, usize>, worker: &str| {
+            counts.get(worker).copied().unwrap_or_default()
+        };
+        let before = self.counts();
+        let mut waiting = workers.to_vec();
+        let began = Instant::now();
+        while !waiting.is_empty() {
+            let now = self.counts();
+            waiting.retain(|worker| count(&now, worker) <= count(&before, worker));
+            assert!(
+                began.elapsed() < limit,
+                "not served within {limit:?}: {waiting:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        began.elapsed()
+    }
+
+    /// Waits until somebody goes into a lock with a higher fence than this, and tells who.
+    pub async fn follows(&self, lock: &str, fence: u64) -> Entry {
+        let mut found = None;
+        within(PATIENCE, "the next one goes in", async || {
+            let entries = self.book();
+            let mut later = entries.entries.iter();
+            found = later
+                .find(|entry| entry.lock == lock && entry.fence > fence)
+                .cloned();
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
+    }
+
+    /// The longest time since `begin` in which nobody went into a lock.
+    pub fn longest_pause(&self, lock: &str, begin: Instant) -> Duration {
+        let entries = self.entries();
+        let times = entries.iter().filter(|entry| entry.lock == lock);
+        let times = times.map(|entry| entry.at).filter(|at| *at > begin);
+        let mut longest = Duration::ZERO;
+        let mut last = begin;
+        for at in times.chain([Instant::now()]) {
+            longest = longest.max(at - last);
+            last = at;
+        }
+        longest
+    }
+
+    /// What was wrong.
+    pub fn violations(&self) -> Vec<String> {
+        self.book().violations.clone()
+    }
+}
+
+impl Inside {
+    pub fn guard(&self) -> &Guard {
+        self.guard.as_ref().expect("it is taken at the end")
+    }
+
+    pub fn fence(&self) -> u64 {
+        self.guard().fence()
+    }
+
+    /// Does something to what the lock protects.
+    pub fn write(&self) -> Result<(), Stale> {
+        let guard = self.guard();
+        let resource = self.referee.resources.of(guard.lock());
+        let written = resource.run(guard.fence(), || ());
+        if let Err(stale) = written
+            && !guard.valid_for().is_zero()
+        {
+            let text = format!("whoever holds {} is refused: {stale}", guard.lock());
+            self.referee.book().violations.push(text);
+        }
+        written
+    }
+
+    /// It was told that it lost the lock.
+    pub fn lost(&self, loss: &Loss) {
+        let mut book = self.referee.book();
+        let worker = book.inside[&self.number].worker.clone();
+        let reason = loss.reason.name().to_owned();
+        book.losses.push(Lost { worker, reason });
+    }
+
+    /// Goes out, and gives the lock back.
+    pub async fn leave(mut self) -> Result<(), ReleaseError> {
+        // It is refused only if it is late, which is noted if it is not.
+        let _ = self.write();
+        let guard = self.guard.take().expect("it is taken once");
+        self.referee.book().inside.remove(&self.number);
+        let guard = Arc::into_inner(guard).expect("nobody else has it");
+        guard.release().await
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if let Ok(mut book) = self.referee.book.lock() {
+            book.inside.remove(&self.number);
+        }
+    }
+}
+
+/// Two clusters that know nothing of each other let two in at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_referee_sees_two_inside_and_fences_that_do_not_rise() {
+    let alone = || Plan {
+        nodes: 1,
+        keepers: 1,
+        ..Plan::default()
+    };
+    let one = Cluster::start(alone()).await;
+    let other = Cluster::start(alone()).await;
+    let workers = Workers::new();
+    for _ in 0..3 {
+        let inside = workers.enter(&one, 0, "raymond/a").await;
+        inside.leave().await.unwrap();
+    }
+    assert_eq!(workers.referee.violations(), [""; 0]);
+    let client = other.client(0).await;
+    let late = client.acquire("raymond/a").await.unwrap();
+    assert!(workers.referee.enter("late", late).is_none());
+    let found = workers.referee.violations();
+    assert!(found[0].contains("is refused"), "{found:?}");
+
+    let _first = workers.enter(&one, 0, "maekawa/a").await;
+    let _second = workers.enter(&other, 0, "maekawa/a").await;
+    let found = workers.referee.violations();
+    assert!(found[1].contains("has the fence of"), "{found:?}");
+    assert!(found[2].contains("is inside with"), "{found:?}");
+    assert_eq!(found.len(), 3, "{found:?}");
+}

@@ -1,0 +1,232 @@
+//! Keepers' disks: full, lost, damaged, mixed up.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::cluster::{Cluster, Plan, stderr};
+use crate::network::Namespace;
+use crate::workers::Workers;
+use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, keepers_but, until};
+
+const STORE: &str = "data/keeper.redb";
+
+/// A keeper counts: with another one gone, there is a majority only with it.
+async fn counts(cluster: &mut Cluster, keeper: usize, workers: &Workers, names: &[String]) {
+    let [other, _] = keepers_but(keeper);
+    cluster.kill(other);
+    cluster.together(&all_but(other)).await;
+    cluster.restart(other).await;
+    cluster.together(&ALL).await;
+    workers.referee.serves(names, 2 * LEASE + GRACE).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_founder_on_a_full_disk_stops_keeping_until_there_is_room() {
+    fill_the_disk_of(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_on_a_full_disk_stops_keeping_until_there_is_room() {
+    fill_the_disk_of(2).await;
+}
+
+async fn fill_the_disk_of(victim: usize) {
+    let lease = 2 * LEASE;
+    let mut cluster = Cluster::init(&Plan {
+        lease,
+        ..Plan::default()
+    });
+    let data = cluster.file(victim, "data");
+    let before = data.with_file_name("data-before");
+    // What `soloist init` has put there moves onto the small disk.
+    if !data.exists() {
+        fs::create_dir(&data).unwrap();
+    }
+    fs::rename(&data, &before).unwrap();
+    fs::create_dir(&data).unwrap();
+    let (data, before) = (data.display(), before.display());
+    let home = Namespace::new("mnt");
+    home.run(&format!(
+        "mount -t tmpfs -o size=8m,mode=700 tmpfs {data}\ncp -r {before}/. {data}"
+    ));
+    cluster.give_home(victim, home);
+    ALL.into_iter().for_each(|node| cluster.spawn(node));
+    cluster.together(&ALL).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &[1, 3], &LOCKS);
+
+    let fill = format!("dd if=/dev/zero of={data}/fill bs=4k 2> /dev/null || true");
+    cluster.home(victim).run(&fill);
+    let began = Instant::now();
+    while !cluster.log(victim).contains("this keeper has stopped") {
+        assert!(began.elapsed() < PATIENCE, "it did not notice");
+        cluster.end(4).await;
+        cluster.restart(4).await;
+    }
+    println!("noticed after {:?}", began.elapsed());
+    // It is a member all the same.
+    cluster.together(&ALL).await;
+    workers.referee.serves(&names, lease + GRACE).await;
+
+    cluster.home(victim).run(&format!("rm {data}/fill"));
+    cluster.end(victim).await;
+    cluster.restart(victim).await;
+    counts(&mut cluster, victim, &workers, &names).await;
+    let lost = workers.referee.losses();
+    let of_others = lost.iter().filter(|lost| lost.worker.starts_with("n3 "));
+    assert_eq!(of_others.count(), 0, "{lost:?}");
+    workers.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_lost_its_data_does_not_vote() {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &[3, 4], &LOCKS);
+    let leader = cluster.led_by(4, &[0, 1, 2]).await;
+    let [victim, other] = keepers_but(leader);
+    cluster.kill(victim);
+    fs::remove_dir_all(cluster.file(victim, "data")).unwrap();
+    cluster.restart(victim).await;
+    cluster.says(victim, "has lost its store").await;
+    let log = cluster.log(victim);
+    assert!(log.contains("demote") && log.contains("promote"), "{log}");
+    workers.referee.serves(&names, LEASE + GRACE).await;
+
+    // Without another one there is no majority, though two of three run.
+    cluster.kill(other);
+    for node in [leader, victim, 3, 4] {
+        until("nobody takes part", async || !cluster.is_member(node).await).await;
+    }
+    assert!(!cluster.file(victim, STORE).exists());
+    cluster.restart(other).await;
+    cluster.together(&ALL).await;
+    workers.referee.serves(&names, LEASE + GRACE).await;
+
+    for change in ["demote", "promote"] {
+        let output = cluster.soloist_at(4, &format!("cluster {change} n{victim}"));
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    assert!(cluster.file(victim, STORE).exists());
+    counts(&mut cluster, victim, &workers, &names).await;
+    workers.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_be_trusted_is_left_alone() {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    ALL.into_iter().for_each(|node| cluster.kill(node));
+    let store = cluster.file(1, STORE);
+    let whole = fs::read(&store).unwrap();
+    let foreign = fs::read(cluster.file(2, STORE)).unwrap();
+    let mut damaged = whole.clone();
+    damaged[4096..]
+        .iter_mut()
+        .step_by(64)
+        .for_each(|byte| *byte ^= 0x55);
+    let cases: [(&[u8], &str); 4] = [
+        (&damaged, "damaged"),
+        (&whole[..whole.len() / 2], "damaged"),
+        (b"hello", "not the store of a keeper"),
+        (&foreign, "belongs to the node n2"),
+    ];
+    for (content, word) in cases {
+        fs::write(&store, content).unwrap();
+        refuses(&cluster, &store, word);
+    }
+    fs::write(&store, &whole).unwrap();
+    age(&store);
+    refuses(&cluster, &store, "has format 99");
+
+    fs::write(&store, &whole).unwrap();
+    ALL.into_iter().for_each(|node| cluster.spawn(node));
+    cluster.together(&ALL).await;
+}
+
+/// Makes it a store of another version.
+fn age(store: &Path) {
+    let database = redb::Database::open(store).unwrap();
+    let mut transaction = database.begin_write().unwrap();
+    transaction.set_two_phase_commit(true);
+    let table = redb::TableDefinition::<&str, &[u8]>::new("soloist keeper");
+    let mut opened = transaction.open_table(table).unwrap();
+    opened.insert("format", [99].as_slice()).unwrap();
+    drop(opened);
+    transaction.commit().unwrap();
+}
+
+/// The keeper does not start, says why in one line, and changes nothing.
+fn refuses(cluster: &Cluster, store: &Path, word: &str) {
+    let before = fs::read(store).unwrap();
+    let mut command = cluster.node_command(1);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let began = Instant::now();
+    while running.try_wait().unwrap().is_none() {
+        if began.elapsed() > PATIENCE {
+            let _ = running.kill();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let output = running.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{word}: {said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.contains(&store.display().to_string()), "{said}");
+    assert!(said.contains(word), "no {word:?} in {said}");
+    assert!(fs::read(store).unwrap() == before, "{word}: it was changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_keeper_goes_on_when_the_others_are_lost() {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    let mut workers = Workers::new();
+    let mut fences = Vec::new();
+    for lock in LOCKS {
+        let holder = workers.enter(&cluster, 4, lock).await;
+        fences.push(holder.fence());
+        holder.leave().await.unwrap();
+    }
+    cluster.kill(0);
+    cluster.kill(1);
+    for node in [0, 1] {
+        fs::remove_dir_all(cluster.file(node, "data")).unwrap();
+    }
+    for node in [2, 3, 4] {
+        cluster.end(node).await;
+    }
+    let command = "cluster recover --config n2/soloist.toml";
+    let output = cluster.soloist_at(2, command);
+    assert_eq!(output.status.code(), Some(2), "it must be said aloud");
+    let output = cluster.soloist_at(2, &format!("{command} --the-others-are-lost --json"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let recovered: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        recovered["lost_keepers"].as_array().map(Vec::len),
+        Some(2),
+        "{recovered}"
+    );
+    let backup = recovered["backup"].as_str().expect("a file");
+    assert!(cluster.folder().join(backup).exists(), "{backup}");
+
+    ALL.into_iter()
+        .rev()
+        .skip(2)
+        .for_each(|node| cluster.spawn(node));
+    ALL.into_iter().skip(3).for_each(|node| cluster.spawn(node));
+    cluster.together(&ALL).await;
+    for keeper in [0, 1] {
+        let output = cluster.soloist_at(4, &format!("cluster promote n{keeper}"));
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    for (lock, before) in LOCKS.iter().zip(fences) {
+        let holder = workers.enter(&cluster, 3, lock).await;
+        assert!(holder.fence() > before, "{} after {before}", holder.fence());
+        holder.leave().await.unwrap();
+    }
+    let names = workers.start(&cluster, &ALL, &LOCKS);
+    counts(&mut cluster, 0, &workers, &names).await;
+    workers.end().await;
+}

@@ -1,0 +1,114 @@
+//! Those who go in and out all the time, until they are told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soloist_client::{AcquireError, Client, Target};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::cluster::Cluster;
+use crate::referee::{Inside, Referee};
+
+/// How long somebody is inside, and outside.
+const INSIDE: Duration = Duration::from_millis(5);
+const OUTSIDE: Duration = Duration::from_millis(20);
+/// A worker may be stopped when the answer is on its way: nobody gives back what it was granted.
+const TTL: Duration = Duration::from_secs(2);
+/// Who was refused asks again a little later.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Workers, and the referee who watches them.
+pub struct Workers {
+    pub referee: Arc<Referee>,
+    tasks: JoinSet<()>,
+}
+
+impl Workers {
+    pub fn new() -> Self {
+        Workers {
+            referee: Arc::default(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// One worker for each of these locks on each of these nodes. Tells their names.
+    pub fn start(&mut self, cluster: &Cluster, nodes: &[usize], locks: &[&str]) -> Vec<String> {
+        let mut names = Vec::new();
+        for &node in nodes {
+            for lock in locks {
+                let name = format!("n{node} {lock}");
+                names.push(name.clone());
+                let worker = Worker {
+                    name,
+                    lock: (*lock).to_owned(),
+                    target: cluster.target(node),
+                    referee: Arc::clone(&self.referee),
+                };
+                self.tasks.spawn(worker.work());
+            }
+        }
+        names
+    }
+
+    /// Goes into a lock on a node, and stays there.
+    pub async fn enter(&self, cluster: &Cluster, node: usize, lock: &str) -> Inside {
+        let name = format!("n{node} holder of {lock}");
+        let client = cluster.client(node).await;
+        let guard = client.acquire(lock).owner(&name).await.unwrap();
+        let inside = self.referee.enter(&name, guard);
+        inside.expect("it does not come too late")
+    }
+
+    /// All stop, and the referee says whether it was all right.
+    pub async fn end(mut self) {
+        self.tasks.abort_all();
+        while let Some(ended) = self.tasks.join_next().await {
+            let stopped = ended.unwrap_err();
+            assert!(stopped.is_cancelled(), "a worker failed: {stopped}");
+        }
+        let found = self.referee.violations();
+        assert!(found.is_empty(), "{found:#?}");
+        assert!(!self.referee.entries().is_empty(), "nobody was ever inside");
+    }
+}
+
+struct Worker {
+    name: String,
+    lock: String,
+    target: Target,
+    referee: Arc<Referee>,
+}
+
+impl Worker {
+    /// Goes in and out for ever.
+    async fn work(self) {
+        loop {
+            if let Ok(client) = Client::connect(self.target.clone()).await {
+                while let Ok(()) = self.turn(&client).await {
+                    sleep(OUTSIDE).await;
+                }
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn turn(&self, client: &Client) -> Result<(), AcquireError> {
+        let asked = client.acquire(&self.lock).owner(&self.name).ttl(TTL);
+        let guard = asked.await?;
+        let Some(inside) = self.referee.enter(&self.name, guard) else {
+            return Ok(());
+        };
+        let loss = tokio::select! {
+            () = sleep(INSIDE) => None,
+            loss = inside.guard().lost() => Some(loss),
+        };
+        if let Some(loss) = loss {
+            inside.lost(&loss);
+            return Ok(());
+        }
+        // A node that is gone cannot confirm it, and one that was cut off says so.
+        let _ = inside.leave().await;
+        Ok(())
+    }
+}

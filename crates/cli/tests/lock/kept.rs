@@ -1,0 +1,163 @@
+//! Clusters with keepers: what is shown of them, and the demonstrations of faults.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::processes::{Cluster, NodeProcess};
+use crate::{stderr, stdout, until};
+
+fn soloist(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+    command.args(arguments.split_whitespace()).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {} {}", stdout(output), stderr(output));
+    })
+}
+
+#[test]
+fn the_demo_kills_a_holder_and_the_next_one_enters() {
+    let output = soloist("demo --kill --lease 500ms --seconds 4 --nodes 4 --json");
+    let shown = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert_eq!(shown["overlaps"], 0);
+    assert_eq!(shown["fences_rise"], true);
+    assert_eq!(shown["counter"], shown["entries"]);
+    let killed = &shown["kill"];
+    assert_eq!(killed["node"], "n4");
+    assert!(killed["next_fence"].as_u64() > killed["fence"].as_u64());
+    assert!(killed["takeover_ms"].as_u64().unwrap() > 0, "{killed}");
+    assert!(killed["back_after_ms"].as_u64().unwrap() > 0, "{killed}");
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    for (arguments, word) in [
+        ("demo --kill --nodes 1", "at least 2 nodes"),
+        ("demo --lease 100ms", "100ms"),
+        ("bench --faults --only typo", "typo"),
+    ] {
+        let output = soloist(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&output).contains(word), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_cost_of_renewals_is_measured() {
+    let bench = |only: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.args(["bench", "--faults", "--quick", "--json", "--only", only]);
+        json(&command.output().unwrap())
+    };
+    let words = |name: &str| {
+        let measured = bench(name);
+        let mut all = measured.as_array().unwrap().iter();
+        let found = all.find(|measured| measured["workload"] == name);
+        let found = found.unwrap_or_else(|| panic!("no {name:?} in {measured}"));
+        found["operations_per_second"].as_f64().unwrap()
+    };
+    // Each node says a word and hears one, three times a lease of three seconds.
+    let simulated = words("renewals, 1000 nodes, simulated");
+    assert!((simulated - 2000.0).abs() < 100.0, "{simulated}");
+    let real = words("renewals, 5 nodes");
+    assert!((5.0..20.0).contains(&real), "{real}");
+}
+
+/// A cluster of three, as `soloist init` makes it.
+fn three() -> (Cluster, Vec<NodeProcess>) {
+    let cluster = Cluster::init_kept(3, "raymond");
+    let nodes = cluster.start_all();
+    for node in &nodes {
+        node.says("taking part in the epoch");
+    }
+    until("all are members", || {
+        let shown = nodes[0].soloist().args(["cluster", "--json"]).output();
+        json(&shown.unwrap())["nodes"].as_array().unwrap().len() == 3
+    });
+    (cluster, nodes)
+}
+
+#[test]
+fn members_keepers_and_leases_are_shown_and_keepers_changed() {
+    let (_cluster, nodes) = three();
+    let cluster = |arguments: &str| {
+        let mut command = nodes[1].soloist();
+        command.arg("cluster").args(arguments.split_whitespace());
+        command.output().unwrap()
+    };
+    let shown = cluster("");
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    for word in [
+        "3 nodes, epoch",
+        "the keepers are led by n0",
+        "keeper",
+        " ms",
+    ] {
+        assert!(stdout(&shown).contains(word), "{}", stdout(&shown));
+    }
+    let nodes_shown = json(&cluster("--json"))["nodes"].clone();
+    for node in nodes_shown.as_array().unwrap() {
+        assert_eq!(node["keeper"], true, "{node}");
+        assert!(node["lease_ms"].as_u64().unwrap() <= 3150, "{node}");
+    }
+    let demoted = cluster("demote n2");
+    assert_eq!(
+        stdout(&demoted),
+        "n2 is no keeper\n",
+        "{}",
+        stderr(&demoted)
+    );
+    until("it is shown", || {
+        json(&cluster("--json"))["nodes"][2]["keeper"] == false
+    });
+    let twice = cluster("demote n2");
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(
+        stderr(&twice).contains("n2 is not a keeper"),
+        "{}",
+        stderr(&twice)
+    );
+    let nobody = cluster("promote n9");
+    assert!(
+        stderr(&nobody).contains("n9 is no member"),
+        "{}",
+        stderr(&nobody)
+    );
+    let promoted = cluster("promote n2");
+    assert_eq!(
+        stdout(&promoted),
+        "n2 is a keeper\n",
+        "{}",
+        stderr(&promoted)
+    );
+}
+
+#[test]
+fn a_node_that_is_cut_off_says_that_it_knows_nothing() {
+    let (_cluster, mut nodes) = three();
+    let rest = nodes.split_off(1);
+    drop(rest);
+    until("it takes no part", || {
+        let shown = nodes[0].soloist().args(["cluster", "--json"]).output();
+        json(&shown.unwrap())["state"] == "outside"
+    });
+    let who = nodes[0]
+        .soloist()
+        .args(["who", "x", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(json(&who)["state"], "unknown");
+    assert_eq!(who.status.code(), Some(3));
+    let shown = nodes[0].soloist().arg("cluster").output().unwrap();
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(
+        stdout(&shown).contains("takes no part"),
+        "{}",
+        stdout(&shown)
+    );
+    nodes[0].says("cut off from the keepers for longer than the lease");
+}
