@@ -1,5 +1,7 @@
 //! The leader's task, from its election until it is deposed.
 
+mod questions;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use tokio::time::sleep;
 
 use super::Office;
 use super::clocks::Clocks;
-use super::wire::{ClusterView, FromKeeper, Question, Reply};
+use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::config::NodeName;
 use crate::epochs::leader::{Leader, LeaderEffects};
@@ -287,70 +289,6 @@ impl<'o> Reign<'o> {
                 question,
             } => self.answer(connection, number, question),
         }
-    }
-
-    fn answer(&mut self, connection: Connection, number: u64, question: Question) {
-        let reply = match &question {
-            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
-                Reply::Refused("the keepers are being changed already; try again".to_owned())
-            }
-            Question::Cluster => Reply::Cluster(self.cluster()),
-            Question::Promote(node) => match self.find(node) {
-                Some(found) => {
-                    return self.change_keepers(Some((connection, number)), question, Some(found));
-                }
-                None => Reply::Refused(format!("node {node} is no member: start it first")),
-            },
-            Question::Demote(_) => {
-                return self.change_keepers(Some((connection, number)), question, None);
-            }
-        };
-        reply_to(&connection, number, reply);
-    }
-
-    fn cluster(&self) -> ClusterView {
-        let roster = self.keeper.roster();
-        let now = Moment::now();
-        let leases = self.leader.iter().flat_map(Leader::leases);
-        let members = leases.map(|(member, until, _)| {
-            let left = until.since(now).as_millis();
-            (member.clone(), u64::try_from(left).unwrap_or(u64::MAX))
-        });
-        ClusterView {
-            leader: self.office.me.name.clone(),
-            keepers: self.told.clone(),
-            epoch: roster.begun().map_or(0, |change| change.epoch),
-            is_changing: roster.is_changing(),
-            members: members.collect(),
-        }
-    }
-
-    /// A member, as a keeper would be known.
-    fn find(&self, name: &NodeName) -> Option<KeeperNode> {
-        let mut members = self.leader.iter().flat_map(Leader::leases);
-        let found = members.find(|(member, ..)| member.name == *name);
-        found.map(|(member, ..)| KeeperNode {
-            name: member.name.clone(),
-            address: member.address.clone(),
-        })
-    }
-
-    fn change_keepers(
-        &mut self,
-        asked: Option<(Connection, u64)>,
-        change: Question,
-        node: Option<KeeperNode>,
-    ) {
-        self.is_changing_keepers = true;
-        let keeper = Arc::clone(self.keeper);
-        self.work.spawn(async move {
-            let changed = match (change, node) {
-                (Question::Demote(name), _) => keeper.demote(&name).await,
-                (_, Some(node)) => keeper.promote(node).await,
-                _ => Ok(()),
-            };
-            Done::Changed(asked, changed)
-        });
     }
 
     /// Lets the leader do something, and does what comes of it.
