@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{HoldId, Ticket};
+use super::{HoldId, LockName, Ticket};
 use crate::Moment;
 
 /// Where something stands in the list.
@@ -21,6 +21,8 @@ pub(super) enum Due {
     GiveUp(Ticket),
     /// A hold ends that was not renewed.
     Expiry(HoldId),
+    /// The node has stood back long enough.
+    Ask(LockName),
 }
 
 #[derive(Clone, Default)]

@@ -58,6 +58,7 @@ impl Rest {
             touched: now,
             is_listed: false,
             comes_home: false,
+            stands_back: None,
         }
     }
 
@@ -109,6 +110,7 @@ impl Rest {
                     lock.comes_home = false;
                     continue;
                 }
+                Phase::Idle if lock.stands_back.is_some() => {}
                 Phase::Idle if !lock.waiters.is_empty() || lock.comes_home => {
                     let asked = machine.request(&mut self.outbox);
                     asked.expect("who is idle may ask");

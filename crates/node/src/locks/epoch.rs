@@ -6,13 +6,20 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use soloist_algorithms::{Machine, NodeId, Start};
 
+use super::deadlines::Due;
+use super::lock::Lock;
+use super::table::Rest;
 use super::{Effects, End, Fence, LockName, Table};
 use crate::Moment;
 use crate::config::Rules;
 use crate::mutant::Mutant;
+
+/// How long others' requests may take at the beginning of an epoch.
+const STAND_BACK: Duration = Duration::from_millis(50);
 
 /// An epoch in which a table takes part.
 #[derive(Clone)]
@@ -66,6 +73,18 @@ impl Current {
     }
 }
 
+impl Rest {
+    /// Whether this node's turns were over when it gave a lock back between two epochs. Others wait, perhaps: their requests
+    /// went with the epoch before, and are on their way again.
+    fn was_given_back(&self, name: &LockName, lock: &Lock) -> bool {
+        let current = self.current.as_ref();
+        let mine = current.is_some_and(|current| {
+            current.epoch.inside.get(name) == Some(&current.epoch.me) && current.epoch.nodes > 1
+        });
+        mine && lock.hold.is_none() && lock.turns_left == 0 && !lock.waiters.is_empty()
+    }
+}
+
 impl Table {
     /// The epoch in which it takes part, if it is not frozen.
     pub fn epoch(&self) -> Option<u64> {
@@ -85,6 +104,7 @@ impl Table {
             lock.is_listed = false;
             lock.comes_home = false;
             lock.last_end = None;
+            rest.deadlines.remove(lock.stands_back.take());
             !lock.is_unused()
         });
     }
@@ -126,6 +146,10 @@ impl Table {
             let lock = locks.entry(name.clone());
             let lock = lock.or_insert_with(|| rest.new_lock(&name, now));
             lock.fence = lock.fence.max(rest.floor);
+            if rest.was_given_back(&name, lock) {
+                let until = now + STAND_BACK;
+                lock.stands_back = Some(rest.deadlines.add(until, Due::Ask(name.clone())));
+            }
             rest.begin(now, &name, lock, out);
             self.settle(now, &name, out);
         }

@@ -54,6 +54,8 @@ pub(super) struct Lock {
     pub is_listed: bool,
     /// This node is its home and asks for it, although nobody here waits, to let it rest.
     pub comes_home: bool,
+    /// The node has had its turns, and its epoch has just begun: until then, or until it hears of others, it does not ask.
+    pub stands_back: Option<Key>,
 }
 
 impl Lock {
@@ -78,6 +80,8 @@ impl Hash for Lock {
             .collect();
         let hold = self.hold.as_ref();
         let hold = hold.map(|hold| (hold.fence, hold.ttl, hold.deadline));
+        let stands_back = self.stands_back.is_some();
         (waiters, hold, self.fence, self.turns_left, self.comes_home).hash(hasher);
+        stands_back.hash(hasher);
     }
 }

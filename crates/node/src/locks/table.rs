@@ -222,6 +222,7 @@ impl Table {
         let most = rest.peers_locks_max();
         let lock =
             lock_of(&mut self.locks, rest, &name, most, now, out).map_err(ReceiveError::Full)?;
+        rest.deadlines.remove(lock.stands_back.take());
         let machine = lock.machine.as_mut().expect("it takes part in the epoch");
         let received = machine.receive(from, message.payload, &mut rest.outbox);
         if let Err(violation) = received {
@@ -247,6 +248,12 @@ impl Table {
                 Due::Expiry(hold) => {
                     let ended = self.end(now, hold, End::Expired, out);
                     ended.expect("a deadline goes with its hold");
+                }
+                Due::Ask(name) => {
+                    if let Some(lock) = self.locks.get_mut(&name) {
+                        lock.stands_back = None;
+                        self.settle(now, &name, out);
+                    }
                 }
             }
         }

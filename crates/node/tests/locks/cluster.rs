@@ -111,6 +111,28 @@ impl Cluster {
         self.carry_out(node);
     }
 
+    /// All nodes stop, and begin another epoch with what they held then; `meanwhile` happens in between.
+    pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
+        let mut inside = HashMap::new();
+        for (node, table) in self.tables.iter_mut().enumerate() {
+            table.freeze();
+            let held = table.held().into_iter();
+            inside.extend(held.map(|lock| (lock, NodeId::from_index(node))));
+        }
+        self.channels.clear();
+        meanwhile(self);
+        for node in 0..self.tables.len() {
+            let epoch = Epoch {
+                number,
+                me: NodeId::from_index(node),
+                nodes: self.tables.len(),
+                inside: inside.clone(),
+            };
+            self.tables[node].install(self.now, epoch, &mut self.effects);
+            self.carry_out(node);
+        }
+    }
+
     /// The channels that have something under way.
     pub fn under_way(&self) -> Vec<(usize, usize)> {
         let channels = self.channels.iter();

@@ -341,3 +341,61 @@ fn hostile_bytes_change_nothing() {
         assert_eq!(cluster.tables[0].locks(), 0);
     }
 }
+
+#[test]
+fn turns_are_counted_across_epochs() {
+    // Tokens, permissions, and strict order.
+    for name in ["raymond", "naimi-trehel", "maekawa", "lodha-kshemkalyani"] {
+        let choice = Choice::parse(name, "").unwrap();
+        for turns in [1, 2] {
+            let mut cluster = Cluster::new(choice, 3, turns);
+            let lock = LockName::new("a").unwrap();
+            let ask = || Cluster::ask(None, None);
+            // Node 0 serves as many of its own as it may, others of its own wait, and node 1 waits.
+            for _ in 0..turns + 2 {
+                cluster.acquire(0, &lock, ask()).unwrap();
+                cluster.calm_down();
+            }
+            cluster.acquire(1, &lock, ask()).unwrap();
+            for _ in 1..turns {
+                let hold = cluster.hold_of(0, &lock);
+                cluster.release(0, hold).unwrap();
+            }
+            let hold = cluster.hold_of(0, &lock);
+            // The last hold of its turns ends while the epoch is changed.
+            cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
+            cluster.calm_down();
+            let (node, ..) = cluster.granted.last().unwrap();
+            assert_eq!(*node, 1, "{}, {turns} turns", choice.name);
+            let hold = cluster.hold_of(1, &lock);
+            cluster.release(1, hold).unwrap();
+            // And nobody is forgotten.
+            for _ in 0..2 {
+                cluster.calm_down();
+                let &(holder, hold) = cluster.holders.get(&lock).expect("somebody is served");
+                cluster.release(holder, hold).unwrap();
+            }
+            cluster.rest();
+            assert!(cluster.tables.iter().all(|table| table.waiters() == 0));
+        }
+    }
+}
+
+#[test]
+fn who_stands_back_for_nobody_goes_on() {
+    let choice = Choice::parse("raymond", "").unwrap();
+    let mut cluster = Cluster::new(choice, 3, 1);
+    let lock = LockName::new("a").unwrap();
+    for _ in 0..2 {
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+        cluster.calm_down();
+    }
+    let hold = cluster.hold_of(0, &lock);
+    cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
+    cluster.calm_down();
+    assert!(cluster.holders.is_empty(), "others may come");
+    cluster.now = cluster.now + Duration::from_millis(50);
+    cluster.tick(0);
+    cluster.calm_down();
+    assert_eq!(cluster.holders[&lock].0, 0, "nobody came");
+}
