@@ -60,6 +60,8 @@ const CONNECTIONS_MAX: usize = 4;
 
 /// What was done in the background.
 enum Done {
+    /// The first keepers were put down. The roster may have told so before.
+    Founded(Result<Applied, KeeperError>),
     Proposed(Result<Applied, KeeperError>),
     Confirmed(Result<(), KeeperError>),
     /// Whether a majority is there, after a command went astray.
@@ -328,22 +330,29 @@ impl<'o> Reign<'o> {
             Command::Found => tracing::info!("the first keepers have come together"),
         }
         let (keeper, term) = (Arc::clone(self.keeper), self.term);
+        let done = match command {
+            Command::Found => Done::Founded,
+            Command::Begin(_) | Command::Install { .. } => Done::Proposed,
+        };
         self.work
-            .spawn(async move { Done::Proposed(keeper.propose(term, command).await) });
+            .spawn(async move { done(keeper.propose(term, command).await) });
     }
 
     fn take(&mut self, done: Done) {
         if matches!(
             done,
-            Done::Proposed(Ok(_)) | Done::Confirmed(Ok(())) | Done::Reached(Ok(()))
+            Done::Founded(Ok(_))
+                | Done::Proposed(Ok(_))
+                | Done::Confirmed(Ok(()))
+                | Done::Reached(Ok(()))
         ) {
             self.followed = Moment::now();
         }
         match done {
-            Done::Proposed(proposed) if self.leader.is_none() => {
+            Done::Founded(founded) => {
                 self.is_changing_keepers = false;
-                match proposed {
-                    Ok(_) => self.lead(),
+                match founded {
+                    Ok(_) => self.tick(),
                     Err(error) => {
                         self.failed(&error);
                         self.retry_soon();
