@@ -2,14 +2,19 @@
 //!
 //! - `runs`, in a `world` with `clients` and a `referee`: random runs in simulated time, with crashes, pauses, cuts and
 //!   clocks that run apart.
-//! - `search`: every interleaving of a small cluster, a `state` at a time, with a fault.
+//! - `search`: every interleaving of a small cluster, a `state` at a time with what is `under_way` and a `witness`, with
+//!   a fault.
 //!
 //! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
 
+mod budget;
 mod clients;
 mod member;
 mod referee;
 mod runs;
 mod search;
+mod setup;
 mod state;
+mod under_way;
+mod witness;
 mod world;

@@ -10,7 +10,7 @@ use soloist_node::epochs::message::{ToKeepers, ToMember};
 use soloist_node::epochs::roster::Change;
 use soloist_node::locks::{Ask, LockName};
 
-use crate::world::{member, rules, table};
+use crate::setup::{member, rules, table};
 
 #[test]
 fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {

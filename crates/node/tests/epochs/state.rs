@@ -1,9 +1,6 @@
 //! A small cluster as one value: what can happen next, and what comes of it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::hash::{Hash, Hasher};
-use std::ops::Deref;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
@@ -13,68 +10,34 @@ use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::member::{MemberEffects, Participant, Standing};
 use soloist_node::epochs::message::{ToKeepers, ToMember};
 use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
-use soloist_node::locks::{Ask, Fence, Happening, HoldId, LockName};
+use soloist_node::locks::{Ask, LockName};
 
-use xxhash_rust::xxh3::Xxh3;
+use crate::budget::Budget;
+use crate::setup::{index_of, member, rules, table};
+use crate::under_way::{Parcel, Shared, UnderWay, Way, fingerprint};
+use crate::witness::{Violation, Witness};
 
-use crate::world::{member, rules, table};
-
-const STEP: Duration = Duration::from_secs(1);
+pub const STEP: Duration = Duration::from_secs(1);
 
 /// Clocks run alike here: what margins are for is simulated elsewhere.
-const LEASE: Lease = Lease {
+pub const LEASE: Lease = Lease {
     length: Duration::from_secs(3),
     drift: 0,
 };
-
-/// What may still happen, so that there is an end.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Budget {
-    pub steps: u8,
-    pub requests: u8,
-    pub crashes: u8,
-    pub cuts: u8,
-    /// Renewals, and answers to them, that come at any time or never.
-    pub slow: u8,
-    pub elections: u8,
-    /// A member does not hear of an election, and goes on with the leader before.
-    pub astray: u8,
-    /// A member says that a message was lost: another epoch begins for all.
-    pub suspicions: u8,
-}
-
-impl Budget {
-    /// Whether nobody can be taken for dead, so that no hold may be lost.
-    fn is_gentle(&self) -> bool {
-        self.crashes + self.cuts + self.slow + self.astray == 0
-    }
-}
-
-/// A word between members and leaders, under way.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Word {
-    ToKeepers(Member, ToKeepers),
-    ToMember(Member, ToMember),
-    Commit(u64, Command),
-    Confirm(u64),
-    Confirmed(u64),
-}
 
 /// What can happen next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     Request(usize),
     Release(usize),
-    /// The next frame of a link arrives.
-    Frame(usize, usize),
-    /// A word arrives; one to the keepers, at the leader of this term.
-    Word(usize, u64),
+    /// The next of what is on this way arrives.
+    Arrive(Way),
     Step,
     Crash(usize),
     Cut(usize),
     Slow(usize),
-    Elect,
-    Astray(usize),
+    /// All turn to the leader that is elected; but one, perhaps, does not hear of it until the leader before does.
+    Elect(Option<usize>),
     Suspect(usize),
 }
 
@@ -85,78 +48,23 @@ struct Office {
     roster: Roster,
 }
 
-type Frame = (Member, Member, Vec<u8>);
-
-/// Something that most copies of a state share, with its fingerprint.
-#[derive(Clone)]
-struct Shared<T> {
-    value: Arc<T>,
-    fingerprint: u128,
-}
-
-impl<T: Clone + Hash> Shared<T> {
-    fn new(value: T) -> Self {
-        Shared {
-            fingerprint: fingerprint(&value),
-            value: Arc::new(value),
-        }
-    }
-
-    fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
-        let result = change(Arc::make_mut(&mut self.value));
-        self.fingerprint = fingerprint(&*self.value);
-        result
-    }
-}
-
-impl<T> Hash for Shared<T> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.fingerprint.hash(hasher);
-    }
-}
-
-impl<T> Deref for Shared<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-fn fingerprint(value: &impl Hash) -> u128 {
-    let mut hasher = Xxh3::new();
-    value.hash(&mut hasher);
-    hasher.digest128()
-}
-
 #[derive(Clone, Hash)]
 pub struct State {
     steps: u32,
     budget: Budget,
-    is_gentle: bool,
     nodes: Vec<Option<Shared<Participant>>>,
     members: Vec<Shared<Vec<Member>>>,
-    frames: BTreeMap<(usize, usize), VecDeque<Shared<Frame>>>,
-    words: Vec<Shared<Word>>,
+    under_way: UnderWay,
     roster: Shared<Roster>,
     term: u64,
     offices: BTreeMap<u64, Shared<Office>>,
+    /// The term of the leader that each node speaks with.
+    speaks_with: Vec<u64>,
     /// Its words do not reach the keepers, nor theirs it.
     cut: Option<usize>,
     /// The next renewal of this node, or the next answer to it, is under way for any time.
     slow: Option<usize>,
-    /// It speaks with the leader before this one.
-    astray: Option<usize>,
-    holds: Vec<Option<HoldId>>,
-    waiting: Vec<u8>,
-    fence: Option<Fence>,
-}
-
-/// What went wrong.
-pub type Violation = String;
-
-fn index_of(member: &Member) -> usize {
-    (member.incarnation >> 32) as usize
+    witness: Witness,
 }
 
 fn lock() -> LockName {
@@ -171,7 +79,6 @@ impl State {
         let node = |index| Participant::new(member(index, 1), table(&rules, index, 1), LEASE, now);
         let mut state = State {
             steps: 0,
-            is_gentle: budget.is_gentle(),
             budget: Budget {
                 steps: 20,
                 ..budget
@@ -180,17 +87,14 @@ impl State {
                 .map(|index| Some(Shared::new(node(index))))
                 .collect(),
             members: vec![Shared::new(Vec::new()); nodes],
-            frames: BTreeMap::new(),
-            words: Vec::new(),
+            under_way: UnderWay::default(),
             roster: Shared::new(Roster::default()),
             term: 0,
             offices: BTreeMap::new(),
+            speaks_with: vec![1; nodes],
             cut: None,
             slow: None,
-            astray: None,
-            holds: vec![None; nodes],
-            waiting: vec![0; nodes],
-            fence: None,
+            witness: Witness::new(nodes, budget.is_gentle()),
         };
         state.elect();
         let is_member = |node: &Option<Shared<Participant>>| {
@@ -216,16 +120,15 @@ impl State {
             cuts,
             slow,
             elections,
-            astray,
             suspicions,
         } = self.budget;
         let alive = (0..self.nodes.len()).filter(|&node| self.nodes[node].is_some());
         let mut actions = Vec::new();
         for node in alive {
-            if requests > 0 && node < 2 && self.waiting[node] == 0 && self.holds[node].is_none() {
+            if requests > 0 && node < 2 && self.witness.is_idle(node) {
                 actions.push(Action::Request(node));
             }
-            if self.holds[node].is_some() {
+            if self.witness.hold(node).is_some() {
                 actions.push(Action::Release(node));
             }
             if crashes > 0 {
@@ -240,26 +143,13 @@ impl State {
             if slow > 0 && self.slow.is_none() && node == 0 {
                 actions.push(Action::Slow(node));
             }
-            if astray > 0 && self.offices.len() > 1 && node == 0 {
-                actions.push(Action::Astray(node));
-            }
         }
-        let links = self.frames.keys();
-        actions.extend(links.map(|&(from, to)| Action::Frame(from, to)));
-        for (index, word) in self.words.iter().enumerate() {
-            match **word {
-                Word::ToKeepers(..) => {
-                    let terms = self.offices.keys();
-                    actions.extend(terms.map(|&term| Action::Word(index, term)));
-                }
-                _ => actions.push(Action::Word(index, 0)),
-            }
-        }
+        actions.extend(self.under_way.ways().map(Action::Arrive));
         if steps > 0 {
             actions.push(Action::Step);
         }
         if elections > 0 {
-            actions.push(Action::Elect);
+            actions.extend([None, Some(0), Some(1)].map(Action::Elect));
         }
         actions
     }
@@ -268,7 +158,7 @@ impl State {
         match action {
             Action::Request(node) => {
                 self.budget.requests -= 1;
-                self.waiting[node] += 1;
+                self.witness.asks(node);
                 self.with(node, |participant, now, out| {
                     let ask = Ask {
                         owner: "somebody".into(),
@@ -280,24 +170,16 @@ impl State {
                 })
             }
             Action::Release(node) => {
-                let hold = self.holds[node].expect("it is held");
+                let hold = self.witness.hold(node).expect("it is held");
                 // It may be lost by now.
                 self.with(node, |participant, now, out| {
                     let _ = participant.release(now, hold, out);
                     Ok(())
                 })
             }
-            Action::Frame(from, to) => {
-                let frames = self.frames.get_mut(&(from, to)).expect("it has frames");
-                let frame = frames.pop_front().expect("it has frames");
-                if frames.is_empty() {
-                    self.frames.remove(&(from, to));
-                }
-                self.receive(&frame)
-            }
-            Action::Word(index, term) => {
-                let word = self.words.remove(index);
-                self.hear(Word::clone(&word), term)
+            Action::Arrive(way) => {
+                let parcel = self.under_way.take(way).expect("something is there");
+                self.arrive(way, Parcel::clone(&parcel))
             }
             Action::Step => {
                 self.budget.steps -= 1;
@@ -306,18 +188,13 @@ impl State {
             Action::Crash(node) => {
                 self.budget.crashes -= 1;
                 self.nodes[node] = None;
-                self.holds[node] = None;
-                self.waiting[node] = 0;
+                self.witness.crashes(node);
+                self.drop_what_leads_nowhere();
                 Ok(())
             }
             Action::Cut(node) => {
                 self.budget.cuts -= 1;
                 self.cut = Some(node);
-                Ok(())
-            }
-            Action::Astray(node) => {
-                self.budget.astray -= 1;
-                self.astray = Some(node);
                 Ok(())
             }
             Action::Slow(node) => {
@@ -332,9 +209,14 @@ impl State {
                     Ok(())
                 })
             }
-            Action::Elect => {
+            Action::Elect(astray) => {
                 self.budget.elections -= 1;
                 self.elect();
+                for node in 0..self.nodes.len() {
+                    if astray != Some(node) {
+                        self.turn(node);
+                    }
+                }
                 Ok(())
             }
         }
@@ -344,31 +226,29 @@ impl State {
     pub fn completes(mut self) -> Result<(), Violation> {
         self.cut = None;
         self.slow = None;
-        self.astray = None;
+        (0..self.nodes.len()).for_each(|node| self.turn(node));
         for _ in 0..40 {
             self.budget.steps = 1;
             self.settle()?;
             for node in 0..self.nodes.len() {
-                if self.holds[node].is_some() {
+                if self.witness.hold(node).is_some() {
                     self.apply(Action::Release(node))?;
                 }
             }
-            if self.waiting.iter().all(|waiting| *waiting == 0) {
+            if self.witness.is_content() {
                 return Ok(());
             }
         }
-        Err(format!("somebody waits for ever: {:?}", self.waiting))
+        Err(format!("somebody waits for ever: {:?}", self.witness))
     }
 
     /// All that is under way arrives, and a step of time goes by.
     fn settle(&mut self) -> Result<(), Violation> {
         loop {
-            if let Some(&(from, to)) = self.frames.keys().next() {
-                self.apply(Action::Frame(from, to))?;
-            } else if !self.words.is_empty() {
-                self.apply(Action::Word(0, self.term))?;
-            } else {
-                return self.apply(Action::Step);
+            let next = self.under_way.ways().next();
+            match next {
+                Some(way) => self.apply(Action::Arrive(way))?,
+                None => return self.apply(Action::Step),
             }
         }
     }
@@ -403,47 +283,93 @@ impl State {
         node.is_some_and(|participant| participant.me() == member)
     }
 
-    fn receive(&mut self, (from, to, bytes): &Frame) -> Result<(), Violation> {
-        if !self.is_alive(to) {
-            return Ok(());
-        }
-        self.with(index_of(to), |participant, now, out| {
-            let received = participant.receive(now, from.incarnation, bytes, out);
-            received.map_err(|error| error.to_string())
-        })
-    }
-
-    fn hear(&mut self, word: Word, term: u64) -> Result<(), Violation> {
-        match word {
-            Word::ToKeepers(from, message) => self.with_leader(term, |leader, roster, now, out| {
-                leader.receive(now, roster, &from, message, out);
-            }),
-            Word::ToMember(to, message) if self.is_alive(&to) => {
-                self.with(index_of(&to), |participant, now, out| {
+    fn arrive(&mut self, way: Way, parcel: Parcel) -> Result<(), Violation> {
+        match (way, parcel) {
+            (Way::Link { to: index, .. }, Parcel::Frame { from, to, bytes }) => {
+                if !self.is_alive(&to) {
+                    return Ok(());
+                }
+                self.with(index, |participant, now, out| {
+                    let received = participant.receive(now, from.incarnation, &bytes, out);
+                    received.map_err(|error| error.to_string())
+                })
+            }
+            (Way::ToLeader { term, .. }, Parcel::ToKeepers(from, message)) => {
+                self.with_leader(term, |leader, roster, now, out| {
+                    leader.receive(now, roster, &from, message, out);
+                })
+            }
+            (Way::ToMember { to: index, .. }, Parcel::ToMember(to, message)) => {
+                if !self.is_alive(&to) {
+                    return Ok(());
+                }
+                self.with(index, |participant, now, out| {
                     participant.hear(now, message, out);
                     Ok(())
                 })
             }
-            Word::ToMember(..) => Ok(()),
-            Word::Commit(term, command) => self.commit(term, command),
-            Word::Confirm(term) if term == self.term => {
-                self.put(Word::Confirmed(term));
+            (Way::Commit { term }, Parcel::Commit(command)) => self.commit(term, command),
+            (Way::Confirm { term }, Parcel::Confirm) => {
+                match term == self.term {
+                    true => self.put(way, Parcel::Confirmed),
+                    false => self.depose(term),
+                }
                 Ok(())
             }
-            // A leader that was deposed finds out.
-            Word::Confirm(term) => {
-                self.offices.remove(&term);
-                Ok(())
+            (Way::Confirm { term }, Parcel::Confirmed) => {
+                self.with_leader(term, |leader, roster, now, out| {
+                    leader.confirmed(now, roster, out);
+                })
             }
-            Word::Confirmed(term) => self.with_leader(term, |leader, roster, now, out| {
-                leader.confirmed(now, roster, out);
-            }),
+            (way, parcel) => unreachable!("{parcel:?} on {way:?}"),
+        }
+    }
+
+    /// A leader finds out that it is none any more, and so do those who speak with it.
+    fn depose(&mut self, term: u64) {
+        self.offices.remove(&term);
+        self.drop_what_leads_nowhere();
+        for node in 0..self.nodes.len() {
+            if self.speaks_with[node] == term {
+                self.turn(node);
+            }
+        }
+    }
+
+    /// From now on it speaks with the leader.
+    fn turn(&mut self, node: usize) {
+        self.speaks_with[node] = self.term;
+        self.drop_what_leads_nowhere();
+    }
+
+    fn put(&mut self, way: Way, parcel: Parcel) {
+        if !self.leads_nowhere(way) {
+            self.under_way.put(way, parcel);
+        }
+    }
+
+    fn drop_what_leads_nowhere(&mut self) {
+        let ways = self.under_way.ways();
+        let nowhere: Vec<_> = ways.filter(|way| self.leads_nowhere(*way)).collect();
+        for way in nowhere {
+            self.under_way.drop_all(way);
+        }
+    }
+
+    /// Whether nobody is there any more.
+    fn leads_nowhere(&self, way: Way) -> bool {
+        match way {
+            Way::Link { to, .. } => self.nodes[to].is_none(),
+            Way::ToMember { term, to } => self.nodes[to].is_none() || self.speaks_with[to] != term,
+            Way::ToLeader { term, .. } | Way::Commit { term } | Way::Confirm { term } => {
+                !self.offices.contains_key(&term)
+            }
         }
     }
 
     fn commit(&mut self, term: u64, command: Command) -> Result<(), Violation> {
         if term != self.term {
-            self.offices.remove(&term);
+            self.depose(term);
             return Ok(());
         }
         let applied = self.roster.change(|roster| roster.apply(command.clone()));
@@ -477,14 +403,38 @@ impl State {
         }
         for (to, bytes) in out.locks.sends() {
             let to = self.members[index][to.index()].clone();
-            let link = self.frames.entry((index, index_of(&to))).or_default();
-            link.push_back(Shared::new((before.clone(), to, bytes.to_vec())));
+            let link = Way::Link {
+                from: index,
+                to: index_of(&to),
+            };
+            let frame = Parcel::Frame {
+                from: before.clone(),
+                to,
+                bytes: bytes.to_vec(),
+            };
+            self.put(link, frame);
         }
         for happening in &out.locks.happenings {
-            self.note(index, happening)?;
+            let nodes = &self.nodes;
+            let relies = |node: usize| {
+                let participant = nodes[node].as_ref();
+                let until = participant.and_then(|participant| participant.valid_until());
+                until.is_some_and(|until| until > now)
+            };
+            self.witness.sees(index, happening, relies)?;
         }
         for message in out.keepers {
-            self.say(index, Word::ToKeepers(me.clone(), message))?;
+            let is_renewal = matches!(message, ToKeepers::Renew { .. } | ToKeepers::Join);
+            let way = Way::ToLeader {
+                from: index,
+                term: self.speaks_with[index],
+            };
+            self.say(
+                index,
+                way,
+                Parcel::ToKeepers(me.clone(), message),
+                is_renewal,
+            )?;
         }
         Ok(())
     }
@@ -501,90 +451,47 @@ impl State {
         let mut out = LeaderEffects::default();
         office.change(|Office { leader, roster }| event(leader, roster, now, &mut out));
         if let Some(command) = out.propose {
-            self.put(Word::Commit(term, command));
+            self.put(Way::Commit { term }, Parcel::Commit(command));
         }
         for (to, message) in out.sends {
-            self.say(index_of(&to), Word::ToMember(to, message))?;
+            let is_renewal = matches!(message, ToMember::Granted { .. });
+            let node = index_of(&to);
+            let way = Way::ToMember { term, to: node };
+            self.say(node, way, Parcel::ToMember(to, message), is_renewal)?;
         }
         if out.confirm {
             // A leader that has no rival is confirmed at once.
             match self.offices.len() == 1 {
-                true => self.hear(Word::Confirmed(term), term)?,
-                false => self.put(Word::Confirm(term)),
+                true => self.arrive(Way::Confirm { term }, Parcel::Confirmed)?,
+                false => self.put(Way::Confirm { term }, Parcel::Confirm),
             }
         }
         Ok(())
     }
 
     /// A word between a node and the keepers is lost, comes at once, or at any time.
-    fn say(&mut self, node: usize, word: Word) -> Result<(), Violation> {
-        let is_renewal = matches!(
-            word,
-            Word::ToKeepers(_, ToKeepers::Renew { .. } | ToKeepers::Join)
-                | Word::ToMember(_, ToMember::Granted { .. })
-        );
+    fn say(
+        &mut self,
+        node: usize,
+        way: Way,
+        word: Parcel,
+        is_renewal: bool,
+    ) -> Result<(), Violation> {
         if self.cut == Some(node) {
             return Ok(());
         }
         if is_renewal && self.slow == Some(node) {
             self.slow = None;
-        } else if self.astray == Some(node) {
-            let first = self.offices.keys().next().copied();
-            return self.hear(word, first.unwrap_or(self.term));
         } else if is_renewal {
-            return self.hear(word, self.term);
+            return self.arrive(way, word);
         }
-        self.put(word);
+        self.put(way, word);
         Ok(())
     }
 
-    /// The same word twice makes no difference.
-    fn put(&mut self, word: Word) {
-        let word = Shared::new(word);
-        let mut others = self.words.iter();
-        if others.all(|other| other.fingerprint != word.fingerprint) {
-            self.words.push(word);
-            // They are in no order.
-            self.words.sort_unstable_by_key(|word| word.fingerprint);
-        }
-    }
-
-    /// The referee.
-    fn note(&mut self, node: usize, happening: &Happening) -> Result<(), Violation> {
-        match happening {
-            Happening::Granted { grant, .. } => {
-                self.waiting[node] -= 1;
-                let now = self.now();
-                let holders = (0..self.nodes.len()).filter(|&other| self.holds[other].is_some());
-                let mut others = holders.filter(|&other| {
-                    let participant = self.nodes[other].as_ref();
-                    let until = participant.and_then(|participant| participant.valid_until());
-                    until.is_some_and(|until| until > now)
-                });
-                if let Some(other) = others.next() {
-                    return Err(format!("node {node} enters while node {other} is inside"));
-                }
-                if self.fence >= Some(grant.fence) {
-                    return Err(format!("fence {} after {:?}", grant.fence, self.fence));
-                }
-                self.fence = Some(grant.fence);
-                self.holds[node] = Some(grant.hold);
-            }
-            Happening::Ended { end, .. } => {
-                self.holds[node] = None;
-                if end.is_loss() && self.is_gentle {
-                    return Err(format!(
-                        "node {node} loses its hold, and nothing was wrong with it"
-                    ));
-                }
-            }
-            Happening::Waiting { .. } | Happening::Denied { .. } => {}
-        }
-        Ok(())
-    }
-
-    pub fn is_last_step(&self) -> bool {
-        self.budget.steps == 0
+    /// Whether time is over and nothing is under way. Whatever else may happen, every way comes by here.
+    pub fn is_at_rest(&self) -> bool {
+        self.budget.steps == 0 && self.under_way.ways().next().is_none()
     }
 
     pub fn fingerprint(&self) -> u128 {

@@ -7,16 +7,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
-use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::config::Rules;
 use soloist_node::epochs::leader::{Leader, LeaderEffects};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::member::{MemberEffects, Participant, Standing};
 use soloist_node::epochs::message::{ToKeepers, ToMember};
 use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
-use soloist_node::locks::{Happening, Settings, Table};
+use soloist_node::locks::Happening;
 
 use crate::clients::Clients;
 use crate::referee::{Clock, Entry, Referee};
+use crate::setup::{index_of, member, rules, table};
 
 pub const LEASE: Lease = Lease {
     length: Duration::from_millis(3000),
@@ -88,38 +89,6 @@ pub struct World {
     leaders: BTreeMap<u64, (Leader, Clock, u64)>,
     term: u64,
     rules: Rules,
-}
-
-/// One life of a node.
-pub fn member(index: usize, life: u64) -> Member {
-    let name = format!("n{index}");
-    Member {
-        address: format!("{name}:7401").parse().unwrap(),
-        name: name.parse().unwrap(),
-        incarnation: (index as u64) << 32 | life << 16,
-    }
-}
-
-/// All locks have this algorithm.
-pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
-    let settings = RuleSettings {
-        algorithm: choice.name.to_owned(),
-        max_local_turns,
-        ..RuleSettings::default()
-    };
-    Rules::new(nodes, &settings, &[]).unwrap()
-}
-
-/// The locks of one life of a node.
-pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
-    Table::new(Settings {
-        rules: rules.clone(),
-        ttl_max: Duration::from_secs(3600),
-        waiters_max: 1000,
-        locks_max: 1000,
-        forget_after: Duration::from_secs(10),
-        seed: [(index as u64 * 100 + life) as u8; 32],
-    })
 }
 
 impl World {
@@ -505,8 +474,4 @@ impl World {
             })
             .collect()
     }
-}
-
-fn index_of(member: &Member) -> usize {
-    (member.incarnation >> 32) as usize
 }
