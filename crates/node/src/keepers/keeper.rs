@@ -32,8 +32,8 @@ pub struct View {
     pub leads: bool,
     /// Who leads.
     pub leader: Option<KeeperNode>,
-    /// The term. In one term there may be several leaders, one after the other; but whoever was deposed leads again
-    /// only in a later one. So for a keeper that leads, this is the name of its reign.
+    /// The term. In one term there may be several leaders, one after the other; but whoever was deposed by another leads
+    /// again only in a later one.
     pub term: u64,
     /// The roster, as far as this keeper has it.
     pub roster: Arc<Roster>,
@@ -192,7 +192,7 @@ impl Keeper {
             self.change(moved).await?;
         }
         if membership.membership().voter_ids().any(|voter| voter == id) {
-            return Ok(());
+            return self.finish_change().await;
         }
         self.teach(node).await?;
         self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])))
@@ -244,6 +244,20 @@ impl Keeper {
             .await
     }
 
+    /// Whether a change of the keepers was given up half-way: majorities of the keepers before it and after it are needed,
+    /// or a node is sent everything that is no keeper.
+    pub fn is_half_changed(&self) -> bool {
+        unfinished(self.membership().membership()).is_some()
+    }
+
+    /// Brings a change of the keepers to its end that was given up half-way, if there is one.
+    pub async fn finish_change(&self) -> Result<(), KeeperError> {
+        while let Some(rest) = unfinished(self.membership().membership()) {
+            self.change(rest).await?;
+        }
+        Ok(())
+    }
+
     /// Answers another keeper until the connection ends. `peer` is the name in its certificate; none only on a
     /// plain connection of this machine. The stream begins with [`PREFACE`](rpc::PREFACE).
     pub async fn serve(&self, stream: impl Stream, peer: Option<NodeName>) -> ServeEnd {
@@ -274,6 +288,18 @@ impl Keeper {
             .await
             .map_err(|_| KeeperError::Open { waited })
     }
+}
+
+/// What is left to do of a change of the keepers. Raft does it in steps, and whoever asked for it may be gone after the first.
+fn unfinished(
+    membership: &openraft::Membership<u64, KeeperNode>,
+) -> Option<ChangeMembers<u64, KeeperNode>> {
+    if membership.get_joint_config().len() > 1 {
+        // The keepers after the change, and nobody else.
+        return Some(ChangeMembers::AddVoterIds(BTreeSet::new()));
+    }
+    let learners: BTreeSet<u64> = membership.learner_ids().collect();
+    (!learners.is_empty()).then_some(ChangeMembers::RemoveNodes(learners))
 }
 
 fn members(keepers: &[KeeperNode]) -> Result<BTreeMap<u64, KeeperNode>, KeeperError> {

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use self::questions::KeeperChange;
 use super::Office;
 use super::clocks::Clocks;
 use super::wire::{FromKeeper, Question, Reply};
@@ -82,7 +83,7 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
                 _ => return,
             },
         };
-        if keeper.confirm_leadership(term).await.is_err() {
+        if ascend(&keeper, term).await.is_err() {
             sleep(RETRY_AFTER).await;
             continue;
         }
@@ -91,10 +92,23 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
         office.reign.send_replace(Some(sender));
         tracing::info!(term, "this keeper leads");
         reign.run().await;
+        // No command of this reign leaves from here on.
+        reign.work.shutdown().await;
         office.is_busy.send_replace(false);
         office.reign.send_replace(None);
         tracing::info!(term, "this keeper leads no more");
     }
+}
+
+/// Waits until a majority follows, and until everything is carried out that was decided before.
+async fn ascend(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
+    keeper.confirm_leadership(term).await?;
+    if keeper.roster().is_founded() {
+        // An earlier reign of this keeper in this very term, before it was cut off or restarted, may have left commands in
+        // the log that no majority had, and that it alone knows of. This one changes nothing, and comes after them.
+        keeper.propose(term, Command::Found).await?;
+    }
+    Ok(())
 }
 
 struct Reign<'o> {
@@ -114,8 +128,8 @@ struct Reign<'o> {
     /// The keepers are being changed.
     is_changing_keepers: bool,
     retry_at: Option<Moment>,
-    /// When a majority of the keepers followed last.
-    followed: Moment,
+    /// Since when no majority of the keepers follows, if the last try failed.
+    unfollowed: Option<Moment>,
     is_over: bool,
 }
 
@@ -139,7 +153,7 @@ impl<'o> Reign<'o> {
             work: JoinSet::new(),
             is_changing_keepers: false,
             retry_at: None,
-            followed: Moment::now(),
+            unfollowed: None,
             is_over: false,
         }
     }
@@ -171,6 +185,17 @@ impl<'o> Reign<'o> {
                 () = sleep(pause) => self.tick(),
             }
         }
+        // Whoever asked for the change that ended this reign shall hear of it.
+        let last = async {
+            while self.is_changing_keepers
+                && let Some(Ok(done)) = self.work.join_next().await
+            {
+                if matches!(done, Done::Changed(..)) {
+                    self.take(done);
+                }
+            }
+        };
+        let _ = timeout(RETRY_AFTER, last).await;
     }
 
     /// What was begun is done only when all have been told.
@@ -204,7 +229,7 @@ impl<'o> Reign<'o> {
         // One that has not come cannot be taken in.
         missing.retain(|keeper| self.nodes.contains_key(&keeper.name));
         if let Some(next) = missing.pop() {
-            self.change_keepers(None, Question::Promote(next.name.clone()), Some(next));
+            self.change_keepers(None, KeeperChange::Promote(next));
         }
     }
 
@@ -240,6 +265,9 @@ impl<'o> Reign<'o> {
 
     fn tick(&mut self) {
         self.retry_at = self.retry_at.filter(|at| *at > Moment::now());
+        if !self.is_changing_keepers && self.keeper.is_half_changed() {
+            self.change_keepers(None, KeeperChange::Finish);
+        }
         if self.leader.is_none() {
             return self.lead();
         }
@@ -346,7 +374,7 @@ impl<'o> Reign<'o> {
                 | Done::Confirmed(Ok(()))
                 | Done::Reached(Ok(()))
         ) {
-            self.followed = Moment::now();
+            self.unfollowed = None;
         }
         match done {
             Done::Founded(founded) => {
@@ -433,7 +461,9 @@ impl<'o> Reign<'o> {
                 tracing::warn!("the keepers' leader was not followed: {error}");
                 // Raft lets it lead for as long as it hears of no other. Nodes that hold on to it meanwhile do not look for
                 // the one that they could follow.
-                self.is_over |= Moment::now().since(self.followed) > self.office.lease.length / 3;
+                let now = Moment::now();
+                let since = *self.unfollowed.get_or_insert(now);
+                self.is_over |= now.since(since) > self.office.lease.length / 6;
             }
         }
     }

@@ -114,3 +114,54 @@ async fn keepers_that_cannot_be_are_refused() {
     fresh.stop().await;
     cluster.sites[0].stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_was_given_up_half_way_is_finished() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let leader = cluster.leader().await;
+    let (stays, goes) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.sites[stays].stop().await;
+    // Of the two that would be left, one is missing: whoever asks gives up in between.
+    let chief = cluster.sites[leader].keeper();
+    let called = cluster.sites[goes].node.name.clone();
+    let error = chief.demote(&called).await.unwrap_err();
+    assert!(matches!(error, KeeperError::Open { .. }), "{error:?}");
+    assert!(chief.is_half_changed());
+    cluster.sites[stays].start().await;
+    cluster
+        .change(async |chief| chief.finish_change().await)
+        .await;
+    let leader = cluster.leader().await;
+    let chief = cluster.sites[leader].keeper();
+    until("two are left", || {
+        chief.view().keepers.len() == 2 && !chief.is_half_changed()
+    })
+    .await;
+    // The one that went is not needed for anything.
+    cluster.sites[goes].stop().await;
+    cluster.begin(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
+    let mut cluster = Cluster::start(&["a", "b"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let mut site = Site::new(&cluster.authority, "c").await;
+    site.start().await;
+    let leader = cluster.leader().await;
+    cluster.sites[1 - leader].stop().await;
+    let error = cluster.sites[leader].keeper().promote(site.node.clone());
+    let error = error.await.unwrap_err();
+    assert!(matches!(error, KeeperError::Open { .. }), "{error:?}");
+    cluster.sites[1 - leader].start().await;
+    cluster
+        .change(async |chief| chief.finish_change().await)
+        .await;
+    let leader = cluster.leader().await;
+    let chief = cluster.sites[leader].keeper();
+    until("nothing is left of it", || !chief.is_half_changed()).await;
+    assert_eq!(chief.view().keepers.len(), 2);
+}

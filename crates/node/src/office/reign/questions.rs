@@ -9,24 +9,33 @@ use crate::epochs::leader::Leader;
 use crate::keepers::KeeperNode;
 use crate::office::wire::{ClusterView, Question, Reply};
 
+/// What is to become of the keepers.
+pub(super) enum KeeperChange {
+    Promote(KeeperNode),
+    Demote(NodeName),
+    /// What an earlier change has left undone.
+    Finish,
+}
+
 impl Reign<'_> {
     pub(super) fn answer(&mut self, connection: Connection, number: u64, question: Question) {
-        let reply = match &question {
-            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
-                Reply::Refused("the keepers are being changed already; try again".to_owned())
-            }
-            Question::Cluster => Reply::Cluster(self.cluster()),
-            Question::Promote(node) => match self.find(node) {
-                Some(found) => {
-                    return self.change_keepers(Some((connection, number)), question, Some(found));
-                }
-                None => Reply::Refused(format!("node {node} is no member: start it first")),
+        let change = match question {
+            Question::Cluster => Err(Reply::Cluster(self.cluster())),
+            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => Err(
+                Reply::Refused("the keepers are being changed already; try again".to_owned()),
+            ),
+            Question::Promote(node) => match self.find(&node) {
+                Some(found) => Ok(KeeperChange::Promote(found)),
+                None => Err(Reply::Refused(format!(
+                    "node {node} is no member: start it first"
+                ))),
             },
-            Question::Demote(_) => {
-                return self.change_keepers(Some((connection, number)), question, None);
-            }
+            Question::Demote(node) => Ok(KeeperChange::Demote(node)),
         };
-        reply_to(&connection, number, reply);
+        match change {
+            Ok(change) => self.change_keepers(Some((connection, number)), change),
+            Err(reply) => reply_to(&connection, number, reply),
+        }
     }
 
     fn cluster(&self) -> ClusterView {
@@ -59,16 +68,15 @@ impl Reign<'_> {
     pub(super) fn change_keepers(
         &mut self,
         asked: Option<(Connection, u64)>,
-        change: Question,
-        node: Option<KeeperNode>,
+        change: KeeperChange,
     ) {
         self.is_changing_keepers = true;
         let keeper = Arc::clone(self.keeper);
         self.work.spawn(async move {
-            let changed = match (change, node) {
-                (Question::Demote(name), _) => keeper.demote(&name).await,
-                (_, Some(node)) => keeper.promote(node).await,
-                _ => Ok(()),
+            let changed = match change {
+                KeeperChange::Promote(node) => keeper.promote(node).await,
+                KeeperChange::Demote(name) => keeper.demote(&name).await,
+                KeeperChange::Finish => keeper.finish_change().await,
             };
             Done::Changed(asked, changed)
         });
