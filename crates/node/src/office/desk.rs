@@ -1,5 +1,6 @@
 //! A keeper's end of a connection from a node.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -46,16 +47,19 @@ impl Office {
     pub async fn serve(&self, stream: impl Stream, peer: Option<NodeName>) {
         let _serving = self.serving.token();
         let (mut reader, mut writer) = tokio::io::split(stream);
+        // In the middle of a message that was cut off nothing else can be said.
+        let is_writing = AtomicBool::new(false);
         let greeting = timeout(HELLO_TIME, self.greet(&mut reader, peer.as_ref()));
         let end = match greeting.await {
             Ok(Ok(name)) => tokio::select! {
                 () = self.stopped() => End::Elsewhere,
-                end = self.attend(&mut reader, &mut writer, name) => end,
+                end = self.attend(&mut reader, &mut writer, name, &is_writing) => end,
             },
             Ok(Err(end)) => end,
             Err(_) => End::Refused(format!("no Hello after {HELLO_TIME:?}")),
         };
         let last = match end {
+            _ if is_writing.load(Ordering::Relaxed) => return,
             End::Closed => return,
             End::Elsewhere => self.elsewhere(),
             End::Refused(reason) => {
@@ -135,6 +139,7 @@ impl Office {
         reader: &mut (impl tokio::io::AsyncRead + Unpin),
         writer: &mut (impl tokio::io::AsyncWrite + Unpin),
         name: NodeName,
+        is_writing: &AtomicBool,
     ) -> End {
         let Some(reign) = self.reign.borrow().clone() else {
             return End::Elsewhere;
@@ -167,14 +172,16 @@ impl Office {
                     Err(error) => return error.into(),
                 };
                 if reign.send(letter).await.is_err() {
-                    return End::Elsewhere;
+                    // The reign is over: what it said last is still written.
+                    return std::future::pending().await;
                 }
             }
         };
         let writing = async {
             while let Some(message) = outgoing.recv().await {
+                is_writing.store(true, Ordering::Relaxed);
                 match timeout(WRITE_TIME, write(writer, &message)).await {
-                    Ok(Ok(())) => {}
+                    Ok(Ok(())) => is_writing.store(false, Ordering::Relaxed),
                     _ => return End::Closed,
                 }
             }
