@@ -9,7 +9,8 @@ pub struct Budget {
     pub requests: u8,
     pub crashes: u8,
     pub cuts: u8,
-    /// Renewals, and answers to them, that come at any time or never.
+    pub heals: u8,
+    pub sleeps: u8,
     pub slow: u8,
     pub elections: u8,
     /// A member says that a message was lost: another epoch begins for all.
@@ -17,10 +18,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether nobody can be taken for dead, so that no hold may be lost.
+    /// Whether nobody is done without, unless something is wrong with it. With time, one is that does not hear of a change,
+    /// or stays with a leader that is none any more.
     pub fn is_gentle(&self) -> bool {
-        // With time, one that stays with a leader that is none any more loses its lease.
-        let is_quick = STEP * u32::from(self.steps) < LEASE.length;
-        self.crashes + self.cuts + self.slow == 0 && (self.elections == 0 || is_quick)
+        let is_quick = STEP * (u32::from(self.steps) + 1) < LEASE.length;
+        self.elections + self.suspicions == 0 || is_quick
     }
 }

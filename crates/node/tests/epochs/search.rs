@@ -69,6 +69,8 @@ const NO_FAULTS: Budget = Budget {
     requests: 2,
     crashes: 0,
     cuts: 0,
+    heals: 0,
+    sleeps: 0,
     slow: 0,
     elections: 0,
     suspicions: 0,
@@ -114,10 +116,35 @@ const SLOW_AND_CUT: Case = Case {
     },
 };
 
+/// Its lease is over before it looks at the clock.
+const SLEEP: Case = Case {
+    what: "sleep",
+    nodes: 2,
+    budget: Budget {
+        steps: 5,
+        sleeps: 1,
+        ..NO_FAULTS
+    },
+};
+
+/// An epoch begins while another one is not installed yet.
+const CRASH_IN_CHANGE: Case = Case {
+    what: "crash in a change",
+    nodes: 2,
+    budget: Budget {
+        steps: 4,
+        crashes: 1,
+        suspicions: 1,
+        ..NO_FAULTS
+    },
+};
+
+/// As far as it goes without a clock: members say hello to a leader when they find it.
 const DEPOSED: Case = Case {
     what: "deposed leader",
     nodes: 3,
     budget: Budget {
+        steps: 0,
         requests: 1,
         suspicions: 1,
         elections: 1,
@@ -125,12 +152,10 @@ const DEPOSED: Case = Case {
     },
 };
 
-/// With two who want the lock, but only as far as it goes without a clock.
-const DEPOSED_AT_ONCE: Case = Case {
-    what: "deposed leader, at once",
-    nodes: 3,
+const DEPOSED_AND_RIVALS: Case = Case {
+    what: "deposed leader and rivals",
+    nodes: 2,
     budget: Budget {
-        steps: 0,
         requests: 2,
         ..DEPOSED.budget
     },
@@ -148,35 +173,35 @@ const ASTRAY: Case = Case {
 };
 
 /// Searches of seconds.
-const SHORT: [Case; 7] = [
+const SHORT: [Case; 8] = [
     CHANGE,
     CRASH,
     CUT,
     SLOW_AND_CUT,
+    SLEEP,
     DEPOSED,
-    DEPOSED_AT_ONCE,
+    DEPOSED_AND_RIVALS,
     ASTRAY,
 ];
 
 /// Searches of minutes.
-const LONG: [Case; 3] = [
+const LONG: [Case; 4] = [
+    CRASH_IN_CHANGE,
     Case {
+        what: "cut for a while",
         budget: Budget {
-            requests: 2,
-            ..DEPOSED.budget
+            heals: 1,
+            ..CUT.budget
         },
-        ..DEPOSED
+        ..CUT
     },
     Case {
         nodes: 3,
         ..SLOW_AND_CUT
     },
     Case {
-        budget: Budget {
-            steps: 4,
-            ..ASTRAY.budget
-        },
-        ..ASTRAY
+        nodes: 3,
+        ..DEPOSED_AND_RIVALS
     },
 ];
 
@@ -218,13 +243,14 @@ fn all_interleavings_with_more_time_are_safe() {
 }
 
 /// Planted faults that a search shows, and which.
-const SHOWN: [(Mutant, Case); 10] = [
+const SHOWN: [(Mutant, Case); 11] = [
     (Mutant::NoFreeze, CHANGE),
     (Mutant::AnyEpoch, CHANGE),
     (Mutant::GrantUnconfirmed, ASTRAY),
-    (Mutant::NewLeaderDoesNotWait, DEPOSED),
+    (Mutant::NewLeaderDoesNotWait, ASTRAY),
     (Mutant::ReleaseForgotten, CHANGE),
-    (Mutant::LapseUnnoticed, CUT),
+    (Mutant::LeaseFromAnswer, SLOW_AND_CUT),
+    (Mutant::LapseUnnoticed, SLEEP),
     (Mutant::HoldsNotReported, CHANGE),
     (Mutant::InstallTooEarly, CHANGE),
     (Mutant::EarlyDropped, CHANGE),

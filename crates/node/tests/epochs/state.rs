@@ -1,15 +1,16 @@
 //! A small cluster as one value: what can happen next, and what comes of it.
 
+mod effects;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
-use soloist_node::epochs::leader::{Leader, LeaderEffects};
+use soloist_node::epochs::leader::Leader;
 use soloist_node::epochs::lease::Lease;
-use soloist_node::epochs::member::{MemberEffects, Participant, Standing};
-use soloist_node::epochs::message::{ToKeepers, ToMember};
-use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
+use soloist_node::epochs::member::{Participant, Standing};
+use soloist_node::epochs::roster::{Member, Roster};
 use soloist_node::locks::{Ask, LockName};
 
 use crate::budget::Budget;
@@ -34,18 +35,29 @@ pub enum Action {
     Arrive(Way),
     Step,
     Crash(usize),
+    /// Its words do not reach the keepers any more, nor theirs it.
     Cut(usize),
-    Slow(usize),
+    Heal,
+    /// Its clock does not wake it up any more.
+    Sleep(usize),
+    /// Its next renewal, or the next answer to one, comes at any time.
+    Slow(usize, Renewal),
     /// All turn to the leader that is elected; but one, perhaps, does not hear of it until the leader before does.
     Elect(Option<usize>),
     Suspect(usize),
 }
 
-/// A leader, with what it knows of the roster: one that was deposed learns nothing new.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Renewal {
+    Asked,
+    Granted,
+}
+
+/// A leader, with the roster as it was when it was deposed: from then on it learns nothing new.
 #[derive(Clone, Hash)]
 struct Office {
     leader: Leader,
-    roster: Roster,
+    last: Option<Roster>,
 }
 
 #[derive(Clone, Hash)]
@@ -60,10 +72,9 @@ pub struct State {
     offices: BTreeMap<u64, Shared<Office>>,
     /// The term of the leader that each node speaks with.
     speaks_with: Vec<u64>,
-    /// Its words do not reach the keepers, nor theirs it.
     cut: Option<usize>,
-    /// The next renewal of this node, or the next answer to it, is under way for any time.
-    slow: Option<usize>,
+    asleep: Option<usize>,
+    slow: Option<(usize, Renewal)>,
     witness: Witness,
 }
 
@@ -81,6 +92,7 @@ impl State {
             steps: 0,
             budget: Budget {
                 steps: 20,
+                elections: 0,
                 ..budget
             },
             nodes: (0..nodes)
@@ -93,6 +105,7 @@ impl State {
             offices: BTreeMap::new(),
             speaks_with: vec![1; nodes],
             cut: None,
+            asleep: None,
             slow: None,
             witness: Witness::new(nodes, budget.is_gentle()),
         };
@@ -118,6 +131,8 @@ impl State {
             requests,
             crashes,
             cuts,
+            heals,
+            sleeps,
             slow,
             elections,
             suspicions,
@@ -140,9 +155,16 @@ impl State {
             if cuts > 0 && self.cut.is_none() {
                 actions.push(Action::Cut(node));
             }
-            if slow > 0 && self.slow.is_none() && node == 0 {
-                actions.push(Action::Slow(node));
+            if sleeps > 0 && node == 0 {
+                actions.push(Action::Sleep(node));
             }
+            if slow > 0 && self.slow.is_none() && node == 0 {
+                let slow = |renewal| Action::Slow(node, renewal);
+                actions.extend([Renewal::Asked, Renewal::Granted].map(slow));
+            }
+        }
+        if heals > 0 && self.cut.is_some() {
+            actions.push(Action::Heal);
         }
         actions.extend(self.under_way.ways().map(Action::Arrive));
         if steps > 0 {
@@ -155,6 +177,11 @@ impl State {
     }
 
     pub fn apply(&mut self, action: Action) -> Result<(), Violation> {
+        self.act(action)?;
+        self.witness.look(|node| self.relies(node))
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), Violation> {
         match action {
             Action::Request(node) => {
                 self.budget.requests -= 1;
@@ -195,11 +222,24 @@ impl State {
             Action::Cut(node) => {
                 self.budget.cuts -= 1;
                 self.cut = Some(node);
+                self.witness.may_lose(node);
                 Ok(())
             }
-            Action::Slow(node) => {
+            Action::Heal => {
+                self.budget.heals -= 1;
+                self.cut = None;
+                Ok(())
+            }
+            Action::Sleep(node) => {
+                self.budget.sleeps -= 1;
+                self.asleep = Some(node);
+                self.witness.may_lose(node);
+                Ok(())
+            }
+            Action::Slow(node, renewal) => {
                 self.budget.slow -= 1;
-                self.slow = Some(node);
+                self.slow = Some((node, renewal));
+                self.witness.may_lose(node);
                 Ok(())
             }
             Action::Suspect(node) => {
@@ -212,21 +252,35 @@ impl State {
             Action::Elect(astray) => {
                 self.budget.elections -= 1;
                 self.elect();
-                for node in 0..self.nodes.len() {
-                    if astray != Some(node) {
-                        self.turn(node);
-                    }
-                }
-                Ok(())
+                let mut nodes = 0..self.nodes.len();
+                nodes.try_for_each(|node| match astray == Some(node) {
+                    true => Ok(()),
+                    false => self.turn(node),
+                })
             }
         }
     }
 
-    /// From here on nothing goes wrong: everybody who waits must be served.
+    /// From here on nothing goes wrong: everybody who waits must be served, and everybody who then asks.
     pub fn completes(mut self) -> Result<(), Violation> {
         self.cut = None;
+        self.asleep = None;
         self.slow = None;
-        (0..self.nodes.len()).for_each(|node| self.turn(node));
+        self.budget.elections = 0;
+        for node in 0..self.nodes.len() {
+            self.turn(node)?;
+        }
+        self.serve_all()?;
+        self.budget.requests = self.nodes.len() as u8;
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].is_some() {
+                self.apply(Action::Request(node))?;
+            }
+        }
+        self.serve_all()
+    }
+
+    fn serve_all(&mut self) -> Result<(), Violation> {
         for _ in 0..40 {
             self.budget.steps = 1;
             self.settle()?;
@@ -254,17 +308,22 @@ impl State {
     }
 
     fn elect(&mut self) {
+        if let Some(office) = self.offices.get_mut(&self.term) {
+            let last = Some(Roster::clone(&self.roster));
+            office.change(|office| office.last = last);
+        }
         self.term += 1;
         let office = Office {
             leader: Leader::elected(LEASE, self.now(), &self.roster),
-            roster: Roster::clone(&self.roster),
+            last: None,
         };
         self.offices.insert(self.term, Shared::new(office));
     }
 
     fn step(&mut self) -> Result<(), Violation> {
         self.steps += 1;
-        for node in 0..self.nodes.len() {
+        let awake = (0..self.nodes.len()).filter(|node| self.asleep != Some(*node));
+        for node in awake.collect::<Vec<_>>() {
             self.with(node, |participant, now, out| {
                 participant.tick(now, out);
                 Ok(())
@@ -283,210 +342,32 @@ impl State {
         node.is_some_and(|participant| participant.me() == member)
     }
 
-    fn arrive(&mut self, way: Way, parcel: Parcel) -> Result<(), Violation> {
-        match (way, parcel) {
-            (Way::Link { to: index, .. }, Parcel::Frame { from, to, bytes }) => {
-                if !self.is_alive(&to) {
-                    return Ok(());
-                }
-                self.with(index, |participant, now, out| {
-                    let received = participant.receive(now, from.incarnation, &bytes, out);
-                    received.map_err(|error| error.to_string())
-                })
-            }
-            (Way::ToLeader { term, .. }, Parcel::ToKeepers(from, message)) => {
-                self.with_leader(term, |leader, roster, now, out| {
-                    leader.receive(now, roster, &from, message, out);
-                })
-            }
-            (Way::ToMember { to: index, .. }, Parcel::ToMember(to, message)) => {
-                if !self.is_alive(&to) {
-                    return Ok(());
-                }
-                self.with(index, |participant, now, out| {
-                    participant.hear(now, message, out);
-                    Ok(())
-                })
-            }
-            (Way::Commit { term }, Parcel::Commit(command)) => self.commit(term, command),
-            (Way::Confirm { term }, Parcel::Confirm) => {
-                match term == self.term {
-                    true => self.put(way, Parcel::Confirmed),
-                    false => self.depose(term),
-                }
-                Ok(())
-            }
-            (Way::Confirm { term }, Parcel::Confirmed) => {
-                self.with_leader(term, |leader, roster, now, out| {
-                    leader.confirmed(now, roster, out);
-                })
-            }
-            (way, parcel) => unreachable!("{parcel:?} on {way:?}"),
-        }
-    }
-
     /// A leader finds out that it is none any more, and so do those who speak with it.
-    fn depose(&mut self, term: u64) {
+    fn depose(&mut self, term: u64) -> Result<(), Violation> {
         self.offices.remove(&term);
         self.drop_what_leads_nowhere();
-        for node in 0..self.nodes.len() {
-            if self.speaks_with[node] == term {
-                self.turn(node);
-            }
-        }
+        let mut nodes = 0..self.nodes.len();
+        nodes.try_for_each(|node| self.turn(node))
     }
 
     /// From now on it speaks with the leader.
-    fn turn(&mut self, node: usize) {
-        self.speaks_with[node] = self.term;
-        self.drop_what_leads_nowhere();
-    }
-
-    fn put(&mut self, way: Way, parcel: Parcel) {
-        if !self.leads_nowhere(way) {
-            self.under_way.put(way, parcel);
-        }
-    }
-
-    fn drop_what_leads_nowhere(&mut self) {
-        let ways = self.under_way.ways();
-        let nowhere: Vec<_> = ways.filter(|way| self.leads_nowhere(*way)).collect();
-        for way in nowhere {
-            self.under_way.drop_all(way);
-        }
-    }
-
-    /// Whether nobody is there any more.
-    fn leads_nowhere(&self, way: Way) -> bool {
-        match way {
-            Way::Link { to, .. } => self.nodes[to].is_none(),
-            Way::ToMember { term, to } => self.nodes[to].is_none() || self.speaks_with[to] != term,
-            Way::ToLeader { term, .. } | Way::Commit { term } | Way::Confirm { term } => {
-                !self.offices.contains_key(&term)
-            }
-        }
-    }
-
-    fn commit(&mut self, term: u64, command: Command) -> Result<(), Violation> {
-        if term != self.term {
-            self.depose(term);
+    fn turn(&mut self, node: usize) -> Result<(), Violation> {
+        if self.speaks_with[node] == self.term {
             return Ok(());
         }
-        let applied = self.roster.change(|roster| roster.apply(command.clone()));
-        if applied == Applied::Refused {
-            return Err(format!("the leader's command does not fit: {command:?}"));
-        }
-        let roster = Roster::clone(&self.roster);
-        let office = self.offices.get_mut(&term).expect("a leader is there");
-        office.change(|office| office.roster = roster);
-        self.with_leader(term, |leader, roster, now, out| {
-            leader.applied(now, roster, out)
+        self.speaks_with[node] = self.term;
+        self.drop_what_leads_nowhere();
+        self.with(node, |participant, now, out| {
+            participant.find_leader(now, out);
+            Ok(())
         })
     }
 
-    /// Something happens to a node, and what comes of it is carried out.
-    fn with(
-        &mut self,
-        index: usize,
-        event: impl FnOnce(&mut Participant, Moment, &mut MemberEffects) -> Result<(), Violation>,
-    ) -> Result<(), Violation> {
-        let now = self.now();
-        let Some(participant) = &mut self.nodes[index] else {
-            return Ok(());
-        };
-        let before = participant.me().clone();
-        let mut out = MemberEffects::default();
-        participant.change(|participant| event(participant, now, &mut out))?;
-        let me = participant.me().clone();
-        if let Some(change) = out.links.take() {
-            self.members[index] = Shared::new(change.members);
-        }
-        for (to, bytes) in out.locks.sends() {
-            let to = self.members[index][to.index()].clone();
-            let link = Way::Link {
-                from: index,
-                to: index_of(&to),
-            };
-            let frame = Parcel::Frame {
-                from: before.clone(),
-                to,
-                bytes: bytes.to_vec(),
-            };
-            self.put(link, frame);
-        }
-        for happening in &out.locks.happenings {
-            let nodes = &self.nodes;
-            let relies = |node: usize| {
-                let participant = nodes[node].as_ref();
-                let until = participant.and_then(|participant| participant.valid_until());
-                until.is_some_and(|until| until > now)
-            };
-            self.witness.sees(index, happening, relies)?;
-        }
-        for message in out.keepers {
-            let is_renewal = matches!(message, ToKeepers::Renew { .. } | ToKeepers::Join);
-            let way = Way::ToLeader {
-                from: index,
-                term: self.speaks_with[index],
-            };
-            self.say(
-                index,
-                way,
-                Parcel::ToKeepers(me.clone(), message),
-                is_renewal,
-            )?;
-        }
-        Ok(())
-    }
-
-    fn with_leader(
-        &mut self,
-        term: u64,
-        event: impl FnOnce(&mut Leader, &Roster, Moment, &mut LeaderEffects),
-    ) -> Result<(), Violation> {
-        let now = self.now();
-        let Some(office) = self.offices.get_mut(&term) else {
-            return Ok(());
-        };
-        let mut out = LeaderEffects::default();
-        office.change(|Office { leader, roster }| event(leader, roster, now, &mut out));
-        if let Some(command) = out.propose {
-            self.put(Way::Commit { term }, Parcel::Commit(command));
-        }
-        for (to, message) in out.sends {
-            let is_renewal = matches!(message, ToMember::Granted { .. });
-            let node = index_of(&to);
-            let way = Way::ToMember { term, to: node };
-            self.say(node, way, Parcel::ToMember(to, message), is_renewal)?;
-        }
-        if out.confirm {
-            // A leader that has no rival is confirmed at once.
-            match self.offices.len() == 1 {
-                true => self.arrive(Way::Confirm { term }, Parcel::Confirmed)?,
-                false => self.put(Way::Confirm { term }, Parcel::Confirm),
-            }
-        }
-        Ok(())
-    }
-
-    /// A word between a node and the keepers is lost, comes at once, or at any time.
-    fn say(
-        &mut self,
-        node: usize,
-        way: Way,
-        word: Parcel,
-        is_renewal: bool,
-    ) -> Result<(), Violation> {
-        if self.cut == Some(node) {
-            return Ok(());
-        }
-        if is_renewal && self.slow == Some(node) {
-            self.slow = None;
-        } else if is_renewal {
-            return self.arrive(way, word);
-        }
-        self.put(way, word);
-        Ok(())
+    /// Whether its holders may rely on what they hold.
+    fn relies(&self, node: usize) -> bool {
+        let participant = self.nodes[node].as_ref();
+        let until = participant.and_then(|participant| participant.valid_until());
+        until.is_some_and(|until| until > self.now())
     }
 
     /// Whether time is over and nothing is under way. Whatever else may happen, every way comes by here.

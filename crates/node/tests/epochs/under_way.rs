@@ -71,6 +71,7 @@ pub enum Parcel {
     ToKeepers(Member, ToKeepers),
     ToMember(Member, ToMember),
     Commit(Command),
+    Applied,
     Confirm,
     Confirmed,
 }

@@ -11,8 +11,8 @@ pub struct Witness {
     holds: Vec<Option<HoldId>>,
     waiting: Vec<u8>,
     fence: Option<Fence>,
-    /// Nobody can be taken for dead, so that no hold may be lost.
-    is_gentle: bool,
+    /// What it holds may be lost, because it may be taken for dead.
+    may_lose: Vec<bool>,
 }
 
 impl Witness {
@@ -21,7 +21,7 @@ impl Witness {
             holds: vec![None; nodes],
             waiting: vec![0; nodes],
             fence: None,
-            is_gentle,
+            may_lose: vec![!is_gentle; nodes],
         }
     }
 
@@ -47,20 +47,22 @@ impl Witness {
         self.waiting[node] = 0;
     }
 
-    /// `relies` tells whether a node may rely on its holds.
+    pub fn may_lose(&mut self, node: usize) {
+        self.may_lose[node] = true;
+    }
+
+    /// `relies` tells whether its holders may rely on what they hold.
     pub fn sees(
         &mut self,
         node: usize,
         happening: &Happening,
-        relies: impl Fn(usize) -> bool,
+        relies: bool,
     ) -> Result<(), Violation> {
         match happening {
             Happening::Granted { grant, .. } => {
                 self.waiting[node] -= 1;
-                let mut holders =
-                    (0..self.holds.len()).filter(|&other| self.holds[other].is_some());
-                if let Some(other) = holders.find(|&other| relies(other)) {
-                    return Err(format!("node {node} enters while node {other} is inside"));
+                if !relies {
+                    return Err(format!("node {node} enters without a lease"));
                 }
                 if self.fence >= Some(grant.fence) {
                     return Err(format!("fence {} after {:?}", grant.fence, self.fence));
@@ -70,7 +72,7 @@ impl Witness {
             }
             Happening::Ended { end, .. } => {
                 self.holds[node] = None;
-                if end.is_loss() && self.is_gentle {
+                if end.is_loss() && !self.may_lose[node] {
                     return Err(format!(
                         "node {node} loses its hold, and nothing was wrong with it"
                     ));
@@ -79,5 +81,15 @@ impl Witness {
             Happening::Waiting { .. } | Happening::Denied { .. } => {}
         }
         Ok(())
+    }
+
+    /// At most one is inside. `relies` tells whether a node's holders may rely on what they hold.
+    pub fn look(&self, relies: impl Fn(usize) -> bool) -> Result<(), Violation> {
+        let holders = (0..self.holds.len()).filter(|&node| self.holds[node].is_some());
+        let inside: Vec<_> = holders.filter(|&node| relies(node)).collect();
+        match inside.len() {
+            0 | 1 => Ok(()),
+            _ => Err(format!("nodes {inside:?} are inside")),
+        }
     }
 }
