@@ -79,9 +79,22 @@ async fn without_a_majority_nothing_is_decided_or_confirmed() {
     }
     let keeper = cluster.sites[leader].keeper();
     let error = keeper.confirm_leadership(term).await.unwrap_err();
-    assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
+    // One of the others may have been elected before it stopped.
+    assert!(
+        matches!(
+            error,
+            KeeperError::NoMajority { .. } | KeeperError::NotLeader { .. }
+        ),
+        "{error}"
+    );
     let error = keeper.propose(term, begin(2)).await.unwrap_err();
-    assert!(matches!(error, KeeperError::Open { .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            KeeperError::Open { .. } | KeeperError::NotLeader { .. }
+        ),
+        "{error}"
+    );
     assert_eq!(cluster.epoch(leader), 1);
 }
 
