@@ -1,4 +1,4 @@
-//! Every interleaving of three nodes, with a few faults: a crash, a member that is cut off, words that are slow, a
+//! Every interleaving of two or three nodes, with a few faults: a crash, a member that is cut off, words that are slow, a
 //! leader that is deposed and does not know it.
 //!
 //! Time goes in steps. Leases are renewed at once in each step, unless the node is slow or cut off; everything else
@@ -256,10 +256,6 @@ const SHOWN: [(Mutant, Case); 11] = [
     (Mutant::EarlyDropped, CHANGE),
     (Mutant::FenceWithoutEpoch, CHANGE),
 ];
-
-pub fn shows(mutant: Mutant) -> bool {
-    SHOWN.iter().any(|(shown, _)| *shown == mutant)
-}
 
 #[test]
 fn mutants_of_the_epochs_are_caught_by_the_search() {
