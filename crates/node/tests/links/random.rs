@@ -128,7 +128,30 @@ async fn players(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Player>
     (players, proxies)
 }
 
-async fn play(seed: u64, security: impl Fn(&str) -> Security) {
+/// How rough a game was.
+#[derive(Default)]
+struct Roughness {
+    /// So many pairs of lives spoke with each other.
+    pairs: usize,
+    /// So often a connection was cut.
+    cuts: u64,
+}
+
+/// Plays one game after the other until it was rough enough: how many pairs meet in one game depends on how fast this
+/// machine is, but the last lives of each do.
+async fn play_until_rough(
+    mut seeds: impl Iterator<Item = u64>,
+    security: impl Fn(&str) -> Security,
+) {
+    let mut all = Roughness::default();
+    while all.pairs < 100 || all.cuts < 100 {
+        let game = play(seeds.next().unwrap(), &security).await;
+        all.pairs += game.pairs;
+        all.cuts += game.cuts;
+    }
+}
+
+async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
     println!("seed {seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let epochs = epochs(&mut random);
@@ -171,16 +194,18 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) {
         })
         .await;
     }
-    check(&players, &sent, cuts);
+    let pairs = check(&players, &sent);
+    println!("{pairs} of {} pairs of lives, {cuts} cuts", sent.len());
     for player in &players {
         player.node.links.close(Duration::from_secs(5)).await;
         // What came in the meantime came rightly, too.
         player.received();
     }
+    Roughness { pairs, cuts }
 }
 
-/// Nothing else went wrong, and it was not too gentle.
-fn check(players: &[Player], sent: &HashMap<(u64, u64), u32>, cuts: u64) {
+/// Nothing else went wrong. Tells how many pairs of lives spoke with each other.
+fn check(players: &[Player], sent: &HashMap<(u64, u64), u32>) -> usize {
     let mut pairs = 0;
     for player in players {
         let counters = player.node.links.counters();
@@ -197,19 +222,16 @@ fn check(players: &[Player], sent: &HashMap<(u64, u64), u32>, cuts: u64) {
         assert_eq!(counters.frames_received, u64::from(all));
         pairs += received.len();
     }
-    println!("{pairs} of {} pairs of lives, {cuts} cuts", sent.len());
-    assert!(pairs > 20 && cuts > 20, "{pairs} pairs, {cuts} cuts");
+    pairs
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lists_change_while_connections_break() {
-    for seed in 1..=4 {
-        play(seed, |_| Security::Plain).await;
-    }
+    play_until_rough(1.., |_| Security::Plain).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn so_they_do_under_tls() {
     let ca = Authority::new("orchestra").unwrap();
-    play(5, |name| Security::tls(&identity(&ca, name))).await;
+    play_until_rough(101.., |name| Security::tls(&identity(&ca, name))).await;
 }
