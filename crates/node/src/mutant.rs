@@ -31,6 +31,8 @@ pub enum Mutant {
     EarlyDropped,
     /// Fences do not rise with the epoch.
     FenceWithoutEpoch,
+    /// Who is done without because others do not reach it is done without at once, not when its lease has run out.
+    PartAtOnce,
 }
 
 #[cfg(feature = "mutants")]
@@ -39,7 +41,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 11] = [
+    pub const ALL: [Mutant; 12] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -51,6 +53,7 @@ impl Mutant {
         Mutant::InstallTooEarly,
         Mutant::EarlyDropped,
         Mutant::FenceWithoutEpoch,
+        Mutant::PartAtOnce,
     ];
 
     /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.

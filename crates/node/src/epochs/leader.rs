@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
+use super::rifts::Rifts;
 use super::roster::{Change, Command, HeldLock, Member, Roster};
 use crate::Moment;
 use crate::config::NodeName;
@@ -49,6 +50,7 @@ pub struct Leader {
     asking: Vec<(Member, u64)>,
     /// Renewals that the confirmation under way is for, and when it began.
     confirming: Option<(Moment, Vec<(Member, u64)>)>,
+    rifts: Rifts,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +89,7 @@ impl Leader {
             begun_at: now,
             asking: Vec::new(),
             confirming: None,
+            rifts: Rifts::default(),
         };
         leader.know(now, roster);
         leader
@@ -112,7 +115,9 @@ impl Leader {
                 }
                 // Whether it is none, only a leader that still leads can tell.
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
-                ToKeepers::Report { .. } | ToKeepers::Suspect { .. } => {}
+                ToKeepers::Report { .. }
+                | ToKeepers::Suspect { .. }
+                | ToKeepers::Unreached { .. } => {}
             }
             return self.act(now, roster, out);
         };
@@ -143,6 +148,12 @@ impl Leader {
             ToKeepers::Suspect { epoch } => {
                 let installed = roster.installed().map(|(change, _)| change.epoch);
                 self.suspected |= installed == Some(epoch) && !roster.is_changing();
+            }
+            ToKeepers::Unreached { lives } => {
+                self.rifts.complain(now, from.incarnation, &lives);
+                if !roster.is_changing() {
+                    self.part(now);
+                }
             }
         }
         self.act(now, roster, out);
@@ -307,6 +318,16 @@ impl Leader {
         if others.any(|other| other.incarnation == from.incarnation) {
             return;
         }
+        let is_member = |name: &NodeName| {
+            let mut staying = self.members.iter().filter(|known| !known.is_leaving);
+            staying.any(|known| known.member.name == *name)
+        };
+        if let Some(apart_from) = self.rifts.keeps_out(now, &from.name, is_member) {
+            let apart_from = apart_from.to_vec();
+            out.sends
+                .push((from.clone(), ToMember::KeptOut { apart_from }));
+            return;
+        }
         let mut joining = self.joining.iter();
         let since = joining.find(|joining| joining.member == *from);
         let since = since.map_or(now, |joining| joining.since);
@@ -331,7 +352,7 @@ impl Leader {
             self.confirming = Some((now, std::mem::take(&mut self.asking)));
             out.confirm = true;
         }
-        let patience = self.lease.renewed_every() * 3 / 2;
+        let patience = self.lease.patience();
         self.joining
             .retain(|joining| now.since(joining.heard) <= patience);
         if roster.is_changing() && now >= self.report_by() {
@@ -348,6 +369,30 @@ impl Leader {
         if let Some(command) = self.next_command(now, roster) {
             self.proposing = true;
             out.propose = Some(command);
+        }
+    }
+
+    /// Members that cannot reach each other cannot all stay.
+    fn part(&mut self, now: Moment) {
+        let staying = self.members.iter().filter(|known| !known.is_leaving);
+        let staying: Vec<_> = staying
+            .map(|known| (known.member.incarnation, known.heard))
+            .collect();
+        for (life, others) in self.rifts.decide(now, &self.lease, &staying) {
+            let members = self.members.iter().map(|known| &known.member);
+            let apart_from = members.filter(|member| others.contains(&member.incarnation));
+            let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
+            let mut members = self.members.iter_mut();
+            let known = members.find(|known| known.member.incarnation == life);
+            let known = known.expect("it stays otherwise");
+            let name = &known.member.name;
+            tracing::warn!(%name, ?apart_from, "members do not reach each other: one is done without");
+            // Its lease runs out, or it hears of it before.
+            known.is_leaving = true;
+            if Mutant::PartAtOnce.planted() {
+                known.until = now;
+            }
+            self.rifts.keep_out(now, &self.lease, name, apart_from);
         }
     }
 

@@ -35,4 +35,15 @@ impl Lease {
     pub fn renewed_every(&self) -> Duration {
         self.length / 3
     }
+
+    /// How long something counts that is said with each renewal.
+    pub(super) fn patience(&self) -> Duration {
+        self.renewed_every() * 3 / 2
+    }
+
+    /// How long messages to a member may wait before it counts as not reached. Who is dead is done without before that, and a
+    /// link that breaks is up again.
+    pub fn apart_after(&self) -> Duration {
+        (self.length * 3 / 2).max(Duration::from_secs(3))
+    }
 }

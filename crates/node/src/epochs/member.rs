@@ -11,6 +11,7 @@ use soloist_algorithms::NodeId;
 use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
+use super::rifts::Rifts;
 use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
 use crate::locks::wire::WireError;
@@ -239,6 +240,14 @@ impl Participant {
         }
     }
 
+    /// Messages to these lives of members have waited [for too long](Lease::apart_after).
+    pub fn miss(&mut self, mut lives: Vec<u64>, out: &mut MemberEffects) {
+        lives.truncate(Rifts::NAMED_MAX);
+        if self.current.is_some() && !lives.is_empty() {
+            out.keepers.push(ToKeepers::Unreached { lives });
+        }
+    }
+
     /// The keepers' leader says something.
     pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
         self.check_lease(now, out);
@@ -260,8 +269,8 @@ impl Participant {
                 }
                 Stage::Fixed | Stage::Outside => {}
             },
-            // The keepers let it in when the other one is gone.
-            ToMember::NameTaken => {}
+            // The keepers let it in when the other one is gone, or when it has waited.
+            ToMember::NameTaken | ToMember::KeptOut { .. } => {}
             ToMember::Begin(change) => self.begin(now, &change, out),
             ToMember::Install { change, holds } => self.install(now, change, holds, out),
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::roster::{Change, HeldLock};
+use crate::config::NodeName;
 use crate::locks::LockName;
 
 /// From a member, or a node that wants to be one.
@@ -31,6 +32,11 @@ pub enum ToKeepers {
         /// The epoch.
         epoch: u64,
     },
+    /// Messages to these lives of members have waited for long. Said with each renewal, for as long as it is so.
+    Unreached {
+        /// All of them, if they are not many.
+        lives: Vec<u64>,
+    },
 }
 
 /// From the keepers' leader.
@@ -53,5 +59,10 @@ pub enum ToMember {
         change: Change,
         /// What they hold.
         holds: Vec<HeldLock>,
+    },
+    /// You would not reach these members, nor they you: you are not let in yet.
+    KeptOut {
+        /// Their names.
+        apart_from: Vec<NodeName>,
     },
 }

@@ -3,6 +3,7 @@
 //! - [`roster`]: what the keepers agree on: the epochs, their members, and who starts inside which lock.
 //! - [`leader`]: what the keepers' leader does: leases, and the way from one epoch to the next.
 //! - [`member`]: a node's part: its lease, its lock table, freezing, reporting and installing.
+//! - `rifts`: who cannot reach whom, and who is done without because of it.
 //! - [`message`]: what the two say to each other. [`lease`]: how long a word holds.
 //!
 //! Pure state machines all: what time it is, is told to them. Sockets and Raft are elsewhere.
@@ -18,4 +19,5 @@ pub mod leader;
 pub mod lease;
 pub mod member;
 pub mod message;
+mod rifts;
 pub mod roster;

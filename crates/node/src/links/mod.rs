@@ -38,7 +38,7 @@ pub mod window;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -213,6 +213,19 @@ impl Links {
     pub fn status(&self) -> Vec<LinkStatus> {
         let roster = self.shared.roster().clone();
         roster.peers.iter().map(|peer| peer.status()).collect()
+    }
+
+    /// The ids of peers for which frames have waited for at least so long, and none was acknowledged. It counts from when this
+    /// was first seen: so it must be asked for again and again.
+    pub fn unreached(&self, least: Duration) -> Vec<u64> {
+        let roster = self.shared.roster().clone();
+        let now = Instant::now();
+        let is_long = |since: Instant| now.duration_since(since) >= least;
+        let peers = roster.peers.iter().filter(|peer| {
+            let since = lock(&peer.outgoing.state).stands_still(now);
+            since.is_some_and(is_long)
+        });
+        peers.map(|peer| peer.id()).collect()
     }
 
     /// Totals over all peers that there are and were, since the start.

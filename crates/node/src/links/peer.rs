@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -105,6 +106,8 @@ pub(super) struct OutState {
     pub retired: bool,
     /// Whether the link's task must be woken for a new frame.
     pub waiting: bool,
+    /// When somebody last looked whether it moves: what was acknowledged, and since when that has not changed.
+    seen: Option<(u64, Instant)>,
     /// Whether the last frame did not fit.
     pub full: bool,
     /// Whether the handler has still to be told so.
@@ -122,6 +125,7 @@ impl OutState {
             receiver: None,
             retired: false,
             waiting: false,
+            seen: None,
             full: false,
             full_untold: false,
             up: false,
@@ -143,6 +147,15 @@ impl OutState {
         self.last_error = None;
         self.up = true;
         Ok(())
+    }
+
+    /// Since when frames have waited and none was acknowledged, as far as those know who look.
+    pub fn stands_still(&mut self, now: Instant) -> Option<Instant> {
+        let acknowledged = self.window.acknowledged();
+        let before = self.seen.filter(|(before, _)| *before == acknowledged);
+        let seen = before.unwrap_or((acknowledged, now));
+        self.seen = (!self.window.is_empty()).then_some(seen);
+        self.seen.map(|(_, since)| since)
     }
 
     /// Appends what is to be written next, and counts it.

@@ -94,6 +94,11 @@ impl SendWindow {
         }
     }
 
+    /// How many frames were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.first - 1
+    }
+
     /// Takes a frame, to be sent.
     pub fn push(&mut self, frame: &[u8]) -> Result<(), Full> {
         let size = DATA_HEADER_BYTES + frame.len();

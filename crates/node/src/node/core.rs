@@ -12,7 +12,7 @@ use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
 use crate::epochs::member::{MemberEffects, Participant, Standing};
-use crate::epochs::message::ToMember;
+use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
 use crate::locks::{
     Ask, AskError, Denial, End, Grant, Happening, HoldError, HoldId, LockName, ReceiveError, Table,
@@ -74,8 +74,8 @@ pub(crate) struct Core {
     frozen_since: Option<Moment>,
     /// For how long that was the case last time.
     stood_still: Option<Duration>,
-    /// When it was told last that the node's name is another's.
-    name_taken: Option<Moment>,
+    /// When it was told last that the node is not let in.
+    refusal_told: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
     holds: HashMap<HoldId, Arc<Held>>,
     /// When the timer will wake up.
@@ -92,7 +92,7 @@ impl Core {
             members: Arc::default(),
             frozen_since: None,
             stood_still: None,
-            name_taken: None,
+            refusal_told: None,
             waiting: HashMap::new(),
             holds: HashMap::new(),
             alarm: None,
@@ -227,10 +227,12 @@ impl Core {
             return;
         }
         let now = Moment::now();
-        let is_due = self.name_taken.is_none_or(|at| now.since(at) >= TELL_AGAIN);
-        if word == ToMember::NameTaken && is_due {
-            self.name_taken = Some(now);
-            shared.notices.post(Notice::NameTaken);
+        let is_due = |at| now.since(at) >= TELL_AGAIN;
+        if self.refusal_told.is_none_or(is_due)
+            && let Some(notice) = Notice::of_refusal(&word)
+        {
+            self.refusal_told = Some(now);
+            shared.notices.post(notice);
         }
         self.part.hear(now, word, &mut self.effects);
         self.carry_out(shared);
@@ -242,9 +244,22 @@ impl Core {
     /// Does what is due, and tells when the next thing is.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
         self.part.tick(Moment::now(), &mut self.effects);
+        self.look_at_links(shared);
         self.carry_out(shared);
         self.alarm = self.part.next_deadline();
         self.alarm
+    }
+
+    /// With each renewal it is said whom this node does not reach.
+    fn look_at_links(&mut self, shared: &Shared) {
+        let is_renewal = |word: &ToKeepers| matches!(word, ToKeepers::Renew { .. });
+        if let Some(keeping) = &shared.keeping
+            && self.effects.keepers.iter().any(is_renewal)
+        {
+            let limit = keeping.office.lease.apart_after();
+            let unreached = shared.links().unreached(limit);
+            self.part.miss(unreached, &mut self.effects);
+        }
     }
 
     pub fn stop(&mut self, shared: &Shared) {

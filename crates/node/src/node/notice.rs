@@ -2,6 +2,8 @@
 
 use tokio::sync::mpsc;
 
+use crate::config::NodeName;
+use crate::epochs::message::ToMember;
 use crate::locks::LockName;
 
 /// Something for the log.
@@ -12,12 +14,25 @@ pub(crate) enum Notice {
     Lapsed { lost: Vec<LockName> },
     /// Another node of its name is a member and alive.
     NameTaken,
+    /// It is not let in, because it and these would not reach each other.
+    KeptOut { apart_from: Vec<NodeName> },
 }
 
 /// How many lost locks are named.
 const NAMED: usize = 8;
 
 impl Notice {
+    /// Why the keepers do not let this node in, if that is what they say.
+    pub fn of_refusal(word: &ToMember) -> Option<Self> {
+        match word {
+            ToMember::NameTaken => Some(Notice::NameTaken),
+            ToMember::KeptOut { apart_from } => Some(Notice::KeptOut {
+                apart_from: apart_from.clone(),
+            }),
+            _ => None,
+        }
+    }
+
     fn log(self) {
         match self {
             Notice::Epoch { epoch, members } => {
@@ -35,6 +50,18 @@ impl Notice {
                 "a node of this name is a member and alive: this one gets in when the other one is gone; \
                  give each node its own name and certificate"
             ),
+            Notice::KeptOut { apart_from } => {
+                let named: Vec<_> = apart_from
+                    .iter()
+                    .take(NAMED)
+                    .map(NodeName::as_str)
+                    .collect();
+                tracing::warn!(
+                    members = named.join(", "),
+                    "this node and these members do not reach each other: it is not let in for a while, so that locks go on; \
+                     see to the network between them"
+                );
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct Budget {
     pub elections: u8,
     /// A member says that a message was lost: another epoch begins for all.
     pub suspicions: u8,
+    /// The first says that it does not reach the second: the second is done without.
+    pub complaints: u8,
 }
 
 impl Budget {

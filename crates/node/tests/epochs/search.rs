@@ -74,6 +74,7 @@ const NO_FAULTS: Budget = Budget {
     slow: 0,
     elections: 0,
     suspicions: 0,
+    complaints: 0,
 };
 
 const CHANGE: Case = Case {
@@ -101,6 +102,17 @@ const CUT: Case = Case {
     budget: Budget {
         steps: 4,
         cuts: 1,
+        ..NO_FAULTS
+    },
+};
+
+/// Two do not reach each other, though the keepers reach both.
+const APART: Case = Case {
+    what: "apart",
+    nodes: 3,
+    budget: Budget {
+        steps: 6,
+        complaints: 1,
         ..NO_FAULTS
     },
 };
@@ -173,10 +185,11 @@ const ASTRAY: Case = Case {
 };
 
 /// Searches of seconds.
-const SHORT: [Case; 8] = [
+const SHORT: [Case; 9] = [
     CHANGE,
     CRASH,
     CUT,
+    APART,
     SLOW_AND_CUT,
     SLEEP,
     DEPOSED,
@@ -243,7 +256,7 @@ fn all_interleavings_with_more_time_are_safe() {
 }
 
 /// Planted faults that a search shows, and which.
-const SHOWN: [(Mutant, Case); 11] = [
+const SHOWN: [(Mutant, Case); 12] = [
     (Mutant::NoFreeze, CHANGE),
     (Mutant::AnyEpoch, CHANGE),
     (Mutant::GrantUnconfirmed, ASTRAY),
@@ -255,6 +268,7 @@ const SHOWN: [(Mutant, Case); 11] = [
     (Mutant::InstallTooEarly, CHANGE),
     (Mutant::EarlyDropped, CHANGE),
     (Mutant::FenceWithoutEpoch, CHANGE),
+    (Mutant::PartAtOnce, APART),
 ];
 
 #[test]

@@ -45,6 +45,8 @@ pub enum Action {
     /// All turn to the leader that is elected; but one, perhaps, does not hear of it until the leader before does.
     Elect(Option<usize>),
     Suspect(usize),
+    /// It does not reach the other.
+    Miss(usize, usize),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +77,7 @@ pub struct State {
     cut: Option<usize>,
     asleep: Option<usize>,
     slow: Option<(usize, Renewal)>,
+    missed: Option<(usize, usize)>,
     witness: Witness,
 }
 
@@ -107,14 +110,11 @@ impl State {
             cut: None,
             asleep: None,
             slow: None,
+            missed: None,
             witness: Witness::new(nodes, budget.is_gentle()),
         };
         state.elect();
-        let is_member = |node: &Option<Shared<Participant>>| {
-            let standing = node.as_ref().map(|node| node.standing());
-            matches!(standing, Some(Standing::Member(_)))
-        };
-        while !state.nodes.iter().all(is_member) || state.roster.is_changing() {
+        while !(0..nodes).all(|node| state.is_member(node)) || state.roster.is_changing() {
             state.settle().expect("nothing goes wrong without faults");
         }
         state.budget = budget;
@@ -136,6 +136,7 @@ impl State {
             slow,
             elections,
             suspicions,
+            complaints,
         } = self.budget;
         let alive = (0..self.nodes.len()).filter(|&node| self.nodes[node].is_some());
         let mut actions = Vec::new();
@@ -162,6 +163,9 @@ impl State {
                 let slow = |renewal| Action::Slow(node, renewal);
                 actions.extend([Renewal::Asked, Renewal::Granted].map(slow));
             }
+        }
+        if complaints > 0 && self.missed.is_none() {
+            actions.push(Action::Miss(0, 1));
         }
         if heals > 0 && self.cut.is_some() {
             actions.push(Action::Heal);
@@ -249,6 +253,13 @@ impl State {
                     Ok(())
                 })
             }
+            Action::Miss(node, other) => {
+                self.budget.complaints -= 1;
+                self.witness.may_lose(node);
+                self.witness.may_lose(other);
+                self.missed = Some((node, other));
+                Ok(())
+            }
             Action::Elect(astray) => {
                 self.budget.elections -= 1;
                 self.elect();
@@ -266,6 +277,7 @@ impl State {
         self.cut = None;
         self.asleep = None;
         self.slow = None;
+        self.missed = None;
         self.budget.elections = 0;
         for node in 0..self.nodes.len() {
             self.turn(node)?;
@@ -324,8 +336,10 @@ impl State {
         self.steps += 1;
         let awake = (0..self.nodes.len()).filter(|node| self.asleep != Some(*node));
         for node in awake.collect::<Vec<_>>() {
+            let unreached = self.unreached(node);
             self.with(node, |participant, now, out| {
                 participant.tick(now, out);
+                participant.miss(unreached, out);
                 Ok(())
             })?;
         }
@@ -335,6 +349,19 @@ impl State {
             })?;
         }
         Ok(())
+    }
+
+    /// Lives of other members that it says it does not reach.
+    fn unreached(&self, node: usize) -> Vec<u64> {
+        let missed = self.missed.filter(|(from, _)| *from == node);
+        let members = self.members[node].iter();
+        let lives = members.filter(|member| missed == Some((node, index_of(member))));
+        lives.map(|member| member.incarnation).collect()
+    }
+
+    fn is_member(&self, node: usize) -> bool {
+        let participant = self.nodes[node].as_ref();
+        participant.is_some_and(|one| matches!(one.standing(), Standing::Member(_)))
     }
 
     fn is_alive(&self, member: &Member) -> bool {

@@ -78,8 +78,8 @@ pub struct World {
     pub slowest: u64,
     /// From and to.
     pub cuts: Vec<(usize, usize)>,
-    /// Frames that wait for their link: they are not lost.
-    held_back: Vec<((usize, usize), Event)>,
+    /// Frames that wait for their link, since when: they are not lost.
+    held_back: Vec<((usize, usize), u64, Event)>,
     arrivals: HashMap<(usize, usize), u64>,
     events: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
@@ -236,12 +236,21 @@ impl World {
         self.release_held_back();
     }
 
+    /// What waits for somebody that a node has no link to any more is dropped.
+    fn forget_who_is_gone(&mut self, index: usize) {
+        let members = &self.nodes[index].members;
+        self.held_back.retain(|(link, _, event)| match event {
+            Event::Frame { to, .. } => link.0 != index || members.contains(to),
+            _ => true,
+        });
+    }
+
     pub fn release_held_back(&mut self) {
         let cuts = self.cuts.clone();
         let held_back = std::mem::take(&mut self.held_back);
-        for (link, event) in held_back {
+        for (link, since, event) in held_back {
             match cuts.contains(&link) {
-                true => self.held_back.push((link, event)),
+                true => self.held_back.push((link, since, event)),
                 false => self.schedule_frame(link, event),
             }
         }
@@ -291,7 +300,11 @@ impl World {
             }
             Event::Wake(node) => {
                 self.nodes[node].wakes_at = None;
-                self.with(node, |participant, now, out| participant.tick(now, out));
+                let unreached = self.unreached(node);
+                self.with(node, |participant, now, out| {
+                    participant.tick(now, out);
+                    participant.miss(unreached, out);
+                });
             }
             Event::Client(node) => crate::clients::act(self, node),
             Event::ToKeepers { from, message } => {
@@ -338,6 +351,22 @@ impl World {
         }
     }
 
+    /// Lives of members for which a node's messages have waited for too long.
+    fn unreached(&self, node: usize) -> Vec<u64> {
+        let limit = LEASE.apart_after().as_micros() as u64;
+        let waiting = self.held_back.iter().filter_map(|(link, since, event)| {
+            let Event::Frame { from, to, .. } = event else {
+                return None;
+            };
+            let is_long = self.now - since >= limit;
+            let is_late = link.0 == node && is_long && self.is_alive(from);
+            is_late.then_some(to.incarnation)
+        });
+        let mut lives: Vec<_> = waiting.collect();
+        lives.dedup();
+        lives
+    }
+
     fn is_alive(&self, member: &Member) -> bool {
         let participant = self.nodes[index_of(member)].participant.as_ref();
         participant.is_some_and(|participant| participant.me() == member)
@@ -353,8 +382,13 @@ impl World {
         let mut out = MemberEffects::default();
         let before = self.nodes[index].participant.as_ref()?.me().clone();
         let result = event(self.nodes[index].participant.as_mut()?, now, &mut out);
+        if out.lapsed {
+            self.nodes[index].members.clear();
+            self.forget_who_is_gone(index);
+        }
         if let Some(change) = out.links.take() {
             self.nodes[index].members = change.members;
+            self.forget_who_is_gone(index);
         }
         let sends: Vec<_> = out
             .locks
@@ -394,8 +428,9 @@ impl World {
     }
 
     fn schedule_frame(&mut self, link: (usize, usize), event: Event) {
-        if self.cuts.contains(&link) || self.held_back.iter().any(|(other, _)| *other == link) {
-            self.held_back.push((link, event));
+        let mut held_back = self.held_back.iter();
+        if self.cuts.contains(&link) || held_back.any(|(other, ..)| *other == link) {
+            self.held_back.push((link, self.now, event));
             return;
         }
         let delay = self.some_delay();
@@ -461,6 +496,11 @@ impl World {
             let delay = self.some_delay();
             self.schedule(self.now + delay, Event::Confirm { term });
         }
+    }
+
+    pub fn are_all_members(&self) -> bool {
+        let is_member = |standing: &Option<Standing>| matches!(standing, Some(Standing::Member(_)));
+        self.standings().iter().all(is_member)
     }
 
     /// How all nodes stand, for a failure's message.

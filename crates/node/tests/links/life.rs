@@ -270,3 +270,27 @@ async fn a_handler_that_panics_costs_one_frame_and_no_more() {
     b.links.send(0, b"back").unwrap();
     until("b goes on", || a.seen.count() == 1).await;
 }
+
+#[tokio::test]
+async fn a_peer_for_which_frames_wait_for_long_is_not_reached() {
+    let (at_a, a) = listener().await;
+    let (at_b, b) = listener().await;
+    let peers = roster(&[("a", &a), ("b", &b)]);
+    let a = start(settings("a"), peers.clone(), at_a);
+    let long = Duration::from_millis(50);
+    assert!(
+        a.links.unreached(Duration::ZERO).is_empty(),
+        "nothing waits"
+    );
+    a.links.send(1, b"x").unwrap();
+    // Nobody answers there yet.
+    assert_eq!(a.links.unreached(Duration::ZERO), [1]);
+    assert!(a.links.unreached(Duration::from_secs(3600)).is_empty());
+    until("it is not reached", || a.links.unreached(long) == [1]).await;
+    let b = start(settings("b"), peers, at_b);
+    until("it arrived", || b.seen.count() == 1).await;
+    until("it is reached", || {
+        a.links.unreached(Duration::ZERO).is_empty()
+    })
+    .await;
+}

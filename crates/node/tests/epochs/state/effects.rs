@@ -133,7 +133,10 @@ impl State {
             self.witness.look(|node| self.relies(node))?;
         }
         for message in out.keepers {
-            let is_renewal = matches!(message, ToKeepers::Renew { .. } | ToKeepers::Join);
+            let is_renewal = matches!(
+                message,
+                ToKeepers::Renew { .. } | ToKeepers::Unreached { .. } | ToKeepers::Join
+            );
             let renewal = is_renewal.then_some(Renewal::Asked);
             let way = Way::ToLeader {
                 from: index,
