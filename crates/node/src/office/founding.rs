@@ -53,13 +53,19 @@ impl Office {
     async fn found(self: Arc<Self>) {
         let mut rounds = 0;
         while !self.has_store() {
-            match self.look_around().await {
-                Ok(()) => {
-                    if let Err(error) = self.found_alone().await {
+            let looked = tokio::select! {
+                () = self.stop.cancelled() => return,
+                looked = self.look_around() => looked,
+            };
+            match looked {
+                Ok(()) => match self.found_alone().await {
+                    Ok(()) => {}
+                    Err(OfficeError::Stopping) => return,
+                    Err(error) => {
                         tracing::error!("the keepers cannot begin: {error}");
                         sleep(PATIENCE).await;
                     }
-                }
+                },
                 Err(reason) if rounds % TELL_EVERY == 0 => {
                     tracing::info!(reason, "the first start needs all keepers: waiting");
                 }
@@ -140,7 +146,9 @@ impl Office {
         match (self.keeper(), is_counted) {
             (Some(keeper), _) => Ok(keeper),
             (None, Some(false)) => self.open().await.map_err(|error| {
-                tracing::error!("this node cannot become a keeper: {error}");
+                if !matches!(error, OfficeError::Stopping) {
+                    tracing::error!("this node cannot become a keeper: {error}");
+                }
                 format!("node {me} cannot become a keeper")
             }),
             (None, Some(true)) => Err(format!(

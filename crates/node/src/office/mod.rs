@@ -65,6 +65,9 @@ pub enum OfficeError {
     /// Its Raft does not start.
     #[error("the keeper cannot start: {0}")]
     Keeper(#[from] KeeperError),
+    /// It begins nothing any more.
+    #[error("the node stops")]
+    Stopping,
 }
 
 impl Office {
@@ -104,6 +107,9 @@ impl Office {
     /// Starts the keeper, with the store that is there or a new one.
     async fn open(self: &Arc<Self>) -> Result<&Arc<Keeper>, OfficeError> {
         let start = || async {
+            if self.stop.is_cancelled() {
+                return Err(OfficeError::Stopping);
+            }
             let store = Store::open_in(&self.data, &self.me.name).await?;
             let settings = Settings::for_lease(self.me.clone(), self.security.clone(), &self.lease);
             let keeper = Arc::new(Keeper::start(settings, store).await?);
@@ -136,7 +142,9 @@ impl Office {
         self.stop.cancel();
         self.serving.close();
         let _ = timeout(LAST_WORDS, self.serving.wait()).await;
-        if let Some(keeper) = self.keeper() {
+        // One that is being started right now is waited for; later ones are not started.
+        let none = || async { Err(OfficeError::Stopping) };
+        if let Ok(keeper) = self.keeper.get_or_try_init(none).await {
             keeper.shutdown().await;
         }
     }
