@@ -9,7 +9,7 @@ use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, keepers_but, until};
 
 /// After so long without an answer a member counts as not reached.
-const APART: Duration = Duration::from_secs(3);
+const APART: Duration = Duration::from_secs(10);
 
 async fn networked(lease: Duration) -> Cluster {
     let network = true;

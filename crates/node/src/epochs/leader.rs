@@ -3,12 +3,12 @@
 //! It decides; the keepers make it so. A new leader knows the roster and nothing else: leases that others have
 //! granted may run for a full lease more, and what was reported is reported again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
-use super::rifts::Rifts;
+use super::rifts::{Rifts, Staying};
 use super::roster::{Change, Command, HeldLock, Member, Roster};
 use crate::Moment;
 use crate::config::NodeName;
@@ -17,6 +17,9 @@ use crate::mutant::Mutant;
 
 /// Whoever comes waits so long for others who come at about the same time.
 const GATHER: Duration = Duration::from_millis(50);
+
+/// How many members are named to somebody who does not reach them.
+const NAMED: usize = 8;
 
 /// What comes of an event at the leader.
 #[derive(Debug, Default)]
@@ -150,7 +153,11 @@ impl Leader {
                 self.suspected |= installed == Some(epoch) && !roster.is_changing();
             }
             ToKeepers::Unreached { lives } => {
-                self.rifts.complain(now, from.incarnation, &lives);
+                let lives: HashSet<u64> = lives.into_iter().collect();
+                let members = self.members.iter().map(|known| known.member.incarnation);
+                let missed = members.filter(|life| lives.contains(life));
+                self.rifts
+                    .complain(now, &self.lease, from.incarnation, missed);
                 if !roster.is_changing() {
                     self.part(now);
                 }
@@ -323,7 +330,7 @@ impl Leader {
             staying.any(|known| known.member.name == *name)
         };
         if let Some(apart_from) = self.rifts.keeps_out(now, &from.name, is_member) {
-            let apart_from = apart_from.to_vec();
+            let apart_from = apart_from.iter().take(NAMED).cloned().collect();
             out.sends
                 .push((from.clone(), ToMember::KeptOut { apart_from }));
             return;
@@ -375,9 +382,12 @@ impl Leader {
     /// Members that cannot reach each other cannot all stay.
     fn part(&mut self, now: Moment) {
         let staying = self.members.iter().filter(|known| !known.is_leaving);
-        let staying: Vec<_> = staying
-            .map(|known| (known.member.incarnation, known.heard))
-            .collect();
+        let staying = staying.map(|known| Staying {
+            life: known.member.incarnation,
+            name: &known.member.name,
+            heard: known.heard,
+        });
+        let staying: Vec<_> = staying.collect();
         for (life, others) in self.rifts.decide(now, &self.lease, &staying) {
             let members = self.members.iter().map(|known| &known.member);
             let apart_from = members.filter(|member| others.contains(&member.incarnation));
@@ -386,8 +396,9 @@ impl Leader {
             let known = members.find(|known| known.member.incarnation == life);
             let known = known.expect("it stays otherwise");
             let name = &known.member.name;
-            tracing::warn!(%name, ?apart_from, "members do not reach each other: one is done without");
-            // Its lease runs out, or it hears of it before.
+            let named = &apart_from[..apart_from.len().min(NAMED)];
+            tracing::warn!(%name, apart_from = ?named, "members do not reach each other: one is done without");
+            // Its lease runs out.
             known.is_leaving = true;
             if Mutant::PartAtOnce.planted() {
                 known.until = now;
@@ -411,7 +422,10 @@ impl Leader {
         let gathered = join.clone().any(|joining| joining.since + GATHER <= now);
         // Somebody who sees trouble everywhere must not keep all others from their work.
         let is_suspected = self.suspected && now >= self.calm_until;
-        let is_due = match is_changing {
+        // Somebody who is gone before its lease has run out would not report, and all would wait for that.
+        let mut leaving = self.members.iter().filter(|known| known.is_leaving);
+        let is_parting = leaving.any(|known| known.until > now);
+        let is_due = match is_changing || is_parting {
             true => is_smaller,
             false => is_smaller || gathered || is_suspected,
         };

@@ -42,8 +42,8 @@ impl Lease {
     }
 
     /// How long messages to a member may wait before it counts as not reached. Who is dead is done without before that, and a
-    /// link that breaks is up again.
+    /// link whose connection has died without a word has noticed it, and has another one.
     pub fn apart_after(&self) -> Duration {
-        (self.length * 3 / 2).max(Duration::from_secs(3))
+        (self.length * 3 / 2).max(Duration::from_secs(10))
     }
 }

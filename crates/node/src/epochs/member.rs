@@ -11,7 +11,6 @@ use soloist_algorithms::NodeId;
 use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
-use super::rifts::Rifts;
 use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
 use crate::locks::wire::WireError;
@@ -57,6 +56,8 @@ pub struct Participant {
     pending: Option<(Change, Vec<HeldLock>)>,
     early: EarlyFrames,
     is_suspicious: bool,
+    unreached: Vec<u64>,
+    has_complained: bool,
     has_left: bool,
 }
 
@@ -108,6 +109,8 @@ impl Participant {
             pending: None,
             early: EarlyFrames::default(),
             is_suspicious: false,
+            unreached: Vec::new(),
+            has_complained: false,
             has_left: false,
         }
     }
@@ -240,12 +243,14 @@ impl Participant {
         }
     }
 
+    /// Whether it is to be seen whom it [misses](Participant::miss): the next tick says that it lives.
+    pub fn is_renewal_due(&self, now: Moment) -> bool {
+        self.stage == Stage::Member && self.renew_at.is_some_and(|at| at <= now)
+    }
+
     /// Messages to these lives of members have waited [for too long](Lease::apart_after).
-    pub fn miss(&mut self, mut lives: Vec<u64>, out: &mut MemberEffects) {
-        lives.truncate(Rifts::NAMED_MAX);
-        if self.current.is_some() && !lives.is_empty() {
-            out.keepers.push(ToKeepers::Unreached { lives });
-        }
+    pub fn miss(&mut self, lives: Vec<u64>) {
+        self.unreached = lives;
     }
 
     /// The keepers' leader says something.
@@ -362,6 +367,8 @@ impl Participant {
         self.pending = None;
         self.early = EarlyFrames::default();
         self.is_suspicious = false;
+        self.unreached.clear();
+        self.has_complained = false;
         self.renew_at = Some(now);
         out.lapsed = true;
     }
@@ -386,6 +393,11 @@ impl Participant {
                 // The leader that was told may be gone.
                 if self.is_suspicious {
                     self.suspect(out);
+                }
+                let lives = self.unreached.clone();
+                let complains = !lives.is_empty();
+                if std::mem::replace(&mut self.has_complained, complains) || complains {
+                    out.keepers.push(ToKeepers::Unreached { lives });
                 }
             }
         }

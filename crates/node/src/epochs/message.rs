@@ -32,9 +32,10 @@ pub enum ToKeepers {
         /// The epoch.
         epoch: u64,
     },
-    /// Messages to these lives of members have waited for long. Said with each renewal, for as long as it is so.
+    /// Messages to these lives of members have waited for long. Said with each renewal, for as long as it is so, and once
+    /// when it is not so any more.
     Unreached {
-        /// All of them, if they are not many.
+        /// All of them.
         lives: Vec<u64>,
     },
 }
@@ -62,7 +63,7 @@ pub enum ToMember {
     },
     /// You would not reach these members, nor they you: you are not let in yet.
     KeptOut {
-        /// Their names.
+        /// The names of some.
         apart_from: Vec<NodeName>,
     },
 }

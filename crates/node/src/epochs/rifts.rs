@@ -2,6 +2,8 @@
 //!
 //! Locks that need both stand still. So some are done without: few, without whom all others reach each other. They are
 //! kept out for a while, which grows each time, because whether they are reached again shows only when they are in.
+//!
+//! A new leader begins without all this: somebody may come back too early because of it, and go again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,16 +15,13 @@ use crate::config::NodeName;
 /// For how many leases somebody is kept out at first, and at most.
 const KEPT_OUT: (u32, u32) = (4, 20);
 
-/// Who decides hears others first who complain at about the same time.
-const GATHER: Duration = Duration::from_millis(50);
-
 /// Who cannot reach whom, as they say, and who is kept out for it. Members are told apart by their lives.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Rifts {
     /// By who complains.
     complaints: BTreeMap<u64, Complaint>,
-    /// When it was last decided who is done without.
-    decided: Option<Moment>,
+    /// Others who have the same reason complain until then. Nothing, if nobody does.
+    decide_at: Option<Moment>,
     kept_out: Vec<KeptOut>,
 }
 
@@ -43,43 +42,63 @@ struct KeptOut {
     pause: Duration,
 }
 
-impl Rifts {
-    /// How many somebody names who reaches nobody.
-    pub const NAMED_MAX: usize = 16;
+/// A member that stays, unless others do not reach it.
+#[derive(Clone, Copy)]
+pub(super) struct Staying<'a> {
+    pub life: u64,
+    pub name: &'a NodeName,
+    /// When it was heard last.
+    pub heard: Moment,
+}
 
-    /// A member says whom it does not reach: all of them, each time.
-    pub fn complain(&mut self, now: Moment, from: u64, about: &[u64]) {
+impl Rifts {
+    /// A member says which others it does not reach: all of them, with each renewal.
+    pub fn complain(
+        &mut self,
+        now: Moment,
+        lease: &Lease,
+        from: u64,
+        about: impl IntoIterator<Item = u64>,
+    ) {
+        self.complaints
+            .retain(|_, complaint| now.since(complaint.said) <= lease.patience());
         let before = self.complaints.remove(&from);
         let since = |life| before.as_ref().and_then(|before| before.about.get(&life));
-        let about = about.iter().take(Self::NAMED_MAX);
-        let about = about.map(|&life| (life, since(life).copied().unwrap_or(now)));
-        let about = about.collect();
-        self.complaints.insert(from, Complaint { said: now, about });
+        let about = about.into_iter().filter(|life| *life != from);
+        let about = about.map(|life| (life, since(life).copied().unwrap_or(now)));
+        let about: BTreeMap<_, _> = about.collect();
+        if !about.is_empty() {
+            self.complaints.insert(from, Complaint { said: now, about });
+        }
+        self.decide_at = match self.complaints.is_empty() {
+            true => None,
+            false => self.decide_at.or(Some(now + lease.renewed_every())),
+        };
     }
 
-    /// Who is done without, and whom it would be apart from. `members` are those who stay otherwise, in their order, and
-    /// when each was heard last: who was heard after somebody complained of it is alive, and only not reached.
+    /// Which of these is done without, and whom it would be apart from, if it is time to decide that. Who was heard after
+    /// somebody complained of it is alive, and only not reached.
     pub fn decide(
         &mut self,
         now: Moment,
         lease: &Lease,
-        members: &[(u64, Moment)],
+        members: &[Staying<'_>],
     ) -> Vec<(u64, Vec<u64>)> {
-        if self.decided.is_some_and(|at| now.since(at) < GATHER) {
+        if self.decide_at.is_none_or(|at| now < at) {
             return Vec::new();
         }
-        self.decided = Some(now);
-        let patience = lease.patience();
-        self.complaints
-            .retain(|_, complaint| now.since(complaint.said) <= patience);
-        let mut apart = self.rifts(members);
+        self.decide_at = Some(now + lease.renewed_every());
+        self.forget(now, lease);
+        let mut apart = self.between(members);
         let mut parted = Vec::new();
         loop {
             let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
-            // Of two that are apart from as many others, the one that came later.
-            let most = members.iter().max_by_key(|(life, _)| number(*life));
-            let Some(&(life, _)) = most.filter(|(life, _)| number(*life) > 0) else {
-                return parted;
+            let in_rifts = members.iter().filter(|member| number(member.life) > 0);
+            // Who is out because of it counts as well, or a member that nobody reaches would stay, and others go one by one.
+            // Of two that are apart from as many others, the one that came later goes.
+            let weight = |member: &&Staying<'_>| number(member.life) + self.out_for(member.name);
+            let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
+                break;
             };
             let others = apart.remove(&life).expect("it is apart from some");
             for other in &others {
@@ -88,22 +107,46 @@ impl Rifts {
             }
             parted.push((life, others.into_iter().collect()));
         }
+        if 2 * parted.len() > members.len() {
+            tracing::warn!(
+                members = members.len(),
+                "most members do not reach each other: none is done without"
+            );
+            return Vec::new();
+        }
+        parted
     }
 
     /// From whom each of these members is apart.
-    fn rifts(&self, members: &[(u64, Moment)]) -> BTreeMap<u64, BTreeSet<u64>> {
-        let heard: BTreeMap<u64, Moment> = members.iter().copied().collect();
+    fn between(&self, members: &[Staying<'_>]) -> BTreeMap<u64, BTreeSet<u64>> {
+        let heard: BTreeMap<_, _> = members
+            .iter()
+            .map(|member| (member.life, member.heard))
+            .collect();
         let mut apart: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for (&from, complaint) in &self.complaints {
             for (&about, since) in &complaint.about {
                 let is_alive = heard.get(&about).is_some_and(|at| at > since);
-                if is_alive && heard.contains_key(&from) && from != about {
+                if is_alive && heard.contains_key(&from) {
                     apart.entry(from).or_default().insert(about);
                     apart.entry(about).or_default().insert(from);
                 }
             }
         }
         apart
+    }
+
+    /// How many others had to go because they were apart from this one.
+    fn out_for(&self, name: &NodeName) -> usize {
+        let because = |known: &&KeptOut| known.apart_from.contains(name);
+        self.kept_out.iter().filter(because).count()
+    }
+
+    /// Who was in for long enough begins anew.
+    fn forget(&mut self, now: Moment, lease: &Lease) {
+        let (_, most) = KEPT_OUT;
+        self.kept_out
+            .retain(|known| now.since(known.until) <= lease.length * most);
     }
 
     /// Somebody is done without.
@@ -115,9 +158,7 @@ impl Rifts {
         apart_from: Vec<NodeName>,
     ) {
         let (first, most) = KEPT_OUT;
-        // Who was in for long enough begins anew.
-        self.kept_out
-            .retain(|known| now.since(known.until) <= lease.length * most);
+        self.forget(now, lease);
         let mut before = self.kept_out.iter();
         let before = before.find(|known| known.name == *name);
         let pause = before.map_or(lease.length * first, |known| known.pause * 2);
@@ -162,56 +203,112 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// Who is done without, of members 0 to 4, if these do not reach those, and all are alive.
-    fn parted(complaints: &[(u64, &[u64])]) -> Vec<(u64, Vec<u64>)> {
-        let mut rifts = Rifts::default();
-        for (from, about) in complaints {
-            rifts.complain(after(0), *from, about);
+    struct Trial {
+        rifts: Rifts,
+        names: Vec<NodeName>,
+    }
+
+    impl Trial {
+        /// Members 0 to 4.
+        fn new() -> Self {
+            Trial {
+                rifts: Rifts::default(),
+                names: ["a", "b", "c", "d", "e"].map(name).into(),
+            }
         }
-        let members: Vec<_> = (0..5).map(|life| (life, after(1))).collect();
-        rifts.decide(after(1), &Lease::default(), &members)
+
+        fn complain(&mut self, now: u32, from: u64, about: &[u64]) {
+            let about = about.iter().copied();
+            self.rifts
+                .complain(after(now), &Lease::default(), from, about);
+        }
+
+        /// Who is done without, if all were heard just now but this one.
+        fn decide(&mut self, now: u32, silent: Option<u64>) -> Vec<u64> {
+            let members = (0..).zip(&self.names).map(|(life, name)| Staying {
+                life,
+                name,
+                heard: after(if silent == Some(life) { 0 } else { now }),
+            });
+            let members: Vec<_> = members.collect();
+            let lease = Lease::default();
+            let parted = self.rifts.decide(after(now), &lease, &members);
+            for (life, others) in &parted {
+                let name = |life: &u64| self.names[*life as usize].clone();
+                let others = others.iter().map(name).collect();
+                self.rifts.keep_out(after(now), &lease, &name(life), others);
+            }
+            parted.into_iter().map(|(life, _)| life).collect()
+        }
+    }
+
+    /// Who is done without if these do not reach those, and all are alive.
+    fn parted(complaints: &[(u64, &[u64])]) -> Vec<u64> {
+        let mut trial = Trial::new();
+        for (from, about) in complaints {
+            trial.complain(0, *from, about);
+        }
+        assert_eq!(trial.decide(0, None), [0; 0], "others may complain as well");
+        trial.decide(1, None)
     }
 
     #[test]
     fn of_two_the_later_one_goes() {
-        assert_eq!(parted(&[(1, &[3])]), [(3, vec![1])]);
-        assert_eq!(parted(&[(3, &[1])]), [(3, vec![1])]);
-        assert_eq!(parted(&[(1, &[3]), (3, &[1])]), [(3, vec![1])]);
-        assert_eq!(parted(&[]), []);
+        assert_eq!(parted(&[(1, &[3])]), [3]);
+        assert_eq!(parted(&[(3, &[1])]), [3]);
+        assert_eq!(parted(&[(1, &[3]), (3, &[1])]), [3]);
+        assert_eq!(parted(&[]), [0; 0]);
+        assert_eq!(parted(&[(1, &[1, 77])]), [0; 0]);
     }
 
     #[test]
     fn who_is_apart_from_most_goes_and_nobody_else() {
-        assert_eq!(parted(&[(0, &[1, 2, 3, 4])]), [(0, vec![1, 2, 3, 4])]);
-        assert_eq!(
-            parted(&[(2, &[0]), (3, &[0]), (4, &[0])]),
-            [(0, vec![2, 3, 4])]
-        );
+        assert_eq!(parted(&[(0, &[1, 2, 3, 4])]), [0]);
+        assert_eq!(parted(&[(2, &[0]), (3, &[0]), (4, &[0])]), [0]);
     }
 
     #[test]
     fn of_two_groups_one_goes() {
-        let parted = parted(&[(0, &[3, 4]), (1, &[3, 4]), (2, &[3, 4])]);
-        assert_eq!(parted, [(4, vec![0, 1, 2]), (3, vec![0, 1, 2])]);
+        assert_eq!(parted(&[(0, &[3, 4]), (1, &[3, 4]), (2, &[3, 4])]), [4, 3]);
+    }
+
+    #[test]
+    fn nobody_goes_if_most_would_have_to() {
+        let all = [0, 1, 2, 3, 4];
+        assert_eq!(parted(&all.map(|from| (from, &all[..]))), [0; 0]);
     }
 
     #[test]
     fn who_was_not_heard_since_may_be_dead() {
-        let (mut rifts, lease) = (Rifts::default(), Lease::default());
-        let members = |heard| [(0, after(9)), (1, after(heard))];
-        rifts.complain(after(2), 0, &[1]);
-        rifts.complain(after(3), 0, &[1]);
-        assert_eq!(rifts.decide(after(3), &lease, &members(2)), []);
-        let soon = after(3) + GATHER;
-        assert_eq!(rifts.decide(soon, &lease, &members(3)).len(), 1);
-        // It does not complain any more.
-        assert_eq!(rifts.decide(after(5), &lease, &members(5)), []);
-        rifts.complain(after(6), 0, &[1]);
-        assert_eq!(rifts.decide(after(6), &lease, &members(6)), []);
-        assert_eq!(rifts.decide(after(7), &lease, &members(7)).len(), 1);
-        // Who is a member no more is nobody.
-        rifts.complain(after(8), 0, &[1]);
-        assert_eq!(rifts.decide(after(8), &lease, &[(0, after(9))]), []);
+        let mut trial = Trial::new();
+        trial.complain(1, 0, &[1]);
+        trial.complain(2, 0, &[1]);
+        assert_eq!(trial.decide(2, Some(1)), [0; 0]);
+        trial.complain(3, 0, &[1]);
+        assert_eq!(trial.decide(3, None), [1]);
+    }
+
+    #[test]
+    fn a_complaint_that_is_taken_back_or_old_does_not_count() {
+        let mut trial = Trial::new();
+        trial.complain(1, 0, &[1]);
+        trial.complain(2, 0, &[]);
+        assert_eq!(trial.decide(2, None), [0; 0]);
+        trial.complain(10, 0, &[1]);
+        trial.complain(15, 2, &[3]);
+        assert_eq!(trial.decide(16, None), [3]);
+        // What was said long ago is not gone on with.
+        trial.complain(100, 0, &[1]);
+        assert_eq!(trial.decide(100, Some(1)), [0; 0]);
+    }
+
+    #[test]
+    fn a_member_that_nobody_reaches_goes_though_others_complain_one_by_one() {
+        let mut trial = Trial::new();
+        trial.complain(1, 3, &[0]);
+        assert_eq!(trial.decide(2, None), [3]);
+        trial.complain(3, 2, &[0]);
+        assert_eq!(trial.decide(4, None), [0]);
     }
 
     #[test]

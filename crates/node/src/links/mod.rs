@@ -170,10 +170,10 @@ impl Links {
     pub fn send(&self, to: usize, frame: &[u8]) -> Result<(), Full> {
         let roster = self.shared.roster();
         assert!(Some(to) != roster.me, "a node sends nothing to itself");
-        self.push(&roster.peers[to], frame)
+        self.push(&roster.peers[to], frame, true)
     }
 
-    fn push(&self, peer: &PeerState, frame: &[u8]) -> Result<(), Full> {
+    fn push(&self, peer: &PeerState, frame: &[u8], is_needed: bool) -> Result<(), Full> {
         let outgoing = &peer.outgoing;
         let mut state = lock(&outgoing.state);
         if let Err(full) = state.window.push(frame) {
@@ -185,6 +185,9 @@ impl Links {
             return Err(full);
         }
         state.full = false;
+        if is_needed {
+            state.needed = state.window.pushed();
+        }
         let wake = std::mem::take(&mut state.waiting);
         drop(state);
         if wake {
@@ -206,7 +209,7 @@ impl Links {
             state.window.buffered_bytes() > limits.buffer_bytes / 4
                 || state.window.buffered_frames() > limits.buffer_frames / 4
         };
-        !is_busy && self.push(peer, frame).is_ok()
+        !is_busy && self.push(peer, frame, false).is_ok()
     }
 
     /// The links with each peer, in the order of the list.
@@ -215,8 +218,8 @@ impl Links {
         roster.peers.iter().map(|peer| peer.status()).collect()
     }
 
-    /// The ids of peers for which frames have waited for at least so long, and none was acknowledged. It counts from when this
-    /// was first seen: so it must be asked for again and again.
+    /// The ids of peers for which frames that may not be lost have waited for at least so long, and none was acknowledged. It
+    /// counts from when this was first seen: so it must be asked for again and again.
     pub fn unreached(&self, least: Duration) -> Vec<u64> {
         let roster = self.shared.roster().clone();
         let now = Instant::now();

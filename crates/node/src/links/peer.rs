@@ -106,6 +106,8 @@ pub(super) struct OutState {
     pub retired: bool,
     /// Whether the link's task must be woken for a new frame.
     pub waiting: bool,
+    /// The last frame that may not be lost.
+    pub needed: u64,
     /// When somebody last looked whether it moves: what was acknowledged, and since when that has not changed.
     seen: Option<(u64, Instant)>,
     /// Whether the last frame did not fit.
@@ -125,6 +127,7 @@ impl OutState {
             receiver: None,
             retired: false,
             waiting: false,
+            needed: 0,
             seen: None,
             full: false,
             full_untold: false,
@@ -149,12 +152,12 @@ impl OutState {
         Ok(())
     }
 
-    /// Since when frames have waited and none was acknowledged, as far as those know who look.
+    /// Since when frames that may not be lost have waited and none was acknowledged, as far as those know who look.
     pub fn stands_still(&mut self, now: Instant) -> Option<Instant> {
         let acknowledged = self.window.acknowledged();
         let before = self.seen.filter(|(before, _)| *before == acknowledged);
         let seen = before.unwrap_or((acknowledged, now));
-        self.seen = (!self.window.is_empty()).then_some(seen);
+        self.seen = (acknowledged < self.needed).then_some(seen);
         self.seen.map(|(_, since)| since)
     }
 

@@ -12,7 +12,7 @@ use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
 use crate::epochs::member::{MemberEffects, Participant, Standing};
-use crate::epochs::message::{ToKeepers, ToMember};
+use crate::epochs::message::ToMember;
 use crate::epochs::roster::Member;
 use crate::locks::{
     Ask, AskError, Denial, End, Grant, Happening, HoldError, HoldId, LockName, ReceiveError, Table,
@@ -243,22 +243,21 @@ impl Core {
 
     /// Does what is due, and tells when the next thing is.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
-        self.part.tick(Moment::now(), &mut self.effects);
-        self.look_at_links(shared);
+        let now = Moment::now();
+        self.look_at_links(shared, now);
+        self.part.tick(now, &mut self.effects);
         self.carry_out(shared);
         self.alarm = self.part.next_deadline();
         self.alarm
     }
 
-    /// With each renewal it is said whom this node does not reach.
-    fn look_at_links(&mut self, shared: &Shared) {
-        let is_renewal = |word: &ToKeepers| matches!(word, ToKeepers::Renew { .. });
+    /// When it says that it lives, it also says whom it does not reach.
+    fn look_at_links(&mut self, shared: &Shared, now: Moment) {
         if let Some(keeping) = &shared.keeping
-            && self.effects.keepers.iter().any(is_renewal)
+            && self.part.is_renewal_due(now)
         {
             let limit = keeping.office.lease.apart_after();
-            let unreached = shared.links().unreached(limit);
-            self.part.miss(unreached, &mut self.effects);
+            self.part.miss(shared.links().unreached(limit));
         }
     }
 

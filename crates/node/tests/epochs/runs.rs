@@ -91,7 +91,7 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             world.run_until(30 * SECOND);
             let before = served(&world);
             // Each attempt to be let in again costs the others a few seconds.
-            world.run_until(60 * SECOND);
+            world.run_until(90 * SECOND);
             let gained = served(&world).into_iter().zip(before);
             let gained: Vec<_> = gained.map(|(now, then)| now - then).collect();
             assert!(

@@ -338,8 +338,8 @@ impl State {
         for node in awake.collect::<Vec<_>>() {
             let unreached = self.unreached(node);
             self.with(node, |participant, now, out| {
+                participant.miss(unreached);
                 participant.tick(now, out);
-                participant.miss(unreached, out);
                 Ok(())
             })?;
         }

@@ -1,6 +1,6 @@
 //! The world: nodes, links that keep order but not time, keepers whose leaders come and go, and one clock for all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
@@ -302,8 +302,8 @@ impl World {
                 self.nodes[node].wakes_at = None;
                 let unreached = self.unreached(node);
                 self.with(node, |participant, now, out| {
+                    participant.miss(unreached);
                     participant.tick(now, out);
-                    participant.miss(unreached, out);
                 });
             }
             Event::Client(node) => crate::clients::act(self, node),
@@ -362,9 +362,8 @@ impl World {
             let is_late = link.0 == node && is_long && self.is_alive(from);
             is_late.then_some(to.incarnation)
         });
-        let mut lives: Vec<_> = waiting.collect();
-        lives.dedup();
-        lives
+        let lives: BTreeSet<_> = waiting.collect();
+        lives.into_iter().collect()
     }
 
     fn is_alive(&self, member: &Member) -> bool {
