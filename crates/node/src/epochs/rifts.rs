@@ -90,13 +90,16 @@ impl Rifts {
         self.decide_at = Some(now + lease.renewed_every());
         self.forget(now, lease);
         let mut apart = self.between(members);
+        let out_for = self.out_for();
         let mut parted = Vec::new();
         loop {
             let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
             let in_rifts = members.iter().filter(|member| number(member.life) > 0);
             // Who is out because of it counts as well, or a member that nobody reaches would stay, and others go one by one.
             // Of two that are apart from as many others, the one that came later goes.
-            let weight = |member: &&Staying<'_>| number(member.life) + self.out_for(member.name);
+            let weight = |member: &&Staying<'_>| {
+                number(member.life) + out_for.get(member.name).copied().unwrap_or(0)
+            };
             let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
                 break;
             };
@@ -136,10 +139,13 @@ impl Rifts {
         apart
     }
 
-    /// How many others had to go because they were apart from this one.
-    fn out_for(&self, name: &NodeName) -> usize {
-        let because = |known: &&KeptOut| known.apart_from.contains(name);
-        self.kept_out.iter().filter(because).count()
+    /// How many others are out, or were until lately, because they were apart from each.
+    fn out_for(&self) -> BTreeMap<&NodeName, usize> {
+        let mut numbers = BTreeMap::new();
+        for name in self.kept_out.iter().flat_map(|known| &known.apart_from) {
+            *numbers.entry(name).or_default() += 1;
+        }
+        numbers
     }
 
     /// Who was in for long enough begins anew.
