@@ -157,6 +157,8 @@ async fn others_go_on_while_two_members_cannot_reach_each_other() {
         let served = workers.referee.serves(&others, APART + LEASE + GRACE).await;
         println!("all others were served within {served:?}");
     }
+    let parted = !cluster.is_member(3).await || !cluster.is_member(4).await;
+    assert!(parted, "one of the two is done without");
     network(&cluster).heal();
     heals(&cluster, workers, others).await;
 }

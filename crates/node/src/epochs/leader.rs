@@ -301,7 +301,8 @@ impl Leader {
             until: match joined(member) || Mutant::NewLeaderDoesNotWait.planted() {
                 // Nobody has granted it anything yet: if it is gone, nobody need wait long.
                 true => now + self.lease.renewed_every(),
-                false => now + self.lease.guarded(),
+                // That leader's may have been longer.
+                false => now + self.lease.guarded().max(roster.longest_lease()),
             },
             heard: now,
             is_leaving: false,
@@ -329,8 +330,9 @@ impl Leader {
             let mut staying = self.members.iter().filter(|known| !known.is_leaving);
             staying.any(|known| known.member.name == *name)
         };
-        if let Some(apart_from) = self.rifts.keeps_out(now, &from.name, is_member) {
-            let apart_from = apart_from.iter().take(NAMED).cloned().collect();
+        let mut apart_from = self.rifts.keeps_out(now, &from.name, is_member);
+        if !apart_from.is_empty() {
+            apart_from.truncate(NAMED);
             out.sends
                 .push((from.clone(), ToMember::KeptOut { apart_from }));
             return;

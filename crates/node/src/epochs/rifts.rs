@@ -12,8 +12,8 @@ use super::lease::Lease;
 use crate::Moment;
 use crate::config::NodeName;
 
-/// For how many leases somebody is kept out at first, and at most.
-const KEPT_OUT: (u32, u32) = (4, 20);
+/// How long somebody is kept out at first, and at most, against how long it takes to see that others do not reach it.
+const KEPT_OUT: (u32, u32) = (1, 12);
 
 /// Who cannot reach whom, as they say, and who is kept out for it. Members are told apart by their lives.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -90,7 +90,7 @@ impl Rifts {
         self.decide_at = Some(now + lease.renewed_every());
         self.forget(now, lease);
         let mut apart = self.between(members);
-        let out_for = self.out_for();
+        let out_for = self.out_for(members, &apart);
         let mut parted = Vec::new();
         loop {
             let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
@@ -98,7 +98,7 @@ impl Rifts {
             // Who is out because of it counts as well, or a member that nobody reaches would stay, and others go one by one.
             // Of two that are apart from as many others, the one that came later goes.
             let weight = |member: &&Staying<'_>| {
-                number(member.life) + out_for.get(member.name).copied().unwrap_or(0)
+                number(member.life) + out_for.get(&member.life).copied().unwrap_or(0)
             };
             let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
                 break;
@@ -110,11 +110,11 @@ impl Rifts {
             }
             parted.push((life, others.into_iter().collect()));
         }
-        if 2 * parted.len() > members.len() {
-            tracing::warn!(
-                members = members.len(),
-                "most members do not reach each other: none is done without"
-            );
+        let out = self.kept_out.iter().filter(|known| now < known.until);
+        let out = out.count();
+        if 2 * (out + parted.len()) > out + members.len() {
+            tracing::warn!("most members do not reach each other: none is done without");
+            self.decide_at = Some(now + lease.apart_after());
             return Vec::new();
         }
         parted
@@ -139,11 +139,26 @@ impl Rifts {
         apart
     }
 
-    /// How many others are out, or were until lately, because they were apart from each.
-    fn out_for(&self) -> BTreeMap<&NodeName, usize> {
+    /// How many others are out, or were until lately, because they were apart from each of these members. Who is in again,
+    /// and apart from it again, is not counted twice.
+    fn out_for(
+        &self,
+        members: &[Staying<'_>],
+        apart: &BTreeMap<u64, BTreeSet<u64>>,
+    ) -> BTreeMap<u64, usize> {
+        let lives: BTreeMap<_, _> = members
+            .iter()
+            .map(|member| (member.name, member.life))
+            .collect();
         let mut numbers = BTreeMap::new();
-        for name in self.kept_out.iter().flat_map(|known| &known.apart_from) {
-            *numbers.entry(name).or_default() += 1;
+        for known in &self.kept_out {
+            let back = lives.get(&known.name);
+            for life in known.apart_from.iter().filter_map(|name| lives.get(name)) {
+                let again = apart.get(life).zip(back);
+                if !again.is_some_and(|(apart, back)| apart.contains(back)) {
+                    *numbers.entry(*life).or_default() += 1;
+                }
+            }
         }
         numbers
     }
@@ -152,7 +167,7 @@ impl Rifts {
     fn forget(&mut self, now: Moment, lease: &Lease) {
         let (_, most) = KEPT_OUT;
         self.kept_out
-            .retain(|known| now.since(known.until) <= lease.length * most);
+            .retain(|known| now.since(known.until) <= lease.apart_after() * most);
     }
 
     /// Somebody is done without.
@@ -167,8 +182,8 @@ impl Rifts {
         self.forget(now, lease);
         let mut before = self.kept_out.iter();
         let before = before.find(|known| known.name == *name);
-        let pause = before.map_or(lease.length * first, |known| known.pause * 2);
-        let pause = pause.min(lease.length * most);
+        let pause = before.map_or(lease.apart_after() * first, |known| known.pause * 2);
+        let pause = pause.min(lease.apart_after() * most);
         self.kept_out.retain(|known| known.name != *name);
         self.kept_out.push(KeptOut {
             name: name.clone(),
@@ -184,14 +199,15 @@ impl Rifts {
         now: Moment,
         name: &NodeName,
         is_member: impl Fn(&NodeName) -> bool,
-    ) -> Option<&[NodeName]> {
-        let mut kept_out = self.kept_out.iter();
-        let known = kept_out.find(|known| known.name == *name && now < known.until)?;
-        known
-            .apart_from
-            .iter()
-            .any(is_member)
-            .then_some(&known.apart_from[..])
+    ) -> Vec<NodeName> {
+        let kept_out = self.kept_out.iter().filter(|known| now < known.until);
+        let apart_from = kept_out.flat_map(|known| match known.name == *name {
+            true => known.apart_from.clone(),
+            // The other one may have come back before.
+            false if known.apart_from.contains(name) => vec![known.name.clone()],
+            false => Vec::new(),
+        });
+        apart_from.filter(is_member).collect()
     }
 }
 
@@ -318,24 +334,38 @@ mod tests {
     }
 
     #[test]
+    fn of_two_that_stay_apart_the_same_one_goes_each_time() {
+        let mut trial = Trial::new();
+        for now in [0, 30, 80, 150] {
+            trial.complain(now, 3, &[4]);
+            trial.complain(now + 1, 3, &[4]);
+            assert_eq!(trial.decide(now + 1, None), [4], "{now}");
+        }
+        let pauses = trial.rifts.kept_out.iter().map(|known| known.pause);
+        assert_eq!(pauses.collect::<Vec<_>>(), [SECOND * 80]);
+    }
+
+    #[test]
     fn who_goes_again_and_again_is_kept_out_for_longer() {
         let (mut rifts, lease) = (Rifts::default(), Lease::default());
         let (a, b) = (name("a"), name("b"));
         let mut now = 0;
-        for leases in [4, 8, 16, 20, 20] {
+        for seconds in [10, 20, 40, 80, 120, 120] {
             rifts.keep_out(after(now), &lease, &b, vec![a.clone()]);
-            let is_a = |name: &NodeName| *name == a;
-            now += leases * 3;
-            let kept_out = rifts.keeps_out(after(now - 1), &b, is_a);
-            assert_eq!(kept_out, Some(&[a.clone()][..]), "{leases}");
-            assert_eq!(rifts.keeps_out(after(now), &b, is_a), None, "{leases}");
-            assert_eq!(rifts.keeps_out(after(now - 1), &a, is_a), None);
+            now += seconds;
+            let (early, late) = (after(now - 1), after(now));
+            let kept_out = rifts.keeps_out(early, &b, |_| true);
+            assert_eq!(kept_out, std::slice::from_ref(&a));
+            assert_eq!(rifts.keeps_out(late, &b, |_| true), [], "{seconds}");
+            // Nor is the other one let in, if this one came back before.
+            let kept_out = rifts.keeps_out(early, &a, |_| true);
+            assert_eq!(kept_out, std::slice::from_ref(&b));
             // There is nobody that it could be apart from.
-            assert_eq!(rifts.keeps_out(after(now - 1), &b, |_| false), None);
+            assert_eq!(rifts.keeps_out(early, &b, |_| false), []);
         }
         // It was in for long enough.
-        now += 61;
-        rifts.keep_out(after(now), &lease, &b, vec![a.clone()]);
-        assert_eq!(rifts.keeps_out(after(now + 12), &b, |_| true), None);
+        now += 121;
+        rifts.keep_out(after(now), &lease, &b, vec![a]);
+        assert_eq!(rifts.keeps_out(after(now + 10), &b, |_| true), []);
     }
 }

@@ -1,6 +1,7 @@
 //! The roster: what the keepers agree on. It changes when members come and go, never for a lock.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,17 @@ pub struct HeldLock {
 /// What is asked of the roster.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// All first keepers are keepers now: epochs may begin.
-    Found,
+    /// A leader begins, who waits so long for the leases that it grants. With the first one all first keepers are keepers, and
+    /// epochs may begin.
+    Lead {
+        /// [Guarded](super::lease::Lease::guarded).
+        lease: Duration,
+    },
+    /// The leases of all leaders before are over.
+    Settle {
+        /// How long the present one waits for its own.
+        lease: Duration,
+    },
     /// The next epoch is to have these members. The epoch before it is over, also one that was not installed.
     Begin(Change),
     /// All members of the epoch that was begun last have reported what they hold: it starts from that.
@@ -76,6 +86,7 @@ pub enum Applied {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Roster {
     is_founded: bool,
+    longest_lease: Duration,
     begun: Option<Change>,
     installed: Option<(Change, Vec<HeldLock>)>,
 }
@@ -85,6 +96,11 @@ impl Roster {
     /// with one of them.
     pub fn is_founded(&self) -> bool {
         self.is_founded
+    }
+
+    /// How long it takes until all leases are over, whoever granted them.
+    pub fn longest_lease(&self) -> Duration {
+        self.longest_lease
     }
 
     /// The epoch that was begun last, whether or not it is installed.
@@ -129,8 +145,13 @@ impl Roster {
     /// Carries out a command, if it fits what was carried out before.
     pub fn apply(&mut self, command: Command) -> Applied {
         match command {
-            Command::Found => {
+            Command::Lead { lease } => {
                 self.is_founded = true;
+                self.longest_lease = self.longest_lease.max(lease);
+                Applied::Done
+            }
+            Command::Settle { lease } => {
+                self.longest_lease = lease;
                 Applied::Done
             }
             Command::Begin(change) if change.epoch == self.next_epoch() && change.is_sound() => {
@@ -229,6 +250,24 @@ mod tests {
         assert_eq!(fresh.skip(7), Applied::Done);
         assert_eq!(fresh.apply(install(7, &[])), Applied::Done);
         assert_eq!(fresh.apply(begin(8, &["a"])), Applied::Done);
+    }
+
+    #[test]
+    fn leases_of_leaders_before_are_known_until_they_are_over() {
+        let mut roster = Roster::default();
+        assert!(!roster.is_founded());
+        let seconds = Duration::from_secs;
+        for (command, longest) in [
+            (Command::Lead { lease: seconds(10) }, seconds(10)),
+            (Command::Lead { lease: seconds(2) }, seconds(10)),
+            (Command::Lead { lease: seconds(20) }, seconds(20)),
+            (Command::Lead { lease: seconds(3) }, seconds(20)),
+            (Command::Settle { lease: seconds(3) }, seconds(3)),
+        ] {
+            assert_eq!(roster.apply(command), Applied::Done);
+            assert_eq!(roster.longest_lease(), longest);
+        }
+        assert!(roster.is_founded());
     }
 
     #[test]

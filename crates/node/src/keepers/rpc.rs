@@ -22,7 +22,7 @@ use crate::config::NodeName;
 /// that is allowed on a link between nodes.
 pub const PREFACE: [u8; 8] = *b"SOLOKEEP";
 /// The version of this protocol.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A command to the roster has at most so many bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;

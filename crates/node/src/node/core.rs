@@ -217,6 +217,7 @@ impl Core {
 
     /// There is a way to the keepers' leader.
     pub fn find_leader(&mut self, shared: &Shared) {
+        self.look_at_links(shared);
         self.part.find_leader(Moment::now(), &mut self.effects);
         self.carry_out(shared);
     }
@@ -244,7 +245,9 @@ impl Core {
     /// Does what is due, and tells when the next thing is.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
         let now = Moment::now();
-        self.look_at_links(shared, now);
+        if self.part.is_renewal_due(now) {
+            self.look_at_links(shared);
+        }
         self.part.tick(now, &mut self.effects);
         self.carry_out(shared);
         self.alarm = self.part.next_deadline();
@@ -252,10 +255,8 @@ impl Core {
     }
 
     /// When it says that it lives, it also says whom it does not reach.
-    fn look_at_links(&mut self, shared: &Shared, now: Moment) {
-        if let Some(keeping) = &shared.keeping
-            && self.part.is_renewal_due(now)
-        {
+    fn look_at_links(&mut self, shared: &Shared) {
+        if let Some(keeping) = &shared.keeping {
             let limit = keeping.office.lease.apart_after();
             self.part.miss(shared.links().unreached(limit));
         }

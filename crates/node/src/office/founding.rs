@@ -52,6 +52,7 @@ impl Office {
     /// This node is the first of the first keepers, and has agreed on nothing yet.
     async fn found(self: Arc<Self>) {
         let mut rounds = 0;
+        let mut pause = ASK_EVERY;
         while !self.has_store() {
             let looked = tokio::select! {
                 () = self.stop.cancelled() => return,
@@ -63,7 +64,7 @@ impl Office {
                     Err(OfficeError::Stopping) => return,
                     Err(error) => {
                         tracing::error!("the keepers cannot begin: {error}");
-                        sleep(PATIENCE).await;
+                        pause = PATIENCE;
                     }
                 },
                 Err(reason) if rounds % TELL_EVERY == 0 => {
@@ -74,7 +75,7 @@ impl Office {
             rounds += 1;
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = sleep(ASK_EVERY) => {}
+                () = sleep(pause) => {}
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The leader's task, from its election until it is deposed.
 
+mod decisions;
 mod questions;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use self::decisions::Done;
 use self::questions::KeeperChange;
 use super::Office;
 use super::clocks::Clocks;
@@ -17,8 +19,9 @@ use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::config::NodeName;
 use crate::epochs::leader::{Leader, LeaderEffects};
+use crate::epochs::lease::Lease;
 use crate::epochs::message::ToKeepers;
-use crate::epochs::roster::{Applied, Command, Member};
+use crate::epochs::roster::{Command, Member};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
 
 /// So many words of nodes wait for the leader.
@@ -59,18 +62,6 @@ pub(super) type Connection = mpsc::WeakSender<FromKeeper>;
 /// name, by mistake. Of more than this, the oldest are closed.
 const CONNECTIONS_MAX: usize = 4;
 
-/// What was done in the background.
-enum Done {
-    /// The first keepers were put down. The roster may have told so before.
-    Founded(Result<Applied, KeeperError>),
-    Proposed(Result<Applied, KeeperError>),
-    Confirmed(Result<(), KeeperError>),
-    /// Whether a majority is there, after a command went astray.
-    Reached(Result<(), KeeperError>),
-    /// Keepers were changed, because a node had asked so on this connection, if one had.
-    Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
-}
-
 /// Leads whenever this keeper is elected, for as long as it runs.
 pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
     let mut views = keeper.views();
@@ -83,7 +74,7 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
                 _ => return,
             },
         };
-        if ascend(&keeper, term).await.is_err() {
+        if ascend(&keeper, term, &office.lease).await.is_err() {
             sleep(RETRY_AFTER).await;
             continue;
         }
@@ -101,12 +92,14 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
 }
 
 /// Waits until a majority follows, and until everything is carried out that was decided before.
-async fn ascend(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
+async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<(), KeeperError> {
     keeper.confirm_leadership(term).await?;
     if keeper.roster().is_founded() {
         // An earlier reign of this keeper in this very term, before it was cut off or restarted, may have left commands in
-        // the log that no majority had, and that it alone knows of. This one changes nothing, and comes after them.
-        keeper.propose(term, Command::Found).await?;
+        // the log that no majority had, and that it alone knows of. This one comes after them. And whoever leads next, with
+        // whatever configuration, knows from it for how long it must wait.
+        let lease = lease.guarded();
+        keeper.propose(term, Command::Lead { lease }).await?;
     }
     Ok(())
 }
@@ -115,6 +108,7 @@ struct Reign<'o> {
     office: &'o Office,
     keeper: &'o Arc<Keeper>,
     term: u64,
+    began: Moment,
     views: watch::Receiver<View>,
     /// Nobody decides anything before the first keepers have come together.
     leader: Option<Leader>,
@@ -127,6 +121,8 @@ struct Reign<'o> {
     work: JoinSet<Done>,
     /// The keepers are being changed.
     is_changing_keepers: bool,
+    /// What is to be done once about leases of leaders before was done, or tried.
+    has_settled: bool,
     retry_at: Option<Moment>,
     /// Since when no majority of the keepers follows, if the last try failed.
     unfollowed: Option<Moment>,
@@ -144,6 +140,7 @@ impl<'o> Reign<'o> {
             office,
             keeper,
             term,
+            began: Moment::now(),
             views: keeper.views(),
             leader: None,
             letters,
@@ -152,6 +149,7 @@ impl<'o> Reign<'o> {
             told: keeper.view().keepers,
             work: JoinSet::new(),
             is_changing_keepers: false,
+            has_settled: false,
             retry_at: None,
             unfollowed: None,
             is_over: false,
@@ -224,7 +222,8 @@ impl<'o> Reign<'o> {
         let mut missing = self.office.not_yet(&self.told);
         if missing.is_empty() {
             self.is_changing_keepers = true;
-            return self.propose(Command::Found);
+            let lease = self.office.lease.guarded();
+            return self.propose(Command::Lead { lease });
         }
         // One that has not come cannot be taken in.
         missing.retain(|keeper| self.nodes.contains_key(&keeper.name));
@@ -271,6 +270,7 @@ impl<'o> Reign<'o> {
         if self.leader.is_none() {
             return self.lead();
         }
+        self.settle();
         self.drive(|leader, now, roster, out| leader.tick(now, roster, out));
     }
 
@@ -344,132 +344,6 @@ impl<'o> Reign<'o> {
         if let Some(command) = out.propose {
             self.propose(command);
         }
-    }
-
-    fn propose(&mut self, command: Command) {
-        match &command {
-            Command::Begin(change) => {
-                let (epoch, members) = (change.epoch, change.members.len());
-                tracing::info!(epoch, members, "an epoch is to begin");
-            }
-            Command::Install { epoch, holds } => {
-                tracing::info!(epoch, holds = holds.len(), "the epoch begins");
-            }
-            Command::Found => tracing::info!("the first keepers have come together"),
-        }
-        let (keeper, term) = (Arc::clone(self.keeper), self.term);
-        let done = match command {
-            Command::Found => Done::Founded,
-            Command::Begin(_) | Command::Install { .. } => Done::Proposed,
-        };
-        self.work
-            .spawn(async move { done(keeper.propose(term, command).await) });
-    }
-
-    fn take(&mut self, done: Done) {
-        if matches!(
-            done,
-            Done::Founded(Ok(_))
-                | Done::Proposed(Ok(_))
-                | Done::Confirmed(Ok(()))
-                | Done::Reached(Ok(()))
-        ) {
-            self.unfollowed = None;
-        }
-        match done {
-            Done::Founded(founded) => {
-                self.is_changing_keepers = false;
-                match founded {
-                    Ok(_) => self.tick(),
-                    Err(error) => {
-                        self.failed(&error);
-                        self.retry_soon();
-                    }
-                }
-            }
-            Done::Proposed(Ok(Applied::Done)) => {
-                self.drive(|leader, now, roster, out| leader.applied(now, roster, out));
-            }
-            Done::Proposed(Err(error @ KeeperError::Open { .. })) => {
-                self.failed(&error);
-                // It is in the log of this keeper, and may be carried out yet. Others would only pile up behind it.
-                self.wait_for_majority();
-            }
-            Done::Proposed(Err(error @ KeeperError::TooLong { .. })) => {
-                tracing::error!("what all nodes hold is too much to be agreed on: {error}");
-                let now = Moment::now();
-                self.leader
-                    .iter_mut()
-                    .for_each(|leader| leader.ask_anew(now));
-                self.retry_soon();
-            }
-            Done::Proposed(refused) => {
-                if let Err(error) = &refused {
-                    self.failed(error);
-                }
-                self.leader.iter_mut().for_each(Leader::refused);
-                self.retry_soon();
-            }
-            Done::Reached(Ok(())) => {
-                self.leader.iter_mut().for_each(Leader::refused);
-                self.retry_soon();
-            }
-            Done::Reached(Err(error)) => {
-                self.failed(&error);
-                self.wait_for_majority();
-            }
-            Done::Confirmed(Ok(())) => {
-                self.drive(|leader, now, roster, out| leader.confirmed(now, roster, out));
-            }
-            Done::Confirmed(Err(error)) => {
-                if let Some(leader) = &mut self.leader {
-                    leader.unconfirmed();
-                }
-                self.failed(&error);
-                self.retry_soon();
-            }
-            Done::Changed(asked, result) => {
-                self.is_changing_keepers = false;
-                if let Err(error) = &result {
-                    tracing::warn!("the keepers were not changed: {error}");
-                }
-                if let Some((connection, number)) = asked {
-                    let reply = match result {
-                        Ok(()) => Reply::Done,
-                        Err(error) => Reply::Refused(error.to_string()),
-                    };
-                    reply_to(&connection, number, reply);
-                }
-                self.retry_soon();
-            }
-        }
-    }
-
-    fn wait_for_majority(&mut self) {
-        let (keeper, term) = (Arc::clone(self.keeper), self.term);
-        self.work.spawn(async move {
-            sleep(RETRY_AFTER).await;
-            Done::Reached(keeper.confirm_leadership(term).await)
-        });
-    }
-
-    fn failed(&mut self, error: &KeeperError) {
-        match error {
-            KeeperError::NotLeader { .. } | KeeperError::OtherTerm { .. } => self.is_over = true,
-            KeeperError::Stopped { .. } => self.is_over = true,
-            error => {
-                tracing::warn!("the keepers' leader was not followed: {error}");
-                // Raft lets it lead for as long as it hears of no other. Nodes that hold on to it meanwhile do not look for
-                // the one that they could follow.
-                let now = Moment::now();
-                let since = *self.unfollowed.get_or_insert(now);
-                self.is_over |= now.since(since) > self.office.lease.length / 6;
-            }
-        }
-    }
-
-    fn retry_soon(&mut self) {
-        self.retry_at = Some(Moment::now() + RETRY_AFTER);
     }
 
     /// Says something to a node, on all its connections. One on which it does not take it is closed, and it comes again.

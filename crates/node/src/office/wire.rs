@@ -16,7 +16,7 @@ use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
 /// What a connection from a node to a keeper begins with.
 pub(crate) const PREFACE: [u8; 8] = *b"SOLOMEMB";
 /// The version of this protocol.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Who dials, and whom.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

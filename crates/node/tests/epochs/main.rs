@@ -9,6 +9,7 @@
 
 mod budget;
 mod clients;
+mod leader;
 mod member;
 mod referee;
 mod runs;

@@ -83,6 +83,7 @@ fn served(world: &World) -> Vec<usize> {
 /// and locks go on. When they reach each other again, both are in.
 #[test]
 fn others_go_on_while_two_members_do_not_reach_each_other() {
+    let mut parted = 0;
     for choice in Choice::all() {
         for seed in 0..2 {
             let mut world = World::new(choice, 5, 1, seed);
@@ -94,13 +95,15 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             world.run_until(90 * SECOND);
             let gained = served(&world).into_iter().zip(before);
             let gained: Vec<_> = gained.map(|(now, then)| now - then).collect();
+            // Some algorithms arrange these five so that the two have nothing to say to each other.
+            parted += usize::from(world.kept_out > 0);
             assert!(
                 gained[..3].iter().all(|gained| *gained > 20),
                 "{}, seed {seed}: {gained:?}",
                 choice.name
             );
             world.heal();
-            let limit = world.now + 120 * SECOND;
+            let limit = world.now + 240 * SECOND;
             while !world.are_all_members() {
                 assert!(world.now < limit, "{:?}", world.standings());
                 let next = world.now + SECOND;
@@ -108,6 +111,7 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             }
         }
     }
+    assert!(parted > Choice::all().count(), "{parted} runs");
 }
 
 /// Clocks run at half or at double speed: leases mean nothing, and nodes rely on locks that others have. What a resource that checks fences

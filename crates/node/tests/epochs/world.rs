@@ -76,6 +76,8 @@ pub struct World {
     pub referee: Referee,
     pub clocks_keep_the_margin: bool,
     pub slowest: u64,
+    /// How often somebody was told that it is not let in because others do not reach it.
+    pub kept_out: usize,
     /// From and to.
     pub cuts: Vec<(usize, usize)>,
     /// Frames that wait for their link, since when: they are not lost.
@@ -101,6 +103,7 @@ impl World {
             referee: Referee::default(),
             clocks_keep_the_margin: true,
             slowest: 5_000,
+            kept_out: 0,
             cuts: Vec::new(),
             held_back: Vec::new(),
             arrivals: HashMap::new(),
@@ -293,6 +296,7 @@ impl World {
             }
             Event::ToMember { to, message } => {
                 if self.is_alive(&to) {
+                    self.kept_out += usize::from(matches!(message, ToMember::KeptOut { .. }));
                     self.with(index_of(&to), |participant, now, out| {
                         participant.hear(now, message, out);
                     });

@@ -169,7 +169,7 @@ async fn another_versions_store_is_refused() {
         let versions = StoreError::Version {
             file: path.display().to_string(),
             found,
-            supported: 2,
+            supported: 3,
         };
         assert_eq!(error.to_string(), versions.to_string());
     }

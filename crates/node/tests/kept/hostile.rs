@@ -49,9 +49,9 @@ async fn strangers_are_told_why_and_do_no_harm() {
         (with(&u32::MAX.to_le_bytes()), "a frame of 4294967295 bytes"),
         (with(&[3, 0, 0, 0]), "a frame of 3 bytes"),
         (hello(9, "n2", "n1"), "speaks version 9"),
-        (hello(1, "n2", "n9"), "looks for keeper n9"),
+        (hello(2, "n2", "n9"), "looks for keeper n9"),
         (
-            hello(1, "n2", "n1"),
+            hello(2, "n2", "n1"),
             "the configurations of nodes n2 and n1 differ",
         ),
     ] {

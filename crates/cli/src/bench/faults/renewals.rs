@@ -85,7 +85,9 @@ impl Simulation {
             Participant::new(me, table, lease, now)
         };
         let mut roster = Roster::default();
-        roster.apply(Command::Found);
+        roster.apply(Command::Lead {
+            lease: lease.guarded(),
+        });
         Simulation {
             now,
             leader: Leader::elected(lease, now, &roster),

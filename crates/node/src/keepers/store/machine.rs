@@ -19,7 +19,7 @@ use crate::epochs::roster::{Applied, Roster};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
 
 /// The version of a snapshot's bytes, which also travel between keepers.
-const SNAPSHOT_VERSION: u8 = 1;
+const SNAPSHOT_VERSION: u8 = 2;
 
 /// The roster, as far as the log is applied.
 #[derive(Debug)]

@@ -22,8 +22,9 @@ pub(super) const COMMITTED: &str = "committed";
 pub(super) const PURGED: &str = "purged";
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// The format of what is written here. 2: entries say in which term they were proposed.
-pub(super) const FORMAT_VERSION: u32 = 2;
+/// The format of what is written here. 2: entries say in which term they were proposed. 3: leaders say how
+/// long their leases are.
+pub(super) const FORMAT_VERSION: u32 = 3;
 
 /// Entries that are read at once for a peer may have so many bytes together, the first aside.
 const BATCH_BYTES: usize = 1 << 20;

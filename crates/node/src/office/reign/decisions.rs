@@ -1,0 +1,170 @@
+//! What the leader decides is carried out in the background; here is what comes of it.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::{Connection, RETRY_AFTER, Reign, reply_to};
+use crate::Moment;
+use crate::epochs::leader::Leader;
+use crate::epochs::roster::{Applied, Command};
+use crate::keepers::KeeperError;
+use crate::office::wire::Reply;
+
+/// What was done in the background.
+pub(super) enum Done {
+    /// The first keepers were put down. The roster may have told so before.
+    Founded(Result<Applied, KeeperError>),
+    /// It was put down that leases of leaders before are over.
+    Settled(Result<Applied, KeeperError>),
+    Proposed(Result<Applied, KeeperError>),
+    Confirmed(Result<(), KeeperError>),
+    /// Whether a majority is there, after a command went astray.
+    Reached(Result<(), KeeperError>),
+    /// Keepers were changed, because a node had asked so on this connection, if one had.
+    Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
+}
+
+impl Reign<'_> {
+    /// Leaders before this one may have granted longer leases. When they are over, nobody need wait for them any more.
+    pub(super) fn settle(&mut self) {
+        let longest = self.keeper.roster().longest_lease();
+        let lease = self.office.lease.guarded();
+        let are_over = Moment::now().since(self.began) >= longest;
+        if longest > lease && are_over && !self.has_settled {
+            self.has_settled = true;
+            self.propose(Command::Settle { lease });
+        }
+    }
+
+    pub(super) fn propose(&mut self, command: Command) {
+        match &command {
+            Command::Begin(change) => {
+                let (epoch, members) = (change.epoch, change.members.len());
+                tracing::info!(epoch, members, "an epoch is to begin");
+            }
+            Command::Install { epoch, holds } => {
+                tracing::info!(epoch, holds = holds.len(), "the epoch begins");
+            }
+            Command::Lead { .. } => tracing::info!("the first keepers have come together"),
+            Command::Settle { .. } => tracing::info!("longer leases of leaders before are over"),
+        }
+        let (keeper, term) = (Arc::clone(self.keeper), self.term);
+        let done = match command {
+            Command::Lead { .. } => Done::Founded,
+            Command::Settle { .. } => Done::Settled,
+            Command::Begin(_) | Command::Install { .. } => Done::Proposed,
+        };
+        self.work
+            .spawn(async move { done(keeper.propose(term, command).await) });
+    }
+
+    pub(super) fn take(&mut self, done: Done) {
+        if matches!(
+            done,
+            Done::Founded(Ok(_))
+                | Done::Settled(Ok(_))
+                | Done::Proposed(Ok(_))
+                | Done::Confirmed(Ok(()))
+                | Done::Reached(Ok(()))
+        ) {
+            self.unfollowed = None;
+        }
+        match done {
+            Done::Founded(founded) => {
+                self.is_changing_keepers = false;
+                match founded {
+                    Ok(_) => self.tick(),
+                    Err(error) => {
+                        self.failed(&error);
+                        self.retry_soon();
+                    }
+                }
+            }
+            Done::Settled(Ok(_)) => {}
+            Done::Settled(Err(error)) => self.failed(&error),
+            Done::Proposed(Ok(Applied::Done)) => {
+                self.drive(|leader, now, roster, out| leader.applied(now, roster, out));
+            }
+            Done::Proposed(Err(error @ KeeperError::Open { .. })) => {
+                self.failed(&error);
+                // It is in the log of this keeper, and may be carried out yet. Others would only pile up behind it.
+                self.wait_for_majority();
+            }
+            Done::Proposed(Err(error @ KeeperError::TooLong { .. })) => {
+                tracing::error!("what all nodes hold is too much to be agreed on: {error}");
+                let now = Moment::now();
+                self.leader
+                    .iter_mut()
+                    .for_each(|leader| leader.ask_anew(now));
+                self.retry_soon();
+            }
+            Done::Proposed(refused) => {
+                if let Err(error) = &refused {
+                    self.failed(error);
+                }
+                self.leader.iter_mut().for_each(Leader::refused);
+                self.retry_soon();
+            }
+            Done::Reached(Ok(())) => {
+                self.leader.iter_mut().for_each(Leader::refused);
+                self.retry_soon();
+            }
+            Done::Reached(Err(error)) => {
+                self.failed(&error);
+                self.wait_for_majority();
+            }
+            Done::Confirmed(Ok(())) => {
+                self.drive(|leader, now, roster, out| leader.confirmed(now, roster, out));
+            }
+            Done::Confirmed(Err(error)) => {
+                if let Some(leader) = &mut self.leader {
+                    leader.unconfirmed();
+                }
+                self.failed(&error);
+                self.retry_soon();
+            }
+            Done::Changed(asked, result) => {
+                self.is_changing_keepers = false;
+                if let Err(error) = &result {
+                    tracing::warn!("the keepers were not changed: {error}");
+                }
+                if let Some((connection, number)) = asked {
+                    let reply = match result {
+                        Ok(()) => Reply::Done,
+                        Err(error) => Reply::Refused(error.to_string()),
+                    };
+                    reply_to(&connection, number, reply);
+                }
+                self.retry_soon();
+            }
+        }
+    }
+
+    fn wait_for_majority(&mut self) {
+        let (keeper, term) = (Arc::clone(self.keeper), self.term);
+        self.work.spawn(async move {
+            sleep(RETRY_AFTER).await;
+            Done::Reached(keeper.confirm_leadership(term).await)
+        });
+    }
+
+    fn failed(&mut self, error: &KeeperError) {
+        match error {
+            KeeperError::NotLeader { .. } | KeeperError::OtherTerm { .. } => self.is_over = true,
+            KeeperError::Stopped { .. } => self.is_over = true,
+            error => {
+                tracing::warn!("the keepers' leader was not followed: {error}");
+                // Raft lets it lead for as long as it hears of no other. Nodes that hold on to it meanwhile do not look for
+                // the one that they could follow.
+                let now = Moment::now();
+                let since = *self.unfollowed.get_or_insert(now);
+                self.is_over |= now.since(since) > self.office.lease.length / 6;
+            }
+        }
+    }
+
+    pub(super) fn retry_soon(&mut self) {
+        self.retry_at = Some(Moment::now() + RETRY_AFTER);
+    }
+}
