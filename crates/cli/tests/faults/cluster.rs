@@ -116,6 +116,19 @@ impl Cluster {
         fs::write(file, text).unwrap();
     }
 
+    /// From its next start on, a node has another lease.
+    pub fn set_lease(&self, node: usize, lease: Duration) {
+        let file = self.file(node, "soloist.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().map(|line| match line.starts_with("lease =") {
+            true => format!("lease = \"{}ms\"\n", lease.as_millis()),
+            false => format!("{line}\n"),
+        });
+        let changed: String = lines.collect();
+        assert_ne!(changed, text, "it had another lease");
+        fs::write(file, changed).unwrap();
+    }
+
     fn listed(&self, nodes: &[usize]) -> String {
         let listed = nodes
             .iter()

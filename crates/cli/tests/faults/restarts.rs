@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LOCKS};
+use crate::{ALL, GRACE, LEASE, LOCKS};
 
 /// So long that nothing here can have waited for it.
 const LONG_LEASE: Duration = Duration::from_secs(8);
@@ -115,5 +115,32 @@ async fn nodes_join_later_and_leave_again() {
     }
     assert_eq!(holder.write(), Ok(()));
     holder.leave().await.expect("it was not lost");
+    workers.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keepers_with_a_shorter_lease_wait_for_the_longer_one_before() {
+    let mut cluster = Cluster::start(Plan {
+        lease: LONG_LEASE,
+        ..Plan::default()
+    })
+    .await;
+    let workers = Workers::new();
+    // Its node is not restarted, and relies on its lease to the end.
+    let holder = workers.enter(&cluster, 4, "raymond/held").await;
+    for node in 0..4 {
+        cluster.kill(node);
+        cluster.set_lease(node, LEASE);
+    }
+    let relies = holder.guard().valid_for();
+    assert!(relies > 2 * LEASE, "{relies:?}");
+    let began = Instant::now();
+    (0..4).for_each(|node| cluster.spawn(node));
+    cluster.takes_part(0).await;
+    println!("they went on after {:?}", began.elapsed());
+    let next = workers.enter(&cluster, 0, "raymond/held").await;
+    assert!(holder.guard().valid_for().is_zero(), "two rely on it");
+    assert!(holder.write().is_err(), "a late write was accepted");
+    next.leave().await.unwrap();
     workers.end().await;
 }
