@@ -112,7 +112,7 @@ impl Rifts {
         }
         let out = self.kept_out.iter().filter(|known| now < known.until);
         let out = out.count();
-        if 2 * (out + parted.len()) > out + members.len() {
+        if !parted.is_empty() && 2 * (out + parted.len()) > out + members.len() {
             tracing::warn!("most members do not reach each other: none is done without");
             self.decide_at = Some(now + lease.apart_after());
             return Vec::new();
