@@ -181,6 +181,7 @@ async fn without_a_majority_of_keepers_nobody_is_inside() {
     let loss = told.await.expect("the holder is told of its loss");
     let after = killed.elapsed();
     println!("told of the loss ({}) after {after:?}", loss.reason);
+    assert!(after < LEASE + LEASE / 2, "{after:?}");
     let reason = lost_event(&mut events, "raymond/held").await;
     assert_eq!(reason.as_deref(), Some("epoch-lost"));
 

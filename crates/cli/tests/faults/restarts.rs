@@ -12,13 +12,18 @@ const LONG_LEASE: Duration = Duration::from_secs(8);
 /// Nothing may stand still for longer.
 const PAUSE_MAX: Duration = Duration::from_secs(4);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rolling_restart_loses_nothing_of_others() {
-    let mut cluster = Cluster::start(Plan {
-        lease: LONG_LEASE,
+async fn start() -> Cluster {
+    let lease = LONG_LEASE;
+    Cluster::start(Plan {
+        lease,
         ..Plan::default()
     })
-    .await;
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_restart_loses_nothing_of_others() {
+    let mut cluster = start().await;
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &ALL, &LOCKS);
     workers.referee.serves(&names, GRACE).await;
@@ -52,11 +57,7 @@ async fn a_rolling_restart_loses_nothing_of_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_for_the_lease_of_one_who_leaves() {
-    let mut cluster = Cluster::start(Plan {
-        lease: LONG_LEASE,
-        ..Plan::default()
-    })
-    .await;
+    let mut cluster = start().await;
     let mut workers = Workers::new();
     let waiting = workers.start(&cluster, &[0, 2], &LOCKS);
     // A member, then the keepers' leader.
@@ -83,11 +84,7 @@ async fn nobody_waits_for_the_lease_of_one_who_leaves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_join_later_and_leave_again() {
-    let mut cluster = Cluster::start(Plan {
-        lease: LONG_LEASE,
-        ..Plan::default()
-    })
-    .await;
+    let mut cluster = start().await;
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &ALL, &LOCKS);
     let holder = workers.enter(&cluster, 1, "maekawa/held").await;
@@ -120,11 +117,7 @@ async fn nodes_join_later_and_leave_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keepers_with_a_shorter_lease_wait_for_the_longer_one_before() {
-    let mut cluster = Cluster::start(Plan {
-        lease: LONG_LEASE,
-        ..Plan::default()
-    })
-    .await;
+    let mut cluster = start().await;
     let workers = Workers::new();
     // Its node is not restarted, and relies on its lease to the end.
     let holder = workers.enter(&cluster, 4, "raymond/held").await;

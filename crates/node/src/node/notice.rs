@@ -18,7 +18,7 @@ pub(crate) enum Notice {
     KeptOut { apart_from: Vec<NodeName> },
 }
 
-/// How many lost locks are named.
+/// How many lost locks, or members, are named.
 const NAMED: usize = 8;
 
 impl Notice {

@@ -4,6 +4,7 @@
 //!   clocks that run apart.
 //! - `search`: every interleaving of a small cluster, a `state` at a time with what is `under_way` and a `witness`, with
 //!   a fault.
+//! - `leader`, `member`: each of the two by itself.
 //!
 //! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
 

@@ -1,5 +1,7 @@
 //! The world: nodes, links that keep order but not time, keepers whose leaders come and go, and one clock for all.
 
+mod faults;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use soloist_node::locks::Happening;
 
 use crate::clients::Clients;
 use crate::referee::{Clock, Entry, Referee};
-use crate::setup::{index_of, member, rules, table};
+use crate::setup::{index_of, rules};
 
 pub const LEASE: Lease = Lease {
     length: Duration::from_millis(3000),
@@ -170,96 +172,6 @@ impl World {
         let pause = self.rng.random_range(0..400_000);
         self.schedule(self.now + pause, Event::Client(node));
     }
-
-    // Faults.
-
-    pub fn start(&mut self, index: usize) {
-        let now = self.local(index);
-        let node = &mut self.nodes[index];
-        if node.participant.is_some() {
-            return;
-        }
-        node.lives += 1;
-        let table = table(&self.rules, index, node.lives);
-        let me = member(index, node.lives);
-        node.participant = Some(Participant::new(me, table, LEASE, now));
-        node.members.clear();
-        node.wakes_at = None;
-        self.wake(index, self.now);
-    }
-
-    pub fn crash(&mut self, index: usize) {
-        let node = &mut self.nodes[index];
-        node.participant = None;
-        node.backlog.clear();
-        node.paused = false;
-        node.clients.crash();
-        self.referee.crash(index);
-    }
-
-    /// Leaves in an orderly way, and goes down.
-    pub fn leave(&mut self, index: usize) {
-        if self.nodes[index].paused {
-            return;
-        }
-        self.with(index, |participant, now, out| {
-            participant.retire(now, soloist_node::locks::End::NodeStopped, out);
-            participant.leave(now, out);
-        });
-        self.crash(index);
-    }
-
-    pub fn pause(&mut self, index: usize) {
-        self.nodes[index].paused = self.nodes[index].participant.is_some();
-    }
-
-    pub fn go_on(&mut self, index: usize) {
-        self.nodes[index].paused = false;
-        for event in std::mem::take(&mut self.nodes[index].backlog) {
-            self.schedule(self.now, event);
-        }
-    }
-
-    pub fn elect(&mut self) {
-        self.term += 1;
-        let clock = self.some_clock(LEASE.drift);
-        let leader = Leader::elected(LEASE, clock.at(self.now), &self.roster);
-        self.leaders.insert(self.term, (leader, clock, self.now));
-        self.schedule(self.now, Event::WakeLeader(self.term));
-    }
-
-    pub fn heal(&mut self) {
-        self.cuts.clear();
-        for index in 0..self.nodes.len() {
-            self.nodes[index].to_keepers_cut = false;
-            self.nodes[index].from_keepers_cut = false;
-            self.go_on(index);
-            self.start(index);
-        }
-        self.release_held_back();
-    }
-
-    /// What waits for somebody that a node has no link to any more is dropped.
-    fn forget_who_is_gone(&mut self, index: usize) {
-        let members = &self.nodes[index].members;
-        self.held_back.retain(|(link, _, event)| match event {
-            Event::Frame { to, .. } => link.0 != index || members.contains(to),
-            _ => true,
-        });
-    }
-
-    pub fn release_held_back(&mut self) {
-        let cuts = self.cuts.clone();
-        let held_back = std::mem::take(&mut self.held_back);
-        for (link, since, event) in held_back {
-            match cuts.contains(&link) {
-                true => self.held_back.push((link, since, event)),
-                false => self.schedule_frame(link, event),
-            }
-        }
-    }
-
-    // What happens.
 
     /// Goes on until this time.
     pub fn run_until(&mut self, end: u64) {
