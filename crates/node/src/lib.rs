@@ -4,6 +4,7 @@
 //! messages; [`node`](Node) is the thin shell that puts both together.
 
 pub mod api;
+pub mod cluster_identity;
 pub mod config;
 pub mod epochs;
 pub mod identity;
