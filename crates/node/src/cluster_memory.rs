@@ -1,0 +1,364 @@
+//! What a node remembers of its cluster across restarts, in `data/cluster`.
+//!
+//! A node writes down the cluster, its generation and the epoch before it takes part in them, and
+//! refuses another cluster or an earlier generation or epoch from then on. So a cluster that was
+//! replaced cannot be joined by accident, whatever addresses an old configuration names.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+
+/// The name of the file in a node's data folder.
+pub const FILE_NAME: &str = "cluster";
+
+/// The version of the file's format.
+const FORMAT: u32 = 1;
+
+const HEADER: &str = "# The cluster that this node belongs to. Soloist writes this file; do not edit it.\n\
+                      # To join another cluster, stop the node and delete its data folder.\n";
+
+/// What a node knows of the cluster that it took part in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remembered {
+    /// The cluster and its generation.
+    pub cluster: ClusterIdentity,
+    /// The highest epoch that the node took part in, 0 before the first.
+    pub epoch: u64,
+}
+
+/// Why a node's memory cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The file cannot be read or written.
+    #[error("cannot use {file}: {source}; check the data folder, its permissions and the disk")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not what was written.
+    #[error(
+        "{file} is damaged: {problem}; if this node is not a keeper, delete the file to join again \
+         as a new node"
+    )]
+    Damaged {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A later release wrote it.
+    #[error(
+        "{file} has format {found}, and this release reads format {FORMAT}; run a later release"
+    )]
+    Format {
+        /// The file.
+        file: String,
+        /// Its format.
+        found: u32,
+    },
+}
+
+/// Why a cluster is not the one that this node belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stranger {
+    /// It is another cluster.
+    #[error(
+        "it is cluster {found}, and this node belongs to cluster {mine}; to join the other one, \
+         stop this node and delete its data folder"
+    )]
+    Cluster {
+        /// The cluster of this node.
+        mine: ClusterId,
+        /// The other one.
+        found: ClusterId,
+    },
+    /// It is an earlier generation of this node's cluster, or a rival one.
+    #[error(
+        "it is generation {found} of this cluster, and this node took part in generation {mine}: \
+         the cluster was recovered since, and those keepers must not run any more"
+    )]
+    Generation {
+        /// The generation that this node took part in.
+        mine: Generation,
+        /// The other one.
+        found: Generation,
+    },
+    /// It has forgotten epochs that this node took part in.
+    #[error(
+        "it is in epoch {found}, and this node took part in epoch {mine}: the keepers have lost \
+         data, perhaps because a store was restored from a copy"
+    )]
+    Epoch {
+        /// The highest epoch that this node took part in.
+        mine: u64,
+        /// The other one.
+        found: u64,
+    },
+}
+
+impl Remembered {
+    /// Whether a node that remembers this may take part in a cluster that is in this epoch.
+    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
+        let (mine, found) = (self.cluster, *cluster);
+        if mine.id != found.id {
+            let (mine, found) = (mine.id, found.id);
+            return Err(Stranger::Cluster { mine, found });
+        }
+        if found.succeeds(&mine) {
+            return Ok(());
+        }
+        if found != mine {
+            let (mine, found) = (mine.generation, found.generation);
+            return Err(Stranger::Generation { mine, found });
+        }
+        match epoch < self.epoch {
+            true => Err(Stranger::Epoch {
+                mine: self.epoch,
+                found: epoch,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A node's memory: what it knows, and the file that it is kept in.
+#[derive(Debug)]
+pub struct ClusterMemory {
+    path: PathBuf,
+    /// Held while the file is written, so that writes are in order.
+    known: Mutex<Option<Remembered>>,
+    identity: watch::Sender<Option<ClusterIdentity>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    format: u32,
+    cluster: String,
+    generation: u8,
+    nonce: String,
+    epoch: u64,
+}
+
+impl ClusterMemory {
+    /// What is remembered in a node's data folder.
+    pub fn load(data: &Path) -> Result<Arc<Self>, MemoryError> {
+        let path = data.join(FILE_NAME);
+        let known = match fs::read_to_string(&path) {
+            Ok(text) => Some(parse(&path, &text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(MemoryError::io(&path, source)),
+        };
+        Ok(Arc::new(ClusterMemory {
+            path,
+            identity: watch::Sender::new(known.map(|known| known.cluster)),
+            known: Mutex::new(known),
+        }))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Remembered>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is remembered, or `None` if this node never took part in a cluster.
+    pub fn get(&self) -> Option<Remembered> {
+        *self.known()
+    }
+
+    /// The cluster that this node belongs to, and its changes.
+    pub fn identity(&self) -> watch::Receiver<Option<ClusterIdentity>> {
+        self.identity.subscribe()
+    }
+
+    /// Whether this node may take part in a cluster that is in this epoch.
+    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
+        self.get()
+            .map_or(Ok(()), |known| known.admits(cluster, epoch))
+    }
+
+    /// Writes down that this node takes part in an epoch of a cluster that it [admits](Self::admits).
+    /// Returns when that is on disk.
+    pub async fn remember(
+        self: &Arc<Self>,
+        cluster: ClusterIdentity,
+        epoch: u64,
+    ) -> Result<(), RememberError> {
+        if self.get() == Some(Remembered { cluster, epoch }) {
+            return Ok(());
+        }
+        let memory = Arc::clone(self);
+        let written = tokio::task::spawn_blocking(move || memory.write(cluster, epoch));
+        written.await.expect("writing a file does not panic")
+    }
+
+    fn write(&self, cluster: ClusterIdentity, epoch: u64) -> Result<(), RememberError> {
+        let mut known = self.known();
+        if let Some(known) = &*known {
+            known.admits(&cluster, epoch)?;
+        }
+        let remembered = Remembered { cluster, epoch };
+        if *known == Some(remembered) {
+            return Ok(());
+        }
+        write_file(&self.path, &text(&remembered))
+            .map_err(|source| MemoryError::io(&self.path, source))?;
+        *known = Some(remembered);
+        self.identity.send_if_modified(|told| {
+            let is_news = *told != Some(cluster);
+            *told = Some(cluster);
+            is_news
+        });
+        Ok(())
+    }
+}
+
+/// Why something was not remembered. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RememberError {
+    /// This node belongs elsewhere.
+    #[error(transparent)]
+    Stranger(#[from] Stranger),
+    /// It could not be written.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+impl MemoryError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        let file = path.display().to_string();
+        MemoryError::Io { file, source }
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Remembered, MemoryError> {
+    let damaged = |problem: String| MemoryError::Damaged {
+        file: path.display().to_string(),
+        problem,
+    };
+    let text: Text = toml::from_str(text).map_err(|error| damaged(error.message().to_owned()))?;
+    if text.format != FORMAT {
+        return Err(MemoryError::Format {
+            file: path.display().to_string(),
+            found: text.format,
+        });
+    }
+    let nonce = u64::from_str_radix(&text.nonce, 16)
+        .map_err(|_| damaged(format!("invalid nonce {:?}", text.nonce)))?;
+    let id = text.cluster.parse();
+    Ok(Remembered {
+        cluster: ClusterIdentity {
+            id: id.map_err(|error: crate::cluster_identity::ClusterIdError| {
+                damaged(error.to_string())
+            })?,
+            generation: Generation {
+                number: text.generation,
+                nonce,
+            },
+        },
+        epoch: text.epoch,
+    })
+}
+
+fn text(remembered: &Remembered) -> String {
+    let Remembered { cluster, epoch } = remembered;
+    let text = Text {
+        format: FORMAT,
+        cluster: cluster.id.to_string(),
+        generation: cluster.generation.number,
+        nonce: format!("{:016x}", cluster.generation.nonce),
+        epoch: *epoch,
+    };
+    let fields = toml::to_string(&text).expect("numbers and strings can be written");
+    format!("{HEADER}{fields}")
+}
+
+/// Replaces the file as a whole. It is on disk when this returns.
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().expect("the file is in the data folder");
+    fs::create_dir_all(folder)?;
+    let unfinished = path.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(number: u8, nonce: u64) -> ClusterIdentity {
+        ClusterIdentity {
+            id: ClusterId::from_bytes([7; 16]),
+            generation: Generation { number, nonce },
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_remembers_its_cluster_across_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let memory = ClusterMemory::load(&data).unwrap();
+        assert_eq!(memory.get(), None);
+        memory.remember(cluster(0, 1), 0).await.unwrap();
+        memory.remember(cluster(0, 1), 41).await.unwrap();
+        let again = ClusterMemory::load(&data).unwrap();
+        let epoch = 41;
+        let cluster = cluster(0, 1);
+        assert_eq!(again.get(), Some(Remembered { cluster, epoch }));
+        assert_eq!(*again.identity().borrow(), Some(cluster));
+    }
+
+    #[tokio::test]
+    async fn another_cluster_and_an_earlier_generation_or_epoch_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = ClusterMemory::load(folder.path()).unwrap();
+        memory.remember(cluster(1, 1), 41).await.unwrap();
+        let before = memory.get();
+        let other = ClusterIdentity::new();
+        for (cluster, epoch) in [
+            (other, 50),
+            (cluster(0, 1), 50),
+            (cluster(1, 2), 50),
+            (cluster(1, 1), 40),
+        ] {
+            let refused = memory.remember(cluster, epoch).await;
+            assert!(matches!(refused, Err(RememberError::Stranger(_))));
+            assert_eq!(memory.get(), before);
+            assert_eq!(ClusterMemory::load(folder.path()).unwrap().get(), before);
+        }
+        memory.remember(cluster(2, 9), 1).await.unwrap();
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let whole = text(&Remembered {
+            cluster: cluster(0, 1),
+            epoch: 3,
+        });
+        for bad in [
+            String::new(),
+            whole[..whole.len() - 12].to_owned(),
+            whole.replace("format = 1", "format = 2"),
+            whole.replace("0707", "xyz"),
+        ] {
+            fs::write(&path, &bad).unwrap();
+            assert!(ClusterMemory::load(folder.path()).is_err(), "{bad}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), bad);
+        }
+    }
+}
