@@ -42,6 +42,8 @@ impl Args {
                 "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
             );
         }
+        let files = soloist_node::files::raise_limit();
+        tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
         let server = match api::serve(&node).await {
             Ok(server) => server,

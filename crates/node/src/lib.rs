@@ -5,9 +5,9 @@
 
 pub mod api;
 pub mod cluster_identity;
-pub mod cluster_memory;
 pub mod config;
 pub mod epochs;
+pub mod files;
 pub mod identity;
 pub mod keepers;
 pub mod links;

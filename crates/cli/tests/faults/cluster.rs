@@ -42,6 +42,8 @@ pub struct Cluster {
     processes: Vec<Option<Child>>,
     /// Where a node runs, if not where the test does.
     homes: Vec<Option<Namespace>>,
+    /// How many files a node may have open, if that is limited.
+    files_max: Vec<Option<usize>>,
     pub network: Option<Network>,
 }
 
@@ -58,6 +60,7 @@ impl Cluster {
             addresses: addresses.collect(),
             processes: (0..plan.nodes).map(|_| None).collect(),
             homes: (0..plan.nodes).map(|_| None).collect(),
+            files_max: vec![None; plan.nodes],
             network,
         };
         let all: Vec<usize> = (0..plan.nodes).collect();
@@ -94,6 +97,7 @@ impl Cluster {
             self.addresses.push(free::address());
             self.processes.push(None);
             self.homes.push(None);
+            self.files_max.push(None);
         }
         let added: Vec<usize> = (before..before + count).collect();
         let output = self
@@ -171,9 +175,16 @@ impl Cluster {
     pub fn node_command(&self, node: usize) -> Command {
         let network = self.network.as_ref().map(|network| network.of(node));
         let homes: Vec<_> = network.into_iter().chain(&self.homes[node]).collect();
-        let mut command = match homes.is_empty() {
-            true => self.soloist(),
-            false => {
+        let mut command = match (homes.is_empty(), self.files_max[node]) {
+            (true, None) => self.soloist(),
+            (true, Some(files)) => {
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--nofile={files}:{files}"));
+                command.arg(env!("CARGO_BIN_EXE_soloist"));
+                command.env_remove("RUST_LOG");
+                command
+            }
+            (false, _) => {
                 let mut command = Command::new("nsenter");
                 homes.iter().for_each(|home| {
                     command.args(home.enter());
@@ -192,6 +203,11 @@ impl Cluster {
     /// From now on the node runs there.
     pub fn give_home(&mut self, node: usize, home: Namespace) {
         self.homes[node] = Some(home);
+    }
+
+    /// From its next start on, a node may have so many files open, and cannot raise that.
+    pub fn limit_files(&mut self, node: usize, files: usize) {
+        self.files_max[node] = Some(files);
     }
 
     /// Where a node runs that was given a home.

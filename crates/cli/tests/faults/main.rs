@@ -7,6 +7,7 @@
 //! Some of it needs the rights to make namespaces, and `unshare`, `nsenter`, `ip` and `nft`: without them it fails.
 
 mod cluster;
+mod descriptors;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
 mod killed;

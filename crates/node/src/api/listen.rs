@@ -23,9 +23,6 @@ use super::auth::Token;
 use crate::config::ApiTcp;
 use crate::identity::{IdentityError, api_server};
 
-/// How many connections a listener has at a time.
-pub(super) const CONNECTIONS_MAX: usize = 4096;
-
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -183,7 +180,34 @@ pub(super) struct Door {
     stopping: CancellationToken,
     cut: CancellationToken,
     tasks: TaskTracker,
-    room: Arc<Semaphore>,
+    room: Room,
+}
+
+/// Places for the connections of one listener. Cheap to clone.
+#[derive(Clone)]
+struct Room {
+    places: Arc<Semaphore>,
+    limit: usize,
+}
+
+impl Room {
+    fn new(limit: usize) -> Self {
+        let places = Arc::new(Semaphore::new(limit));
+        Room { places, limit }
+    }
+
+    /// A place for one more connection. A client that comes when all are taken is turned away.
+    fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        if place.is_none() {
+            tracing::warn!(
+                "a client was turned away: the API has {} connections; raise the limit of open \
+                 files (LimitNOFILE) if that is not enough",
+                self.limit
+            );
+        }
+        place
+    }
 }
 
 impl Door {
@@ -192,23 +216,15 @@ impl Door {
         stopping: &CancellationToken,
         cut: &CancellationToken,
         tasks: &TaskTracker,
+        connections_max: usize,
     ) -> Self {
         Door {
             router,
             stopping: stopping.clone(),
             cut: cut.clone(),
             tasks: tasks.clone(),
-            room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            room: Room::new(connections_max),
         }
-    }
-
-    /// A place for one more connection. Whoever comes when all are taken is turned away.
-    fn place(&self) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.room).try_acquire_owned().ok();
-        if place.is_none() {
-            tracing::warn!("a client was turned away: the API has {CONNECTIONS_MAX} connections");
-        }
-        place
     }
 
     /// Waits for the next connection; nothing, if the API stops.
@@ -264,7 +280,9 @@ impl Door {
 
 pub(super) async fn unix(listener: UnixListener, door: Door) {
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.place() else { continue };
+        let Some(place) = door.room.place() else {
+            continue;
+        };
         let door = door.clone();
         door.tasks.clone().spawn(async move {
             door.converse(stream).await;
@@ -275,7 +293,9 @@ pub(super) async fn unix(listener: UnixListener, door: Door) {
 
 pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: Door) {
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.place() else { continue };
+        let Some(place) = door.room.place() else {
+            continue;
+        };
         if let Err(error) = tune(&stream) {
             tracing::debug!("a client's connection ended: {error}");
             continue;

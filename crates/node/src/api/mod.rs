@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 
 pub use listen::ApiError;
 
-use crate::Node;
+use crate::{Node, files};
 use auth::Token;
 use error::Failure;
 use listen::Door;
@@ -37,9 +37,6 @@ use socket::SocketFile;
 
 /// How many requests at a time ask all nodes: each takes memory for all their answers.
 const LOOKING_MAX: usize = 16;
-
-/// How many requests at a time may take long: so there is room for those that renew and release.
-const LONG_MAX: usize = listen::CONNECTIONS_MAX / 4 * 3;
 
 /// How long holders may take to come and hear that their node has stopped and their holds with it. Clients
 /// listen all the time, but for the first moment of a hold, and while they connect anew.
@@ -56,8 +53,10 @@ struct ApiState {
     node: Node,
     stopping: CancellationToken,
     looking: Semaphore,
-    /// Requests that may take long.
+    /// Requests that may take long. Three quarters of a listener's connections may have one: so
+    /// there is room for those that renew and release.
     long: Semaphore,
+    long_max: usize,
 }
 
 impl Deref for Api {
@@ -73,7 +72,8 @@ impl Api {
     fn long_request(&self) -> Result<SemaphorePermit<'_>, Failure> {
         let full = |_| {
             Failure::too_many(format!(
-                "{LONG_MAX} requests wait on this node's API already, and no more are allowed: try again later"
+                "{} requests wait on this node's API already, and no more are allowed: try again later",
+                self.long_max
             ))
         };
         self.long.try_acquire().map_err(full)
@@ -133,15 +133,19 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
     let stopping = CancellationToken::new();
     let cut = CancellationToken::new();
     let tasks = TaskTracker::new();
+    let listeners = 1 + usize::from(tcp.is_some());
+    let connections_max = files::api_connections_max(listeners);
+    let long_max = (connections_max / 4 * 3).max(1);
     let api = Api(Arc::new(ApiState {
         node: node.clone(),
         stopping: stopping.clone(),
         looking: Semaphore::new(LOOKING_MAX),
-        long: Semaphore::new(LONG_MAX),
+        long: Semaphore::new(long_max),
+        long_max,
     }));
     let door = |token: Option<Token>, certificate| {
         let router = router(api.clone(), token, certificate);
-        Door::new(router, &stopping, &cut, &tasks)
+        Door::new(router, &stopping, &cut, &tasks, connections_max)
     };
     tasks.spawn(listen::unix(listener, door(None, false)));
     let address = tcp.as_ref().map(|tcp| tcp.address);

@@ -1,0 +1,54 @@
+//! Limit of open files, and how it is shared between clients and other nodes.
+//!
+//! A node that cannot open a file accepts no connection, so its clients could keep all other nodes
+//! away from it. Half of the limit is therefore kept for the node's own port and its files.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Most connections of one listener of the API, however many files may be open.
+const LISTENER_CONNECTIONS_MAX: usize = 4096;
+/// Taken for the limit if there is none.
+const UNLIMITED: u64 = 1 << 20;
+
+/// Raises the soft limit of open files of this process to its hard limit, and returns the limit
+/// that is in force now.
+pub fn raise_limit() -> u64 {
+    let mut limits = getrlimit(Resource::Nofile);
+    if limits.current != limits.maximum {
+        limits.current = limits.maximum;
+        if let Err(error) = setrlimit(Resource::Nofile, limits) {
+            tracing::warn!("cannot raise the limit of open files: {error}");
+        }
+    }
+    limit()
+}
+
+fn limit() -> u64 {
+    let limits = getrlimit(Resource::Nofile);
+    limits.current.unwrap_or(UNLIMITED)
+}
+
+/// Number of connections that each of an API's listeners may have at a time. They do not share, so
+/// that strangers on one do not keep the clients of the other out.
+pub(crate) fn api_connections_max(listeners: usize) -> usize {
+    api_share(limit(), listeners)
+}
+
+fn api_share(limit: u64, listeners: usize) -> usize {
+    let half = usize::try_from(limit / 2).unwrap_or(usize::MAX);
+    (half / listeners).clamp(1, LISTENER_CONNECTIONS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_get_at_most_half_of_the_files() {
+        assert_eq!(api_share(1024, 1), 512);
+        assert_eq!(api_share(1024, 2), 256);
+        assert_eq!(api_share(0, 2), 1);
+        assert_eq!(api_share(65_536, 2), LISTENER_CONNECTIONS_MAX);
+        assert_eq!(api_share(u64::MAX, 1), LISTENER_CONNECTIONS_MAX);
+    }
+}
