@@ -63,9 +63,11 @@ const RECOVERY: &str = "\
 When a majority of the keepers is lost for good, nobody can be let in any more and all leases run out. Then, and only then:
   1. Stop all nodes that still run, on all machines, and wait for a lease. Whoever runs on could still be inside.
   2. On the machine of the keeper with the newest data:  soloist cluster recover --config soloist.toml --the-others-are-lost
-  3. Start that node, then the others; delete the `data` folders of other former keepers first.
+  3. Start that node, then the others.
   4. soloist cluster promote NODE, until there are three again.
-Locks that were held are free then. Fences rise: numbers of epochs are left out, more than the lost keepers can have used.";
+Locks that were held are free then. The cluster goes on in its next generation: fences are higher than all that were given
+before, and nodes refuse keepers of the generation before. Recover on one machine only: two that recover on both sides of a
+partition make two clusters.";
 
 /// The last way out, if a majority of the keepers is lost for good
 ///
@@ -80,10 +82,6 @@ struct Recover {
     /// That a majority of the keepers never comes back, and no node runs
     #[arg(long, required = true)]
     the_others_are_lost: bool,
-
-    /// How many epochs to leave out
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    epochs: u64,
 
     /// Print JSON
     #[arg(long)]
@@ -188,6 +186,8 @@ impl Change {
 #[derive(Serialize)]
 struct Recovered {
     keeper: String,
+    cluster: String,
+    generation: u8,
     epoch_before: u64,
     epoch_after: u64,
     members: Vec<String>,
@@ -208,9 +208,11 @@ impl Recover {
             name: config.name.clone(),
             address: kept.address.clone(),
         };
-        let recovery = block_on(async { Ok(Store::recover(&kept.data, me, self.epochs).await?) })?;
+        let recovery = block_on(async { Ok(Store::recover(&kept.data, me).await?) })?;
         let recovered = Recovered {
             keeper: config.name.to_string(),
+            cluster: recovery.cluster.id.to_string(),
+            generation: recovery.cluster.generation.number,
             epoch_before: recovery.epoch_before,
             epoch_after: recovery.epoch_after,
             members: recovery
@@ -226,11 +228,13 @@ impl Recover {
             return Ok(Verdict::Well);
         }
         output::text(&format!(
-            "{} is now the only keeper. Epoch {} is followed by {}.\n\
+            "{} is now the only keeper of cluster {}, which is in generation {}. Epoch {} is followed by {}.\n\
              Cut off for ever: {}.\n\
              What it knew before is kept in {}.\n\
-             Delete the `data` folders of the others before you start them, then promote two of them.\n",
+             Start it, then the others, and promote two of them.\n",
             recovered.keeper,
+            recovered.cluster,
+            recovered.generation,
             recovered.epoch_before,
             recovered.epoch_after,
             match recovered.lost_keepers.is_empty() {

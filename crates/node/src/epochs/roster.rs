@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster_identity::{ClusterIdentity, Generation};
 use crate::config::{Address, NodeName};
 use crate::locks::{Fence, LockName};
 
@@ -71,6 +72,12 @@ pub enum Command {
         /// What its members hold.
         holds: Vec<HeldLock>,
     },
+    /// Names a cluster that was made before clusters had an identity. Epochs had 24 bits of a fence
+    /// then; from here on they have 32, and go on above all fences that were given.
+    Identify {
+        /// Its generation must be [`Roster::first_generation`].
+        cluster: ClusterIdentity,
+    },
 }
 
 /// What became of a command.
@@ -85,13 +92,49 @@ pub enum Applied {
 /// The epochs so far.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Roster {
+    cluster: Option<ClusterIdentity>,
     is_founded: bool,
     longest_lease: Duration,
     begun: Option<Change>,
     installed: Option<(Change, Vec<HeldLock>)>,
 }
 
+/// A roster as it was written before clusters had an identity.
+#[derive(Deserialize)]
+pub(crate) struct OldRoster {
+    is_founded: bool,
+    longest_lease: Duration,
+    begun: Option<Change>,
+    installed: Option<(Change, Vec<HeldLock>)>,
+}
+
+impl From<OldRoster> for Roster {
+    fn from(old: OldRoster) -> Self {
+        Roster {
+            cluster: None,
+            is_founded: old.is_founded,
+            longest_lease: old.longest_lease,
+            begun: old.begun,
+            installed: old.installed,
+        }
+    }
+}
+
 impl Roster {
+    /// The roster of a cluster in which nothing was agreed on yet. `cluster` is `None` only for a
+    /// cluster from before clusters had an identity.
+    pub fn new(cluster: Option<ClusterIdentity>) -> Self {
+        Roster {
+            cluster,
+            ..Roster::default()
+        }
+    }
+
+    /// Which cluster it is of, or `None` before [`Command::Identify`].
+    pub fn cluster(&self) -> Option<ClusterIdentity> {
+        self.cluster
+    }
+
     /// Whether the first keepers have come together. Before that nothing is decided, so that nothing can be lost
     /// with one of them.
     pub fn is_founded(&self) -> bool {
@@ -122,23 +165,56 @@ impl Roster {
 
     /// The number of the next epoch.
     pub fn next_epoch(&self) -> u64 {
-        1 + self.begun.as_ref().map_or(0, |change| change.epoch)
+        let before = self
+            .cluster
+            .map_or(0, |cluster| cluster.generation.first_epoch());
+        1 + self.begun.as_ref().map_or(before, |change| change.epoch)
     }
 
-    /// Moves the number of the epoch that was begun last on, for keepers that have lost others who may have begun more.
-    /// Its members stay the same, so that a leader waits for their leases; and nothing is installed any more, for
-    /// what was may not have been the last.
-    pub fn skip(&mut self, epochs: u64) -> Applied {
-        let begun = self.begun.as_ref();
-        let epoch = begun.map_or(0, |change| change.epoch);
-        let moved = epoch.checked_add(epochs);
-        // Others must be able to follow.
-        let Some(epoch) = moved.filter(|&moved| moved > epoch && moved < Fence::EPOCH_MAX) else {
+    /// The last epoch that may begin: that of the generation, so that fences of two generations
+    /// never meet.
+    pub fn last_epoch(&self) -> u64 {
+        self.cluster
+            .map_or(Fence::EPOCH_MAX, |cluster| cluster.generation.last_epoch())
+    }
+
+    /// The generation that a cluster without an identity is in: its epochs are renumbered to lie
+    /// above all fences that it gave. `None` if its epochs are used up.
+    pub fn first_generation(&self) -> Option<Generation> {
+        let epoch = self.begun.as_ref().map_or(0, renumbered);
+        Some(Generation {
+            number: u8::try_from(epoch >> Generation::EPOCH_BITS).ok()?,
+            ..Generation::first()
+        })
+    }
+
+    /// The roster of the next generation, for a keeper that goes on without the others: they may
+    /// have begun more epochs. The members stay the same, so that the leader waits for their leases.
+    /// Nothing is installed: what was may not have been the last.
+    pub fn recovered(&self, cluster: ClusterIdentity) -> Self {
+        let members = self.begun.as_ref().map(|change| change.members.clone());
+        Roster {
+            cluster: Some(cluster),
+            is_founded: true,
+            longest_lease: self.longest_lease,
+            begun: Some(Change {
+                epoch: cluster.generation.first_epoch(),
+                members: members.unwrap_or_default(),
+            }),
+            installed: None,
+        }
+    }
+
+    fn identify(&mut self, cluster: ClusterIdentity) -> Applied {
+        let first = self.first_generation().map(|first| first.number);
+        if self.cluster.is_some() || first != Some(cluster.generation.number) {
             return Applied::Refused;
-        };
-        let members = begun.map_or_else(Vec::new, |change| change.members.clone());
-        self.begun = Some(Change { epoch, members });
+        }
+        self.cluster = Some(cluster);
         self.installed = None;
+        if let Some(change) = &mut self.begun {
+            change.epoch = renumbered(change);
+        }
         Applied::Done
     }
 
@@ -154,10 +230,15 @@ impl Roster {
                 self.longest_lease = lease;
                 Applied::Done
             }
-            Command::Begin(change) if change.epoch == self.next_epoch() && change.is_sound() => {
+            Command::Begin(change)
+                if change.epoch == self.next_epoch()
+                    && change.epoch <= self.last_epoch()
+                    && change.is_sound() =>
+            {
                 self.begun = Some(change);
                 Applied::Done
             }
+            Command::Identify { cluster } => self.identify(cluster),
             Command::Install { epoch, holds } if self.is_changing() => match &self.begun {
                 Some(change) if change.epoch == epoch && all_held_by(&holds, change) => {
                     self.installed = Some((change.clone(), holds));
@@ -168,6 +249,12 @@ impl Roster {
             _ => Applied::Refused,
         }
     }
+}
+
+/// The number of an epoch from when fences had 24 bits for it and 40 to count entries. With 32 and
+/// 32 bits, its fences are above all that were given in it.
+fn renumbered(change: &Change) -> u64 {
+    (change.epoch + 1) << 8
 }
 
 /// No lock twice, and none with a holder who is no member.
@@ -228,28 +315,80 @@ mod tests {
         assert_eq!(roster.installed().unwrap().0.epoch, 1);
     }
 
+    fn in_generation(number: u8) -> ClusterIdentity {
+        let mut cluster = ClusterIdentity::new();
+        cluster.generation.number = number;
+        cluster
+    }
+
     #[test]
-    fn epochs_that_others_may_have_begun_are_skipped() {
-        let mut roster = Roster::default();
+    fn a_new_generation_begins_above_all_epochs_of_the_last() {
+        let first = in_generation(0);
+        let mut roster = Roster::new(Some(first));
+        roster.apply(Command::Lead {
+            lease: Duration::from_secs(9),
+        });
         roster.apply(begin(1, &["a", "b"]));
         roster.apply(install(1, &[("x", 0)]));
-        let before = roster.clone();
-        for epochs in [0, Fence::EPOCH_MAX - 1, Fence::EPOCH_MAX, u64::MAX] {
-            assert_eq!(roster.skip(epochs), Applied::Refused);
-            assert_eq!(roster, before);
+        let second = ClusterIdentity {
+            generation: first.generation.next().unwrap(),
+            ..first
+        };
+        let mut next = roster.recovered(second);
+        assert!(next.begun().unwrap().epoch > first.generation.last_epoch());
+        assert_eq!(
+            next.begun().unwrap().members,
+            roster.begun().unwrap().members
+        );
+        assert_eq!((next.installed(), next.is_changing()), (None, true));
+        assert_eq!(next.longest_lease(), Duration::from_secs(9));
+        let epoch = next.next_epoch();
+        assert_eq!(next.apply(begin(epoch, &["a"])), Applied::Done);
+        assert_eq!(next.apply(install(epoch, &[("y", 0)])), Applied::Done);
+    }
+
+    #[test]
+    fn no_epoch_begins_beyond_the_last_of_the_generation() {
+        let cluster = in_generation(3);
+        let mut roster = Roster::new(Some(cluster));
+        let first = cluster.generation.first_epoch() + 1;
+        assert_eq!(roster.apply(begin(1, &["a"])), Applied::Refused);
+        assert_eq!(roster.apply(begin(first, &["a"])), Applied::Done);
+        let last = cluster.generation.last_epoch();
+        roster.begun.as_mut().unwrap().epoch = last - 1;
+        assert_eq!(roster.apply(begin(last, &["a"])), Applied::Done);
+        assert_eq!(roster.apply(begin(last + 1, &["a"])), Applied::Refused);
+        assert_eq!(roster.begun().unwrap().epoch, last);
+    }
+
+    #[test]
+    fn a_cluster_is_identified_once_and_its_fences_rise() {
+        for (old, number) in [(1, 0), (65_534, 0), (65_535, 1), ((1 << 24) - 2, 255)] {
+            let mut roster = Roster::default();
+            roster.apply(begin(1, &["a"]));
+            roster.apply(install(1, &[("x", 0)]));
+            roster.begun.as_mut().unwrap().epoch = old;
+            let last_given = (old << 40) | ((1 << 40) - 1);
+            assert_eq!(roster.first_generation().unwrap().number, number);
+            let wrong = in_generation(number ^ 1);
+            let identify = |cluster| Command::Identify { cluster };
+            assert_eq!(roster.apply(identify(wrong)), Applied::Refused);
+            let cluster = in_generation(number);
+            assert_eq!(roster.apply(identify(cluster)), Applied::Done);
+            assert_eq!(roster.cluster(), Some(cluster));
+            let next = Fence::first_of(roster.next_epoch());
+            assert!(next.number() > last_given, "{old}");
+            assert!(roster.is_changing() && roster.begun().unwrap().members.len() == 1);
+            assert_eq!(roster.apply(identify(cluster)), Applied::Refused);
         }
-        assert_eq!(roster.skip(99), Applied::Done);
-        assert_eq!(roster.begun().unwrap().epoch, 100);
-        let members = &before.begun().unwrap().members;
-        assert_eq!(&roster.begun().unwrap().members, members);
-        assert_eq!((roster.installed(), roster.is_changing()), (None, true));
-        // It goes on as after any other epoch.
-        assert_eq!(roster.apply(install(100, &[("y", 1)])), Applied::Done);
-        assert_eq!(roster.apply(begin(101, &["a"])), Applied::Done);
-        let mut fresh = Roster::default();
-        assert_eq!(fresh.skip(7), Applied::Done);
-        assert_eq!(fresh.apply(install(7, &[])), Applied::Done);
-        assert_eq!(fresh.apply(begin(8, &["a"])), Applied::Done);
+        let mut used_up = Roster::default();
+        used_up.apply(begin(1, &["a"]));
+        used_up.begun.as_mut().unwrap().epoch = (1 << 24) - 1;
+        assert_eq!(used_up.first_generation(), None);
+        let mut unused = Roster::default();
+        let cluster = in_generation(0);
+        assert_eq!(unused.apply(Command::Identify { cluster }), Applied::Done);
+        assert_eq!(unused.next_epoch(), 1);
     }
 
     #[test]

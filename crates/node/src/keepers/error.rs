@@ -66,6 +66,20 @@ pub enum KeeperError {
     /// Nothing has changed.
     #[error("{0} is not a keeper")]
     NotAKeeper(NodeName),
+    /// An id is a keeper's for one promotion. Nothing has changed.
+    #[error("keeper {id:016x} was demoted: a node that is promoted again needs a fresh id")]
+    Former {
+        /// The id.
+        id: u64,
+    },
+    /// The node is a keeper under another id. Nothing has changed.
+    #[error("{name} is a keeper already, as {id:016x}; demote it first")]
+    OtherId {
+        /// The node.
+        name: NodeName,
+        /// The keeper that it is.
+        id: u64,
+    },
     /// A node to be promoted did not come up to date. It is no keeper.
     #[error(
         "{node} did not come up to date within {waited:?} and is no keeper; \

@@ -13,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::dial::Stream;
 use super::error::{KeeperError, reason};
+use super::gate::Gate;
 use super::network::Network;
 use super::rpc::{self, COMMAND_BYTES_MAX};
 use super::serve::{ServeEnd, Served};
 use super::settings::Settings;
-use super::store::{Closer, Store, Used};
-use super::types::{KeeperNode, Membership, Proposal, Raft, id_of};
+use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
+use super::types::{KeeperNode, Membership, Proposal, Raft};
 use crate::config::NodeName;
 use crate::epochs::roster::{Applied, Command, Roster};
 
@@ -50,6 +51,8 @@ pub struct Keeper {
     raft: RunningRaft,
     store: Closer,
     used: Used,
+    identity: watch::Receiver<StoreIdentity>,
+    gate: Gate,
     served: Served,
     rosters: watch::Receiver<Arc<Roster>>,
     views: watch::Receiver<View>,
@@ -72,15 +75,16 @@ impl Drop for Keeper {
 }
 
 impl Keeper {
-    /// Starts with what the store has. A keeper whose store is new waits for others to take it in, or for
-    /// [`initialize`](Self::initialize).
+    /// Starts with what the store has, as the keeper whose id the store has. A keeper whose store is new waits
+    /// for a leader to take it in, or for [`initialize`](Self::initialize).
     pub async fn start(settings: Settings, store: Store) -> Result<Self, KeeperError> {
         let config = Arc::new(settings.config()?);
         let stop = CancellationToken::new();
         let (rosters, used) = (store.rosters(), store.used());
+        let (identity, members) = (store.identities(), store.members());
+        let me = store.identity().id;
         let (log, machine, store) = store.split();
-        let network = Network::new(settings.clone(), stop.clone());
-        let me = settings.me.id();
+        let network = Network::new(me, settings.clone(), stop.clone());
         let raft = match Raft::new(me, config, network, log, machine).await {
             Ok(raft) => raft,
             Err(fatal) => {
@@ -89,11 +93,18 @@ impl Keeper {
             }
         };
         let metrics = raft.metrics();
+        let gate = Gate {
+            id: me,
+            members,
+            metrics: metrics.clone(),
+        };
         let first = view(&metrics.borrow(), rosters.borrow().clone());
         let (tell, views) = watch::channel(first);
         tokio::spawn(watch_views(metrics, rosters.clone(), tell, stop.clone()));
         Ok(Keeper {
-            served: Served::new(settings.me.name.clone(), stop.clone()),
+            served: Served::new(settings.me.name.clone(), gate.clone(), stop.clone()),
+            gate,
+            identity,
             raft: RunningRaft(raft),
             settings,
             store,
@@ -104,14 +115,10 @@ impl Keeper {
         })
     }
 
-    /// Makes these the first keepers, this one among them. It may be done on one of them or on all, always with the
-    /// same ones. Says whether there were none before; if there were, nothing changes.
-    pub async fn initialize(&self, keepers: &[KeeperNode]) -> Result<bool, KeeperError> {
-        let members = members(keepers)?;
-        if !members.contains_key(&self.settings.me.id()) {
-            let me = &self.settings.me.name;
-            return Err(KeeperError::Keepers(format!("{me} is not among them")));
-        }
+    /// Makes this keeper the first one, alone. Returns whether there was none before; if there was, nothing
+    /// changes.
+    pub async fn initialize(&self) -> Result<bool, KeeperError> {
+        let members = BTreeMap::from([(self.gate.id, self.settings.me.clone())]);
         match self.raft.0.initialize(members).await {
             Ok(()) => Ok(true),
             Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(false),
@@ -120,6 +127,27 @@ impl Keeper {
             }
             Err(RaftError::Fatal(fatal)) => Err(KeeperError::fatal(&fatal)),
         }
+    }
+
+    /// Which keeper of which cluster this is. The cluster is `None` only if it is one from before
+    /// clusters had an identity, and no leader has committed one yet.
+    pub fn identity(&self) -> StoreIdentity {
+        *self.identity.borrow()
+    }
+
+    /// The keepers as far as this one's log is applied: nothing here can be taken back.
+    pub fn applied_membership(&self) -> AppliedMembership {
+        self.gate.members.borrow().clone()
+    }
+
+    /// Whether the applied membership once had this id and no longer has it.
+    pub fn is_former(&self, id: u64) -> bool {
+        self.gate.is_former(id)
+    }
+
+    /// Whether Raft requests of the keeper `from` to the keeper `to` may be answered here; else why not.
+    pub fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
+        self.gate.may_answer(from, to)
     }
 
     /// Whether nothing was ever agreed on in this keeper's store: no first keepers, no entry, no snapshot.
@@ -177,32 +205,86 @@ impl Keeper {
         self.views.borrow().clone()
     }
 
-    /// Makes a node a keeper, when it has the roster. It must run a keeper with a new store. For one that is a keeper,
-    /// this changes its address.
-    pub async fn promote(&self, node: KeeperNode) -> Result<(), KeeperError> {
-        let id = node.id();
-        let membership = self.membership();
-        if let Some(there) = membership.membership().get_node(&id)
-            && *there != node
-        {
-            if there.name != node.name {
-                return Err(same_number(there, &node));
+    /// Makes a node the keeper `id`, when it has everything. It must run a keeper whose store has that id, which must be
+    /// fresh. For one that is that keeper, this changes its address. A node that does not come up to date is
+    /// no keeper, and its id cannot be used again.
+    pub async fn promote(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
+        match self.appoint_learner(id, node).await {
+            // It must not be sent everything for ever because somebody mistyped an address.
+            Err(error @ KeeperError::Behind { .. }) => {
+                let gone = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
+                self.change(gone).await?;
+                return Err(error);
             }
-            let moved = ChangeMembers::SetNodes(BTreeMap::from([(id, node.clone())]));
-            self.change(moved).await?;
+            appointed => appointed?,
         }
-        if membership.membership().voter_ids().any(|voter| voter == id) {
-            return self.finish_change().await;
+        match self.is_voter(id) {
+            true => self.finish_change().await,
+            false => self.make_voters(BTreeSet::from([id])).await,
         }
-        self.teach(node).await?;
-        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])))
-            .await
     }
 
-    /// Sends a node everything, until it has it. Raft itself is content with a node that lacks no more than a
+    /// Sends a node everything, as the keeper `id` that does not vote yet, and returns when it has it. If that takes
+    /// too long, the node is still sent everything: call this again, or
+    /// [`remove_learner`](Self::remove_learner).
+    pub async fn appoint_learner(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
+        self.make_way(id, &node).await?;
+        match self.is_voter(id) {
+            true => Ok(()),
+            false => self.teach(id, node).await,
+        }
+    }
+
+    /// Makes keepers that do not vote yet voters, all of them in one change.
+    pub async fn make_voters(&self, ids: BTreeSet<u64>) -> Result<(), KeeperError> {
+        self.change(ChangeMembers::AddVoterIds(ids)).await
+    }
+
+    /// Stops sending everything to a node that does not vote. Its id cannot be used again.
+    pub async fn remove_learner(&self, name: &NodeName) -> Result<(), KeeperError> {
+        let membership = self.membership();
+        let learners = membership.membership().learner_ids();
+        let ids = self.called(name).into_iter();
+        let learners: BTreeSet<u64> = learners.collect();
+        let gone: BTreeSet<u64> = ids.filter(|id| learners.contains(id)).collect();
+        match gone.is_empty() {
+            true => Ok(()),
+            false => self.change(ChangeMembers::RemoveNodes(gone)).await,
+        }
+    }
+
+    /// Sees that this id can be this node's, and only this node's.
+    async fn make_way(&self, id: u64, node: &KeeperNode) -> Result<(), KeeperError> {
+        if self.is_former(id) {
+            return Err(KeeperError::Former { id });
+        }
+        let others = self.called(&node.name).into_iter();
+        if let Some(id) = others
+            .filter(|&other| other != id)
+            .find(|id| self.is_voter(*id))
+        {
+            let name = node.name.clone();
+            return Err(KeeperError::OtherId { name, id });
+        }
+        match self.membership().membership().get_node(&id) {
+            Some(there) if there == node => return Ok(()),
+            Some(there) if there.name == node.name => {
+                let moved = ChangeMembers::SetNodes(BTreeMap::from([(id, node.clone())]));
+                return self.change(moved).await;
+            }
+            Some(there) => {
+                let problem = format!("{id:016x} is the id of {there}, not of {node}");
+                return Err(KeeperError::Keepers(problem));
+            }
+            None => {}
+        }
+        // An earlier promotion that was given up. It never voted.
+        self.remove_learner(&node.name).await
+    }
+
+    /// Adds a learner, and waits until it has everything. Raft itself is content with a node that lacks no more than a
     /// snapshot's worth, also with one that never answered; such a one would be missing in the next majority.
-    async fn teach(&self, node: KeeperNode) -> Result<(), KeeperError> {
-        let id = node.id();
+    async fn teach(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
         let added = self.in_time(self.raft.0.add_learner(id, node.clone(), false));
         let added = added.await?.map_err(KeeperError::write)?.log_id;
         let has_all = |metrics: &Metrics| {
@@ -213,49 +295,73 @@ impl Keeper {
         let waited = self.settings.patience;
         let wait = self.raft.0.wait(Some(waited));
         match wait.metrics(has_all, "a new keeper has everything").await {
-            // Whether this one still leads, the next step shows.
-            Ok(_) => Ok(()),
-            Err(_) => {
-                // It must not be sent everything for ever because somebody mistyped an address.
-                let gone = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
-                self.change(gone).await?;
-                Err(KeeperError::Behind { node, waited })
-            }
+            Ok(metrics) if metrics.state == ServerState::Leader => Ok(()),
+            Ok(_) => Err(KeeperError::NotLeader {
+                leader: self.view().leader,
+            }),
+            Err(_) => Err(KeeperError::Behind { node, waited }),
         }
+    }
+
+    /// The ids of a node in the membership: one, unless it was promoted again before all was over.
+    fn called(&self, name: &NodeName) -> Vec<u64> {
+        let membership = self.membership();
+        let nodes = membership.membership().nodes();
+        let called = nodes.filter(|(_, node)| node.name == *name);
+        called.map(|(id, _)| *id).collect()
+    }
+
+    fn is_voter(&self, id: u64) -> bool {
+        let membership = self.membership();
+        membership.membership().voter_ids().any(|voter| voter == id)
     }
 
     /// Makes a keeper an ordinary node. It may be the leader itself.
     pub async fn demote(&self, name: &NodeName) -> Result<(), KeeperError> {
-        let id = id_of(name);
-        let membership = self.membership();
-        let voters: BTreeSet<u64> = membership.membership().voter_ids().collect();
         let view = self.view();
         if !view.leads {
             let leader = view.leader;
             return Err(KeeperError::NotLeader { leader });
         }
-        if !voters.contains(&id) {
+        let called = self.called(name).into_iter();
+        let goes: BTreeSet<u64> = called.filter(|id| self.is_voter(*id)).collect();
+        if goes.is_empty() {
             return Err(KeeperError::NotAKeeper(name.clone()));
         }
-        if voters.len() == 1 {
+        let voters: BTreeSet<u64> = self.membership().membership().voter_ids().collect();
+        if voters.is_subset(&goes) {
             return Err(KeeperError::Last(name.clone()));
         }
-        self.change(ChangeMembers::RemoveVoters(BTreeSet::from([id])))
-            .await
+        self.change(ChangeMembers::RemoveVoters(goes)).await
     }
 
     /// Whether a change of the keepers was given up half-way: majorities of the keepers before it and after it are needed,
     /// or a node is sent everything that is no keeper.
     pub fn is_half_changed(&self) -> bool {
-        unfinished(self.membership().membership()).is_some()
+        self.unfinished().is_some()
     }
 
     /// Brings a change of the keepers to its end that was given up half-way, if there is one.
     pub async fn finish_change(&self) -> Result<(), KeeperError> {
-        while let Some(rest) = unfinished(self.membership().membership()) {
+        while let Some(rest) = self.unfinished() {
             self.change(rest).await?;
         }
         Ok(())
+    }
+
+    /// What is left to do of a change of the keepers. Raft does it in steps, and whoever asked for it may be gone after
+    /// the first.
+    fn unfinished(&self) -> Option<ChangeMembers<u64, KeeperNode>> {
+        let membership = self.membership();
+        let membership = membership.membership();
+        if membership.get_joint_config().len() > 1 {
+            // The keepers after the change, and nobody else.
+            return Some(ChangeMembers::AddVoterIds(BTreeSet::new()));
+        }
+        // The first keepers are all there before any of them but the founder votes.
+        let learners: BTreeSet<u64> = membership.learner_ids().collect();
+        let is_over = self.roster().is_founded() && !learners.is_empty();
+        is_over.then_some(ChangeMembers::RemoveNodes(learners))
     }
 
     /// Answers another keeper until the connection ends. `peer` is the name in its certificate; none only on a
@@ -288,35 +394,6 @@ impl Keeper {
             .await
             .map_err(|_| KeeperError::Open { waited })
     }
-}
-
-/// What is left to do of a change of the keepers. Raft does it in steps, and whoever asked for it may be gone after the first.
-fn unfinished(
-    membership: &openraft::Membership<u64, KeeperNode>,
-) -> Option<ChangeMembers<u64, KeeperNode>> {
-    if membership.get_joint_config().len() > 1 {
-        // The keepers after the change, and nobody else.
-        return Some(ChangeMembers::AddVoterIds(BTreeSet::new()));
-    }
-    let learners: BTreeSet<u64> = membership.learner_ids().collect();
-    (!learners.is_empty()).then_some(ChangeMembers::RemoveNodes(learners))
-}
-
-fn members(keepers: &[KeeperNode]) -> Result<BTreeMap<u64, KeeperNode>, KeeperError> {
-    let mut members = BTreeMap::new();
-    for keeper in keepers {
-        if let Some(other) = members.insert(keeper.id(), keeper.clone()) {
-            return Err(same_number(&other, keeper));
-        }
-    }
-    Ok(members)
-}
-
-/// Two names with one number are as good as impossible; a name that is there twice is not.
-fn same_number(one: &KeeperNode, other: &KeeperNode) -> KeeperError {
-    KeeperError::Keepers(format!(
-        "{one} and {other} have the same number; give one of them another name"
-    ))
 }
 
 async fn watch_views(

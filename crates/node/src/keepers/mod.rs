@@ -1,18 +1,19 @@
 //! Keepers: a few nodes that agree on the [roster](crate::epochs::roster) with Raft, and remember it.
 //!
-//! A keeper is known by its name: its number in Raft follows from it, and its certificate has it. So whoever is asked
-//! can tell whether the one who asks may do so, without knowing the other keepers.
+//! A keeper is known by its id in Raft, which is random and fresh for each promotion of a node, and by
+//! its node's name, which is in its certificate. An id that was demoted is never a keeper again.
 //!
 //! - `keeper`: what the rest of the node uses. `settings`, `error`: what goes in, and what can go wrong.
 //! - `store`: the log and a snapshot in a file. `types`: what Raft is told of all this.
 //! - `rpc`: bytes on the wire, and what is refused. `network`, `peer`, `dial`: the side that asks, over one connection to
-//!   each other keeper. `serve`: the side that answers.
+//!   each other keeper. `serve`: the side that answers. `gate`: whom it answers.
 //!
 //! Invariants: nothing is acknowledged before it is on disk. A peer speaks for nobody but itself. Nothing here listens
 //! on a port: whoever does, hands connections over.
 
 mod dial;
 mod error;
+mod gate;
 mod keeper;
 mod network;
 mod peer;
@@ -27,5 +28,5 @@ pub use error::KeeperError;
 pub use keeper::{Keeper, View};
 pub use serve::ServeEnd;
 pub use settings::Settings;
-pub use store::{Recovery, Store, StoreError};
+pub use store::{AppliedMembership, Recovery, Store, StoreError, StoreIdentity};
 pub use types::{KeeperNode, Membership, Proposal, Raft, Types, id_of};

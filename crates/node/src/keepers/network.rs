@@ -17,12 +17,13 @@ use openraft::raft::{
 use tokio_util::sync::CancellationToken;
 
 use super::peer::{CallError, Entries, Peer, Times};
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, Request, VERSION};
 use super::settings::Settings;
 use super::types::{KeeperNode, Types};
 
 /// Connections to the other keepers, one each, whoever in Raft uses them.
 pub(super) struct Network {
+    me: u64,
     settings: Settings,
     stop: CancellationToken,
     peers: Mutex<HashMap<u64, (KeeperNode, Arc<Peer>)>>,
@@ -31,6 +32,7 @@ pub(super) struct Network {
 /// What Raft sends to one keeper with.
 pub(super) struct Client {
     me: u64,
+    id: u64,
     keeper: KeeperNode,
     retry: Duration,
     peer: Arc<Peer>,
@@ -40,17 +42,18 @@ type CallResult<T, E = openraft::error::Infallible> =
     Result<T, RPCError<u64, KeeperNode, RaftError<u64, E>>>;
 
 impl Network {
-    pub(super) fn new(settings: Settings, stop: CancellationToken) -> Self {
+    pub(super) fn new(me: u64, settings: Settings, stop: CancellationToken) -> Self {
         Network {
+            me,
             settings,
             stop,
             peers: Mutex::default(),
         }
     }
 
-    fn peer(&self, keeper: &KeeperNode) -> Arc<Peer> {
+    fn peer(&self, id: u64, keeper: &KeeperNode) -> Arc<Peer> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        match peers.get(&keeper.id()) {
+        match peers.get(&id) {
             Some((known, peer)) if known == keeper => peer.clone(),
             // A keeper that moved: the old connection ends when nobody uses it any more.
             _ => {
@@ -58,14 +61,21 @@ impl Network {
                     retry_max: self.settings.election_timeout,
                     silence_max: self.settings.election_timeout * 10,
                 };
+                let hello = Hello {
+                    version: VERSION,
+                    from: self.settings.me.name.clone(),
+                    to: keeper.name.clone(),
+                    from_id: self.me,
+                    to_id: id,
+                };
                 let peer = Arc::new(Peer::start(
-                    self.settings.me.name.clone(),
+                    hello,
                     keeper.clone(),
                     self.settings.dial.clone(),
                     times,
                     self.stop.clone(),
                 ));
-                peers.insert(keeper.id(), (keeper.clone(), peer.clone()));
+                peers.insert(id, (keeper.clone(), peer.clone()));
                 peer
             }
         }
@@ -75,12 +85,13 @@ impl Network {
 impl RaftNetworkFactory<Types> for Network {
     type Network = Client;
 
-    async fn new_client(&mut self, _: u64, keeper: &KeeperNode) -> Client {
+    async fn new_client(&mut self, id: u64, keeper: &KeeperNode) -> Client {
         Client {
-            me: self.settings.me.id(),
+            me: self.me,
+            id,
             keeper: keeper.clone(),
             retry: self.settings.election_timeout / 5,
-            peer: self.peer(keeper),
+            peer: self.peer(id, keeper),
         }
     }
 }
@@ -121,7 +132,7 @@ impl Client {
             CallError::Late => RPCError::Timeout(Timeout {
                 action,
                 id: self.me,
-                target: self.keeper.id(),
+                target: self.id,
                 timeout,
             }),
         }
@@ -177,7 +188,7 @@ impl RaftNetwork<Types> for Client {
         match self.ask(kind, &request, None, option.hard_ttl()).await? {
             Answer::Snapshot(answer) => Ok(answer),
             Answer::Mismatch(mismatch) => Err(RPCError::RemoteError(RemoteError::new_with_node(
-                self.keeper.id(),
+                self.id,
                 self.keeper.clone(),
                 RaftError::APIError(mismatch.into()),
             ))),

@@ -12,9 +12,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::dial::{Dial, Stream};
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, NO_REQUEST, PREFACE, VERSION};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, NO_REQUEST, PREFACE};
 use super::types::{KeeperNode, LogId, Vote};
-use crate::config::NodeName;
 
 /// A connection and its handshake must be there after so long.
 const DIAL_TIME: Duration = Duration::from_secs(5);
@@ -71,7 +70,7 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn start(
-        me: NodeName,
+        hello: Hello,
         keeper: KeeperNode,
         dial: Arc<dyn Dial>,
         times: Times,
@@ -79,11 +78,7 @@ impl Peer {
     ) -> Self {
         let (calls, inbox) = mpsc::channel(WAITING_MAX);
         let connection = Connection {
-            hello: Hello {
-                version: VERSION,
-                from: me,
-                to: keeper.name.clone(),
-            },
+            hello,
             keeper,
             dial,
             times,

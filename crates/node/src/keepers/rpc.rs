@@ -22,7 +22,7 @@ use crate::config::NodeName;
 /// that is allowed on a link between nodes.
 pub const PREFACE: [u8; 8] = *b"SOLOKEEP";
 /// The version of this protocol.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A command to the roster has at most so many bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;
@@ -37,8 +37,11 @@ pub(super) const HELLO_BYTES_MAX: usize = 1 << 10;
 /// The number of frames that belong to no request.
 pub(super) const NO_REQUEST: u64 = 0;
 const NUMBER_BYTES: usize = 8;
-/// Terms and indices of the log stay far from where counting on would overflow.
-const NUMBER_MAX: u64 = u64::MAX >> 1;
+/// Indices of the log stay far from where counting on would overflow.
+const INDEX_MAX: u64 = u64::MAX >> 1;
+/// A term may be this much beyond one's own. A keeper that is cut off passes a million terms within days, and never this
+/// many; one that took over a term near the end of all numbers could never be elected again.
+const TERMS_AHEAD_MAX: u64 = 1 << 32;
 /// A longer reason is cut.
 const REASON_CHARS_MAX: usize = 500;
 
@@ -48,6 +51,9 @@ pub(super) struct Hello {
     pub(super) version: u32,
     pub(super) from: NodeName,
     pub(super) to: NodeName,
+    /// The ids of the two keepers in Raft. A node that was promoted again has another one.
+    pub(super) from_id: u64,
+    pub(super) to_id: u64,
 }
 
 /// From the keeper that dialled. Each is spoken in the name of the keeper in its vote.
@@ -186,70 +192,85 @@ impl Request {
         }
     }
 
-    /// Whether this keeper may say it, and whether Raft can be asked at all: it takes for granted what is
-    /// examined here.
-    pub(super) fn check(&self, sender: u64) -> Result<(), String> {
+    /// Whether this keeper may say it to one whose own term is `term`, and whether Raft can be asked at
+    /// all: it takes for granted what is examined here.
+    pub(super) fn check(&self, sender: u64, term: u64) -> Result<(), String> {
         let speaker = self.vote().leader_id.node_id;
         if speaker != sender {
             return Err(format!(
-                "a request in the name of keeper {speaker:x}, which it is not: it is {sender:x}"
+                "a request in the name of keeper {speaker:016x}, which it is not: it is {sender:016x}"
             ));
         }
-        number("term", self.vote().leader_id.term)?;
+        let asked = self.vote().leader_id.term;
+        if asked.saturating_sub(term) > TERMS_AHEAD_MAX {
+            return Err(format!(
+                "the term {asked}, where this keeper is in term {term}: \
+                 more than {TERMS_AHEAD_MAX} beyond it is refused"
+            ));
+        }
+        let limits = Limits { term: asked };
         match self {
-            Request::Append(request) => check_append(request),
-            Request::Vote(request) => log_id(request.last_log_id),
-            Request::Snapshot(request) => check_snapshot(request),
+            Request::Append(request) => limits.check_append(request),
+            Request::Vote(request) => limits.log_id(request.last_log_id),
+            Request::Snapshot(request) => limits.check_snapshot(request),
         }
     }
 }
 
-fn number(what: &str, number: u64) -> Result<(), String> {
-    match number > NUMBER_MAX {
-        true => Err(format!(
-            "the {what} {number}, where {NUMBER_MAX} is the most"
-        )),
-        false => Ok(()),
-    }
+/// What a request may name.
+struct Limits {
+    /// The term of the keeper that asks. No entry of its log is of a later one.
+    term: u64,
 }
 
-fn log_id(id: Option<LogId>) -> Result<(), String> {
-    let Some(id) = id else { return Ok(()) };
-    number("term", id.leader_id.term)?;
-    number("index", id.index)
-}
-
-fn check_append(request: &AppendEntriesRequest<Types>) -> Result<(), String> {
-    log_id(request.prev_log_id)?;
-    log_id(request.leader_commit)?;
-    let mut last = request.prev_log_id;
-    for entry in &request.entries {
-        log_id(Some(entry.log_id))?;
-        let expected = last.map_or(0, |last| last.index + 1);
-        let found = entry.log_id.index;
-        if found != expected {
+impl Limits {
+    fn log_id(&self, id: Option<LogId>) -> Result<(), String> {
+        let Some(id) = id else { return Ok(()) };
+        let (term, index) = (id.leader_id.term, id.index);
+        if term > self.term {
+            let asked = self.term;
             return Err(format!(
-                "the entry {found}, where entry {expected} is the next"
+                "an entry of term {term} in a request of term {asked}"
             ));
         }
-        if last.is_some_and(|last| last.leader_id > entry.log_id.leader_id) {
-            return Err(format!(
-                "the entry {found} of an older leader than the one before"
-            ));
+        if index > INDEX_MAX {
+            return Err(format!("the index {index}, where {INDEX_MAX} is the most"));
         }
-        last = Some(entry.log_id);
+        Ok(())
     }
-    Ok(())
-}
 
-fn check_snapshot(request: &InstallSnapshotRequest<Types>) -> Result<(), String> {
-    log_id(request.meta.last_log_id)?;
-    log_id(*request.meta.last_membership.log_id())?;
-    let end = request.offset.saturating_add(request.data.len() as u64);
-    match end > SNAPSHOT_BYTES_MAX {
-        true => Err(format!(
-            "a snapshot of {end} bytes, where {SNAPSHOT_BYTES_MAX} are the most"
-        )),
-        false => Ok(()),
+    fn check_append(&self, request: &AppendEntriesRequest<Types>) -> Result<(), String> {
+        self.log_id(request.prev_log_id)?;
+        self.log_id(request.leader_commit)?;
+        let mut last = request.prev_log_id;
+        for entry in &request.entries {
+            self.log_id(Some(entry.log_id))?;
+            let expected = last.map_or(0, |last| last.index + 1);
+            let found = entry.log_id.index;
+            if found != expected {
+                return Err(format!(
+                    "the entry {found}, where entry {expected} is the next"
+                ));
+            }
+            if last.is_some_and(|last| last.leader_id > entry.log_id.leader_id) {
+                return Err(format!(
+                    "the entry {found} of an older leader than the one before"
+                ));
+            }
+            last = Some(entry.log_id);
+        }
+        Ok(())
+    }
+
+    fn check_snapshot(&self, request: &InstallSnapshotRequest<Types>) -> Result<(), String> {
+        self.log_id(request.meta.last_log_id)?;
+        self.log_id(*request.meta.last_membership.log_id())?;
+        let end = request.offset.saturating_add(request.data.len() as u64);
+        match end > SNAPSHOT_BYTES_MAX {
+            true => Err(format!(
+                "a snapshot of {end} bytes, where {SNAPSHOT_BYTES_MAX} are the most"
+            )),
+            false => Ok(()),
+        }
     }
 }

@@ -11,11 +11,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::dial::Stream;
+use super::gate::Gate;
 use super::network::answer;
 use super::rpc::{
     self, Answer, FRAME_BYTES_MAX, FrameError, Hello, NO_REQUEST, PREFACE, Request, VERSION,
 };
-use super::types::{Raft, id_of};
+use super::types::Raft;
 use crate::config::NodeName;
 
 /// A handshake must be done after so long.
@@ -60,14 +61,16 @@ impl From<FrameError> for ServeEnd {
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     me: NodeName,
+    gate: Gate,
     stop: CancellationToken,
     connections: Arc<Mutex<HashMap<NodeName, CancellationToken>>>,
 }
 
 impl Served {
-    pub(super) fn new(me: NodeName, stop: CancellationToken) -> Self {
+    pub(super) fn new(me: NodeName, gate: Gate, stop: CancellationToken) -> Self {
         Served {
             me,
+            gate,
             stop,
             connections: Arc::default(),
         }
@@ -106,7 +109,7 @@ impl Served {
         W: AsyncWrite + Unpin,
     {
         let greeting = timeout(HELLO_TIME, self.greet(reader, peer));
-        let peer = match greeting.await {
+        let (peer, sender) = match greeting.await {
             Ok(Ok(peer)) => peer,
             Ok(Err(end)) => return end,
             Err(_) => return ServeEnd::Refused(format!("no Hello after {HELLO_TIME:?}")),
@@ -120,7 +123,9 @@ impl Served {
             }
         }
         let mut answering = Answering {
-            sender: id_of(&peer),
+            sender,
+            name: peer.clone(),
+            gate: self.gate.clone(),
             raft: raft.clone(),
             space: Arc::new(Semaphore::new(FRAME_BYTES_MAX)),
             answers: JoinSet::new(),
@@ -148,12 +153,13 @@ impl Served {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who it is. A certificate says it better than a Hello, but both must say the same.
+    /// Who it is: its node and its id in Raft. A certificate says the node's name better than a Hello, but both must
+    /// say the same.
     async fn greet(
         &self,
         reader: &mut (impl AsyncRead + Unpin),
         peer: Option<NodeName>,
-    ) -> Result<NodeName, ServeEnd> {
+    ) -> Result<(NodeName, u64), ServeEnd> {
         let mut preface = [0; PREFACE.len()];
         reader
             .read_exact(&mut preface)
@@ -163,7 +169,10 @@ impl Served {
         if preface != PREFACE {
             return refused("bytes that do not come from a keeper".to_owned());
         }
-        let Hello { version, from, to } = rpc::read_small(reader).await?;
+        let hello: Hello = rpc::read_small(reader).await?;
+        let Hello {
+            version, from, to, ..
+        } = hello;
         if version != VERSION {
             return refused(format!(
                 "version {version} of the keepers' protocol, where this node speaks version {VERSION}; \
@@ -178,7 +187,9 @@ impl Served {
             let me = &self.me;
             return refused(format!("{from} looks for {to}, and this is {me}"));
         }
-        Ok(from)
+        let may_answer = self.gate.may_answer(hello.from_id, hello.to_id);
+        may_answer.map_err(|reason| ServeEnd::Refused(format!("{from}: {reason}")))?;
+        Ok((from, hello.from_id))
     }
 }
 
@@ -217,6 +228,8 @@ async fn write(
 /// leader lives.
 struct Answering {
     sender: u64,
+    name: NodeName,
+    gate: Gate,
     raft: Raft,
     space: Arc<Semaphore>,
     answers: JoinSet<(u64, Answer, OwnedSemaphorePermit)>,
@@ -232,11 +245,13 @@ impl Answering {
         if let Err(end) = write(writer, NO_REQUEST, &Answer::Welcome).await {
             return end;
         }
-        let (sender, space) = (self.sender, self.space.clone());
+        let space = self.space.clone();
+        let (sender, name, gate) = (self.sender, self.name.clone(), self.gate.clone());
+        let check = |request: &Request| gate.check(sender, &name, request);
         let (requests, mut incoming) = tokio::sync::mpsc::channel(1);
         let reading = async {
             loop {
-                let request = match read(reader, sender, &space).await {
+                let request = match read(reader, check, &space).await {
                     Ok(Some(request)) => request,
                     Ok(None) => return ServeEnd::Closed,
                     Err(end) => return end,
@@ -277,7 +292,7 @@ impl Answering {
 /// The next request, when there is room for it.
 async fn read(
     reader: &mut (impl AsyncRead + Unpin),
-    sender: u64,
+    check: impl Fn(&Request) -> Result<(), String>,
     space: &Arc<Semaphore>,
 ) -> Result<Option<(u64, Request, OwnedSemaphorePermit)>, ServeEnd> {
     let Some((bytes, number)) = rpc::read_head(reader, FRAME_BYTES_MAX).await? else {
@@ -291,6 +306,6 @@ async fn read(
     let permit = permit.map_err(|_| ServeEnd::Stopping)?;
     let content = rpc::read_content(reader, bytes).await?;
     let request: Request = rpc::decode(&content)?;
-    request.check(sender).map_err(ServeEnd::Refused)?;
+    check(&request).map_err(ServeEnd::Refused)?;
     Ok(Some((number, request, permit)))
 }

@@ -47,13 +47,6 @@ pub struct KeeperNode {
     pub address: Address,
 }
 
-impl KeeperNode {
-    /// Its number in Raft.
-    pub fn id(&self) -> u64 {
-        id_of(&self.name)
-    }
-}
-
 impl std::fmt::Display for KeeperNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {}", self.name, self.address)
@@ -73,8 +66,7 @@ impl Default for KeeperNode {
     }
 }
 
-/// A node's number in Raft. It follows from the name, so that a certificate is enough to know for whom a
-/// peer may speak, also to a keeper that knows no other yet.
+/// The id of a keeper from before ids were random: it followed from the name. Only migrated stores have such ids.
 pub fn id_of(name: &NodeName) -> u64 {
     let hash = Sha256::digest(name.as_str().as_bytes());
     let first = hash[..8].try_into().expect("a hash has 32 bytes");
@@ -86,8 +78,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_names_stay_what_they_are() {
-        // Stores and peers know keepers by them.
+    fn ids_of_old_keepers_stay_what_they_are() {
+        // Migrated stores know keepers by them.
         let id = |name: &str| id_of(&name.parse().unwrap());
         assert_eq!(id("a"), 0xcabd_1bca_1281_97ca);
         assert_ne!(id("a"), id("b"));

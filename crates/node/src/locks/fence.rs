@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Fence(u64);
 
-/// How many bits count the entries of an epoch: a million a second for twelve days.
-const COUNT_BITS: u32 = 40;
+/// How many bits count the entries of an epoch: a hundred thousand a second for twelve hours. An
+/// epoch that runs out of them is followed by another.
+const COUNT_BITS: u32 = 32;
 
 impl Fence {
     /// The last epoch that has fences.

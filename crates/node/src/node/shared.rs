@@ -154,23 +154,20 @@ impl Handler for Shared {
         peer: Option<NodeName>,
         stream: Stream,
     ) -> Result<Serving, String> {
-        let Some(Keeping { office, post }) = &self.keeping else {
+        let Some(Keeping { office, .. }) = &self.keeping else {
             return Err("this cluster has no keepers: its nodes are listed in [nodes]".to_owned());
         };
         let office = Arc::clone(office);
         match preface {
             office::PREFACE => Ok(Box::pin(async move { office.serve(stream, peer).await })),
-            rpc::PREFACE => {
-                let is_counted = post.counts(&office.me.name);
-                Ok(Box::pin(async move {
-                    match office.keep(is_counted).await {
-                        Ok(keeper) => {
-                            keeper.serve(stream, peer).await;
-                        }
-                        Err(reason) => tracing::debug!("a keeper is not answered: {reason}"),
+            rpc::PREFACE => Ok(Box::pin(async move {
+                match office.keeper() {
+                    Some(keeper) => {
+                        keeper.serve(stream, peer).await;
                     }
-                }))
-            }
+                    None => tracing::debug!("a keeper is not answered: this node is none"),
+                }
+            })),
             _ => Err("a kind of connection that this version does not know".to_owned()),
         }
     }

@@ -13,7 +13,8 @@ use tokio::time::{sleep, timeout};
 
 use super::wire::{FromKeeper, Hello, PREFACE, VERSION, read, write};
 use super::{Office, OfficeError};
-use crate::keepers::{Dial, Keeper, KeeperNode, Store, Stream};
+use crate::cluster_identity::ClusterIdentity;
+use crate::keepers::{Dial, KeeperNode, Store, StoreIdentity, Stream};
 
 /// The file in a node's data folder that lets it begin a cluster.
 pub const FIRST_START: &str = "first-start";
@@ -30,7 +31,7 @@ impl Office {
     pub async fn begin(self: &Arc<Self>) -> Result<(), OfficeError> {
         let name = &self.me.name;
         if Store::exists(&self.data) {
-            self.open().await?;
+            self.open(None).await?;
         }
         let first = self.first.iter().next().map(|(_, name, _)| name);
         if first == Some(name) && !self.has_store() {
@@ -102,9 +103,9 @@ impl Office {
     }
 
     async fn found_alone(self: &Arc<Self>) -> Result<(), OfficeError> {
-        let me = std::slice::from_ref(&self.me);
-        let keeper = self.open().await?;
-        keeper.initialize(me).await?;
+        let identity = StoreIdentity::fresh(ClusterIdentity::new());
+        let keeper = self.open(Some(identity)).await?;
+        keeper.initialize().await?;
         let _ = std::fs::remove_file(self.data.join(FIRST_START));
         Ok(())
     }
@@ -140,22 +141,17 @@ impl Office {
         write(stream, &hello).await
     }
 
-    /// Another keeper dials: if this node is to be taken in, it begins to keep. `is_counted` is whether the leader counts it
-    /// among the keepers; nothing, if that is not known yet.
-    pub async fn keep(self: &Arc<Self>, is_counted: Option<bool>) -> Result<&Arc<Keeper>, String> {
-        let me = &self.me.name;
-        match (self.keeper(), is_counted) {
-            (Some(keeper), _) => Ok(keeper),
-            (None, Some(false)) => self.open().await.map_err(|error| {
-                if !matches!(error, OfficeError::Stopping) {
-                    tracing::error!("this node cannot become a keeper: {error}");
-                }
-                format!("node {me} cannot become a keeper")
-            }),
-            (None, Some(true)) => Err(format!(
-                "keeper {me} has lost its store; demote it, and promote it again"
-            )),
-            (None, None) => Err(format!("node {me} is no keeper yet; try again")),
+    /// The leader makes this node a keeper.
+    pub(super) async fn appointed(self: &Arc<Self>, identity: StoreIdentity) {
+        match self.open(Some(identity)).await {
+            Ok(keeper) if keeper.identity().id != identity.id => tracing::error!(
+                "this node cannot become keeper {:016x}: its store in {} is that of keeper {:016x}",
+                identity.id,
+                self.data.display(),
+                keeper.identity().id
+            ),
+            Ok(_) | Err(OfficeError::Stopping) => {}
+            Err(error) => tracing::error!("this node cannot become a keeper: {error}"),
         }
     }
 

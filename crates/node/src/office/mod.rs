@@ -29,7 +29,7 @@ pub(crate) use wire::{ClusterView, PREFACE, Question, Reply};
 
 use crate::config::Nodes;
 use crate::epochs::lease::Lease;
-use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError, StoreIdentity};
 use crate::links::Security;
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
@@ -104,13 +104,20 @@ impl Office {
         self.keeper().is_some_and(|keeper| !keeper.is_new())
     }
 
-    /// Starts the keeper, with the store that is there or a new one.
-    async fn open(self: &Arc<Self>) -> Result<&Arc<Keeper>, OfficeError> {
+    /// Starts the keeper, with the store that is there, or a new one if this node is to be a keeper.
+    async fn open(
+        self: &Arc<Self>,
+        new: Option<StoreIdentity>,
+    ) -> Result<&Arc<Keeper>, OfficeError> {
         let start = || async {
             if self.stop.is_cancelled() {
                 return Err(OfficeError::Stopping);
             }
-            let store = Store::open_in(&self.data, &self.me.name).await?;
+            let (data, me) = (&self.data, &self.me.name);
+            let store = match new {
+                Some(identity) if !Store::exists(data) => Store::create(data, me, identity).await?,
+                _ => Store::open_in(data, me).await?,
+            };
             let settings = Settings::for_lease(self.me.clone(), self.security.clone(), &self.lease);
             let keeper = Arc::new(Keeper::start(settings, store).await?);
             tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));

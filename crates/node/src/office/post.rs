@@ -15,7 +15,7 @@ use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
-use crate::keepers::{Dial, KeeperNode, Stream};
+use crate::keepers::{Dial, KeeperNode, StoreIdentity, Stream};
 use crate::links::Backoff;
 
 /// So many words wait to be sent; more are lost, and said again later.
@@ -110,13 +110,6 @@ impl Post {
     /// What is known of the keepers now.
     pub fn way(&self) -> WayToLeader {
         self.way.borrow().clone()
-    }
-
-    /// Whether the leader counts a node among the keepers; nothing, if no leader has said so far.
-    pub fn counts(&self, name: &crate::config::NodeName) -> Option<bool> {
-        let way = self.way.borrow();
-        let keepers = way.keepers.as_ref()?;
-        Some(keepers.iter().any(|keeper| keeper.name == *name))
     }
 }
 
@@ -266,9 +259,9 @@ impl Courier {
             bytes: AtomicU64::new(0),
             state: Mutex::default(),
         };
-        let way = self.way.clone();
+        let (office, way) = (Arc::clone(&self.office), self.way.clone());
         tokio::select! {
-            () = open.listen(reader, ear, &way) => {}
+            () = open.listen(reader, ear, &office, &way) => {}
             () = self.speak(writer, &open) => {}
         }
     }
@@ -367,6 +360,7 @@ impl Open {
         &self,
         reader: ReadHalf<Box<dyn Stream>>,
         ear: &dyn Ear,
+        office: &Arc<Office>,
         way: &watch::Sender<WayToLeader>,
     ) {
         let mut reader = InspectReader::new(reader, |bytes| {
@@ -401,6 +395,10 @@ impl Open {
                 FromKeeper::Welcome { keepers } => {
                     way.send_modify(|way| way.keepers = Some(keepers));
                     ear.found_leader();
+                }
+                FromKeeper::Appointed { cluster, id } => {
+                    let cluster = Some(cluster);
+                    office.appointed(StoreIdentity { cluster, id }).await;
                 }
                 FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
             }

@@ -17,11 +17,12 @@ use super::Office;
 use super::clocks::Clocks;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
+use crate::cluster_identity::{ClusterId, ClusterIdentity};
 use crate::config::NodeName;
 use crate::epochs::leader::{Leader, LeaderEffects};
 use crate::epochs::lease::Lease;
 use crate::epochs::message::ToKeepers;
-use crate::epochs::roster::{Command, Member};
+use crate::epochs::roster::{Applied, Command, Member};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
 
 /// So many words of nodes wait for the leader.
@@ -94,6 +95,7 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
 /// Waits until a majority follows, and until everything is carried out that was decided before.
 async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<(), KeeperError> {
     keeper.confirm_leadership(term).await?;
+    identify(keeper, term).await?;
     if keeper.roster().is_founded() {
         // An earlier reign of this keeper in this very term, before it was cut off or restarted, may have left commands in
         // the log that no majority had, and that it alone knows of. This one comes after them. And whoever leads next, with
@@ -102,6 +104,26 @@ async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<(), KeeperE
         keeper.propose(term, Command::Lead { lease }).await?;
     }
     Ok(())
+}
+
+/// Gives a cluster from before clusters had an identity one, before anything else is decided: from then on
+/// its fences have other parts.
+async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
+    let roster = keeper.roster();
+    if roster.cluster().is_some() {
+        return Ok(());
+    }
+    let Some(generation) = roster.first_generation() else {
+        tracing::error!("the epochs of this cluster are used up: bootstrap a new cluster");
+        return Err(KeeperError::Keepers("no epoch is left".to_owned()));
+    };
+    let id = ClusterId::random();
+    let cluster = ClusterIdentity { id, generation };
+    tracing::info!("this cluster is from before clusters had an identity; it becomes {cluster}");
+    match keeper.propose(term, Command::Identify { cluster }).await? {
+        Applied::Done => Ok(()),
+        Applied::Refused => Err(KeeperError::Changing),
+    }
 }
 
 struct Reign<'o> {

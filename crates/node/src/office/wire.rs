@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::cluster_identity::ClusterIdentity;
 use crate::config::NodeName;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
@@ -68,6 +69,11 @@ pub(super) enum FromKeeper {
     Reply {
         number: u64,
         reply: Reply,
+    },
+    /// This node is to be this keeper, and must make a store for it.
+    Appointed {
+        cluster: ClusterIdentity,
+        id: u64,
     },
 }
 

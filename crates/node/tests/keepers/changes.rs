@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use soloist_node::epochs::roster::{Command, Roster};
 use soloist_node::keepers::KeeperError;
 
-use crate::net::{Cluster, PATIENCE, Site, name, until};
+use crate::net::{Cluster, PATIENCE, name, until};
 
 /// A change that is not yet through on the keeper that is asked next must be waited for.
 async fn changed<F>(mut attempt: impl FnMut() -> F) -> Result<(), KeeperError>
@@ -31,14 +32,14 @@ async fn from_one_to_three_and_back() {
         cluster.begin(epoch).await;
     }
     for called in ["b", "c"] {
-        let mut site = Site::new(&cluster.authority, called).await;
+        let mut site = cluster.site(called).await;
         site.start().await;
-        let node = site.node.clone();
+        let (id, node) = (site.id(), site.node.clone());
         cluster.sites.push(site);
         let chief = cluster.sites[0].keeper();
-        changed(|| chief.promote(node.clone())).await.unwrap();
+        changed(|| chief.promote(id, node.clone())).await.unwrap();
         // Twice is once.
-        changed(|| chief.promote(node.clone())).await.unwrap();
+        changed(|| chief.promote(id, node.clone())).await.unwrap();
     }
     cluster.all_have(20).await;
     let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
@@ -86,33 +87,36 @@ async fn a_node_that_does_not_answer_is_not_made_a_keeper() {
     let mut settings = cluster.sites[0].settings();
     settings.patience = Duration::from_secs(1);
     cluster.sites[0].start_with(settings).await;
-    let silent = Site::new(&cluster.authority, "b").await;
+    let silent = cluster.site("b").await;
     cluster.begin(2).await;
     let keeper = cluster.sites[0].keeper();
-    let error = keeper.promote(silent.node.clone()).await.unwrap_err();
+    let (id, node) = (silent.store.id, silent.node.clone());
+    let error = keeper.promote(id, node.clone()).await.unwrap_err();
     assert!(matches!(error, KeeperError::Behind { .. }), "{error}");
     assert!(error.to_string().contains("b at 127.0.0.1"), "{error}");
     assert_eq!(keeper.view().keepers, [cluster.sites[0].node.clone()]);
+    // What it was meant to be, nobody will be.
+    assert!(keeper.is_former(id));
+    let error = keeper.promote(id, node).await.unwrap_err();
+    assert_eq!(error, KeeperError::Former { id });
     cluster.begin(3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keepers_that_cannot_be_are_refused() {
+async fn one_node_is_one_keeper() {
     let mut cluster = Cluster::start(&["a"]).await;
-    let mut fresh = Site::new(&cluster.authority, "b").await;
-    fresh.start().await;
-    let (a, b) = (cluster.sites[0].node.clone(), fresh.node.clone());
-    let keeper = fresh.keeper();
-    for (keepers, says) in [
-        (vec![], "b is not among them"),
-        (vec![a.clone()], "b is not among them"),
-        (vec![a, b.clone(), b], "another name"),
-    ] {
-        let error = keeper.initialize(&keepers).await.unwrap_err();
-        assert!(error.to_string().contains(says), "{error}");
-    }
-    fresh.stop().await;
-    cluster.sites[0].stop().await;
+    let mut b = cluster.site("b").await;
+    b.start().await;
+    let (id, node) = (b.id(), b.node.clone());
+    cluster.promote(b).await;
+    let chief = cluster.sites[cluster.leader().await].keeper();
+    let error = chief.promote(id ^ 1, node.clone()).await.unwrap_err();
+    let name = node.name.clone();
+    assert_eq!(error, KeeperError::OtherId { name, id });
+    let other = cluster.site("c").await.node;
+    let error = chief.promote(id, other).await.unwrap_err();
+    assert!(error.to_string().contains("is the id of b at"), "{error}");
+    assert_eq!(chief.view().keepers.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,12 +162,17 @@ async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
     let mut cluster = Cluster::start(&["a", "b"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    let mut site = Site::new(&cluster.authority, "c").await;
+    // Before that, the first keepers wait to vote until all of them are there.
+    let lease = Duration::from_secs(1);
+    let is_founded = |roster: &Roster| roster.is_founded();
+    cluster.decide(Command::Lead { lease }, is_founded).await;
+    let mut site = cluster.site("c").await;
     site.start().await;
     loop {
         let leader = cluster.leader().await;
         cluster.sites[1 - leader].stop().await;
-        let promoted = cluster.sites[leader].keeper().promote(site.node.clone());
+        let chief = cluster.sites[leader].keeper();
+        let promoted = chief.promote(site.id(), site.node.clone());
         let promoted = promoted.await;
         cluster.sites[1 - leader].start().await;
         match promoted {

@@ -31,8 +31,8 @@ async fn one_leads_and_all_have_what_it_decided() {
         assert_eq!(view.leads, place == leader);
         assert_eq!(view.keepers, nodes);
         assert_eq!((view.stopped, view.term > 0), (None, true));
-        // To tell them again changes nothing.
-        assert!(!keeper.initialize(&nodes).await.unwrap());
+        // To found it again changes nothing.
+        assert!(!keeper.initialize().await.unwrap());
         if place != leader {
             let known = Some(nodes[leader].clone());
             let not_leader = KeeperError::NotLeader { leader: known };

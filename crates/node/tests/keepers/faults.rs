@@ -2,9 +2,10 @@
 
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, RaftLogReader, Vote};
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::epochs::roster::Applied;
 use soloist_node::keepers::store::LogStore;
-use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, Types};
+use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, StoreIdentity, Types};
 use soloist_node::links::Security;
 
 use crate::disk::Disk;
@@ -66,6 +67,16 @@ async fn open(disk: &Disk) -> Store {
     opened.unwrap()
 }
 
+/// A disk with an empty store on it.
+async fn new_disk() -> Disk {
+    let disk = Disk::default();
+    let identity = StoreIdentity::fresh(ClusterIdentity::new());
+    let made = Store::create_backend("a disk", disk.clone(), &name("a"), identity).await;
+    let (.., closer) = made.unwrap().split();
+    closer.close().await;
+    disk
+}
+
 /// Everything acknowledged is there; what was under way may be there as a whole.
 async fn examine(disk: &Disk, done: Acknowledged, case: &str) {
     let (mut log, _, closer) = open(disk).await.split();
@@ -92,9 +103,7 @@ async fn examine(disk: &Disk, done: Acknowledged, case: &str) {
 /// what was not synced.
 #[tokio::test(flavor = "multi_thread")]
 async fn wherever_the_disk_fails_what_was_acknowledged_is_there() {
-    let fresh = Disk::default();
-    let (.., closer) = open(&fresh).await.split();
-    closer.close().await;
+    let fresh = new_disk().await;
     let operations = {
         let disk = fresh.after_crash(0);
         let (mut log, ..) = open(&disk).await.split();
@@ -127,13 +136,9 @@ async fn start(disk: &Disk) -> Keeper {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_with_a_full_disk_stops_and_says_so() {
-    let disk = Disk::default();
+    let disk = new_disk().await;
     let keeper = start(&disk).await;
-    let node = KeeperNode {
-        name: name("a"),
-        address: "127.0.0.1:1".parse().unwrap(),
-    };
-    keeper.initialize(&[node]).await.unwrap();
+    keeper.initialize().await.unwrap();
     until("it leads", || keeper.view().leads).await;
     let term = keeper.view().term;
     disk.fail_after(100);

@@ -8,13 +8,16 @@ use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, PREFACE, SNAPSHOT_BYTES_MAX, VERSION};
-use soloist_node::keepers::{Keeper, Proposal, ServeEnd, Types, id_of};
+use soloist_node::keepers::{Keeper, KeeperError, Proposal, ServeEnd, Types};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
 use crate::net::{Cluster, Site, begin, identity, name, until};
 
-fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
+/// The id of a keeper that no other one knows.
+pub const B: u64 = 0xb;
+
+pub fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
     raw_frame(number, &postcard::to_allocvec(value).unwrap())
 }
 
@@ -25,14 +28,19 @@ fn raw_frame(number: u64, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn hello(from: &str, to: &str) -> Vec<u8> {
+/// What b says first. It is keeper [`B`] and dials the keeper `id` on the node `to`.
+pub fn hello(to: &str, id: u64) -> Vec<u8> {
+    greeting(VERSION, "b", to, B, id)
+}
+
+pub fn greeting(version: u32, from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
     let mut bytes = PREFACE.to_vec();
-    bytes.extend(frame(0, &(VERSION, from, to)));
+    bytes.extend(frame(0, &(version, from, to, from_id, to_id)));
     bytes
 }
 
 /// A connection from a peer whose certificate says that it is b.
-fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
+pub fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let keeper = keeper.clone();
     let serving = tokio::spawn(async move { keeper.serve(theirs, Some(name("b"))).await });
@@ -56,8 +64,8 @@ async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
     assert!(told.contains(says), "{says}: {told}");
 }
 
-fn by_b(request: u8, value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = hello("b", "a");
+fn by_b(to: u64, request: u8, value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = hello("a", to);
     bytes.extend(frame(1, &(request, value)));
     bytes
 }
@@ -91,19 +99,20 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
     let cluster = Cluster::start(&["a"]).await;
     cluster.begin(1).await;
     let keeper = cluster.sites[0].keeper();
-    let b = id_of(&name("b"));
+    let (a, b) = (cluster.sites[0].id(), B);
     let http = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
     refused(keeper, http, "do not come from a keeper").await;
-    let mut newer = PREFACE.to_vec();
-    newer.extend(frame(0, &(VERSION + 1, "b", "a")));
+    let newer = greeting(VERSION + 1, "b", "a", b, a);
     refused(keeper, newer, "run the same release").await;
-    refused(keeper, hello("c", "a"), "b says that it is c").await;
-    refused(keeper, hello("b", "c"), "this is a").await;
+    let of_c = greeting(VERSION, "c", "a", b, a);
+    refused(keeper, of_c, "b says that it is c").await;
+    refused(keeper, hello("c", a), "this is a").await;
+    refused(keeper, hello("a", a ^ 1), "a node that is promoted again").await;
     let mut long = PREFACE.to_vec();
     long.extend(u32::MAX.to_le_bytes());
     refused(keeper, long, "a frame of 4294967295 bytes").await;
 
-    let after_hello = |bytes: Vec<u8>| [hello("b", "a"), bytes].concat();
+    let after_hello = |bytes: Vec<u8>| [hello("a", a), bytes].concat();
     let too_long = (FRAME_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
     refused(keeper, after_hello(too_long), "are allowed").await;
     let too_short = 7_u32.to_le_bytes().to_vec();
@@ -115,20 +124,25 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
     more.push(0);
     refused(keeper, after_hello(raw_frame(1, &more)), "1 bytes too many").await;
 
-    let of_c = VoteRequest::new(Vote::new(9, id_of(&name("c"))), None);
-    refused(keeper, by_b(1, &of_c), "in the name of keeper").await;
+    let of_c = VoteRequest::new(Vote::new(9, b + 1), None);
+    refused(keeper, by_b(a, 1, &of_c), "in the name of keeper").await;
     let last_term = VoteRequest::new(Vote::new(u64::MAX, b), None);
-    refused(keeper, by_b(1, &last_term), "the term 18446744073709551615").await;
+    refused(
+        keeper,
+        by_b(a, 1, &last_term),
+        "the term 18446744073709551615",
+    )
+    .await;
     let leads = Vote::new_committed(1, b);
     let last_index = append(leads, Some(id(u64::MAX)), &[]);
     refused(
         keeper,
-        by_b(0, &last_index),
+        by_b(a, 0, &last_index),
         "the index 18446744073709551615",
     )
     .await;
     let hole = append(leads, Some(id(3)), &[4, 6]);
-    refused(keeper, by_b(0, &hole), "the entry 6, where entry 5").await;
+    refused(keeper, by_b(a, 0, &hole), "the entry 6, where entry 5").await;
     let far = InstallSnapshotRequest::<Types> {
         vote: leads,
         meta: Default::default(),
@@ -136,7 +150,7 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
         data: vec![0],
         done: false,
     };
-    refused(keeper, by_b(2, &far), "a snapshot of").await;
+    refused(keeper, by_b(a, 2, &far), "a snapshot of").await;
 
     // It still does its work.
     cluster.begin(2).await;
@@ -148,6 +162,7 @@ async fn noise_harms_nobody() {
     let cluster = Cluster::start(&["a"]).await;
     cluster.begin(1).await;
     let keeper = cluster.sites[0].keeper();
+    let a = cluster.sites[0].id();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {
         state ^= state << 13;
@@ -162,8 +177,8 @@ async fn noise_harms_nobody() {
         let (mut stream, serving) = connect(keeper);
         let bytes = match random() % 3 {
             0 => noise,
-            1 => [hello("b", "a"), noise].concat(),
-            _ => [hello("b", "a"), raw_frame(1, &[vec![kind], noise].concat())].concat(),
+            1 => [hello("a", a), noise].concat(),
+            _ => [hello("a", a), raw_frame(1, &[vec![kind], noise].concat())].concat(),
         };
         let _ = stream.write_all(&bytes).await;
         drop(stream);
@@ -180,7 +195,10 @@ async fn a_second_connection_of_a_keeper_replaces_the_first() {
     let mut before: Option<JoinHandle<ServeEnd>> = None;
     for _ in 0..3 {
         let (mut stream, serving) = connect(keeper);
-        stream.write_all(&hello("b", "a")).await.unwrap();
+        stream
+            .write_all(&hello("a", cluster.sites[0].id()))
+            .await
+            .unwrap();
         stream.read_u8().await.unwrap();
         streams.push(stream);
         if let Some(before) = before.replace(serving) {
@@ -194,25 +212,24 @@ async fn a_second_connection_of_a_keeper_replaces_the_first() {
 /// At b's address there is somebody with another name: to a that is as if nobody were there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_name_in_the_certificate_is_refused() {
-    let authority = Authority::new("orchestra").unwrap();
-    let mut a = Site::new(&authority, "a").await;
-    let mut b = Site::new(&authority, "b").await;
+    let cluster = Cluster::start(&["a"]).await;
+    let mut b = cluster.site("b").await;
     let honest = b.identity.clone();
-    b.identity = identity(&authority, "mallory");
-    let nodes = [a.node.clone(), b.node.clone()];
-    a.start().await;
+    b.identity = identity(&cluster.authority, "mallory");
     b.start().await;
-    a.keeper().initialize(&nodes).await.unwrap();
-    let mut views = a.keeper().views();
-    // Several elections, none of which is won: b's vote would be needed.
-    let elections = views.wait_for(|view| view.term >= 4 || view.leader.is_some());
-    assert_eq!(elections.await.unwrap().leader, None);
-    assert!(b.keeper().view().keepers.is_empty());
+    let chief = cluster.sites[0].keeper();
+    let error = chief.appoint_learner(b.id(), b.node.clone()).await;
+    assert!(
+        matches!(error, Err(KeeperError::Behind { .. })),
+        "{error:?}"
+    );
+    assert!(b.keeper().is_new());
     b.stop().await;
     b.identity = honest;
     b.start().await;
+    chief.promote(b.id(), b.node.clone()).await.unwrap();
     until("the right one is heard", || {
-        a.keeper().view().leader.is_some() && b.keeper().view().leader.is_some()
+        b.keeper().view().leader.is_some()
     })
     .await;
 }
@@ -226,9 +243,11 @@ async fn another_authoritys_certificate_is_refused() {
     settings.patience = Duration::from_secs(1);
     cluster.sites[0].start_with(settings).await;
     cluster.begin(1).await;
-    let mut stranger = Site::new(&Authority::new("other").unwrap(), "b").await;
+    let other = Authority::new("other").unwrap();
+    let mut stranger = Site::new(&other, cluster.identity, "b").await;
     stranger.start().await;
-    let promoted = cluster.sites[0].keeper().promote(stranger.node.clone());
+    let chief = cluster.sites[0].keeper();
+    let promoted = chief.promote(stranger.id(), stranger.node.clone());
     assert!(promoted.await.is_err());
     assert!(stranger.keeper().view().keepers.is_empty());
     cluster.begin(2).await;

@@ -3,8 +3,11 @@
 mod changes;
 mod cluster;
 mod disk;
+mod far_terms;
 mod faults;
+mod former;
 mod hostile;
+mod migration;
 mod net;
 mod recovery;
 mod store;

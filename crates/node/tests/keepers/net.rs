@@ -1,14 +1,18 @@
 //! Keepers in one process, over real TLS sockets.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::config::NodeName;
 use soloist_node::epochs::roster::{Applied, Change, Command, Member, Roster};
 use soloist_node::identity::{Authority, Identity};
 use soloist_node::keepers::store::FILE_NAME;
-use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, View};
+use soloist_node::keepers::{
+    Keeper, KeeperError, KeeperNode, Settings, Store, StoreIdentity, View,
+};
 use soloist_node::links::Security;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -53,13 +57,15 @@ pub fn identity(authority: &Authority, node: &str) -> Identity {
 pub struct Site {
     pub node: KeeperNode,
     pub identity: Identity,
+    /// What its store is made with.
+    pub store: StoreIdentity,
     listener: Arc<TcpListener>,
     folder: TempDir,
     running: Option<(Arc<Keeper>, JoinHandle<()>)>,
 }
 
 impl Site {
-    pub async fn new(authority: &Authority, called: &str) -> Self {
+    pub async fn new(authority: &Authority, cluster: ClusterIdentity, called: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().into();
         Site {
@@ -68,6 +74,7 @@ impl Site {
                 address,
             },
             identity: identity(authority, called),
+            store: StoreIdentity::fresh(cluster),
             listener: Arc::new(listener),
             folder: tempfile::tempdir().unwrap(),
             running: None,
@@ -120,12 +127,20 @@ impl Site {
     }
 
     pub async fn start_with(&mut self, settings: Settings) {
-        let store = Store::open_in(self.folder(), &self.node.name)
-            .await
-            .unwrap();
+        let (folder, me) = (self.folder(), &self.node.name);
+        let store = match Store::exists(folder) {
+            true => Store::open_in(folder, me).await,
+            false => Store::create(folder, me, self.store).await,
+        };
+        let store = store.unwrap();
         let keeper = Arc::new(Keeper::start(settings, store).await.unwrap());
         let serving = listen(self.listener.clone(), self.identity.clone(), keeper.clone());
         self.running = Some((keeper, tokio::spawn(serving)));
+    }
+
+    /// Its id in Raft.
+    pub fn id(&self) -> u64 {
+        self.keeper().identity().id
     }
 
     pub async fn stop(&mut self) {
@@ -155,25 +170,57 @@ async fn listen(listener: Arc<TcpListener>, identity: Identity, keeper: Arc<Keep
 
 pub struct Cluster {
     pub authority: Authority,
+    pub identity: ClusterIdentity,
     pub sites: Vec<Site>,
 }
 
 impl Cluster {
-    /// Keepers that run and have been told of each other.
-    pub async fn start(names: &[&str]) -> Self {
-        let authority = Authority::new("orchestra").unwrap();
-        let mut sites = Vec::new();
+    /// Nodes that do not run, without stores.
+    pub async fn stopped(names: &[&str]) -> Self {
+        let mut cluster = Cluster {
+            authority: Authority::new("orchestra").unwrap(),
+            identity: ClusterIdentity::new(),
+            sites: Vec::new(),
+        };
         for name in names {
-            sites.push(Site::new(&authority, name).await);
+            let site = cluster.site(name).await;
+            cluster.sites.push(site);
         }
-        let nodes: Vec<_> = sites.iter().map(|site| site.node.clone()).collect();
-        for site in &mut sites {
+        cluster
+    }
+
+    /// Keepers that run and know each other. The first one has founded the cluster.
+    pub async fn start(names: &[&str]) -> Self {
+        let mut cluster = Self::stopped(names).await;
+        for site in &mut cluster.sites {
             site.start().await;
         }
-        for site in &sites {
-            site.keeper().initialize(&nodes).await.unwrap();
+        let founder = cluster.sites[0].keeper();
+        assert!(founder.initialize().await.unwrap());
+        cluster.sites[0].leads().await;
+        let mut others = BTreeSet::new();
+        for site in &cluster.sites[1..] {
+            let appointed = founder.appoint_learner(site.id(), site.node.clone());
+            appointed.await.unwrap();
+            others.insert(site.id());
         }
-        Cluster { authority, sites }
+        if !others.is_empty() {
+            founder.make_voters(others).await.unwrap();
+        }
+        cluster
+    }
+
+    /// A node of this cluster that does not run yet.
+    pub async fn site(&self, called: &str) -> Site {
+        Site::new(&self.authority, self.identity, called).await
+    }
+
+    /// Makes a node that runs a keeper.
+    pub async fn promote(&mut self, site: Site) {
+        let (id, node) = (site.id(), site.node.clone());
+        let promoted = async |keeper: Arc<Keeper>| keeper.promote(id, node.clone()).await;
+        self.change(promoted).await;
+        self.sites.push(site);
     }
 
     /// The place of a leader that a majority confirms.

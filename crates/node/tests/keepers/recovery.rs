@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::epochs::roster::{Applied, Command, Roster};
 use soloist_node::keepers::store::FILE_NAME;
-use soloist_node::keepers::{Keeper, KeeperError, KeeperNode, Recovery, Store, StoreError};
+use soloist_node::keepers::{
+    Keeper, KeeperError, KeeperNode, Recovery, Store, StoreError, StoreIdentity,
+};
 
-use crate::net::{Cluster, Site, begin, name, until};
+use crate::net::{Cluster, begin, name, until};
 
 /// All files of a folder and their bytes.
 fn all(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -42,15 +45,19 @@ async fn one_of_three_goes_on_and_gets_new_companions() {
         let lost: Vec<KeeperNode> = cluster.sites.drain(1..).map(|site| site.node).collect();
         let site = &mut cluster.sites[0];
         let before = std::fs::read(site.file()).unwrap();
-        let recovered = Store::recover(site.folder(), site.node.clone(), 1000).await;
+        let recovered = Store::recover(site.folder(), site.node.clone()).await;
         let Recovery {
+            cluster: identity,
             epoch_before,
             epoch_after,
             members,
             cut_off,
             kept,
         } = recovered.unwrap();
-        assert_eq!((epoch_before, epoch_after), (epochs, epochs + 1000));
+        assert!(identity.succeeds(&cluster.identity));
+        let first = identity.generation.first_epoch();
+        assert_eq!((epoch_before, epoch_after), (epochs, first));
+        assert!(first > cluster.identity.generation.last_epoch());
         assert_eq!(members.len(), 1);
         assert_eq!(members[0].incarnation, epochs);
         assert_eq!(cut_off, lost);
@@ -58,33 +65,35 @@ async fn one_of_three_goes_on_and_gets_new_companions() {
         assert_eq!(name, format!("{FILE_NAME}.before-recovery-1"));
         assert!(std::fs::read(&kept).unwrap() == before);
 
+        let id_before = site.store.id;
         site.start().await;
         let term = site.leads().await;
+        assert!(term < 10, "it inherits no term");
+        assert_eq!(site.keeper().identity().cluster, Some(identity));
+        assert_ne!(site.id(), id_before);
         let only = std::slice::from_ref(&site.node);
         assert_eq!(site.keeper().view().keepers, only);
         let roster = site.keeper().roster();
         let begun = roster.begun().unwrap();
-        assert_eq!((begun.epoch, &begun.members), (epochs + 1000, &members));
+        assert_eq!((begun.epoch, &begun.members), (first, &members));
         assert!(roster.is_changing() && roster.installed().is_none());
         // What the lost ones might have begun is refused, the next one is not.
         let late = site.keeper().propose(term, begin(epochs + 1)).await;
         assert_eq!(late.unwrap(), Applied::Refused);
-        cluster.begin(epochs + 1001).await;
+        cluster.begin(first + 1).await;
 
+        cluster.identity = identity;
         for called in ["b", "d"] {
-            let mut fresh = Site::new(&cluster.authority, called).await;
+            let mut fresh = cluster.site(called).await;
             fresh.start().await;
-            let node = fresh.node.clone();
-            let promoted = async |keeper: Arc<Keeper>| keeper.promote(node.clone()).await;
-            cluster.change(promoted).await;
-            cluster.sites.push(fresh);
+            cluster.promote(fresh).await;
         }
-        cluster.all_have(epochs + 1001).await;
+        cluster.all_have(first + 1).await;
         // They count: without the one that was alone, things go on.
         cluster.sites[0].stop().await;
-        cluster.begin(epochs + 1002).await;
+        cluster.begin(first + 2).await;
         cluster.sites[0].start().await;
-        cluster.all_have(epochs + 1002).await;
+        cluster.all_have(first + 2).await;
     }
 }
 
@@ -109,20 +118,21 @@ async fn entries_that_no_majority_confirmed_count() {
     };
     let site = &mut cluster.sites[leader];
     site.stop().await;
-    let recovered = Store::recover(site.folder(), site.node.clone(), 10).await;
+    let recovered = Store::recover(site.folder(), site.node.clone()).await;
     let recovered = recovered.unwrap();
-    assert_eq!((recovered.epoch_before, recovered.epoch_after), (2, 12));
+    assert_eq!(recovered.epoch_before, 2);
     assert_eq!(recovered.cut_off.len(), 2);
     // Once more: the first store is kept, too.
-    let again = Store::recover(site.folder(), site.node.clone(), 10).await;
+    let again = Store::recover(site.folder(), site.node.clone()).await;
     let again = again.unwrap();
-    assert_eq!((again.epoch_before, again.epoch_after), (12, 22));
+    assert_eq!(again.epoch_before, recovered.epoch_after);
+    assert!(again.cluster.succeeds(&recovered.cluster));
     assert!(again.cut_off.is_empty());
     assert_ne!(again.kept, recovered.kept);
     site.start().await;
     site.leads().await;
     until("it has the epochs", || {
-        site.keeper().roster().next_epoch() == 23
+        site.keeper().roster().next_epoch() == again.epoch_after + 1
     })
     .await;
 }
@@ -133,39 +143,36 @@ async fn what_cannot_be_recovered_is_left_alone() {
     used(&cluster, 3).await;
     let site = &mut cluster.sites[0];
     let (folder, me) = (site.folder().to_owned(), site.node.clone());
-    let refused = async |me: &KeeperNode, epochs: u64| {
+    let refused = async |me: &KeeperNode| {
         let before = all(&folder);
-        let recovered = Store::recover(&folder, me.clone(), epochs).await;
+        let recovered = Store::recover(&folder, me.clone()).await;
         let error = recovered.unwrap_err();
         assert!(all(&folder) == before, "{error}");
         let text = error.to_string();
         assert!(text.contains(&folder.display().to_string()), "{text}");
         error
     };
-    let error = Store::recover(&folder, me.clone(), 9).await.unwrap_err();
+    let error = Store::recover(&folder, me.clone()).await.unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     site.stop().await;
-    for epochs in [0, u64::MAX] {
-        let error = refused(&me, epochs).await.to_string();
-        assert!(error.contains(&format!("by {epochs}")), "{error}");
-    }
     let other = KeeperNode {
         name: name("b"),
         ..me.clone()
     };
-    let error = refused(&other, 9).await;
+    let error = refused(&other).await;
     assert!(matches!(error, StoreError::Owner { .. }), "{error}");
     let file = site.file();
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
-    let error = refused(&me, 9).await;
+    let error = refused(&me).await;
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     std::fs::remove_file(&file).unwrap();
-    let error = refused(&me, 9).await;
+    let error = refused(&me).await;
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
-    let (.., closer) = Store::open(&file, &me.name).await.unwrap().split();
+    let fresh = Store::create(&folder, &me.name, site.store).await;
+    let (.., closer) = fresh.unwrap().split();
     closer.close().await;
-    let error = refused(&me, 9).await.to_string();
+    let error = refused(&me).await.to_string();
     assert!(error.contains("nothing was ever agreed on"), "{error}");
 }
 
@@ -173,19 +180,17 @@ async fn what_cannot_be_recovered_is_left_alone() {
 async fn a_keeper_that_was_demoted_is_not_recovered() {
     let mut cluster = Cluster::start(&["a"]).await;
     cluster.begin(1).await;
-    let mut site = Site::new(&cluster.authority, "b").await;
+    let mut site = cluster.site("b").await;
     site.start().await;
     let node = site.node.clone();
-    cluster.sites.push(site);
-    let promoted = async |keeper: Arc<Keeper>| keeper.promote(node.clone()).await;
-    cluster.change(promoted).await;
+    cluster.promote(site).await;
     cluster.begin(2).await;
     // Both of them have agreed, or it would not be done.
     let demoted = async |keeper: Arc<Keeper>| keeper.demote(&node.name).await;
     cluster.change(demoted).await;
     let mut site = cluster.sites.pop().unwrap();
     site.stop().await;
-    let error = Store::recover(site.folder(), node, 9).await.unwrap_err();
+    let error = Store::recover(site.folder(), node).await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("b was not a keeper") && text.contains("but a:"),
@@ -200,7 +205,9 @@ async fn a_data_folder_is_made_for_its_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("node/data");
     assert!(!Store::exists(&data));
-    let (.., closer) = Store::open_in(&data, &name("a")).await.unwrap().split();
+    let identity = StoreIdentity::fresh(ClusterIdentity::new());
+    let made = Store::create(&data, &name("a"), identity).await;
+    let (.., closer) = made.unwrap().split();
     closer.close().await;
     assert!(Store::exists(&data));
     assert!(data.join(FILE_NAME).is_file());

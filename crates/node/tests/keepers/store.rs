@@ -5,13 +5,25 @@ use std::path::{Path, PathBuf};
 use openraft::storage::RaftLogStorage;
 use openraft::testing::{StoreBuilder, Suite};
 use openraft::{StorageError, Vote};
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::config::NodeName;
-use soloist_node::keepers::Types;
-use soloist_node::keepers::store::{LogStore, Machine, Store, StoreError};
+use soloist_node::keepers::store::{LogStore, Machine};
+use soloist_node::keepers::{Store, StoreError, StoreIdentity, Types};
 use tempfile::TempDir;
 
 fn name(name: &str) -> NodeName {
     name.parse().unwrap()
+}
+
+fn identity() -> StoreIdentity {
+    StoreIdentity::fresh(ClusterIdentity::new())
+}
+
+/// A new store of node a, closed.
+async fn made(folder: &Path) {
+    let store = Store::create(folder, &name("a"), identity()).await;
+    let (.., closer) = store.unwrap().split();
+    closer.close().await;
 }
 
 struct Builder;
@@ -19,7 +31,7 @@ struct Builder;
 impl StoreBuilder<Types, LogStore, Machine, TempDir> for Builder {
     async fn build(&self) -> Result<(TempDir, LogStore, Machine), StorageError<u64>> {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("keeper.redb"), &name("a")).await;
+        let store = Store::create(folder.path(), &name("a"), identity()).await;
         let (log, machine, _) = store.unwrap().split();
         Ok((folder, log, machine))
     }
@@ -36,6 +48,7 @@ fn path(folder: &TempDir) -> PathBuf {
 
 /// A store with something in it, closed.
 async fn used(path: &Path) {
+    made(path.parent().unwrap()).await;
     let (mut log, _, closer) = Store::open(path, &name("a")).await.unwrap().split();
     log.save_vote(&Vote::new(3, 7)).await.unwrap();
     closer.close().await;
@@ -65,7 +78,8 @@ async fn a_vote_outlives_the_process() {
 #[tokio::test]
 async fn a_vote_outlives_a_crash() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&path(&folder), &name("a")).await.unwrap();
+    let store = Store::create(folder.path(), &name("a"), identity()).await;
+    let store = store.unwrap();
     let (mut log, _, closer) = store.split();
     log.save_vote(&Vote::new(3, 7)).await.unwrap();
     let left = folder.path().join("left.redb");
@@ -79,10 +93,8 @@ async fn a_vote_outlives_a_crash() {
 #[tokio::test]
 async fn two_at_once_are_one_too_many() {
     let folder = tempfile::tempdir().unwrap();
-    let (.., closer) = Store::open(&path(&folder), &name("a"))
-        .await
-        .unwrap()
-        .split();
+    let store = Store::create(folder.path(), &name("a"), identity()).await;
+    let (.., closer) = store.unwrap().split();
     let error = error(&path(&folder), "a").await;
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     assert!(error.to_string().contains("another process"), "{error}");
@@ -91,9 +103,57 @@ async fn two_at_once_are_one_too_many() {
 }
 
 #[tokio::test]
+async fn a_store_is_made_once_and_keeps_its_identity() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Store::open_in(folder.path(), &name("a")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    assert!(!Store::exists(folder.path()));
+    let (first, second) = (identity(), identity());
+    let store = Store::create(folder.path(), &name("a"), first).await;
+    let store = store.unwrap();
+    assert_eq!(store.identity(), first);
+    let (.., closer) = store.split();
+    closer.close().await;
+    let before = std::fs::read(path(&folder)).unwrap();
+    let again = Store::create(folder.path(), &name("a"), second).await;
+    let error = again.unwrap_err();
+    assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+    assert!(std::fs::read(path(&folder)).unwrap() == before);
+    let store = Store::open_in(folder.path(), &name("a")).await.unwrap();
+    assert_eq!(store.identity(), first);
+}
+
+#[tokio::test]
+async fn a_store_that_is_set_aside_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut before = Vec::new();
+    for number in 1..=3 {
+        made(folder.path()).await;
+        before.push(std::fs::read(path(&folder)).unwrap());
+        let aside = Store::set_aside(folder.path(), "a test").unwrap();
+        let called = aside.file_name().unwrap().to_str().unwrap();
+        assert_eq!(called, format!("keeper.redb.set-aside-{number}"));
+        assert!(!Store::exists(folder.path()));
+        for (place, bytes) in before.iter().enumerate() {
+            let kept = format!("keeper.redb.set-aside-{}", place + 1);
+            assert!(std::fs::read(folder.path().join(kept)).unwrap() == *bytes);
+        }
+    }
+    let error = Store::set_aside(folder.path(), "a test").unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    let store = Store::create(folder.path(), &name("a"), identity()).await;
+    let (.., closer) = store.unwrap().split();
+    // While it is in use, it stays.
+    let error = Store::set_aside(folder.path(), "a test").unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    closer.close().await;
+}
+
+#[tokio::test]
 async fn a_closed_store_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&path(&folder), &name("a")).await.unwrap();
+    let store = Store::create(folder.path(), &name("a"), identity()).await;
+    let store = store.unwrap();
     let (mut log, _, closer) = store.split();
     closer.close().await;
     let error = log.save_vote(&Vote::new(3, 7)).await.unwrap_err();
@@ -129,10 +189,10 @@ async fn a_file_of_something_else_is_left_alone() {
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("missing").join("keeper.redb");
+    let path = folder.path().join("not here").join("keeper.redb");
     let error = Store::open(&path, &name("a")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Io { .. }), "{error}");
-    assert!(error.to_string().contains("missing"), "{error}");
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    assert!(error.to_string().contains("not here"), "{error}");
 }
 
 #[tokio::test]
@@ -150,8 +210,8 @@ async fn another_versions_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = path(&folder);
     used(&path).await;
-    // Those before this one, and one to come.
-    for found in [1, 2, 4] {
+    // Those before the oldest one that is migrated, and one to come.
+    for found in [1, 2, 5] {
         let database = redb::Database::open(&path).unwrap();
         let mut transaction = database.begin_write().unwrap();
         transaction.set_two_phase_commit(true);
@@ -169,7 +229,8 @@ async fn another_versions_store_is_refused() {
         let versions = StoreError::Version {
             file: path.display().to_string(),
             found,
-            supported: 3,
+            oldest: 3,
+            newest: 4,
         };
         assert_eq!(error.to_string(), versions.to_string());
     }

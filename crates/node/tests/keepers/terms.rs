@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use openraft::Vote;
 use openraft::storage::RaftLogStorage;
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::roster::Applied;
 use soloist_node::identity::Authority;
@@ -21,10 +22,11 @@ async fn alone() -> (Cluster, u64) {
 
 /// Deposes a keeper that is alone: as if it had stood for election, and crashed before it was over.
 async fn elected_anew(site: &mut Site, term: u64) -> u64 {
+    let id = site.id();
     site.stop().await;
     let store = Store::open_in(site.folder(), &site.node.name).await;
     let (mut log, _, closer) = store.unwrap().split();
-    let candidate = Vote::new(term + 1, site.node.id());
+    let candidate = Vote::new(term + 1, id);
     log.save_vote(&candidate).await.unwrap();
     closer.close().await;
     site.start().await;
@@ -102,15 +104,16 @@ async fn what_all_keepers_carry_out_is_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_knows_whether_anything_was_agreed_on() {
     let authority = Authority::new("orchestra").unwrap();
-    let mut a = Site::new(&authority, "a").await;
-    let mut b = Site::new(&authority, "b").await;
+    let cluster = ClusterIdentity::new();
+    let mut a = Site::new(&authority, cluster, "a").await;
+    let mut b = Site::new(&authority, cluster, "b").await;
     a.start().await;
     b.start().await;
     assert!(a.keeper().is_new() && b.keeper().is_new());
     a.stop().await;
     a.start().await;
     assert!(a.keeper().is_new(), "a restart is nothing");
-    a.keeper().initialize(&[a.node.clone()]).await.unwrap();
+    a.keeper().initialize().await.unwrap();
     assert!(!a.keeper().is_new());
     // By entries, or by a snapshot: a promoted one has something, too.
     let term = a.leads().await;
@@ -118,7 +121,8 @@ async fn a_keeper_knows_whether_anything_was_agreed_on() {
         a.keeper().propose(term, begin(epoch)).await.unwrap();
     }
     assert!(b.keeper().is_new());
-    a.keeper().promote(b.node.clone()).await.unwrap();
+    let promoted = a.keeper().promote(b.id(), b.node.clone());
+    promoted.await.unwrap();
     assert!(!b.keeper().is_new());
     a.stop().await;
     b.stop().await;
@@ -132,7 +136,7 @@ async fn a_keeper_knows_whether_anything_was_agreed_on() {
 #[tokio::test]
 async fn a_short_lease_makes_keepers_fast() {
     let authority = Authority::new("orchestra").unwrap();
-    let site = Site::new(&authority, "a").await;
+    let site = Site::new(&authority, ClusterIdentity::new(), "a").await;
     let ms = Duration::from_millis;
     for (length, election, patience) in [
         (500, 50, 1000),

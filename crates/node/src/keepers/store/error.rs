@@ -40,16 +40,18 @@ pub enum StoreError {
     },
     /// A store of another version.
     #[error(
-        "the keeper's store {file} has format {found}, and this release reads format {supported}; \
-         run the release that wrote it"
+        "the keeper's store {file} has format {found}, and this release reads formats {oldest} to {newest}; \
+         run a release that reads it"
     )]
     Version {
         /// The file.
         file: String,
         /// The format it has.
         found: u32,
-        /// The format that can be read.
-        supported: u32,
+        /// The oldest format that can be read.
+        oldest: u32,
+        /// The newest format that can be read.
+        newest: u32,
     },
     /// A store of another node.
     #[error(
@@ -63,6 +65,15 @@ pub enum StoreError {
         found: NodeName,
         /// Who wants to open it.
         expected: NodeName,
+    },
+    /// There is a store already.
+    #[error(
+        "there is a keeper's store {file} already: \
+         a keeper must not forget its promises; nothing was changed"
+    )]
+    Exists {
+        /// The file.
+        file: String,
     },
     /// No store.
     #[error("there is no keeper's store {file}: check the data folder")]

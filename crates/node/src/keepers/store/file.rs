@@ -11,8 +11,8 @@ use std::{panic, thread};
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError, WriteTransaction};
 
-use super::StoreError;
-use super::tables::{self, FORMAT, FORMAT_VERSION, LOG, OWNER, STATE};
+use super::tables::{self, FORMAT, FORMAT_OLDEST, FORMAT_VERSION, IDENTITY, LOG, OWNER, STATE};
+use super::{StoreError, StoreIdentity};
 use crate::config::NodeName;
 
 /// What the database's files begin with.
@@ -24,24 +24,20 @@ const EXAMINER: &str = "keeper-store-check";
 /// The roster is small, and the log is short.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Opens the store in this file, or makes it.
+/// Opens the store in this file. One of an older format is migrated; the old file is kept beside it.
 pub(super) fn open(path: &Path, owner: &NodeName) -> Result<Database, StoreError> {
     let name = path.display().to_string();
-    loop {
-        match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => {
-                let backend =
-                    FileBackend::new(file).map_err(|error| StoreError::database(&name, error))?;
-                return open_existing(&name, backend, owner);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io(&name, error)),
-        }
-        // Otherwise another process was faster: its file is there now.
-        if let Some(database) = make(path, &name, owner)? {
-            return Ok(database);
-        }
+    let backend = existing(path, &name)?;
+    let io = |error| StoreError::io(&name, error);
+    let keep = |format: u32| keep_beside(path, &backend, &format!(".format-{format}"));
+    if let Some(format) = examine(&name, copy(&name, &backend)?, owner)?.older() {
+        let kept = keep(format).map_err(io)?;
+        tracing::info!(
+            "the keeper's store {name} is migrated from format {format} to {FORMAT_VERSION}; {} is kept",
+            kept.display()
+        );
     }
+    open_examined(&name, backend, owner)
 }
 
 /// As [`open`], on anything that can be read and written.
@@ -50,28 +46,91 @@ pub(super) fn open_backend(
     backend: impl StorageBackend,
     owner: &NodeName,
 ) -> Result<Database, StoreError> {
+    examine(name, copy(name, &backend)?, owner)?;
+    open_examined(name, backend, owner)
+}
+
+/// As [`create`], on anything that can be read and written.
+pub(super) fn create_backend(
+    name: &str,
+    backend: impl StorageBackend,
+    owner: &NodeName,
+    identity: &StoreIdentity,
+) -> Result<Database, StoreError> {
     match backend.len().map_err(|error| StoreError::io(name, error))? {
-        0 => fill(name, backend, owner),
-        _ => open_existing(name, backend, owner),
+        0 => fill(name, backend, owner, identity),
+        _ => Err(StoreError::Exists {
+            file: name.to_owned(),
+        }),
     }
 }
 
-/// Makes a file under another name, and gives it its own when it is whole: a crash on the way must not leave
-/// one that cannot be opened.
-fn make(path: &Path, name: &str, owner: &NodeName) -> Result<Option<Database>, StoreError> {
-    let io = |error| StoreError::io(name, error);
+fn existing(path: &Path, name: &str) -> Result<FileBackend, StoreError> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = name.to_owned();
+            return Err(StoreError::Missing { file });
+        }
+        opened => opened.map_err(|error| StoreError::io(name, error))?,
+    };
+    FileBackend::new(file).map_err(|error| StoreError::database(name, error))
+}
+
+fn open_examined(
+    name: &str,
+    backend: impl StorageBackend,
+    owner: &NodeName,
+) -> Result<Database, StoreError> {
+    let failed = |error| StoreError::database(name, error);
+    let database = builder()
+        .create_with_backend(backend)
+        .map_err(|error| failed(error.into()))?;
+    if tables::get::<u32>(&database, FORMAT).map_err(failed)? != Some(FORMAT_VERSION) {
+        tables::migrate(&database, owner).map_err(failed)?;
+    }
+    Ok(database)
+}
+
+/// Makes a store. It gets its name when it is whole: a crash on the way must not leave one that cannot be
+/// opened.
+pub(super) fn create(
+    path: &Path,
+    owner: &NodeName,
+    identity: &StoreIdentity,
+) -> Result<Database, StoreError> {
+    let name = path.display().to_string();
+    let io = |error| StoreError::io(&name, error);
     let unfinished = with_ending(path, ".new");
-    let (file, backend) = locked(&unfinished, name)?;
-    // Who has the lock of the unfinished file knows whether another process has finished it.
-    if path.exists() {
+    let (file, backend) = locked(&unfinished, &name)?;
+    // The process that has the lock of the unfinished file knows whether another has finished one.
+    if path.try_exists().map_err(io)? {
         fs::remove_file(&unfinished).map_err(io)?;
-        return Ok(None);
+        return Err(StoreError::Exists { file: name });
     }
     file.set_len(0).map_err(io)?;
-    let database = fill(name, backend, owner)?;
+    let database = fill(&name, backend, owner, identity)?;
     fs::rename(&unfinished, path).map_err(io)?;
     sync_folder(path).map_err(io)?;
-    Ok(Some(database))
+    Ok(database)
+}
+
+/// Renames a store, and returns its new name. Nothing is overwritten.
+pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let name = path.display().to_string();
+    let io = |error| StoreError::io(&name, error);
+    // Nobody may have it open: a keeper that runs would go on writing to it.
+    let _backend = existing(path, &name)?;
+    let mut number = 1;
+    let aside = loop {
+        let aside = with_ending(path, &format!(".set-aside-{number}"));
+        if !aside.try_exists().map_err(io)? {
+            break aside;
+        }
+        number += 1;
+    };
+    fs::rename(path, &aside).map_err(io)?;
+    sync_folder(path).map_err(io)?;
+    Ok(aside)
 }
 
 /// A file that nobody else can open so meanwhile; it is made if it is not there.
@@ -126,13 +185,7 @@ pub(super) struct Existing {
 impl Existing {
     pub(super) fn open(path: &Path, owner: &NodeName) -> Result<Self, StoreError> {
         let name = path.display().to_string();
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::Missing { file: name });
-            }
-            opened => opened.map_err(|error| StoreError::io(&name, error))?,
-        };
-        let backend = FileBackend::new(file).map_err(|error| StoreError::database(&name, error))?;
+        let backend = existing(path, &name)?;
         examine(&name, copy(&name, &backend)?, owner)?;
         Ok(Existing {
             name,
@@ -142,57 +195,65 @@ impl Existing {
         })
     }
 
-    /// A copy in memory, to be read.
+    /// A copy in memory, to be read. It has the present format.
     pub(super) fn copy(&self) -> Result<Database, StoreError> {
         let copy = copy(&self.name, &self.backend)?;
-        let database = builder().create_with_backend(copy);
-        database.map_err(|error| in_memory(&self.name, error.into()))
+        open_examined(&self.name, copy, &self.owner)
     }
 
     /// Puts a new store in its place, and keeps it under another name. At every moment one of the two is there.
     pub(super) fn replace(
         self,
+        identity: &StoreIdentity,
         change: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<PathBuf, StoreError> {
         let io = |error| StoreError::io(&self.name, error);
         let unfinished = with_ending(&self.path, ".new");
         let (file, backend) = locked(&unfinished, &self.name)?;
         file.set_len(0).map_err(io)?;
-        let database = fill(&self.name, backend, &self.owner)?;
+        let database = fill(&self.name, backend, &self.owner, identity)?;
         tables::write(&database, change)
             .map_err(|error| StoreError::database(&self.name, error))?;
         // What it writes when it is closed shall be on disk, too.
         drop(database);
         file.sync_all().map_err(io)?;
-        let kept = self.keep().map_err(io)?;
+        let kept = keep_beside(&self.path, &self.backend, ".before-recovery").map_err(io)?;
         fs::rename(&unfinished, &self.path).map_err(io)?;
         sync_folder(&self.path).map_err(io)?;
         Ok(kept)
     }
+}
 
-    fn keep(&self) -> io::Result<PathBuf> {
-        let mut bytes = vec![0; self.backend.len()? as usize];
-        self.backend.read(0, &mut bytes)?;
-        let mut number = 1;
-        let (kept, mut file) = loop {
-            let kept = with_ending(&self.path, &format!(".before-recovery-{number}"));
-            let mut options = OpenOptions::new();
-            match options.write(true).create_new(true).mode(0o600).open(&kept) {
-                Ok(file) => break (kept, file),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(error),
+/// Copies a store to a new file beside it, unless that has been done before.
+fn keep_beside(path: &Path, backend: &FileBackend, ending: &str) -> io::Result<PathBuf> {
+    let mut bytes = vec![0; backend.len()? as usize];
+    backend.read(0, &mut bytes)?;
+    let mut number = 1;
+    let (kept, mut file) = loop {
+        let kept = with_ending(path, &format!("{ending}-{number}"));
+        let mut options = OpenOptions::new();
+        match options.write(true).create_new(true).mode(0o600).open(&kept) {
+            Ok(file) => break (kept, file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::read(&kept)? == bytes {
+                    return Ok(kept);
+                }
+                number += 1;
             }
-        };
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        Ok(kept)
-    }
+            Err(error) => return Err(error),
+        }
+    };
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    sync_folder(path)?;
+    Ok(kept)
 }
 
 fn fill(
     name: &str,
     backend: impl StorageBackend,
     owner: &NodeName,
+    identity: &StoreIdentity,
 ) -> Result<Database, StoreError> {
     let failed = |error| StoreError::database(name, error);
     let database = builder()
@@ -201,7 +262,8 @@ fn fill(
     tables::write(&database, |transaction| {
         transaction.open_table(LOG)?;
         tables::put(transaction, FORMAT, &FORMAT_VERSION)?;
-        tables::put(transaction, OWNER, owner)
+        tables::put(transaction, OWNER, owner)?;
+        tables::put(transaction, IDENTITY, identity)
     })
     .map_err(failed)?;
     Ok(database)
@@ -211,18 +273,6 @@ fn builder() -> Builder {
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);
     builder
-}
-
-fn open_existing(
-    name: &str,
-    backend: impl StorageBackend,
-    owner: &NodeName,
-) -> Result<Database, StoreError> {
-    let copy = copy(name, &backend)?;
-    examine(name, copy, owner)?;
-    builder()
-        .create_with_backend(backend)
-        .map_err(|error| StoreError::database(name, error))
 }
 
 /// The whole file. Opening a database writes to it, and may repair it; a copy shows what would come of that.
@@ -245,9 +295,20 @@ fn copy(name: &str, backend: &impl StorageBackend) -> Result<InMemoryBackend, St
     Ok(copy)
 }
 
+/// The format of a store that is whole.
+#[derive(Clone, Copy)]
+struct Format(u32);
+
+impl Format {
+    /// Its number, if it is to be migrated.
+    fn older(self) -> Option<u32> {
+        (self.0 < FORMAT_VERSION).then_some(self.0)
+    }
+}
+
 /// Reads all of a copy. The database panics at some damage; that happens in a thread of its own, which says
 /// nothing: what is wrong is told by the error.
-fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(), StoreError> {
+fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<Format, StoreError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let usual = panic::take_hook();
@@ -266,7 +327,7 @@ fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(), St
     examined.unwrap_or_else(|_| Err(StoreError::corrupt(name, NONSENSE)))
 }
 
-fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(), StoreError> {
+fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<Format, StoreError> {
     let mut database = match builder().create_with_backend(copy) {
         Err(redb::DatabaseError::UpgradeRequired(version)) => {
             let problem = format!("it is a database of the old version {version}");
@@ -287,20 +348,21 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(
         let format = tables::get::<u32>(&database, FORMAT)?;
         Ok::<_, redb::Error>(format)
     })();
-    match found.map_err(|error| in_memory(name, error))? {
-        Some(FORMAT_VERSION) => {}
+    let format = match found.map_err(|error| in_memory(name, error))? {
+        Some(found @ FORMAT_OLDEST..=FORMAT_VERSION) => Format(found),
         Some(found) => {
             return Err(StoreError::Version {
                 file: name.to_owned(),
                 found,
-                supported: FORMAT_VERSION,
+                oldest: FORMAT_OLDEST,
+                newest: FORMAT_VERSION,
             });
         }
         None => {
             let problem = "it is the database of some other program";
             return Err(StoreError::not_a_store(name, problem));
         }
-    }
+    };
     let found: Option<NodeName> =
         tables::get(&database, OWNER).map_err(|error| in_memory(name, error))?;
     match found {
@@ -314,7 +376,12 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<(
         }
         None => return Err(StoreError::corrupt(name, "it does not say whose it is")),
     }
-    tables::examine(&database).map_err(|error| in_memory(name, error))
+    let examined = match format.older() {
+        Some(_) => tables::examine(&database),
+        None => tables::identity(&database).and_then(|_| tables::examine(&database)),
+    };
+    examined.map_err(|error| in_memory(name, error))?;
+    Ok(format)
 }
 
 /// An error about a copy in memory is never the system's.

@@ -1,6 +1,7 @@
 //! The roster as Raft's state machine. It lives in memory; what survives a restart is its last snapshot, and the
 //! log from there on.
 
+use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -9,17 +10,22 @@ use openraft::{
     AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta,
     StorageIOError,
 };
+use redb::Database;
 use tokio::sync::watch;
 
+use super::StoreIdentity;
 use super::log::any;
-use super::tables::{self, SNAPSHOT};
+use super::tables::{self, IDENTIFIED, SNAPSHOT};
 use super::used::Used;
 use super::worker::{Failure, Worker};
-use crate::epochs::roster::{Applied, Roster};
+use crate::epochs::roster::{Applied, OldRoster, Roster};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
 
-/// The version of a snapshot's bytes, which also travel between keepers.
-const SNAPSHOT_VERSION: u8 = 2;
+/// The version of a snapshot's bytes, which also travel between keepers. 3: with the cluster's
+/// identity and former keepers.
+const SNAPSHOT_VERSION: u8 = 3;
+/// The oldest version that is read.
+const SNAPSHOT_OLDEST: u8 = 2;
 
 /// The roster, as far as the log is applied.
 #[derive(Debug)]
@@ -28,6 +34,17 @@ pub struct Machine {
     used: Used,
     state: State,
     rosters: watch::Sender<Arc<Roster>>,
+    members: watch::Sender<AppliedMembership>,
+    identity: watch::Sender<StoreIdentity>,
+}
+
+/// The keepers, as far as the log is applied.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AppliedMembership {
+    /// The membership, and the entry of the log that it comes from.
+    pub membership: Membership,
+    /// Ids that were in a membership before and are in none any more.
+    pub former: Arc<BTreeSet<u64>>,
 }
 
 /// What follows from a snapshot and the entries after it.
@@ -35,10 +52,18 @@ pub struct Machine {
 pub(super) struct State {
     pub(super) roster: Arc<Roster>,
     pub(super) applied: Option<LogId>,
-    pub(super) membership: Membership,
+    pub(super) members: AppliedMembership,
 }
 
 impl State {
+    /// Before the first entry of a log.
+    pub(super) fn new(identity: &StoreIdentity) -> Self {
+        State {
+            roster: Arc::new(Roster::new(identity.cluster)),
+            ..State::default()
+        }
+    }
+
     pub(super) fn apply(&mut self, entry: Entry) -> Applied {
         self.applied = Some(entry.log_id);
         match entry.payload {
@@ -51,10 +76,23 @@ impl State {
                 Arc::make_mut(&mut self.roster).apply(command)
             }
             EntryPayload::Membership(membership) => {
-                self.membership = Membership::new(Some(entry.log_id), membership);
+                self.members.change(entry.log_id, membership);
                 Applied::Done
             }
         }
+    }
+}
+
+impl AppliedMembership {
+    fn change(&mut self, at: LogId, next: openraft::Membership<u64, KeeperNode>) {
+        let ids = |membership: &openraft::Membership<u64, KeeperNode>| -> BTreeSet<u64> {
+            membership.nodes().map(|(id, _)| *id).collect()
+        };
+        let (before, after) = (ids(self.membership.membership()), ids(&next));
+        if !before.is_subset(&after) {
+            Arc::make_mut(&mut self.former).extend(before.difference(&after));
+        }
+        self.membership = Membership::new(Some(at), next);
     }
 }
 
@@ -65,16 +103,21 @@ pub struct SnapshotBuilder {
     state: State,
 }
 
-pub(super) fn write_roster(roster: &Roster) -> Result<Vec<u8>, redb::Error> {
-    tables::encode(&(SNAPSHOT_VERSION, roster))
+pub(super) fn write_state(state: &State) -> Result<Vec<u8>, redb::Error> {
+    tables::encode(&(SNAPSHOT_VERSION, &*state.roster, &*state.members.former))
 }
 
-pub(super) fn read_roster(bytes: &[u8]) -> Result<Roster, redb::Error> {
+/// The roster, and former keepers.
+fn read_state(bytes: &[u8]) -> Result<(Roster, BTreeSet<u64>), redb::Error> {
     match bytes.split_first() {
         Some((&SNAPSHOT_VERSION, rest)) => tables::decode("the snapshot's roster", rest),
+        Some((&SNAPSHOT_OLDEST, rest)) => {
+            let old: OldRoster = tables::decode("the snapshot's roster", rest)?;
+            Ok((old.into(), BTreeSet::new()))
+        }
         Some((version, _)) => Err(redb::Error::Corrupted(format!(
-            "a snapshot of version {version}, and this release reads version {SNAPSHOT_VERSION}; \
-             run the same release on all keepers"
+            "a snapshot of version {version}, and this release reads versions {SNAPSHOT_OLDEST} to \
+             {SNAPSHOT_VERSION}; run the same release on all keepers"
         ))),
         None => Err(redb::Error::Corrupted(
             "a snapshot without bytes".to_owned(),
@@ -83,38 +126,89 @@ pub(super) fn read_roster(bytes: &[u8]) -> Result<Roster, redb::Error> {
 }
 
 pub(super) fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error> {
+    let (roster, former) = read_state(&snapshot.data)?;
     Ok(State {
-        roster: Arc::new(read_roster(&snapshot.data)?),
+        roster: Arc::new(roster),
         applied: snapshot.meta.last_log_id,
-        membership: snapshot.meta.last_membership.clone(),
+        members: AppliedMembership {
+            membership: snapshot.meta.last_membership.clone(),
+            former: Arc::new(former),
+        },
     })
+}
+
+/// The state as the store's snapshot has it, and the cluster that the store is of by now.
+fn load(database: &Database) -> Result<(State, StoreIdentity), redb::Error> {
+    let (made, cluster) = tables::identity(database)?;
+    let state = match tables::get(database, SNAPSHOT)? {
+        Some(snapshot) => state_of(&snapshot)?,
+        None => State::new(&made),
+    };
+    let now = StoreIdentity { cluster, ..made };
+    Ok((state, now))
 }
 
 impl Machine {
     pub(super) async fn load(worker: Worker, used: Used) -> Result<Self, Failure> {
-        let state = worker
-            .run(|database| match tables::get(database, SNAPSHOT)? {
-                Some(snapshot) => state_of(&snapshot),
-                None => Ok(State::default()),
-            })
-            .await?;
+        let (state, identity) = worker.run(load).await?;
         if state.applied.is_some() {
             used.set();
         }
-        let rosters = watch::Sender::new(state.roster.clone());
-        Ok(Machine {
+        let mut machine = Machine {
             worker,
             used,
+            rosters: watch::Sender::new(state.roster.clone()),
+            members: watch::Sender::new(state.members.clone()),
+            identity: watch::Sender::new(identity),
             state,
-            rosters,
-        })
+        };
+        // A crash may have come between the snapshot and this.
+        machine.note_identity().await?;
+        Ok(machine)
     }
 
     pub(super) fn rosters(&self) -> watch::Receiver<Arc<Roster>> {
         self.rosters.subscribe()
     }
 
-    fn tell(&self) {
+    pub(super) fn members(&self) -> watch::Receiver<AppliedMembership> {
+        self.members.subscribe()
+    }
+
+    pub(super) fn identity(&self) -> watch::Receiver<StoreIdentity> {
+        self.identity.subscribe()
+    }
+
+    /// Writes the cluster's identity into the store when its leader has committed it.
+    async fn note_identity(&mut self) -> Result<(), Failure> {
+        let identity = *self.identity.borrow();
+        let (None, Some(cluster)) = (identity.cluster, self.state.roster.cluster()) else {
+            return Ok(());
+        };
+        let note = move |database: &Database| {
+            tables::write(database, |transaction| {
+                tables::put(transaction, IDENTIFIED, &cluster)
+            })
+        };
+        self.worker.run(note).await?;
+        self.identity.send_replace(StoreIdentity {
+            cluster: Some(cluster),
+            ..identity
+        });
+        Ok(())
+    }
+
+    async fn tell(&mut self) -> Result<(), StorageError> {
+        // Nobody may hear of the identity before it is on disk.
+        let noted = self.note_identity().await;
+        noted.map_err(|failure| StorageIOError::write(any(&failure)))?;
+        self.members.send_if_modified(|told| {
+            let news = *told != self.state.members;
+            if news {
+                *told = self.state.members.clone();
+            }
+            news
+        });
         self.rosters.send_if_modified(|told| {
             let news = **told != *self.state.roster;
             if news {
@@ -122,6 +216,7 @@ impl Machine {
             }
             news
         });
+        Ok(())
     }
 }
 
@@ -129,7 +224,7 @@ impl RaftStateMachine<Types> for Machine {
     type SnapshotBuilder = SnapshotBuilder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), StorageError> {
-        Ok((self.state.applied, self.state.membership.clone()))
+        Ok((self.state.applied, self.state.members.membership.clone()))
     }
 
     async fn apply<I>(&mut self, entries: I) -> Result<Vec<Applied>, StorageError>
@@ -139,7 +234,7 @@ impl RaftStateMachine<Types> for Machine {
     {
         let entries = entries.into_iter();
         let applied = entries.map(|entry| self.state.apply(entry)).collect();
-        self.tell();
+        self.tell().await?;
         Ok(applied)
     }
 
@@ -174,8 +269,7 @@ impl RaftStateMachine<Types> for Machine {
             .await
             .map_err(|failure| StorageIOError::write_snapshot(signature(), any(&failure)))?;
         self.state = state;
-        self.tell();
-        Ok(())
+        self.tell().await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, StorageError> {
@@ -195,13 +289,12 @@ impl RaftSnapshotBuilder<Types> for SnapshotBuilder {
         let name = state.applied.map(|last| last.to_string());
         let meta = SnapshotMeta {
             last_log_id: state.applied,
-            last_membership: state.membership,
+            last_membership: state.members.membership.clone(),
             snapshot_id: name.unwrap_or_default(),
         };
         let signature = meta.signature();
-        let roster = state.roster;
         let built = self.worker.run(move |database| {
-            let data = write_roster(&roster)?;
+            let data = write_state(&state)?;
             let snapshot = tables::Snapshot { meta, data };
             tables::keep_snapshot(database, &snapshot)?;
             Ok(snapshot)

@@ -9,7 +9,10 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTran
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::keepers::types::{Entry, KeeperNode, LogId, Vote};
+use super::StoreIdentity;
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+use crate::keepers::types::{Entry, KeeperNode, LogId, Vote, id_of};
 
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
 pub(super) const STATE: TableDefinition<'static, &str, &[u8]> =
@@ -17,14 +20,20 @@ pub(super) const STATE: TableDefinition<'static, &str, &[u8]> =
 
 pub(super) const FORMAT: &str = "format";
 pub(super) const OWNER: &str = "owner";
+/// A [`StoreIdentity`], as the store was made with it. It never changes.
+pub(super) const IDENTITY: &str = "identity";
+/// The cluster's identity, if its leader committed it after the store was made.
+pub(super) const IDENTIFIED: &str = "identified";
 pub(super) const VOTE: &str = "vote";
 pub(super) const COMMITTED: &str = "committed";
 pub(super) const PURGED: &str = "purged";
 pub(super) const SNAPSHOT: &str = "snapshot";
 
 /// The format of what is written here. 2: entries say in which term they were proposed. 3: leaders say how
-/// long their leases are.
-pub(super) const FORMAT_VERSION: u32 = 3;
+/// long their leases are. 4: the store has an identity, snapshots have former keepers, and epochs have 32 bits.
+pub(super) const FORMAT_VERSION: u32 = 4;
+/// The oldest format that is migrated.
+pub(super) const FORMAT_OLDEST: u32 = 3;
 
 /// Entries that are read at once for a peer may have so many bytes together, the first aside.
 const BATCH_BYTES: usize = 1 << 20;
@@ -89,6 +98,27 @@ pub(super) fn get<T: DeserializeOwned>(
     let table = database.begin_read()?.open_table(STATE)?;
     let value = table.get(key)?;
     value.map(|bytes| decode(key, bytes.value())).transpose()
+}
+
+/// The identity that the store was made with, and the one that it has now.
+pub(super) fn identity(
+    database: &Database,
+) -> Result<(StoreIdentity, Option<ClusterIdentity>), redb::Error> {
+    let made: Option<StoreIdentity> = get(database, IDENTITY)?;
+    let made = made.ok_or_else(|| corrupted("it does not say which keeper's it is"))?;
+    Ok((made, made.cluster.or(get(database, IDENTIFIED)?)))
+}
+
+/// Brings a store of an older format to the present one.
+pub(super) fn migrate(database: &Database, owner: &NodeName) -> Result<(), redb::Error> {
+    let identity = StoreIdentity {
+        cluster: None,
+        id: id_of(owner),
+    };
+    write(database, |transaction| {
+        put(transaction, IDENTITY, &identity)?;
+        put(transaction, FORMAT, &FORMAT_VERSION)
+    })
 }
 
 pub(super) fn append(database: &Database, entries: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
@@ -195,7 +225,7 @@ pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
     let _: Option<Option<LogId>> = get(database, COMMITTED)?;
     let snapshot: Option<Snapshot> = get(database, SNAPSHOT)?;
     if let Some(snapshot) = snapshot {
-        super::machine::read_roster(&snapshot.data)?;
+        super::machine::state_of(&snapshot)?;
     }
     let (purged, _) = ends(database)?;
     let first = purged.map_or(0, |purged| purged.index.saturating_add(1));

@@ -48,12 +48,15 @@ impl Reign<'_> {
             }
             Command::Lead { .. } => tracing::info!("the first keepers have come together"),
             Command::Settle { .. } => tracing::info!("longer leases of leaders before are over"),
+            Command::Identify { cluster } => tracing::info!("this is cluster {cluster} now"),
         }
         let (keeper, term) = (Arc::clone(self.keeper), self.term);
         let done = match command {
             Command::Lead { .. } => Done::Founded,
             Command::Settle { .. } => Done::Settled,
-            Command::Begin(_) | Command::Install { .. } => Done::Proposed,
+            Command::Begin(_) | Command::Install { .. } | Command::Identify { .. } => {
+                Done::Proposed
+            }
         };
         self.work
             .spawn(async move { done(keeper.propose(term, command).await) });

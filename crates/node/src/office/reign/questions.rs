@@ -7,7 +7,7 @@ use crate::Moment;
 use crate::config::NodeName;
 use crate::epochs::leader::Leader;
 use crate::keepers::KeeperNode;
-use crate::office::wire::{ClusterView, Question, Reply};
+use crate::office::wire::{ClusterView, FromKeeper, Question, Reply};
 
 /// What is to become of the keepers.
 pub(super) enum KeeperChange {
@@ -72,13 +72,31 @@ impl Reign<'_> {
     ) {
         self.is_changing_keepers = true;
         let keeper = Arc::clone(self.keeper);
+        let id = match &change {
+            KeeperChange::Promote(node) => self.appoint(node),
+            _ => 0,
+        };
         self.work.spawn(async move {
             let changed = match change {
-                KeeperChange::Promote(node) => keeper.promote(node).await,
+                KeeperChange::Promote(node) => keeper.promote(id, node).await,
                 KeeperChange::Demote(name) => keeper.demote(&name).await,
                 KeeperChange::Finish => keeper.finish_change().await,
             };
             Done::Changed(asked, changed)
         });
+    }
+
+    /// Tells a node which keeper it is to be.
+    fn appoint(&mut self, node: &KeeperNode) -> u64 {
+        let members = self.keeper.applied_membership();
+        let mut there = members.membership.membership().nodes();
+        if let Some((id, _)) = there.find(|(_, there)| there.name == node.name) {
+            return *id;
+        }
+        let id = rand::random();
+        if let Some(cluster) = self.keeper.identity().cluster {
+            self.send(&node.name, FromKeeper::Appointed { cluster, id });
+        }
+        id
     }
 }

@@ -1,0 +1,26 @@
+//! Whose store it is, as Raft and other nodes know it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster_identity::ClusterIdentity;
+
+/// Which keeper a store makes of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct StoreIdentity {
+    /// The cluster. `None` only in a store from before clusters had an identity, until the leader
+    /// has committed one.
+    pub cluster: Option<ClusterIdentity>,
+    /// The keeper's id in Raft: random, and fresh for each promotion. A node that is promoted a second time
+    /// must not answer for the keeper that it was before.
+    pub id: u64,
+}
+
+impl StoreIdentity {
+    /// A keeper of this cluster that never was one before.
+    pub fn fresh(cluster: ClusterIdentity) -> Self {
+        StoreIdentity {
+            cluster: Some(cluster),
+            id: rand::random(),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Who was a keeper and is none any more is not answered; who is not known yet is.
+
+use std::sync::Arc;
+
+use openraft::Vote;
+use openraft::raft::VoteRequest;
+use soloist_node::keepers::rpc::VERSION;
+use soloist_node::keepers::{Keeper, KeeperError, ServeEnd, Store, StoreIdentity};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::hostile::{B, connect, frame, greeting};
+use crate::net::{Cluster, name, until};
+
+async fn demote(cluster: &Cluster, called: &str) {
+    let called = name(called);
+    let demoted = async |keeper: Arc<Keeper>| match keeper.demote(&called).await {
+        // An attempt that was thought to have failed.
+        Err(KeeperError::NotAKeeper(_)) => Ok(()),
+        other => other,
+    };
+    cluster.change(demoted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demoted_keeper_is_remembered_in_the_log_and_in_snapshots() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    let gone = cluster.sites[2].id();
+    demote(&cluster, "c").await;
+    let mut c = cluster.sites.pop().unwrap();
+    for site in &cluster.sites {
+        let keeper = site.keeper();
+        until("it is former", || keeper.is_former(gone)).await;
+        let applied = keeper.applied_membership();
+        assert!(applied.membership.log_id().is_some());
+        assert!(applied.membership.nodes().all(|(id, _)| *id != gone));
+        let error = keeper.may_answer(gone, site.id()).unwrap_err();
+        assert!(error.contains("was demoted"), "{error}");
+        // Unknown ids are answered: they may have been promoted meanwhile.
+        keeper.may_answer(B, site.id()).unwrap();
+        let error = keeper.may_answer(B, site.id() ^ 1).unwrap_err();
+        assert!(error.contains("promoted again"), "{error}");
+    }
+    // Snapshots are made, and the log is cut; one who comes later knows it from a snapshot.
+    for epoch in 2..=30 {
+        cluster.begin(epoch).await;
+    }
+    let mut d = cluster.site("d").await;
+    d.start().await;
+    cluster.promote(d).await;
+    for site in &mut cluster.sites {
+        until("all know it", || site.keeper().is_former(gone)).await;
+        site.stop().await;
+        site.start().await;
+        assert!(site.keeper().is_former(gone), "after a restart");
+    }
+    // Its node comes back as another keeper; its old id does not.
+    let node = c.node.clone();
+    let leader = cluster.leader().await;
+    let error = cluster.sites[leader].keeper().promote(gone, node).await;
+    assert_eq!(error, Err(KeeperError::Former { id: gone }));
+    c.stop().await;
+    Store::set_aside(c.folder(), "it was demoted").unwrap();
+    c.store = StoreIdentity::fresh(cluster.identity);
+    c.start().await;
+    assert_ne!(c.id(), gone);
+    cluster.promote(c).await;
+    cluster.begin(31).await;
+    cluster.all_have(31).await;
+}
+
+/// A keeper that was demoted while it was down wakes up and wants to be elected.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demoted_keeper_that_returns_gets_no_vote() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let gone = cluster.sites[2].id();
+    cluster.sites[2].stop().await;
+    demote(&cluster, "c").await;
+    let mut c = cluster.sites.pop().unwrap();
+    for site in &cluster.sites {
+        until("it is former", || site.keeper().is_former(gone)).await;
+    }
+    let (_, term) = cluster.reign().await;
+    c.start().await;
+    // It stands for election again and again; nobody hears of its terms.
+    until("it tried", || c.keeper().view().term > term + 3).await;
+    assert!(!c.keeper().view().leads);
+    cluster.begin(2).await;
+    for site in &cluster.sites {
+        assert!(site.keeper().view().term < c.keeper().view().term);
+    }
+    // Also in the middle of a connection.
+    let site = &cluster.sites[0];
+    let (mut stream, serving) = connect(site.keeper());
+    let mut bytes = greeting(VERSION, "b", "a", gone, site.id());
+    let vote = VoteRequest::new(Vote::new(term + 1, gone), None);
+    bytes.extend(frame(1, &(1_u8, &vote)));
+    let _ = stream.write_all(&bytes).await;
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).await.unwrap();
+    let end = serving.await.unwrap();
+    assert!(matches!(&end, ServeEnd::Refused(reason) if reason.contains("was demoted")));
+}
+
+/// Node b, whose certificate is good, speaks for the keeper that runs on node x.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_does_not_speak_for_another_nodes_keeper() {
+    let cluster = Cluster::start(&["a", "x"]).await;
+    let site = &cluster.sites[0];
+    let x = cluster.sites[1].id();
+    until("x is a keeper here", || {
+        let members = site.keeper().applied_membership();
+        members.membership.membership().get_node(&x).is_some()
+    })
+    .await;
+    let (mut stream, serving) = connect(site.keeper());
+    let mut bytes = greeting(VERSION, "b", "a", x, site.id());
+    let vote = VoteRequest::new(Vote::new(site.keeper().view().term + 1, x), None);
+    bytes.extend(frame(1, &(1_u8, &vote)));
+    let _ = stream.write_all(&bytes).await;
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).await.unwrap();
+    let end = serving.await.unwrap();
+    assert!(
+        matches!(&end, ServeEnd::Refused(reason) if reason.contains("which runs on node x")),
+        "{end:?}"
+    );
+}
+
+/// Keepers 1 2 3, 3 is down; 4 is promoted, 1 is demoted, and 4 leads; 3 returns and knows of 1 2 3 only; then 2 goes down. 3 and 4
+/// are a majority of 2 3 4.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_does_not_know_the_new_one_answers_it() {
+    let mut cluster = Cluster::start(&["k1", "k2", "k3"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    cluster.sites[2].stop().await;
+    let mut fourth = cluster.site("k4").await;
+    fourth.start().await;
+    cluster.promote(fourth).await;
+    demote(&cluster, "k1").await;
+    cluster.sites[0].stop().await;
+    cluster.begin(2).await;
+    // Only the fourth one is left that knows of itself.
+    cluster.sites[1].stop().await;
+    cluster.sites[2].start().await;
+    cluster.begin(3).await;
+    cluster.all_have(3).await;
+    assert_eq!(cluster.leader().await, 3, "the other one lacks entries");
+}
