@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod cluster_identity;
+pub mod cluster_memory;
 pub mod config;
 pub mod epochs;
 pub mod files;
