@@ -19,6 +19,7 @@ mod moment;
 mod mutant;
 mod node;
 mod office;
+pub mod transport;
 
 pub use moment::Moment;
 #[cfg(feature = "mutants")]

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::dial::Stream;
 use super::error::{KeeperError, reason};
 use super::gate::Gate;
 use super::network::Network;
@@ -22,6 +21,7 @@ use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
 use super::types::{KeeperNode, Membership, Proposal, Raft};
 use crate::config::NodeName;
 use crate::epochs::roster::{Applied, Command, Roster};
+use crate::transport::Arrival;
 
 type Metrics = openraft::RaftMetrics<u64, KeeperNode>;
 
@@ -102,7 +102,7 @@ impl Keeper {
         let (tell, views) = watch::channel(first);
         tokio::spawn(watch_views(metrics, rosters.clone(), tell, stop.clone()));
         Ok(Keeper {
-            served: Served::new(settings.me.name.clone(), gate.clone(), stop.clone()),
+            served: Served::new(gate.clone(), stop.clone()),
             gate,
             identity,
             raft: RunningRaft(raft),
@@ -364,10 +364,9 @@ impl Keeper {
         is_over.then_some(ChangeMembers::RemoveNodes(learners))
     }
 
-    /// Answers another keeper until the connection ends. `peer` is the name in its certificate; none only on a
-    /// plain connection of this machine. The stream begins with [`PREFACE`](rpc::PREFACE).
-    pub async fn serve(&self, stream: impl Stream, peer: Option<NodeName>) -> ServeEnd {
-        self.served.serve(stream, peer, &self.raft.0).await
+    /// Answers another keeper until the connection ends.
+    pub async fn serve(&self, arrival: Arrival) -> ServeEnd {
+        self.served.serve(arrival, &self.raft.0).await
     }
 
     /// Stops, and returns when the store's file is free.

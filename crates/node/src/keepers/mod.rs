@@ -5,13 +5,12 @@
 //!
 //! - `keeper`: what the rest of the node uses. `settings`, `error`: what goes in, and what can go wrong.
 //! - `store`: the log and a snapshot in a file. `types`: what Raft is told of all this.
-//! - `rpc`: bytes on the wire, and what is refused. `network`, `peer`, `dial`: the side that asks, over one connection to
+//! - `rpc`: bytes on the wire, and what is refused. `network`, `peer`: the side that asks, over one connection to
 //!   each other keeper. `serve`: the side that answers. `gate`: whom it answers.
 //!
 //! Invariants: nothing is acknowledged before it is on disk. A peer speaks for nobody but itself. Nothing here listens
 //! on a port: whoever does, hands connections over.
 
-mod dial;
 mod error;
 mod gate;
 mod keeper;
@@ -23,7 +22,6 @@ mod settings;
 pub mod store;
 mod types;
 
-pub use dial::{Dial, Dialling, Stream};
 pub use error::KeeperError;
 pub use keeper::{Keeper, View};
 pub use serve::ServeEnd;

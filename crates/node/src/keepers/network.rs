@@ -17,9 +17,10 @@ use openraft::raft::{
 use tokio_util::sync::CancellationToken;
 
 use super::peer::{CallError, Entries, Peer, Times};
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, Request, VERSION};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
 use super::settings::Settings;
 use super::types::{KeeperNode, Types};
+use crate::transport::Purpose;
 
 /// Connections to the other keepers, one each, whoever in Raft uses them.
 pub(super) struct Network {
@@ -61,17 +62,14 @@ impl Network {
                     retry_max: self.settings.election_timeout,
                     silence_max: self.settings.election_timeout * 10,
                 };
-                let hello = Hello {
-                    version: VERSION,
-                    from: self.settings.me.name.clone(),
-                    to: keeper.name.clone(),
+                let purpose = Purpose::Keeper {
                     from_id: self.me,
                     to_id: id,
                 };
                 let peer = Arc::new(Peer::start(
-                    hello,
+                    self.settings.endpoint.clone(),
+                    purpose,
                     keeper.clone(),
-                    self.settings.dial.clone(),
                     times,
                     self.stop.clone(),
                 ));

@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::dial::{Dial, Stream};
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, Hello, NO_REQUEST, PREFACE};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, NO_REQUEST};
 use super::types::{KeeperNode, LogId, Vote};
+use crate::transport::{Endpoint, Purpose, Stream, shown};
 
 /// A connection and its handshake must be there after so long.
 const DIAL_TIME: Duration = Duration::from_secs(5);
@@ -69,18 +69,19 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// A peer whose connections are opened for this purpose.
     pub(super) fn start(
-        hello: Hello,
+        endpoint: Endpoint,
+        purpose: Purpose,
         keeper: KeeperNode,
-        dial: Arc<dyn Dial>,
         times: Times,
         stop: CancellationToken,
     ) -> Self {
         let (calls, inbox) = mpsc::channel(WAITING_MAX);
         let connection = Connection {
-            hello,
+            endpoint,
+            purpose,
             keeper,
-            dial,
             times,
             last_error: None,
         };
@@ -159,9 +160,9 @@ fn has_failed(answer: &Answered) -> bool {
 }
 
 struct Connection {
-    hello: Hello,
+    endpoint: Endpoint,
+    purpose: Purpose,
     keeper: KeeperNode,
-    dial: Arc<dyn Dial>,
     times: Times,
     last_error: Option<String>,
 }
@@ -208,25 +209,15 @@ impl Connection {
         self.last_error = Some(reason);
     }
 
-    async fn open(&self) -> Result<Box<dyn Stream>, String> {
-        let opening = async {
-            let unreachable = |error: io::Error| format!("it cannot be reached: {error}");
-            let mut stream = self.dial.dial(&self.keeper).await.map_err(unreachable)?;
-            let mut hello = PREFACE.to_vec();
-            let frame = rpc::frame(NO_REQUEST, &self.hello);
-            hello.extend(frame.map_err(|error| error.to_string())?);
-            stream.write_all(&hello).await.map_err(unreachable)?;
-            stream.flush().await.map_err(unreachable)?;
-            match rpc::read_small(&mut stream).await {
-                Ok(Answer::Welcome) => Ok(stream),
-                Ok(Answer::Refused(reason)) => Err(format!("it refuses: {}", rpc::shown(&reason))),
-                Ok(_) => Err("it answered what was not asked".to_owned()),
-                Err(error) => Err(format!("its answer to a Hello: {error}")),
-            }
-        };
-        timeout(DIAL_TIME, opening)
-            .await
-            .unwrap_or_else(|_| Err(format!("no connection after {DIAL_TIME:?}")))
+    async fn open(&self) -> Result<Stream, String> {
+        let KeeperNode { name, address } = &self.keeper;
+        let purpose = self.purpose.clone();
+        let address = address.to_string();
+        let dialled = self.endpoint.dial(name, &address, purpose, DIAL_TIME).await;
+        match dialled {
+            Ok(dialled) => Ok(dialled.stream),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 
@@ -260,7 +251,7 @@ impl Unanswered {
 
 /// Sends requests and takes answers until the connection ends, and says why it did.
 async fn exchange(
-    stream: Box<dyn Stream>,
+    stream: Stream,
     first: Call,
     calls: &mut mpsc::Receiver<Call>,
     times: Times,
@@ -346,7 +337,7 @@ async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unansw
         unanswered.sign_of_life();
         if number == NO_REQUEST {
             return match rpc::decode(&content) {
-                Ok(Answer::Refused(reason)) => format!("it refuses: {}", rpc::shown(&reason)),
+                Ok(Answer::Refused(reason)) => format!("it refuses: {}", shown(&reason)),
                 _ => "it answered what was not asked".to_owned(),
             };
         }

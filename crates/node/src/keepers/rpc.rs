@@ -1,9 +1,8 @@
 //! What keepers say to each other, as bytes.
 //!
-//! The keeper that dials begins with [`PREFACE`], so that one port can serve other connections, too, and a
-//! `Hello`; the other one answers with `Welcome`. Then requests go one way and answers the other. All
-//! but the preface are frames: a length (4 bytes, little endian, counting what follows), the request's number (8
-//! bytes, little endian), and postcard. Answers come in any order, each with its request's number.
+//! After the [hello](crate::transport::hello), requests go one way and answers the other. All are
+//! frames: a length (4 bytes, little endian, counting what follows), the request's number (8 bytes,
+//! little endian), and postcard. Answers come in any order, each with its request's number.
 
 use std::io;
 
@@ -16,13 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::types::{LogId, Types, Vote};
-use crate::config::NodeName;
-
-/// What a connection between keepers begins with. Read as a length, its first four bytes are longer than anything
-/// that is allowed on a link between nodes.
-pub const PREFACE: [u8; 8] = *b"SOLOKEEP";
-/// The version of this protocol.
-pub const VERSION: u32 = 4;
+use crate::transport::shown;
 
 /// A command to the roster has at most so many bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;
@@ -32,8 +25,6 @@ pub const FRAME_BYTES_MAX: usize = COMMAND_BYTES_MAX + (2 << 20);
 /// A snapshot has at most so many bytes: the roster keeps what three commands said.
 pub const SNAPSHOT_BYTES_MAX: u64 = 3 * COMMAND_BYTES_MAX as u64 + (1 << 20);
 
-/// Frames of the handshake have at most so many bytes.
-pub(super) const HELLO_BYTES_MAX: usize = 1 << 10;
 /// The number of frames that belong to no request.
 pub(super) const NO_REQUEST: u64 = 0;
 const NUMBER_BYTES: usize = 8;
@@ -42,19 +33,6 @@ const INDEX_MAX: u64 = u64::MAX >> 1;
 /// A term may be this much beyond one's own. A keeper that is cut off passes a million terms within days, and never this
 /// many; one that took over a term near the end of all numbers could never be elected again.
 const TERMS_AHEAD_MAX: u64 = 1 << 32;
-/// A longer reason is cut.
-const REASON_CHARS_MAX: usize = 500;
-
-/// Who dials, and whom.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub(super) version: u32,
-    pub(super) from: NodeName,
-    pub(super) to: NodeName,
-    /// The ids of the two keepers in Raft. A node that was promoted again has another one.
-    pub(super) from_id: u64,
-    pub(super) to_id: u64,
-}
 
 /// From the keeper that dialled. Each is spoken in the name of the keeper in its vote.
 #[derive(Serialize, Deserialize)]
@@ -70,8 +48,6 @@ pub(super) enum Request {
 /// From the keeper that was dialled.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// To a Hello.
-    Welcome,
     /// The connection closes, for this reason.
     Refused(String),
     /// This keeper does not run any more, for this reason.
@@ -90,12 +66,6 @@ impl Answer {
     pub(super) fn refused(reason: &str) -> Self {
         Answer::Refused(shown(reason))
     }
-}
-
-/// Somebody's words, as far as a log can bear them.
-pub(crate) fn shown(reason: &str) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    reason.chars().map(clean).take(REASON_CHARS_MAX).collect()
 }
 
 /// Bytes that no keeper sends.
@@ -171,16 +141,6 @@ pub(crate) async fn read_content(
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     Ok(content)
-}
-
-/// A frame of the handshake.
-pub(crate) async fn read_small<T: DeserializeOwned>(
-    stream: &mut (impl AsyncRead + Unpin),
-) -> Result<T, FrameError> {
-    match read_head(stream, HELLO_BYTES_MAX).await? {
-        Some((bytes, _)) => decode(&read_content(stream, bytes).await?),
-        None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-    }
 }
 
 impl Request {

@@ -2,28 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::dial::Stream;
 use super::gate::Gate;
 use super::network::answer;
-use super::rpc::{
-    self, Answer, FRAME_BYTES_MAX, FrameError, Hello, NO_REQUEST, PREFACE, Request, VERSION,
-};
+use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
 use super::types::Raft;
 use crate::config::NodeName;
+use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
 
-/// A handshake must be done after so long.
-const HELLO_TIME: Duration = Duration::from_secs(5);
-/// How long a closed connection may take to hand over its last words, and what is read and dropped meanwhile.
-const FAREWELL_TIME: Duration = Duration::from_millis(500);
-const FAREWELL_BYTES: u64 = 4 << 20;
 /// So many requests of one connection are worked on at once, and no more of their bytes are in memory
 /// than the longest frame has.
 const REQUESTS_MAX: usize = 16;
@@ -60,16 +51,14 @@ impl From<FrameError> for ServeEnd {
 /// The connections that other keepers have opened, one each.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    me: NodeName,
     gate: Gate,
     stop: CancellationToken,
     connections: Arc<Mutex<HashMap<NodeName, CancellationToken>>>,
 }
 
 impl Served {
-    pub(super) fn new(me: NodeName, gate: Gate, stop: CancellationToken) -> Self {
+    pub(super) fn new(gate: Gate, stop: CancellationToken) -> Self {
         Served {
-            me,
             gate,
             stop,
             connections: Arc::default(),
@@ -77,42 +66,24 @@ impl Served {
     }
 
     /// Answers a keeper until the connection ends.
-    pub(super) async fn serve(
-        &self,
-        stream: impl Stream,
-        peer: Option<NodeName>,
-        raft: &Raft,
-    ) -> ServeEnd {
-        let (mut reader, mut writer) = tokio::io::split(stream);
-        let end = tokio::select! {
+    pub(super) async fn serve(&self, arrival: Arrival, raft: &Raft) -> ServeEnd {
+        tokio::select! {
             biased;
             () = self.stop.cancelled() => ServeEnd::Stopping,
-            end = self.greet_and_answer(&mut reader, &mut writer, peer, raft) => end,
-        };
-        if let ServeEnd::Refused(reason) = &end {
-            tracing::warn!("a connection from a keeper was refused: {reason}");
-            // Nothing depends on it: the connection is over in any case.
-            let _ = timeout(FAREWELL_TIME, farewell(reader, writer, reason)).await;
+            end = self.greet_and_answer(arrival, raft) => end,
         }
-        end
     }
 
-    async fn greet_and_answer<R, W>(
-        &self,
-        reader: &mut R,
-        writer: &mut W,
-        peer: Option<NodeName>,
-        raft: &Raft,
-    ) -> ServeEnd
-    where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
-    {
-        let greeting = timeout(HELLO_TIME, self.greet(reader, peer));
-        let (peer, sender) = match greeting.await {
-            Ok(Ok(peer)) => peer,
-            Ok(Err(end)) => return end,
-            Err(_) => return ServeEnd::Refused(format!("no Hello after {HELLO_TIME:?}")),
+    async fn greet_and_answer(&self, arrival: Arrival, raft: &Raft) -> ServeEnd {
+        let peer = arrival.hello.from.clone();
+        let sender = match self.check(&arrival.hello) {
+            Ok(sender) => sender,
+            Err(refusal) => {
+                let reason = refusal.reason.clone();
+                tracing::warn!("a connection from keeper {peer} was refused: {reason}");
+                arrival.refuse(refusal).await;
+                return ServeEnd::Refused(reason);
+            }
         };
         let replaced = self.stop.child_token();
         {
@@ -122,27 +93,16 @@ impl Served {
                 before.cancel();
             }
         }
-        let mut answering = Answering {
-            sender,
-            name: peer.clone(),
-            gate: self.gate.clone(),
-            raft: raft.clone(),
-            space: Arc::new(Semaphore::new(FRAME_BYTES_MAX)),
-            answers: JoinSet::new(),
-        };
         tokio::select! {
             biased;
             () = replaced.cancelled() => ServeEnd::Replaced,
-            end = answering.run(reader, writer) => {
+            end = self.answer_all(arrival, sender, raft) => {
                 let mut connections = self.connections();
                 // No other one has taken its place, or that would have been told first.
                 if !replaced.is_cancelled() {
                     connections.remove(&peer);
                 }
-                match end {
-                    ServeEnd::Refused(reason) => ServeEnd::Refused(format!("{peer}: {reason}")),
-                    end => end,
-                }
+                end
             }
         }
     }
@@ -153,60 +113,47 @@ impl Served {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who it is: its node and its id in Raft. A certificate says the node's name better than a Hello, but both must
-    /// say the same.
-    async fn greet(
-        &self,
-        reader: &mut (impl AsyncRead + Unpin),
-        peer: Option<NodeName>,
-    ) -> Result<(NodeName, u64), ServeEnd> {
-        let mut preface = [0; PREFACE.len()];
-        reader
-            .read_exact(&mut preface)
-            .await
-            .map_err(FrameError::from)?;
-        let refused = |reason: String| Err(ServeEnd::Refused(reason));
-        if preface != PREFACE {
-            return refused("bytes that do not come from a keeper".to_owned());
+    /// Says Welcome and answers requests until the connection ends.
+    async fn answer_all(&self, arrival: Arrival, sender: u64, raft: &Raft) -> ServeEnd {
+        let peer = arrival.hello.from.clone();
+        let stream = match arrival.welcome(&[]).await {
+            Ok(stream) => stream,
+            Err(error) => return ServeEnd::Broken(error.to_string()),
+        };
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let mut answering = Answering {
+            sender,
+            name: peer.clone(),
+            gate: self.gate.clone(),
+            raft: raft.clone(),
+            space: Arc::new(Semaphore::new(FRAME_BYTES_MAX)),
+            answers: JoinSet::new(),
+        };
+        let end = answering.run(&mut reader, &mut writer).await;
+        let ServeEnd::Refused(reason) = end else {
+            return end;
+        };
+        let reason = format!("{peer}: {reason}");
+        tracing::warn!("a connection from a keeper was refused: {reason}");
+        if let Ok(last) = rpc::frame(NO_REQUEST, &Answer::refused(&reason)) {
+            farewell(reader, writer, &last).await;
         }
-        let hello: Hello = rpc::read_small(reader).await?;
-        let Hello {
-            version, from, to, ..
-        } = hello;
-        if version != VERSION {
-            return refused(format!(
-                "version {version} of the keepers' protocol, where this node speaks version {VERSION}; \
-                 run the same release on all nodes"
-            ));
-        }
-        if peer.as_ref().is_some_and(|peer| *peer != from) {
-            let peer = peer.as_ref().map_or("", NodeName::as_str);
-            return refused(format!("{peer} says that it is {from}"));
-        }
-        if to != self.me {
-            let me = &self.me;
-            return refused(format!("{from} looks for {to}, and this is {me}"));
-        }
-        let may_answer = self.gate.may_answer(hello.from_id, hello.to_id);
-        may_answer.map_err(|reason| ServeEnd::Refused(format!("{from}: {reason}")))?;
-        Ok((from, hello.from_id))
+        ServeEnd::Refused(reason)
     }
-}
 
-async fn farewell(
-    reader: impl AsyncRead + Unpin,
-    mut writer: impl AsyncWrite + Unpin,
-    reason: &str,
-) -> Result<(), ServeEnd> {
-    write(&mut writer, NO_REQUEST, &Answer::refused(reason)).await?;
-    let broken = |error: std::io::Error| ServeEnd::Broken(error.to_string());
-    writer.shutdown().await.map_err(broken)?;
-    // Closing over unread bytes would destroy those words.
-    let mut rest = reader.take(FAREWELL_BYTES);
-    tokio::io::copy(&mut rest, &mut tokio::io::sink())
-        .await
-        .map_err(broken)?;
-    Ok(())
+    /// The id of the keeper that dialled, if it may speak to this one.
+    fn check(&self, hello: &Hello) -> Result<u64, Refusal> {
+        let (from, to) = (&hello.from, &hello.to);
+        let Purpose::Keeper { from_id, to_id } = hello.purpose else {
+            let purpose = hello.purpose.name();
+            let reason = format!("a {purpose} connection was handed to keeper {to}");
+            return Err(Refusal::new(Code::NotServed, reason));
+        };
+        match self.gate.may_answer(from_id, to_id) {
+            Ok(()) => Ok(from_id),
+            Err(reason) => Err(Refusal::new(Code::KeeperId, format!("{from}: {reason}"))),
+        }
+    }
 }
 
 async fn write(
@@ -241,10 +188,6 @@ impl Answering {
         reader: &mut (impl AsyncRead + Unpin),
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> ServeEnd {
-        // Whoever is welcome has taken the place of those before.
-        if let Err(end) = write(writer, NO_REQUEST, &Answer::Welcome).await {
-            return end;
-        }
         let space = self.space.clone();
         let (sender, name, gate) = (self.sender, self.name.clone(), self.gate.clone());
         let check = |request: &Request| gate.check(sender, &name, request);

@@ -1,14 +1,13 @@
 //! What a keeper is told.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::{Config, SnapshotPolicy};
 
 use super::KeeperError;
-use super::dial::Dial;
 use super::types::KeeperNode;
 use crate::epochs::lease::Lease;
+use crate::transport::Endpoint;
 
 /// The shortest election timeout.
 const ELECTION_LEAST: Duration = Duration::from_millis(50);
@@ -24,7 +23,7 @@ pub struct Settings {
     /// This node.
     pub me: KeeperNode,
     /// How it reaches others.
-    pub dial: Arc<dyn Dial>,
+    pub endpoint: Endpoint,
     /// All other times follow from this one. A leader gives five signs of life in it, and a request must be answered
     /// within one of these fifths. Keepers that do not hear of a leader elect another one after three to four
     /// of it. From 50 ms up.
@@ -46,10 +45,10 @@ impl std::fmt::Debug for Settings {
 
 impl Settings {
     /// The usual ones.
-    pub fn new(me: KeeperNode, dial: impl Dial) -> Self {
+    pub fn new(me: KeeperNode, endpoint: Endpoint) -> Self {
         Settings {
             me,
-            dial: Arc::new(dial),
+            endpoint,
             election_timeout: Duration::from_millis(250),
             snapshot_every: 128,
             patience: Duration::from_secs(5),
@@ -58,12 +57,12 @@ impl Settings {
 
     /// As fits a lease: when the leader dies, another one leads well before the lease runs out. Keepers must answer each other within
     /// a sixtieth of the lease.
-    pub fn for_lease(me: KeeperNode, dial: impl Dial, lease: &Lease) -> Self {
+    pub fn for_lease(me: KeeperNode, endpoint: Endpoint, lease: &Lease) -> Self {
         let (fastest, slowest) = (ELECTION_LEAST, Duration::from_secs(2));
         Settings {
             election_timeout: (lease.length / 12).clamp(fastest, slowest),
             patience: (lease.length).clamp(Duration::from_secs(1), Duration::from_secs(5)),
-            ..Self::new(me, dial)
+            ..Self::new(me, endpoint)
         }
     }
 

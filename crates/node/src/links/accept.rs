@@ -1,25 +1,22 @@
-//! The listener: lets peers in, and hands on connections that are no links.
+//! The listener: lets peers in, and hands on connections that are not links.
 
-use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::CertificateDer;
-use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
-use super::connection::{Stream, in_time, quoted, read_bytes, read_hello, refuse, take};
-use super::frame::{Decoder, Hello, MAGIC, RECORD_BYTES_MAX, Record};
+use super::connection::{close_with, in_time};
+use super::frame::{Decoder, RECORD_BYTES_MAX, Record};
 use super::peer::PeerState;
 use super::receive::{Inbox, Receiving, Unacknowledged};
 use super::shared::{End, Shared, lock};
 use super::status::count;
 use super::{LinkChange, Serving};
 use crate::config::NodeName;
-use crate::identity::Identity;
+use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
 
 /// When the system has no more sockets to give, asking again at once would only burn time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -62,20 +59,22 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
     let mut greeting = Greeting {
         shared: &shared,
         peer: None,
-        stream: None,
     };
     let greeted = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return,
         greeted = in_time(limit, &name, greeting.greet(tcp, &name)) => greeted,
     };
-    let (peer, stream) = (greeting.peer, greeting.stream);
+    let peer = greeting.peer;
     match greeted {
         Ok(Greeted::Link(receiving)) => {
             drop(place);
             // Boxed, so that it is not paid for by connections that do not come so far.
             let (end, stream) = Box::pin(receiving.run()).await;
-            closed(&shared, peer, from, stream, end).await;
+            note(&shared, peer, from, &end);
+            if let (Some(stream), End::Refused(reason) | End::Hostile(reason)) = (stream, &end) {
+                close_with(stream, Record::Refused { reason }).await;
+            }
         }
         Ok(Greeted::Service(serving)) => {
             drop(place);
@@ -85,27 +84,27 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
                 () = serving => {}
             }
         }
+        Ok(Greeted::Overtaken) => {}
         // It keeps its place until it is gone.
-        Err(end) => closed(&shared, peer, from, stream, end).await,
+        Err(declined) => {
+            note(&shared, peer, from, &declined.error.clone().into());
+            shared.settings.endpoint.dismiss(declined).await;
+        }
     }
 }
 
-/// Counts and tells how a connection ended, also to the peer.
-async fn closed(
-    shared: &Shared,
-    peer: Option<Arc<PeerState>>,
-    from: SocketAddr,
-    stream: Option<Stream>,
-    end: End,
-) {
-    let (reason, last) = match &end {
+/// Counts and tells how a connection ended.
+fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &End) {
+    let reason = match end {
         End::Ours => return,
-        End::Later(reason) => (reason, Some(Record::Later)),
-        End::Failed(reason) | End::Goodbye(reason) => (reason, None),
-        End::Refused(reason) | End::Hostile(reason) => (reason, Some(Record::Refused { reason })),
+        End::Later(reason)
+        | End::Failed(reason)
+        | End::Goodbye(reason)
+        | End::Refused(reason)
+        | End::Hostile(reason) => reason,
     };
     let line = format!("connection from {from} closed: {reason}");
-    match &end {
+    match end {
         End::Refused(_) => count(&shared.totals.refused),
         End::Hostile(_) => count(&shared.totals.hostile),
         End::Failed(_) => shared.notes.log(&line),
@@ -125,140 +124,134 @@ async fn closed(
             shared.handler.link_changed(&peer.name, change);
         }
     }
-    if let (Some(stream), Some(last)) = (stream, last) {
-        refuse(stream, last).await;
-    }
 }
 
 /// What came of a handshake.
 enum Greeted {
     Link(Receiving),
     Service(Serving),
+    /// A newer connection of the same peer came meanwhile.
+    Overtaken,
+}
+
+/// What a link's hello says.
+pub(super) struct LinkHello {
+    pub from: NodeName,
+    pub fingerprint: [u8; 32],
+    pub incarnation: u64,
+    pub to_incarnation: Option<u64>,
 }
 
 /// A handshake, with what is known so far if it fails.
 struct Greeting<'a> {
     shared: &'a Arc<Shared>,
     peer: Option<Arc<PeerState>>,
-    stream: Option<Stream>,
 }
 
 impl Greeting<'_> {
-    async fn greet(&mut self, tcp: TcpStream, from: &str) -> Result<Greeted, End> {
-        let (stream, shown) = take(&self.shared.settings.security, tcp).await?;
-        let stream = self.stream.insert(stream);
-        let certified = match shown {
-            Some(shown) => Some(certified_name(&shown).map_err(End::Refused)?),
-            None => None,
+    async fn greet(&mut self, tcp: TcpStream, from: &str) -> Result<Greeted, Declined> {
+        let endpoint = &self.shared.settings.endpoint;
+        let (stream, certified) = endpoint.take(tcp).await?;
+        let arrival = endpoint.greet(stream, certified.as_ref(), from).await?;
+        let Purpose::Link {
+            fingerprint,
+            incarnation,
+            to_incarnation,
+        } = arrival.hello.purpose
+        else {
+            return self.shared.handler.serve(arrival).map(Greeted::Service);
         };
-        let begin: [u8; 4] = read_bytes(stream, from).await?;
-        if begin == MAGIC {
-            let rest: [u8; 4] = read_bytes(stream, from).await?;
-            return self.hand_on(begin, rest, certified);
+        let hello = LinkHello {
+            from: arrival.hello.from.clone(),
+            fingerprint,
+            incarnation,
+            to_incarnation,
+        };
+        match self.check_hello(&hello) {
+            Ok(peer) => self.admit(peer, &hello, arrival).await,
+            Err(refusal) => Err(arrival.decline(refusal)),
         }
-        let hello = read_hello(stream, from, &begin, |record| match record {
-            Record::Hello(hello) => Ok(hello),
-            _ => Err(End::Hostile(format!("{from} did not begin with a Hello"))),
-        });
-        let (hello, decoder) = hello.await?;
-        if let Some(certified) = certified {
-            check_certificate(&certified, &hello.from).map_err(End::Refused)?;
-        }
-        let peer = self.check_hello(&hello)?;
-        let receiving = self.admit(peer, hello, decoder).await?;
-        Ok(Greeted::Link(receiving))
     }
 
-    /// It is no link: the handler may know what to do with it.
-    fn hand_on(
-        &mut self,
-        begin: [u8; 4],
-        rest: [u8; 4],
-        certified: Option<NodeName>,
-    ) -> Result<Greeted, End> {
-        let mut preface = [0; 8];
-        preface[..4].copy_from_slice(&begin);
-        preface[4..].copy_from_slice(&rest);
-        let stream = self.stream.take().expect("the preface came over it");
-        let (reader, writer) = tokio::io::split(stream);
-        let reader = Cursor::new(preface).chain(reader);
-        let stream = Box::new(tokio::io::join(reader, writer));
-        let serving = self.shared.handler.serve(preface, certified, stream);
-        serving.map(Greeted::Service).map_err(End::Refused)
-    }
-
-    fn check_hello(&mut self, hello: &Hello) -> Result<Arc<PeerState>, End> {
-        let (me, from) = (&self.shared.settings.me, quoted(&hello.from));
-        if hello.from == *me {
-            return Err(End::Refused(format!(
-                "node {from} calls itself as this node is called; give each node its own name"
-            )));
+    fn check_hello(&mut self, hello: &LinkHello) -> Result<Arc<PeerState>, Refusal> {
+        let settings = &self.shared.settings;
+        let (me, from) = (&settings.endpoint.name, &hello.from);
+        if from == me {
+            return Err(Refusal::new(
+                Code::Name,
+                format!(
+                    "node {from} calls itself as this node is called; give each node its own name"
+                ),
+            ));
         }
         let roster = self.shared.roster().clone();
-        self.peer = roster.named(&hello.from).cloned();
+        self.peer = roster.named(from.as_str()).cloned();
         if self.peer.is_none() && roster.is_fixed {
-            return Err(End::Refused(format!(
+            let reason = format!(
                 "node {from} is not in the roster of node {me}; all nodes need the same roster"
-            )));
-        }
-        self.check_configuration(hello).map_err(End::Refused)?;
-        roster.admit(hello).cloned().map_err(End::Later)
-    }
-
-    fn check_configuration(&self, hello: &Hello) -> Result<(), String> {
-        let settings = &self.shared.settings;
-        let (me, from) = (&settings.me, quoted(&hello.from));
-        if hello.to != *me {
-            let to = quoted(&hello.to);
-            return Err(format!(
-                "node {from} looks for node {to} at the address of node {me}; correct its roster"
-            ));
+            );
+            return Err(Refusal::new(Code::Name, reason));
         }
         if hello.fingerprint != settings.fingerprint {
             let (mine, theirs) = (short(&settings.fingerprint), short(&hello.fingerprint));
-            return Err(format!(
+            let reason = format!(
                 "the configurations differ: node {me} has fingerprint {mine}, node {from} has {theirs}; \
                  give all nodes the same roster, algorithms and patterns"
-            ));
+            );
+            return Err(Refusal::new(Code::Configuration, reason));
         }
-        Ok(())
+        let peer = roster.admit(hello).cloned();
+        peer.map_err(|reason| Refusal::new(Code::Later, reason))
     }
 
     /// Takes the place of an earlier connection of the same peer, and says Welcome.
     async fn admit(
         &mut self,
         peer: Arc<PeerState>,
-        hello: Hello,
-        mut decoder: Decoder,
-    ) -> Result<Receiving, End> {
+        hello: &LinkHello,
+        arrival: Arrival,
+    ) -> Result<Greeted, Declined> {
         let incoming = &peer.incoming;
         let token = peer.gone.child_token();
-        {
+        // Guards of the states must not live on while the connection is declined.
+        let checked = {
             let mut state = lock(&incoming.state);
-            state.check(&hello).map_err(End::Refused)?;
-            std::mem::replace(&mut state.connection, token.clone()).cancel();
+            let checked = state.check(hello);
+            if checked.is_ok() {
+                std::mem::replace(&mut state.connection, token.clone()).cancel();
+            }
+            checked
+        };
+        if let Err(reason) = checked {
+            return Err(arrival.decline(Refusal::new(Code::Configuration, reason)));
         }
         let turn = tokio::select! {
             biased;
-            () = token.cancelled() => return Err(overtaken(&peer)),
+            () = token.cancelled() => return overtaken(&peer, arrival),
             turn = incoming.turn.clone().lock_owned() => turn,
         };
-        let window = {
+        let adopted = {
             let mut state = lock(&incoming.state);
-            if token.is_cancelled() {
-                return Err(overtaken(&peer));
+            match token.is_cancelled() {
+                true => None,
+                false => Some(state.check(hello).map(|()| {
+                    state.adopt(hello);
+                    state.window
+                })),
             }
-            state.check(&hello).map_err(End::Refused)?;
-            state.adopt(&hello);
-            state.window
         };
-        decoder.set_limit(RECORD_BYTES_MAX);
-        let stream = self.stream.take().expect("the Hello came over it");
+        let window = match adopted {
+            None => return overtaken(&peer, arrival),
+            Some(Err(reason)) => {
+                return Err(arrival.decline(Refusal::new(Code::Configuration, reason)));
+            }
+            Some(Ok(window)) => window,
+        };
         let receiving = Receiving {
             shared: self.shared.clone(),
             peer,
-            stream: Some(stream),
-            decoder,
+            stream: None,
+            decoder: Decoder::new(RECORD_BYTES_MAX),
             token,
             inbox: Inbox {
                 window,
@@ -267,33 +260,17 @@ impl Greeting<'_> {
             },
             _turn: turn,
         };
-        receiving.welcome().await
+        Ok(Greeted::Link(receiving.welcome(arrival).await?))
     }
 }
 
-/// Why a connection does not come in, although its Hello was right when it was looked at.
-fn overtaken(peer: &PeerState) -> End {
-    match peer.gone.is_cancelled() {
-        true => End::Later(format!("the list without node {} came", peer.name)),
-        false => End::Ours,
+/// A connection that does not come in, although its hello was right when it was looked at.
+fn overtaken(peer: &PeerState, arrival: Arrival) -> Result<Greeted, Declined> {
+    if !peer.gone.is_cancelled() {
+        return Ok(Greeted::Overtaken);
     }
-}
-
-/// The certificate's own name counts, not any other that it may be good for.
-fn certified_name(shown: &[CertificateDer<'_>]) -> Result<NodeName, String> {
-    let name = Identity::peer_name(shown).map_err(|error| error.to_string())?;
-    NodeName::try_from(name).map_err(|error| error.to_string())
-}
-
-fn check_certificate(certified: &NodeName, claimed: &str) -> Result<(), String> {
-    if certified.as_str() == claimed {
-        return Ok(());
-    }
-    let claimed = quoted(claimed);
-    Err(format!(
-        "it calls itself {claimed}, and its certificate is that of node {certified}; \
-         a node must use its own certificate"
-    ))
+    let reason = format!("the list without node {} came", peer.name);
+    Err(arrival.decline(Refusal::new(Code::Later, reason)))
 }
 
 /// The first digits, enough to tell two configurations apart.

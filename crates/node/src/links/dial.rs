@@ -8,14 +8,14 @@ use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::LinkChange;
 use super::backoff::Backoff;
-use super::connection::{
-    Stream, broken, closed_by, dial, foreign, in_time, left, quoted, read_hello, refuse, write,
-};
-use super::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
+use super::connection::{broken, close_with, closed_by, foreign, in_time, left, read_first};
+use super::frame::{Decoder, Record};
 use super::peer::{Outgoing, PeerState};
 use super::settings::Limits;
 use super::shared::{End, Shared, lock};
 use super::status::count;
+use crate::config::NodeName;
+use crate::transport::{Purpose, Stream, shown, write};
 
 /// How long a writer may take to finish its write and say goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -158,33 +158,29 @@ impl Link {
         let settings = &self.shared.settings;
         let (name, address) = (self.name(), self.peer.address());
         let limit = settings.limits.handshake;
-        let mut connection = dial(&settings.security, name, &address, limit).await?;
-        let mut bytes = Vec::new();
-        let hello = Hello {
+        let purpose = Purpose::Link {
+            fingerprint: settings.fingerprint,
             incarnation: self.peer.mine,
             to_incarnation: self.peer.life,
-            fingerprint: settings.fingerprint,
-            from: settings.me.clone(),
-            to: name.to_owned(),
         };
-        Record::Hello(hello).encode(&mut bytes);
-        // If this fails, the read tells why: the peer may have refused the certificate meanwhile.
-        let wrote = write(&mut connection, &bytes).await;
-        let answer = read_hello(&mut connection, name, &[], |record| match record {
+        let to: NodeName = name.parse().expect("names are checked when peers are set");
+        let dialled = settings
+            .endpoint
+            .dial(&to, &address, purpose, limit)
+            .await?;
+        let mut connection = dialled.stream;
+        let answer = read_first(&mut connection, name, |record| match record {
             Record::Welcome { incarnation, next } => Ok((incarnation, next)),
             Record::Refused { reason } => Err(refused_by(name, reason)),
-            Record::Later => Err(End::Later(format!("{name} is not ready for it"))),
             other => Err(unexpected(name, &other)),
         });
-        let ((incarnation, next), mut decoder) = answer.await?;
-        wrote.map_err(|error| broken(name, &error))?;
+        let ((incarnation, next), decoder) = answer.await?;
         if let Err(end) = self.begin(incarnation, next) {
             if let End::Refused(reason) = &end {
-                refuse(connection, Record::Refused { reason }).await;
+                close_with(connection, Record::Refused { reason }).await;
             }
             return Err(end);
         }
-        decoder.set_limit(RECORD_BYTES_MAX);
         let (reader, writer) = tokio::io::split(connection);
         Ok(Open {
             reader,
@@ -364,19 +360,17 @@ impl Link {
 }
 
 fn refused_by(name: &str, reason: &str) -> End {
-    End::Refused(format!("{name} refused: {}", quoted(reason)))
+    End::Refused(format!("{name} refused: {}", shown(reason)))
 }
 
 fn unexpected(name: &str, record: &Record<'_>) -> End {
     let kind = match record {
-        Record::Hello(_) => "a Hello",
         Record::Welcome { .. } => "a Welcome",
         Record::Refused { .. } => "a Refused",
         Record::Data { .. } => "a frame",
         Record::Ack { .. } => "an Ack",
         Record::Ping => "a Ping",
         Record::Goodbye => "a Goodbye",
-        Record::Later => "a Later",
     };
     End::Hostile(format!("{name} sent {kind}, which was not its turn"))
 }

@@ -1,46 +1,34 @@
 //! What a connection carries, as bytes.
 //!
 //! A record is its length (4 bytes, little endian, counting what follows), its kind (1 byte) and its
-//! content. Numbers are little endian. The first record each way is of the handshake and has at most
-//! [`HELLO_BYTES_MAX`] bytes; a later one has at most [`RECORD_BYTES_MAX`].
+//! content. Numbers are little endian. A record has at most [`RECORD_BYTES_MAX`] bytes. Records
+//! follow the [hello](crate::transport::hello) that all connections begin with.
 
 use bytes::{Buf, BytesMut};
 
-/// What every Hello starts with, so that a stranger is told apart at once.
-pub const MAGIC: [u8; 4] = *b"SOLO";
-/// The version of this wire format.
-pub const VERSION: u8 = 2;
 /// The most bytes of a record, its length not counted.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
-/// The most bytes of a record before the handshake is done.
-pub const HELLO_BYTES_MAX: usize = 4 << 10;
 /// The most bytes of a frame.
 pub const PAYLOAD_BYTES_MAX: usize = RECORD_BYTES_MAX - 9;
 /// What a frame costs on the wire beside its payload.
 pub const DATA_HEADER_BYTES: usize = 13;
-/// The most bytes of a node's name.
-pub const NAME_BYTES_MAX: usize = 255;
 
 /// A longer reason is cut.
 const REASON_BYTES_MAX: usize = 1 << 10;
 /// Space that is asked for before a read.
 const READ_BYTES: usize = 16 << 10;
 
-const HELLO: u8 = 1;
 const WELCOME: u8 = 2;
 const REFUSED: u8 = 3;
 const DATA: u8 = 4;
 const ACK: u8 = 5;
 const PING: u8 = 6;
 const GOODBYE: u8 = 7;
-const LATER: u8 = 8;
 
 /// One record. The sender is the node that dialled: frames go from it to the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// From the sender, first of all: who it is, and what it takes the receiver for.
-    Hello(Hello),
-    /// From the receiver, when it agrees.
+    /// From the receiver, first of all.
     Welcome {
         /// The receiver's incarnation.
         incarnation: u64,
@@ -68,24 +56,6 @@ pub enum Record<'a> {
     Ping,
     /// From either, when its node stops, or has no links with the other any more. The connection closes.
     Goodbye,
-    /// From the receiver, in answer to a Hello from somebody, or from a life of somebody, or to a life of its own, that
-    /// it does not know: not yet, or no more. The connection closes, and the sender tries again a little later.
-    Later,
-}
-
-/// Who the sender is, and what it takes the receiver for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hello {
-    /// Which of the sender's lives this is. Numbers of frames count within a pair of lives.
-    pub incarnation: u64,
-    /// Which of the receiver's lives is meant; none: whichever it is.
-    pub to_incarnation: Option<u64>,
-    /// The fingerprint of the sender's configuration.
-    pub fingerprint: [u8; 32],
-    /// The sender's name.
-    pub from: String,
-    /// The receiver's name.
-    pub to: String,
 }
 
 /// Bytes that are no record of this protocol.
@@ -103,7 +73,7 @@ pub enum FrameError {
     #[error("a record of 0 bytes")]
     Empty,
     /// A kind that this version does not have.
-    #[error("a record of kind {0}, where kinds are 1 to {LATER}")]
+    #[error("a record of kind {0}, where kinds are {WELCOME} to {GOODBYE}")]
     UnknownKind(u8),
     /// Content of the wrong size for its kind.
     #[error("a {kind} record whose content has {bytes} bytes")]
@@ -113,15 +83,6 @@ pub enum FrameError {
         /// The content's size.
         bytes: usize,
     },
-    /// A Hello that does not start as one.
-    #[error("a Hello that does not start with \"SOLO\": it does not come from a Soloist node")]
-    NotSoloist,
-    /// Another version of the wire format.
-    #[error(
-        "version {0} of the wire format, where this node speaks version {VERSION}; \
-         run the same release on all nodes"
-    )]
-    Version(u8),
     /// Text that is not UTF-8.
     #[error("a {0} record whose text is not UTF-8")]
     NotText(&'static str),
@@ -151,7 +112,6 @@ impl Record<'_> {
         let begin = out.len();
         out.extend_from_slice(&[0; 4]);
         match self {
-            Record::Hello(hello) => hello.encode(out),
             Record::Welcome { incarnation, next } => {
                 out.push(WELCOME);
                 out.extend_from_slice(&incarnation.to_le_bytes());
@@ -168,7 +128,6 @@ impl Record<'_> {
             }
             Record::Ping => out.push(PING),
             Record::Goodbye => out.push(GOODBYE),
-            Record::Later => out.push(LATER),
         }
         let length = (out.len() - begin - 4) as u32;
         out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
@@ -183,78 +142,9 @@ fn cut(reason: &str) -> &str {
     &reason[..end]
 }
 
-impl Hello {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.push(HELLO);
-        out.extend_from_slice(&MAGIC);
-        out.push(VERSION);
-        out.extend_from_slice(&self.incarnation.to_le_bytes());
-        match self.to_incarnation {
-            None => out.push(0),
-            Some(life) => {
-                out.push(8);
-                out.extend_from_slice(&life.to_le_bytes());
-            }
-        }
-        out.extend_from_slice(&self.fingerprint);
-        for name in [&self.from, &self.to] {
-            let length = u8::try_from(name.len()).expect("names are checked when links start");
-            out.push(length);
-            out.extend_from_slice(name.as_bytes());
-        }
-    }
-
-    /// The magic and the version come first: what follows may differ in another version.
-    fn decode(content: &[u8]) -> Result<Hello, FrameError> {
-        let size = FrameError::WrongSize {
-            kind: "Hello",
-            bytes: content.len(),
-        };
-        let rest = content.strip_prefix(&MAGIC).ok_or(FrameError::NotSoloist)?;
-        let (&version, mut rest) = rest.split_first().ok_or_else(|| size.clone())?;
-        if version != VERSION {
-            return Err(FrameError::Version(version));
-        }
-        let parsed = (|| {
-            let hello = (
-                take_u64(&mut rest)?,
-                take_life(&mut rest)?,
-                *rest.split_off(..32)?.first_chunk()?,
-            );
-            let names = (take_short(&mut rest)?, take_short(&mut rest)?);
-            rest.is_empty().then_some((hello, names))
-        })();
-        let ((incarnation, to_incarnation, fingerprint), (from, to)) = parsed.ok_or(size)?;
-        let text = |bytes: &[u8]| {
-            let text = std::str::from_utf8(bytes).map_err(|_| FrameError::NotText("Hello"))?;
-            Ok(text.to_owned())
-        };
-        Ok(Hello {
-            incarnation,
-            to_incarnation,
-            fingerprint,
-            from: text(from)?,
-            to: text(to)?,
-        })
-    }
-}
-
 fn take_u64(rest: &mut &[u8]) -> Option<u64> {
     let bytes = rest.split_off(..8)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
-}
-
-/// A number that may be missing: its size comes first.
-fn take_life(rest: &mut &[u8]) -> Option<Option<u64>> {
-    match take_short(rest)? {
-        [] => Some(None),
-        bytes => Some(Some(u64::from_le_bytes(bytes.try_into().ok()?))),
-    }
-}
-
-fn take_short<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let &length = rest.split_off_first()?;
-    rest.split_off(..usize::from(length))
 }
 
 fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
@@ -268,7 +158,6 @@ fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
     };
     let mut rest = content;
     match kind {
-        HELLO => Ok(Record::Hello(Hello::decode(content)?)),
         WELCOME => {
             let incarnation = take_u64(&mut rest);
             let next = take_u64(&mut rest);
@@ -296,7 +185,6 @@ fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
         }
         PING => sized("Ping", rest, Some(0)).map(|_| Record::Ping),
         GOODBYE => sized("Goodbye", rest, Some(0)).map(|_| Record::Goodbye),
-        LATER => sized("Later", rest, Some(0)).map(|_| Record::Later),
         other => Err(FrameError::UnknownKind(other)),
     }
 }
@@ -318,11 +206,6 @@ impl Decoder {
             given: 0,
             limit,
         }
-    }
-
-    /// Changes the limit, for the records that follow.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
     }
 
     /// Where a read puts its bytes: behind what is there already. What was given out is forgotten.

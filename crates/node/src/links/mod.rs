@@ -11,11 +11,12 @@
 //! is told so, and tries again. In a list without incarnations nobody comes or goes; a node that was restarted has lost
 //! what it knew, and is refused.
 //!
-//! The port is shared with other protocols, whose first bytes tell them apart ([`Handler::serve`]).
+//! The port is shared with other protocols: the [hello](crate::transport::hello) says what a
+//! connection is for ([`Handler::serve`]).
 //!
 //! - `frame`: bytes on the wire. `window`: numbers, acknowledgements, resending. Both without I/O.
 //! - `dial`: a link's task. `accept`: the listener's and its handshakes. `receive`: an incoming connection.
-//!   `connection`: TCP, TLS and records, as both sides use them.
+//!   `connection`: records, as both sides use them.
 //! - `peer`: one life of a peer. `roster`: the list of them. `shared`: what all tasks share.
 //!   `settings`, `status`: what goes in and what can be seen.
 //!
@@ -46,16 +47,15 @@ use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 pub(crate) use backoff::Backoff;
-pub use connection::{Io, Stream};
-pub use settings::{Limits, LinksError, Peer, Security, Settings};
-pub use status::{Counters, LinkStatus, Refusal};
+pub use settings::{Limits, LinksError, Peer, Settings};
+pub use status::{Counters, LinkStatus, RefusedFrom};
 pub use window::Full;
 
 use peer::PeerState;
 use shared::{Shared, lock};
 use status::count;
 
-use crate::config::NodeName;
+use crate::transport::{Arrival, Code, Declined, Refusal};
 
 /// How long tasks may take to end when all is said.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -77,19 +77,13 @@ pub trait Handler: Send + Sync + 'static {
     /// The link to the peer of this name changed, or a connection from it was refused.
     fn link_changed(&self, peer: &str, change: LinkChange);
 
-    /// Somebody opened a connection that is no link, but begins with these bytes, of which the first four are `SOLO`.
-    /// `peer` is the name in its certificate; none only without TLS. The stream gives these bytes once more.
-    /// What is returned runs until it ends, or until the links stop: then it is dropped. An error closes the connection, which
-    /// counts as refused with this reason.
-    fn serve(
-        &self,
-        preface: [u8; 8],
-        peer: Option<NodeName>,
-        stream: Stream,
-    ) -> Result<Serving, String> {
-        let _ = (peer, stream);
-        let begin = preface.escape_ascii();
-        Err(format!("nothing here is served that begins with {begin}"))
+    /// Somebody opened a connection that is not a link. The future that is returned runs until it
+    /// ends, or until the links stop: then it is dropped. A connection that is declined is closed
+    /// and counted as refused.
+    fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
+        let purpose = arrival.hello.purpose.name();
+        let reason = format!("this node serves no {purpose} connections");
+        Err(arrival.decline(Refusal::new(Code::NotServed, reason)))
     }
 }
 
@@ -132,7 +126,7 @@ impl Links {
     ) -> Result<Links, LinksError> {
         settings.check()?;
         let address = listener.local_addr()?;
-        if !settings.security.allows(address) {
+        if !settings.endpoint.security.allows(address) {
             return Err(LinksError::PlainOffLoopback(address));
         }
         let runtime = Handle::try_current().map_err(|_| LinksError::NoRuntime)?;
@@ -240,7 +234,7 @@ impl Links {
     }
 
     /// The last incoming connections that were refused or closed because of what came over them.
-    pub fn refusals(&self) -> Vec<Refusal> {
+    pub fn refusals(&self) -> Vec<RefusedFrom> {
         self.shared.notes.refusals()
     }
 

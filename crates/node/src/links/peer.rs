@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::frame::Hello;
+use super::accept::LinkHello;
 use super::settings::{Limits, Peer};
 use super::shared::lock;
 use super::status::{LinkStatus, Totals, add, count};
@@ -200,17 +200,17 @@ pub(super) struct InState {
 
 impl InState {
     /// Whether this Hello goes on where the window stands.
-    pub fn check(&self, hello: &Hello) -> Result<(), String> {
+    pub fn check(&self, hello: &LinkHello) -> Result<(), String> {
         match self.known {
             Some(known) if known != hello.incarnation && self.window.received() > 0 => {
-                Err(restarted(&hello.from))
+                Err(restarted(hello.from.as_str()))
             }
             _ => Ok(()),
         }
     }
 
     /// Takes the Hello's sender for the peer.
-    pub fn adopt(&mut self, hello: &Hello) {
+    pub fn adopt(&mut self, hello: &LinkHello) {
         self.known = Some(hello.incarnation);
         self.last_error = None;
         self.up = true;

@@ -8,18 +8,19 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Stream, broken, closed_by, foreign, left, quoted, write};
+use super::connection::{broken, closed_by, foreign, left};
 use super::frame::{Decoder, Record, Records};
 use super::peer::PeerState;
 use super::settings::Limits;
 use super::shared::{End, Shared, lock};
 use super::window::ReceiveWindow;
+use crate::transport::{self, Arrival, ConnectionError, Stream, shown, write};
 
 /// The one connection of a peer that may give frames to the handler.
 pub(super) struct Receiving {
     pub shared: Arc<Shared>,
     pub peer: Arc<PeerState>,
-    /// Taken when the connection ends.
+    /// Set by `welcome`, and taken when the connection ends.
     pub stream: Option<Stream>,
     pub decoder: Decoder,
     /// Cancelled when a later connection takes over, and when the peer is gone or all links stop.
@@ -75,16 +76,19 @@ impl Receiving {
         state.up = up;
     }
 
-    pub async fn welcome(mut self) -> Result<Self, End> {
+    pub async fn welcome(mut self, arrival: Arrival) -> Result<Self, ConnectionError> {
         let mut bytes = Vec::new();
         Record::Welcome {
             incarnation: self.peer.mine,
             next: self.inbox.window.next(),
         }
         .encode(&mut bytes);
-        match write(self.stream(), &bytes).await {
-            Ok(()) => Ok(self),
-            Err(error) => Err(broken(self.name(), &error)),
+        match arrival.welcome(&bytes).await {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                Ok(self)
+            }
+            Err(error) => Err(transport::broken(self.name(), &error)),
         }
     }
 
@@ -250,10 +254,10 @@ impl<'a> Batch<'a> {
             Record::Ping => self.inbox.unacknowledged.pinged = true,
             Record::Goodbye => self.end = Some(left(name)),
             Record::Refused { reason } => {
-                let reason = quoted(reason);
+                let reason = shown(reason);
                 self.end = Some(End::Failed(format!("{name} refused: {reason}")));
             }
-            Record::Hello(_) | Record::Welcome { .. } | Record::Ack { .. } | Record::Later => {
+            Record::Welcome { .. } | Record::Ack { .. } => {
                 let reason = format!("{name} sent a record that only a receiver may send");
                 self.end = Some(End::Hostile(reason));
             }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::connection::quoted;
-use super::frame::Hello;
+use super::accept::LinkHello;
 use super::peer::PeerState;
 use super::settings::{Limits, Peer};
 
@@ -77,9 +76,9 @@ impl Roster {
 
     /// Who sent this Hello. It may be somebody of an earlier list or of the next one, or mean this node as it was or will
     /// be: members hear of changes at slightly different moments.
-    pub fn admit(&self, hello: &Hello) -> Result<&Arc<PeerState>, String> {
-        let (from, life) = (quoted(&hello.from), hello.incarnation);
-        let peer = self.named(&hello.from);
+    pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
+        let (from, life) = (&hello.from, hello.incarnation);
+        let peer = self.named(from.as_str());
         let peer = peer.ok_or_else(|| format!("node {from} is none of this node's peers now"))?;
         if peer.life.is_some_and(|known| known != life) {
             return Err(format!(

@@ -2,24 +2,19 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::ServerName;
-
-use crate::identity::Identity;
-
-use super::frame::{DATA_HEADER_BYTES, NAME_BYTES_MAX};
+use super::frame::DATA_HEADER_BYTES;
+use crate::config::{NodeName, NodeNameError};
+use crate::transport::Endpoint;
 
 /// What a node's links need to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// This node's name.
-    pub me: String,
+    /// This node, as it shows itself to others.
+    pub endpoint: Endpoint,
     /// What all nodes' configurations must agree on, as a hash.
     pub fingerprint: [u8; 32],
-    /// How connections are protected.
-    pub security: Security,
     /// Sizes and times.
     pub limits: Limits,
 }
@@ -35,30 +30,6 @@ pub struct Peer {
     pub address: String,
     /// Which of its lives; none: whichever comes first, until the end.
     pub incarnation: Option<u64>,
-}
-
-/// How connections are protected.
-#[derive(Clone, Debug)]
-pub enum Security {
-    /// Not at all: allowed between loopback addresses only.
-    Plain,
-    /// TLS, where both sides show a certificate.
-    Tls {
-        /// For connections that peers open. It must ask for a certificate.
-        server: Arc<rustls::ServerConfig>,
-        /// For connections that this node opens.
-        client: Arc<rustls::ClientConfig>,
-    },
-}
-
-impl Security {
-    /// TLS with this node's certificate.
-    pub fn tls(identity: &Identity) -> Self {
-        Security::Tls {
-            server: identity.server_config(),
-            client: identity.client_config(),
-        }
-    }
 }
 
 /// Sizes and times.
@@ -112,14 +83,9 @@ impl Default for Limits {
 /// Why links cannot start, or cannot have these peers.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
-    /// A name that cannot be sent, or that no certificate can have.
-    #[error("{name:?} cannot be a node's name: {reason}")]
-    Name {
-        /// The name.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// A name that no node can have.
+    #[error(transparent)]
+    Name(#[from] NodeNameError),
     /// Two nodes with one name.
     #[error("two nodes are called {0:?}; give each its own name")]
     SameName(String),
@@ -145,14 +111,13 @@ pub enum LinksError {
 
 impl Settings {
     pub(super) fn check(&self) -> Result<(), LinksError> {
-        self.limits.check()?;
-        self.check_name(&self.me)
+        self.limits.check()
     }
 
     pub(super) fn check_peers(&self, peers: &[Peer]) -> Result<(), LinksError> {
         let (mut names, mut ids) = (HashSet::new(), HashSet::new());
         for peer in peers {
-            self.check_name(&peer.name)?;
+            peer.name.parse::<NodeName>()?;
             if !names.insert(&peer.name) {
                 return Err(LinksError::SameName(peer.name.clone()));
             }
@@ -161,25 +126,6 @@ impl Settings {
             }
         }
         Ok(())
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), LinksError> {
-        let refuse = |reason: String| {
-            Err(LinksError::Name {
-                name: name.to_owned(),
-                reason,
-            })
-        };
-        if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            let bytes = name.len();
-            return refuse(format!("it has {bytes} bytes, not 1 to {NAME_BYTES_MAX}"));
-        }
-        match (&self.security, ServerName::try_from(name)) {
-            (Security::Tls { .. }, Err(_)) => {
-                refuse("a certificate names nodes as DNS does".to_owned())
-            }
-            _ => Ok(()),
-        }
     }
 }
 

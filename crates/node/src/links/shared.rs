@@ -65,7 +65,7 @@ impl Shared {
     pub fn change_roster(self: &Arc<Self>, incarnation: u64, peers: Vec<Peer>) {
         let _changing = lock(&self.changing);
         let before = self.roster().clone();
-        let me = &self.settings.me;
+        let me = self.settings.endpoint.name.as_str();
         let next = before.next(incarnation, peers, me, self.limits(), &self.stop);
         let next = Arc::new(next);
         {
@@ -76,7 +76,7 @@ impl Shared {
             peer.retire();
         }
         for peer in next.gone_from(&before) {
-            if peer.name != self.settings.me {
+            if peer.name != me {
                 let link = dial::keep_link(self.clone(), peer.clone());
                 self.tasks.spawn_on(link, &self.runtime);
             }

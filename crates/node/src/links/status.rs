@@ -78,7 +78,7 @@ pub struct Counters {
 
 /// An incoming connection that was not let in, or was closed because of what came over it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
+pub struct RefusedFrom {
     /// Where it came from.
     pub from: SocketAddr,
     /// Why.
@@ -140,7 +140,7 @@ const LINES_A_SECOND: u32 = 10;
 /// The last refusals, and a log that a hostile peer cannot flood.
 #[derive(Debug)]
 pub(super) struct Notes {
-    refusals: Mutex<VecDeque<Refusal>>,
+    refusals: Mutex<VecDeque<RefusedFrom>>,
     second: Mutex<Second>,
 }
 
@@ -169,13 +169,13 @@ impl Notes {
         if refusals.len() == REFUSALS_KEPT {
             refusals.pop_front();
         }
-        refusals.push_back(Refusal {
+        refusals.push_back(RefusedFrom {
             from,
             reason: reason.to_owned(),
         });
     }
 
-    pub fn refusals(&self) -> Vec<Refusal> {
+    pub fn refusals(&self) -> Vec<RefusedFrom> {
         lock(&self.refusals).iter().cloned().collect()
     }
 

@@ -24,9 +24,10 @@ use crate::epochs::member::{MemberEffects, Participant, Standing};
 use crate::epochs::roster::{Change, Member};
 use crate::identity::{Identity, IdentityError};
 use crate::keepers::KeeperNode;
-use crate::links::{self, Limits, LinkStatus, Links, LinksError, Security};
+use crate::links::{self, Limits, LinkStatus, Links, LinksError};
 use crate::locks::{LockName, LockNameError, Settings, Table};
 use crate::office::{Courier, Office, OfficeError, Post};
+use crate::transport::{Endpoint, Security};
 use core::Core;
 use notice::Notices;
 use shared::{Keeping, Shared};
@@ -107,10 +108,10 @@ impl Node {
             Some(identity) => Security::tls(identity),
             None => Security::Plain,
         };
+        let endpoint = Endpoint::new(config.name.clone(), security);
         let settings = links::Settings {
-            me: config.name.to_string(),
+            endpoint: endpoint.clone(),
             fingerprint: config.fingerprint(),
-            security: security.clone(),
             limits: Limits::default(),
         };
         let table = Table::new(Settings {
@@ -124,7 +125,7 @@ impl Node {
         let (core, keeping) = match &config.members {
             Members::Fixed(nodes) => (fixed(&config, nodes, table), None),
             Members::Kept(kept) => {
-                let keeping = keep(&config, kept, security);
+                let keeping = keep(&config, kept, endpoint);
                 (kept_core(&config, kept, table), Some(keeping))
             }
         };
@@ -284,7 +285,7 @@ fn kept_core(config: &Config, kept: &Kept, table: Table) -> Core {
     Core::new(part, MemberEffects::default())
 }
 
-fn keep(config: &Config, kept: &Kept, security: Security) -> (Keeping, Courier) {
+fn keep(config: &Config, kept: &Kept, endpoint: Endpoint) -> (Keeping, Courier) {
     let me = KeeperNode {
         name: config.name.clone(),
         address: kept.address.clone(),
@@ -295,7 +296,7 @@ fn keep(config: &Config, kept: &Kept, security: Security) -> (Keeping, Courier) 
         kept.lease,
         kept.keepers.clone(),
         kept.data.clone(),
-        security,
+        endpoint,
     ));
     let (post, courier) = Post::new(Arc::clone(&office));
     (Keeping { office, post }, courier)

@@ -10,15 +10,15 @@ use super::core::Core;
 use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
 use super::untold::Untold;
-use crate::config::{Config, NodeName};
+use crate::config::Config;
 use crate::epochs::member::Standing;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
-use crate::keepers::rpc;
-use crate::links::{Handler, LinkChange, Links, Peer, Serving, Stream};
+use crate::links::{Handler, LinkChange, Links, Peer, Serving};
 use crate::locks::wire;
 use crate::metrics::Metrics;
-use crate::office::{self, Ear, Office, Post};
+use crate::office::{Ear, Office, Post};
+use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
 
 pub(crate) struct Shared {
     pub config: Config,
@@ -148,27 +148,27 @@ impl Handler for Shared {
         }
     }
 
-    fn serve(
-        &self,
-        preface: [u8; 8],
-        peer: Option<NodeName>,
-        stream: Stream,
-    ) -> Result<Serving, String> {
+    fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
         let Some(Keeping { office, .. }) = &self.keeping else {
-            return Err("this cluster has no keepers: its nodes are listed in [nodes]".to_owned());
+            let reason = "this cluster has no keepers: its nodes are listed in [nodes]";
+            return Err(arrival.decline(Refusal::new(Code::NotServed, reason)));
         };
         let office = Arc::clone(office);
-        match preface {
-            office::PREFACE => Ok(Box::pin(async move { office.serve(stream, peer).await })),
-            rpc::PREFACE => Ok(Box::pin(async move {
+        match arrival.hello.purpose {
+            Purpose::Member { .. } => Ok(Box::pin(async move { office.serve(arrival).await })),
+            Purpose::Keeper { .. } => Ok(Box::pin(async move {
                 match office.keeper() {
                     Some(keeper) => {
-                        keeper.serve(stream, peer).await;
+                        keeper.serve(arrival).await;
                     }
-                    None => tracing::debug!("a keeper is not answered: this node is none"),
+                    None => {
+                        let reason = format!("node {} is not a keeper", office.me.name);
+                        tracing::debug!("a keeper is not answered: {reason}");
+                        arrival.refuse(Refusal::new(Code::Later, reason)).await;
+                    }
                 }
             })),
-            _ => Err("a kind of connection that this version does not know".to_owned()),
+            Purpose::Link { .. } => unreachable!("links keep these for themselves"),
         }
     }
 }

@@ -3,19 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::reign::Letter;
-use super::wire::{FromKeeper, FromNode, Hello, PREFACE, VERSION, read, write};
+use super::wire::{FromKeeper, FromNode, read, write};
 use super::{LAST_WORDS, Office};
 use crate::config::NodeName;
-use crate::keepers::Stream;
-use crate::keepers::rpc::{self, FrameError};
-
-/// A handshake must be done after so long.
-const HELLO_TIME: Duration = Duration::from_secs(5);
+use crate::keepers::rpc::FrameError;
+use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
 
 /// A node that does not read what it is sent for so long is left alone.
 const WRITE_TIME: Duration = Duration::from_secs(10);
@@ -42,30 +39,32 @@ impl From<FrameError> for End {
 }
 
 impl Office {
-    /// Answers a node until the connection ends. `peer` is the name in its certificate; none only on a plain connection
-    /// of this machine. The stream begins with [`PREFACE`].
-    pub async fn serve(&self, stream: impl Stream, peer: Option<NodeName>) {
+    /// Answers a node until the connection ends.
+    pub async fn serve(&self, arrival: Arrival) {
         let _serving = self.serving.token();
+        let name = arrival.hello.from.clone();
+        if let Err(refusal) = self.check(&arrival.hello) {
+            let reason = &refusal.reason;
+            tracing::warn!(node = %name, reason, "a node was refused by this keeper");
+            return arrival.refuse(refusal).await;
+        }
+        let Ok(stream) = arrival.welcome(&[]).await else {
+            return;
+        };
         let (mut reader, mut writer) = tokio::io::split(stream);
         // In the middle of a message that was cut off nothing else can be said.
         let is_writing = AtomicBool::new(false);
-        let greeting = timeout(HELLO_TIME, self.greet(&mut reader, peer.as_ref()));
-        let end = match greeting.await {
-            Ok(Ok(name)) => tokio::select! {
-                () = self.stopped() => End::Elsewhere,
-                end = self.attend(&mut reader, &mut writer, name, &is_writing) => end,
-            },
-            Ok(Err(end)) => end,
-            Err(_) => End::Refused(format!("no Hello after {HELLO_TIME:?}")),
+        let end = tokio::select! {
+            () = self.stopped() => End::Elsewhere,
+            end = self.attend(&mut reader, &mut writer, name.clone(), &is_writing) => end,
         };
         let last = match end {
             _ if is_writing.load(Ordering::Relaxed) => return,
             End::Closed => return,
             End::Elsewhere => self.elsewhere(),
             End::Refused(reason) => {
-                let name = peer.map_or("a node".to_owned(), |name| name.to_string());
-                tracing::warn!(node = name, reason, "a node was refused by this keeper");
-                FromKeeper::Refused(rpc::shown(&reason))
+                tracing::warn!(node = %name, reason, "a node was refused by this keeper");
+                FromKeeper::Refused(shown(&reason))
             }
         };
         // Nothing depends on it: the connection is over in any case.
@@ -91,46 +90,25 @@ impl Office {
         }
     }
 
-    async fn greet(
-        &self,
-        reader: &mut (impl tokio::io::AsyncRead + Unpin),
-        peer: Option<&NodeName>,
-    ) -> Result<NodeName, End> {
-        let mut preface = [0; PREFACE.len()];
-        let read_preface = reader.read_exact(&mut preface).await;
-        read_preface.map_err(|_| End::Closed)?;
-        if preface != PREFACE {
-            return Err(End::Refused("no node begins so".to_owned()));
-        }
-        let hello: Hello = rpc::read_small(reader).await?;
-        let refuse = |reason: String| Err(End::Refused(reason));
+    fn check(&self, hello: &Hello) -> Result<(), Refusal> {
         let (from, me) = (&hello.from, &self.me.name);
-        if hello.version != VERSION {
-            return refuse(format!(
-                "node {from} speaks version {} of this protocol, and node {me} version {VERSION}; \
-                 run the same release on all nodes",
-                hello.version
-            ));
+        match hello.purpose {
+            Purpose::Member { fingerprint } if fingerprint == self.fingerprint => Ok(()),
+            Purpose::Member { .. } => Err(Refusal::new(
+                Code::Configuration,
+                format!(
+                    "the configurations of nodes {from} and {me} differ; \
+                     give all nodes the same lease, drift, algorithms and patterns"
+                ),
+            )),
+            _ => Err(Refusal::new(
+                Code::NotServed,
+                format!(
+                    "a {} connection of {from} was handed to the membership of {me}",
+                    hello.purpose.name()
+                ),
+            )),
         }
-        if let Some(peer) = peer.filter(|peer| *peer != from) {
-            return refuse(format!(
-                "it calls itself {from}, and its certificate is that of node {peer}; \
-                 a node must use its own certificate"
-            ));
-        }
-        if hello.to != *me {
-            let to = &hello.to;
-            return refuse(format!(
-                "node {from} looks for keeper {to} at the address of node {me}; correct its [keepers]"
-            ));
-        }
-        if hello.fingerprint != self.fingerprint {
-            return refuse(format!(
-                "the configurations of nodes {from} and {me} differ; \
-                 give all nodes the same lease, drift, algorithms and patterns"
-            ));
-        }
-        Ok(hello.from)
     }
 
     /// Carries words both ways, for as long as this keeper leads.

@@ -8,13 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
-use super::wire::{FromKeeper, Hello, PREFACE, VERSION, read, write};
+use super::wire::{FromKeeper, read};
 use super::{Office, OfficeError};
 use crate::cluster_identity::ClusterIdentity;
-use crate::keepers::{Dial, KeeperNode, Store, StoreIdentity, Stream};
+use crate::keepers::{KeeperNode, Store, StoreIdentity};
 
 /// The file in a node's data folder that lets it begin a cluster.
 pub const FIRST_START: &str = "first-start";
@@ -112,33 +111,15 @@ impl Office {
 
     /// Whether another keeper has ever agreed on anything; or why it does not say.
     async fn has_agreed(&self, other: &KeeperNode) -> Result<bool, String> {
-        let dialled = self.security.dial(other).await;
-        let mut stream = dialled.map_err(|error| error.to_string())?;
-        let said = self.say_hello(&mut stream, other).await;
-        said.map_err(|error| error.to_string())?;
-        match read(&mut stream).await {
+        let dialled = self.dial(other, PATIENCE).await;
+        let mut dialled = dialled.map_err(|error| error.to_string())?;
+        match read(&mut dialled.stream).await {
             Ok(Some(FromKeeper::Elsewhere { has_store, .. })) => Ok(has_store),
             Ok(Some(FromKeeper::Welcome { .. })) => Ok(true),
             Ok(Some(FromKeeper::Refused(reason))) => Err(reason),
             Ok(_) => Err("an answer that makes no sense".to_owned()),
             Err(error) => Err(error.to_string()),
         }
-    }
-
-    /// Begins a connection to a keeper.
-    pub(super) async fn say_hello(
-        &self,
-        stream: &mut Box<dyn Stream>,
-        to: &KeeperNode,
-    ) -> std::io::Result<()> {
-        let hello = Hello {
-            version: VERSION,
-            fingerprint: self.fingerprint,
-            from: self.me.name.clone(),
-            to: to.name.clone(),
-        };
-        stream.write_all(&PREFACE).await?;
-        write(stream, &hello).await
     }
 
     /// The leader makes this node a keeper.

@@ -25,15 +25,18 @@ use tokio_util::task::TaskTracker;
 
 pub use founding::FIRST_START;
 pub(crate) use post::{Courier, Ear, Post};
-pub(crate) use wire::{ClusterView, PREFACE, Question, Reply};
+pub(crate) use wire::{ClusterView, Question, Reply};
 
 use crate::config::Nodes;
 use crate::epochs::lease::Lease;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError, StoreIdentity};
-use crate::links::Security;
+use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// What may be under way between a node and its own keeper.
+const LOOP_BYTES: usize = 64 << 10;
 
 /// A node's office: its part in keeping the roster, if it is a keeper or becomes one.
 pub(crate) struct Office {
@@ -44,7 +47,7 @@ pub(crate) struct Office {
     /// The first keepers.
     pub first: Nodes,
     pub data: PathBuf,
-    pub security: Security,
+    pub endpoint: Endpoint,
     keeper: OnceCell<Arc<Keeper>>,
     /// Where the reign takes letters, while this keeper leads.
     reign: watch::Sender<Option<mpsc::Sender<reign::Letter>>>,
@@ -77,7 +80,7 @@ impl Office {
         lease: Lease,
         first: Nodes,
         data: PathBuf,
-        security: Security,
+        endpoint: Endpoint,
     ) -> Self {
         Office {
             me,
@@ -85,7 +88,7 @@ impl Office {
             lease,
             first,
             data,
-            security,
+            endpoint,
             keeper: OnceCell::new(),
             reign: watch::Sender::new(None),
             is_busy: watch::Sender::new(false),
@@ -118,12 +121,48 @@ impl Office {
                 Some(identity) if !Store::exists(data) => Store::create(data, me, identity).await?,
                 _ => Store::open_in(data, me).await?,
             };
-            let settings = Settings::for_lease(self.me.clone(), self.security.clone(), &self.lease);
+            let settings = Settings::for_lease(self.me.clone(), self.endpoint.clone(), &self.lease);
             let keeper = Arc::new(Keeper::start(settings, store).await?);
             tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));
             Ok(keeper)
         };
         self.keeper.get_or_try_init(start).await
+    }
+
+    /// Opens a connection to a keeper, as a member.
+    async fn dial(
+        &self,
+        keeper: &KeeperNode,
+        within: Duration,
+    ) -> Result<Dialled, ConnectionError> {
+        let address = keeper.address.to_string();
+        let purpose = self.purpose();
+        let dialling = self.endpoint.dial(&keeper.name, &address, purpose, within);
+        dialling.await
+    }
+
+    /// Opens a connection to this node's own keeper, as a member.
+    async fn dial_itself(self: &Arc<Self>) -> Result<Dialled, ConnectionError> {
+        let (here, there) = tokio::io::duplex(LOOP_BYTES);
+        let own = Arc::clone(self);
+        tokio::spawn(async move {
+            let me = &own.me.name;
+            let greeted = own.endpoint.greet(Box::new(there), Some(me), me.as_str());
+            match greeted.await {
+                Ok(arrival) => own.serve(arrival).await,
+                Err(declined) => own.endpoint.dismiss(declined).await,
+            }
+        });
+        let saying = self
+            .endpoint
+            .say_hello(Box::new(here), &self.me.name, self.purpose());
+        saying.await
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Member {
+            fingerprint: self.fingerprint,
+        }
     }
 
     /// The first keepers, as Raft knows them.

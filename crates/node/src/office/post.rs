@@ -15,14 +15,13 @@ use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
-use crate::keepers::{Dial, KeeperNode, StoreIdentity, Stream};
+use crate::keepers::{KeeperNode, StoreIdentity};
 use crate::links::Backoff;
+use crate::transport::{ConnectionError, Dialled, Stream};
 
 /// So many words wait to be sent; more are lost, and said again later.
 const WORDS_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
-/// What goes between a node and its own keeper.
-const LOOP_BYTES: usize = 64 << 10;
 /// A connection that lasted so long was a good one.
 const STEADY: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
@@ -128,7 +127,7 @@ pub(crate) struct Courier {
 /// What came of a try.
 enum Tried {
     /// The keeper leads. It has these beside it.
-    Leads(Box<dyn Stream>, Vec<KeeperNode>),
+    Leads(Stream, Vec<KeeperNode>),
     /// Another one does, perhaps.
     Elsewhere(Option<KeeperNode>),
     Failed(String),
@@ -222,20 +221,19 @@ impl Courier {
 
     async fn knock(&self, keeper: &KeeperNode) -> Tried {
         let office = &self.office;
-        let mut stream: Box<dyn Stream> = if keeper.name == office.me.name {
-            let (here, there) = tokio::io::duplex(LOOP_BYTES);
-            let own = Arc::clone(office);
-            tokio::spawn(async move { own.serve(there, Some(own.me.name.clone())).await });
-            Box::new(here)
-        } else {
-            match office.security.dial(keeper).await {
-                Ok(stream) => stream,
-                Err(error) => return Tried::Failed(error.to_string()),
-            }
+        let dialled = match keeper.name == office.me.name {
+            true => office.dial_itself().await,
+            false => office.dial(keeper, self.patience()).await,
         };
-        if let Err(error) = office.say_hello(&mut stream, keeper).await {
-            return Tried::Failed(error.to_string());
-        }
+        let mut stream = match dialled {
+            Ok(Dialled { stream, .. }) => stream,
+            Err(ConnectionError::Refused(refusal)) => {
+                let reason = refusal.reason;
+                tracing::warn!(%keeper, reason, "refused by a keeper");
+                return Tried::Failed(reason);
+            }
+            Err(error) => return Tried::Failed(error.to_string()),
+        };
         match read(&mut stream).await {
             Ok(Some(FromKeeper::Welcome { keepers })) => Tried::Leads(stream, keepers),
             Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
@@ -249,7 +247,7 @@ impl Courier {
     }
 
     /// Carries words both ways until the connection ends, or the leader is silent.
-    async fn converse(&mut self, stream: Box<dyn Stream>, ear: &dyn Ear) {
+    async fn converse(&mut self, stream: Stream, ear: &dyn Ear) {
         // They were said to somebody who was not there.
         while self.words.try_recv().is_ok() {}
         ear.found_leader();
@@ -266,7 +264,7 @@ impl Courier {
         }
     }
 
-    async fn speak(&mut self, mut writer: WriteHalf<Box<dyn Stream>>, open: &Open) {
+    async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) {
         let patience = self.patience();
         let (mut numbers, mut heard) = (0, 0);
         loop {
@@ -358,7 +356,7 @@ impl Open {
     /// Hears the leader until it says no more.
     async fn listen(
         &self,
-        reader: ReadHalf<Box<dyn Stream>>,
+        reader: ReadHalf<Stream>,
         ear: &dyn Ear,
         office: &Arc<Office>,
         way: &watch::Sender<WayToLeader>,

@@ -1,7 +1,7 @@
 //! What a node and a keeper say to each other.
 //!
-//! The node dials, begins with [`PREFACE`] and a [`Hello`], and is answered with `Welcome` if the keeper leads. From then
-//! on both speak when they like. All but the preface are frames as the keepers' own, see [`crate::keepers::rpc`].
+//! After the [hello](crate::transport::hello), the keeper says `Welcome` if it leads. From then on
+//! both speak when they like. All are frames as the keepers' own, see [`crate::keepers::rpc`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,20 +13,6 @@ use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
 use crate::keepers::KeeperNode;
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
-
-/// What a connection from a node to a keeper begins with.
-pub(crate) const PREFACE: [u8; 8] = *b"SOLOMEMB";
-/// The version of this protocol.
-pub(super) const VERSION: u32 = 2;
-
-/// Who dials, and whom.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub version: u32,
-    pub fingerprint: [u8; 32],
-    pub from: NodeName,
-    pub to: NodeName,
-}
 
 /// From a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

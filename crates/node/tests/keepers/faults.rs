@@ -6,7 +6,7 @@ use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::epochs::roster::Applied;
 use soloist_node::keepers::store::LogStore;
 use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, StoreIdentity, Types};
-use soloist_node::links::Security;
+use soloist_node::transport::{Endpoint, Security};
 
 use crate::disk::Disk;
 use crate::net::{begin, name, until};
@@ -130,7 +130,7 @@ async fn start(disk: &Disk) -> Keeper {
         name: name("a"),
         address: "127.0.0.1:1".parse().unwrap(),
     };
-    let settings = Settings::new(node, Security::Plain);
+    let settings = Settings::new(node, Endpoint::new(name("a"), Security::Plain));
     Keeper::start(settings, open(disk).await).await.unwrap()
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
-use soloist_node::keepers::rpc::VERSION;
 use soloist_node::keepers::{Keeper, KeeperError, ServeEnd, Store, StoreIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -94,7 +93,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     // Also in the middle of a connection.
     let site = &cluster.sites[0];
     let (mut stream, serving) = connect(site.keeper());
-    let mut bytes = greeting(VERSION, "b", "a", gone, site.id());
+    let mut bytes = greeting("b", "a", gone, site.id());
     let vote = VoteRequest::new(Vote::new(term + 1, gone), None);
     bytes.extend(frame(1, &(1_u8, &vote)));
     let _ = stream.write_all(&bytes).await;
@@ -116,7 +115,7 @@ async fn a_node_does_not_speak_for_another_nodes_keeper() {
     })
     .await;
     let (mut stream, serving) = connect(site.keeper());
-    let mut bytes = greeting(VERSION, "b", "a", x, site.id());
+    let mut bytes = greeting("b", "a", x, site.id());
     let vote = VoteRequest::new(Vote::new(site.keeper().view().term + 1, x), None);
     bytes.extend(frame(1, &(1_u8, &vote)));
     let _ = stream.write_all(&bytes).await;

@@ -7,8 +7,10 @@ use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest, VoteRequest};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
 use soloist_node::identity::Authority;
-use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, PREFACE, SNAPSHOT_BYTES_MAX, VERSION};
+use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use soloist_node::keepers::{Keeper, KeeperError, Proposal, ServeEnd, Types};
+use soloist_node::transport::hello::VERSIONS;
+use soloist_node::transport::{Endpoint, Hello, Purpose, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
@@ -30,20 +32,37 @@ fn raw_frame(number: u64, content: &[u8]) -> Vec<u8> {
 
 /// What b says first. It is keeper [`B`] and dials the keeper `id` on the node `to`.
 pub fn hello(to: &str, id: u64) -> Vec<u8> {
-    greeting(VERSION, "b", to, B, id)
+    greeting("b", to, B, id)
 }
 
-pub fn greeting(version: u32, from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
-    let mut bytes = PREFACE.to_vec();
-    bytes.extend(frame(0, &(version, from, to, from_id, to_id)));
-    bytes
+pub fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
+    let hello = Hello {
+        versions: VERSIONS,
+        from: name(from),
+        to: name(to),
+        cluster: None,
+        purpose: Purpose::Keeper { from_id, to_id },
+    };
+    hello.encode()
 }
 
 /// A connection from a peer whose certificate says that it is b.
 pub fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let keeper = keeper.clone();
-    let serving = tokio::spawn(async move { keeper.serve(theirs, Some(name("b"))).await });
+    let serving = tokio::spawn(async move {
+        let endpoint = Endpoint::new(name("a"), Security::Plain);
+        let b = name("b");
+        let greeted = endpoint.greet(Box::new(theirs), Some(&b), "b").await;
+        match greeted {
+            Ok(arrival) => keeper.serve(arrival).await,
+            Err(declined) => {
+                let reason = declined.error.to_string();
+                endpoint.dismiss(declined).await;
+                ServeEnd::Refused(reason)
+            }
+        }
+    });
     (ours, serving)
 }
 
@@ -58,7 +77,7 @@ async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
     let end = serving.await.unwrap();
     assert!(
         matches!(&end, ServeEnd::Refused(reason) if reason.contains(says)),
-        "{end:?}"
+        "{says}: {end:?}"
     );
     let told = String::from_utf8_lossy(&told);
     assert!(told.contains(says), "{says}: {told}");
@@ -101,16 +120,13 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
     let keeper = cluster.sites[0].keeper();
     let (a, b) = (cluster.sites[0].id(), B);
     let http = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
-    refused(keeper, http, "do not come from a keeper").await;
-    let newer = greeting(VERSION + 1, "b", "a", b, a);
-    refused(keeper, newer, "run the same release").await;
-    let of_c = greeting(VERSION, "c", "a", b, a);
-    refused(keeper, of_c, "b says that it is c").await;
-    refused(keeper, hello("c", a), "this is a").await;
+    refused(keeper, http, "does not come from a Soloist node").await;
+    let of_c = greeting("c", "a", b, a);
+    let text = "it calls itself c, and its certificate is that of node b";
+    refused(keeper, of_c, text).await;
+    let elsewhere = "looks for node c at the address of node a";
+    refused(keeper, hello("c", a), elsewhere).await;
     refused(keeper, hello("a", a ^ 1), "a node that is promoted again").await;
-    let mut long = PREFACE.to_vec();
-    long.extend(u32::MAX.to_le_bytes());
-    refused(keeper, long, "a frame of 4294967295 bytes").await;
 
     let after_hello = |bytes: Vec<u8>| [hello("a", a), bytes].concat();
     let too_long = (FRAME_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();

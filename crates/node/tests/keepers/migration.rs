@@ -2,15 +2,13 @@
 //! one of three keepers, with a snapshot, entries after it, and the epochs 1 to 12, of which 11 is installed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use soloist_node::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_node::epochs::roster::{Applied, Command, Roster};
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
-    Dial, Dialling, KeeperNode, Recovery, Settings, Store, StoreError, StoreIdentity, id_of,
+    KeeperNode, Recovery, Settings, Store, StoreError, StoreIdentity, id_of,
 };
-use soloist_node::links::Security;
 use soloist_node::locks::Fence;
 
 use crate::net::{Cluster, Site, name, until};
@@ -129,27 +127,14 @@ async fn an_old_store_is_recovered_into_a_new_generation() {
     assert_ne!(store.identity().id, id_of(&name("a")));
 }
 
-/// The old store knows where keepers were reached then.
-struct ByName {
-    security: Security,
-    nodes: Vec<KeeperNode>,
-}
-
-impl Dial for ByName {
-    fn dial<'a>(&'a self, keeper: &'a KeeperNode) -> Dialling<'a> {
-        let mut nodes = self.nodes.iter();
-        let here = nodes.find(|node| node.name == keeper.name).unwrap();
-        self.security.dial(here)
-    }
-}
-
 async fn start(site: &mut Site, nodes: &[KeeperNode]) {
-    let dial = ByName {
-        security: Security::tls(&site.identity),
-        nodes: nodes.to_vec(),
-    };
+    // The old store knows where keepers were reached then.
+    let addresses = nodes.iter().map(|node| {
+        let address = node.address.to_string();
+        (node.name.clone(), address)
+    });
     let settings = Settings {
-        dial: Arc::new(dial),
+        endpoint: site.endpoint().reaching(addresses.collect()),
         ..site.settings()
     };
     site.start_with(settings).await;

@@ -13,11 +13,10 @@ use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
     Keeper, KeeperError, KeeperNode, Settings, Store, StoreIdentity, View,
 };
-use soloist_node::links::Security;
+use soloist_node::transport::{Endpoint, Security};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
 /// Far more than any of the tests needs; it only ends one that would hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -116,8 +115,12 @@ impl Site {
         self.folder().join(FILE_NAME)
     }
 
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::new(self.node.name.clone(), Security::tls(&self.identity))
+    }
+
     pub fn settings(&self) -> Settings {
-        let mut settings = Settings::new(self.node.clone(), Security::tls(&self.identity));
+        let mut settings = Settings::new(self.node.clone(), self.endpoint());
         settings.snapshot_every = 8;
         settings
     }
@@ -134,7 +137,7 @@ impl Site {
         };
         let store = store.unwrap();
         let keeper = Arc::new(Keeper::start(settings, store).await.unwrap());
-        let serving = listen(self.listener.clone(), self.identity.clone(), keeper.clone());
+        let serving = listen(self.listener.clone(), self.endpoint(), keeper.clone());
         self.running = Some((keeper, tokio::spawn(serving)));
     }
 
@@ -151,19 +154,21 @@ impl Site {
 }
 
 /// What a node will do with its one port.
-async fn listen(listener: Arc<TcpListener>, identity: Identity, keeper: Arc<Keeper>) {
-    let acceptor = TlsAcceptor::from(identity.server_config());
+async fn listen(listener: Arc<TcpListener>, endpoint: Endpoint, keeper: Arc<Keeper>) {
     loop {
         let (tcp, _) = listener.accept().await.unwrap();
-        let (acceptor, keeper) = (acceptor.clone(), keeper.clone());
+        let (endpoint, keeper) = (endpoint.clone(), keeper.clone());
         tokio::spawn(async move {
             // A peer that is stopped closes in the middle of everything.
-            let Ok(stream) = acceptor.accept(tcp).await else {
+            let Ok((stream, certified)) = endpoint.take(tcp).await else {
                 return;
             };
-            let shown = stream.get_ref().1.peer_certificates().unwrap();
-            let peer = name(&Identity::peer_name(shown).unwrap());
-            keeper.serve(stream, Some(peer)).await;
+            match endpoint.greet(stream, certified.as_ref(), "a peer").await {
+                Ok(arrival) => {
+                    keeper.serve(arrival).await;
+                }
+                Err(declined) => endpoint.dismiss(declined).await,
+            }
         });
     }
 }

@@ -9,7 +9,6 @@ use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::roster::Applied;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::{KeeperError, Settings, Store};
-use soloist_node::links::Security;
 
 use crate::net::{Cluster, Site, begin, until};
 
@@ -148,7 +147,7 @@ async fn a_short_lease_makes_keepers_fast() {
             length: ms(length),
             ..Lease::default()
         };
-        let settings = Settings::for_lease(site.node.clone(), Security::Plain, &lease);
+        let settings = Settings::for_lease(site.node.clone(), site.endpoint(), &lease);
         assert_eq!(settings.election_timeout, ms(election), "{length}");
         assert_eq!(settings.patience, ms(patience), "{length}");
         assert!(settings.takeover_max() <= lease.length, "{length}");

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use soloist_node::config::Address;
+use soloist_node::transport::hello::{PREFACE, VERSIONS};
+use soloist_node::transport::{Hello, Purpose};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -21,37 +23,34 @@ async fn say(to: &Address, bytes: &[u8]) -> Vec<u8> {
     heard
 }
 
-fn frame(content: &[u8]) -> Vec<u8> {
-    let length = 8 + content.len() as u32;
-    let mut bytes = length.to_le_bytes().to_vec();
-    bytes.extend([0; 8]);
-    bytes.extend(content);
-    bytes
+fn hello(from: &str, to: &str, purpose: Purpose) -> Vec<u8> {
+    let hello = Hello {
+        versions: VERSIONS,
+        from: from.parse().unwrap(),
+        to: to.parse().unwrap(),
+        cluster: None,
+        purpose,
+    };
+    hello.encode()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_told_why_and_do_no_harm() {
     let (cluster, _folder) = start(3, "raymond", false).await;
-    let preface = b"SOLOMEMB";
-    let with = |rest: &[u8]| [preface, rest].concat();
-    let hello = |version: u8, from: &str, to: &str| {
-        let mut content = vec![version];
-        content.extend([7; 32]);
-        for name in [from, to] {
-            content.push(name.len() as u8);
-            content.extend(name.as_bytes());
-        }
-        with(&frame(&content))
-    };
+    let with = |rest: &[u8]| [&PREFACE, rest].concat();
+    let fingerprint = [7; 32];
+    let member = |from, to| hello(from, to, Purpose::Member { fingerprint });
     for (bytes, word) in [
-        (with(&frame(b"")), "cannot be read"),
-        (with(&frame(&[255; 900])), "cannot be read"),
-        (with(&u32::MAX.to_le_bytes()), "a frame of 4294967295 bytes"),
-        (with(&[3, 0, 0, 0]), "a frame of 3 bytes"),
-        (hello(9, "n2", "n1"), "speaks version 9"),
-        (hello(2, "n2", "n9"), "looks for keeper n9"),
+        (with(&[0, 0]), "cannot be read"),
         (
-            hello(2, "n2", "n1"),
+            with(&[&[0x84, 0x03][..], &[255; 900]].concat()),
+            "cannot be read",
+        ),
+        (with(&[0xff, 0xff]), "a hello of 65535 bytes"),
+        (with(&[2, 0, 9, 9]), "it speaks version 9"),
+        (member("n2", "n9"), "looks for node n9"),
+        (
+            member("n2", "n1"),
             "the configurations of nodes n2 and n1 differ",
         ),
     ] {
@@ -59,12 +58,16 @@ async fn strangers_are_told_why_and_do_no_harm() {
         let heard = String::from_utf8_lossy(&heard);
         assert!(heard.contains(word), "no {word:?} in {heard:?}");
     }
+    let (from_id, to_id) = (1, 2);
+    let keeper = hello("n3", "n2", Purpose::Keeper { from_id, to_id });
     for silent in [
-        &b"SOLOMEMB"[..],
-        b"SOLOMEM",
-        b"SOLO",
+        &PREFACE[..],
+        &PREFACE[..7],
+        &PREFACE[..4],
         b"SOLOXXXX",
         b"SOLOKEEP",
+        &keeper,
+        &keeper[..keeper.len() - 1],
     ] {
         say(&cluster.addresses[1], silent).await;
     }

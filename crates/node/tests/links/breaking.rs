@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use soloist_node::identity::Authority;
-use soloist_node::links::Security;
+use soloist_node::transport::Security;
 
 use crate::certificates::identity;
 use crate::net::{Node, listener, roster, settings, start, until};
@@ -37,7 +37,7 @@ async fn three(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Node>, Ve
             proxies.push(proxy);
         }
         let mut settings = settings(names[me]);
-        settings.security = security(names[me]);
+        settings.endpoint.security = security(names[me]);
         nodes.push(start(settings, peers, listener));
     }
     (nodes, proxies)

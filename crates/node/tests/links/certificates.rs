@@ -7,7 +7,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use soloist_node::identity::{Authority, Identity, Issued, Validity};
-use soloist_node::links::Security;
+use soloist_node::transport::Security;
 
 use crate::net::{Node, Wire, pair, until};
 
@@ -43,8 +43,8 @@ fn showing(trusted: &Authority, me: &Identity, shown: &Issued) -> Security {
 /// Nodes a and b, with this security.
 async fn secured(a: Security, b: Security) -> (Node, Node) {
     pair(|settings| {
-        let of_a = settings.me == "a";
-        settings.security = if of_a { a.clone() } else { b.clone() };
+        let of_a = settings.endpoint.name.as_str() == "a";
+        settings.endpoint.security = if of_a { a.clone() } else { b.clone() };
     })
     .await
 }

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use soloist_node::links::frame::Record;
+use soloist_node::transport::hello::PREFACE;
 
-use crate::net::{Node, Wire, encoded, hello, listener, pair, roster, settings, start, until};
+use crate::net::{
+    Node, Wire, encoded, greeting, hello, listener, pair, roster, settings, start, until,
+};
 
 /// Node a, with b in its roster (played by the test), and c, a real one.
 async fn victim() -> (Node, Node) {
@@ -19,43 +22,56 @@ async fn hostile_bytes_are_counted_and_the_links_go_on() {
     let (a, c) = victim().await;
     c.links.send(0, b"before").unwrap();
     until("a frame arrived", || a.seen.count() == 1).await;
-    let greeting = Record::Hello(hello("b", "a"));
+    let from_b = |records: &[Record<'_>]| greeting(&hello("b", "a"), records);
     let data = |number| Record::Data {
         number,
         payload: b"from b",
     };
     let kinds: Vec<(&str, Vec<u8>, &str)> = vec![
-        ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "at most 4096"),
-        ("a huge record", vec![0xff; 100], "4294967295 bytes"),
-        ("nothing", vec![0; 4], "0 bytes"),
         (
-            "no Hello",
+            "HTTP",
+            b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            "begins with GET / HT: it does not come from a Soloist node",
+        ),
+        (
+            "a record",
             encoded(&[data(1)]),
-            "did not begin with a Hello",
+            "it does not come from a Soloist node",
+        ),
+        (
+            "an earlier release",
+            b"SOLOMEMB...".to_vec(),
+            "it comes from an earlier release",
+        ),
+        (
+            "a huge hello",
+            [&PREFACE[..], &[0xff; 2]].concat(),
+            "a hello of 65535 bytes, but at most 4096 are allowed",
+        ),
+        (
+            "an empty hello",
+            [&PREFACE[..], &[0; 2]].concat(),
+            "cannot be read",
         ),
         (
             "a gap",
-            encoded(&[greeting.clone(), data(2)]),
+            from_b(&[data(2)]),
             "frame 2 came, and 1 was the next",
         ),
         (
             "an unknown kind",
-            [
-                &encoded(std::slice::from_ref(&greeting))[..],
-                &[1, 0, 0, 0, 77],
-            ]
-            .concat(),
+            [from_b(&[]), vec![1, 0, 0, 0, 77]].concat(),
             "kind 77",
         ),
         (
             "a receiver's record",
-            encoded(&[greeting.clone(), Record::Ack { up_to: 1 }]),
+            from_b(&[Record::Ack { up_to: 1 }]),
             "only a receiver may send",
         ),
         (
-            "a second Hello",
-            encoded(&[greeting.clone(), greeting]),
-            "only a receiver may send",
+            "a second hello",
+            [from_b(&[]), from_b(&[])].concat(),
+            "bytes, where at most",
         ),
     ];
     for (index, (kind, bytes, reason)) in kinds.iter().enumerate() {
@@ -107,8 +123,7 @@ async fn a_receiver_that_acknowledges_too_much_is_left() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
     a.links.send(1, b"x").unwrap();
-    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
-    assert!(wire.next().await.unwrap().starts_with("Hello"));
+    let (mut wire, _) = Wire::accepted(&at_b).await;
     let welcome = Record::Welcome {
         incarnation: 5,
         next: 1,

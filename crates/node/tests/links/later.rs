@@ -4,8 +4,11 @@ use std::time::{Duration, Instant};
 
 use soloist_node::links::frame::Record;
 use soloist_node::links::{LinkChange, Settings};
+use soloist_node::transport::{Hello, Purpose};
 
-use crate::net::{Node, Wire, encoded, hello, hello_of, listener, lone, member, settings, until};
+use crate::net::{
+    Node, Wire, encoded, greeting, hello, hello_of, listener, lone, member, settings, until,
+};
 
 /// Tries that fail would soon wait for hours.
 fn impatient(me: &str) -> Settings {
@@ -117,9 +120,9 @@ async fn a_list_of_nobody_lets_nobody_in_yet() {
 }
 
 /// What a node answers to this Hello.
-async fn answer(node: &Node, hello: Record<'_>) -> String {
+async fn answer(node: &Node, hello: &Hello) -> String {
     let mut wire = Wire::to(node).await;
-    wire.send(&encoded(&[hello])).await;
+    wire.send(&hello.encode()).await;
     let answer = wire.next().await.unwrap();
     if !answer.starts_with("Welcome") {
         assert_eq!(wire.next().await, None, "it closes");
@@ -131,16 +134,20 @@ async fn answer(node: &Node, hello: Record<'_>) -> String {
 async fn what_will_never_fit_is_refused_also_before_there_is_a_list() {
     let (a, _b) = nodes().await;
     let mut other = hello("b", "a");
-    other.fingerprint = [0x1f; 32];
+    other.purpose = Purpose::Link {
+        fingerprint: [0x1f; 32],
+        incarnation: 99,
+        to_incarnation: None,
+    };
     for (hello, text) in [
         (hello("a", "a"), "calls itself as this node is called"),
         (hello("b", "c"), "looks for node c at the address of node a"),
         (other, "the configurations differ"),
     ] {
-        let answer = answer(&a, Record::Hello(hello)).await;
+        let answer = answer(&a, &hello).await;
         assert!(answer.contains(text), "{answer}");
     }
-    assert_eq!(answer(&a, Record::Hello(hello("b", "a"))).await, "Later");
+    assert_eq!(answer(&a, &hello("b", "a")).await, "Later");
     assert_eq!(a.links.counters().refused, 3);
 }
 
@@ -155,19 +162,23 @@ async fn each_life_is_told_apart() {
         (("b", 2), ("a", 2), "Later"),
         (("c", 2), ("a", 1), "Later"),
     ] {
-        let answer = answer(&a, hello_of(from, to)).await;
+        let answer = answer(&a, &hello_of(from, to)).await;
         assert!(answer.starts_with(expected), "{from:?} {to:?}: {answer}");
     }
     nothing_went_wrong(&a);
     // Who does not know lives takes whichever it is.
     let mut whichever = hello("b", "a");
-    whichever.incarnation = 2;
-    let answer = answer(&a, Record::Hello(whichever)).await;
+    whichever.purpose = Purpose::Link {
+        fingerprint: [7; 32],
+        incarnation: 2,
+        to_incarnation: None,
+    };
+    let answer = answer(&a, &whichever).await;
     assert!(answer.starts_with("Welcome"), "{answer}");
 }
 
 #[tokio::test]
-async fn a_later_at_the_wrong_time_is_hostile() {
+async fn a_welcome_at_the_wrong_time_is_hostile() {
     let (at_b, b) = listener().await;
     let (a, _) = nodes().await;
     let peers = vec![member("b", 2, &b), member("c", 3, "127.0.0.1:1")];
@@ -183,12 +194,12 @@ async fn a_later_at_the_wrong_time_is_hostile() {
     };
     for (index, (bytes, text)) in [
         (
-            encoded(&[welcome, Record::Later]),
-            "sent a Later, which was not its turn",
+            encoded(&[welcome.clone(), welcome]),
+            "sent a Welcome, which was not its turn",
         ),
         (
-            vec![3, 0, 0, 0, 8, 1, 2],
-            "a Later record whose content has 2 bytes",
+            vec![3, 0, 0, 0, 2, 1, 2],
+            "a Welcome record whose content has 2 bytes",
         ),
         (
             encoded(&[stranger]),
@@ -208,20 +219,17 @@ async fn a_later_at_the_wrong_time_is_hostile() {
         );
         wire.closed().await;
     }
-    for (records, text) in [
-        (vec![Record::Later], "did not begin with a Hello"),
-        (
-            vec![hello_of(("c", 3), ("a", 1)), Record::Later],
-            "only a receiver may send",
-        ),
-    ] {
-        let mut wire = Wire::to(&a).await;
-        wire.send(&encoded(&records)).await;
-        let mut last = String::new();
-        while let Some(record) = wire.next().await {
-            last = record;
-        }
-        assert!(last.contains(text), "{last}");
+    let mut wire = Wire::to(&a).await;
+    let welcome = Record::Welcome {
+        incarnation: 3,
+        next: 1,
+    };
+    wire.send(&greeting(&hello_of(("c", 3), ("a", 1)), &[welcome]))
+        .await;
+    let mut last = String::new();
+    while let Some(record) = wire.next().await {
+        last = record;
     }
-    until("all are counted", || a.links.counters().hostile == 5).await;
+    assert!(last.contains("only a receiver may send"), "{last}");
+    until("all are counted", || a.links.counters().hostile == 4).await;
 }

@@ -37,8 +37,7 @@ async fn frames_that_wait_leave_in_one_write_and_again_if_they_were_lost() {
     for number in 0..100u8 {
         a.links.send(1, &[number]).unwrap();
     }
-    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
-    wire.next().await.unwrap();
+    let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
         incarnation: 5,
         next: 1,
@@ -59,8 +58,7 @@ async fn frames_that_wait_leave_in_one_write_and_again_if_they_were_lost() {
     .await;
     // The next connection begins where the receiver stands, not where it last said so.
     drop(wire);
-    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
-    wire.next().await.unwrap();
+    let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
         incarnation: 5,
         next: 81,
@@ -82,7 +80,7 @@ async fn acknowledgements_are_lazy() {
         number,
         payload: b"x",
     };
-    wire.send(&encoded(&[Record::Hello(hello("b", "a"))])).await;
+    wire.send(&hello("b", "a").encode()).await;
     assert!(wire.next().await.unwrap().starts_with("Welcome"));
     let frames: Vec<_> = (1..=64).map(frame).collect();
     wire.send(&encoded(&frames)).await;
@@ -124,8 +122,7 @@ async fn a_silent_receiver_is_noticed() {
     watchful(&mut settings);
     let a = start(settings, roster(&[("a", &a), ("b", &b)]), at_a);
     a.links.send(1, b"x").unwrap();
-    let mut wire = Wire::new(at_b.accept().await.unwrap().0);
-    wire.next().await.unwrap();
+    let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
         incarnation: 5,
         next: 1,
@@ -141,7 +138,7 @@ async fn a_silent_receiver_is_noticed() {
 async fn a_silent_sender_is_noticed() {
     let (a, _b) = pair(watchful).await;
     let mut wire = Wire::to(&a).await;
-    wire.send(&encoded(&[Record::Hello(hello("b", "a"))])).await;
+    wire.send(&hello("b", "a").encode()).await;
     assert!(wire.next().await.unwrap().starts_with("Welcome"));
     wire.closed().await;
     until("it is down", || !a.links.status()[1].in_up).await;
@@ -152,7 +149,7 @@ async fn a_silent_sender_is_noticed() {
 #[tokio::test]
 async fn a_second_connection_replaces_the_first() {
     let (a, _b) = pair(|_| {}).await;
-    let greeting = encoded(&[Record::Hello(hello("b", "a"))]);
+    let greeting = hello("b", "a").encode();
     let frame = |number| {
         encoded(&[Record::Data {
             number,
@@ -240,19 +237,19 @@ async fn a_peer_that_starts_late_is_reached() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_second_connection_waits_for_what_the_first_is_handing_over() {
     let (a, _b) = pair(|_| {}).await;
-    let greeting = Record::Hello(hello("b", "a"));
+    let greeting = hello("b", "a").encode();
     let frames = [1, 2, 3].map(|number| Record::Data {
         number,
         payload: b"x",
     });
     let gate = a.seen.shut();
     let mut first = Wire::to(&a).await;
-    first.send(&encoded(std::slice::from_ref(&greeting))).await;
+    first.send(&greeting).await;
     first.next().await.unwrap();
     first.send(&encoded(&frames)).await;
     until("the handler has them", || a.seen.is_waiting()).await;
     let mut second = Wire::to(&a).await;
-    second.send(&encoded(&[greeting])).await;
+    second.send(&greeting).await;
     until("it came in", || a.links.counters().accepted == 2).await;
     drop(gate);
     let welcome = second.next().await.unwrap();

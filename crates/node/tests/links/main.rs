@@ -5,6 +5,7 @@ mod buffers;
 mod certificates;
 mod echo;
 mod frame;
+mod hello;
 mod hostile;
 mod later;
 mod life;

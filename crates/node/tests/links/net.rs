@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use soloist_node::links::frame::{Decoder, Hello, RECORD_BYTES_MAX, Record};
-use soloist_node::links::{Handler, Limits, LinkChange, Links, Peer, Security, Settings};
+use soloist_node::links::frame::{Decoder, RECORD_BYTES_MAX, Record};
+use soloist_node::links::{Handler, Limits, LinkChange, Links, Peer, Settings};
+use soloist_node::transport::hello::{PREFACE, VERSIONS};
+use soloist_node::transport::{Code, Endpoint, Hello, Purpose, Reply, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -170,9 +172,8 @@ pub fn member(name: &str, life: u64, address: &str) -> Peer {
 
 pub fn settings(me: &str) -> Settings {
     Settings {
-        me: me.to_owned(),
+        endpoint: Endpoint::new(me.parse().unwrap(), Security::Plain),
         fingerprint: [7; 32],
-        security: Security::Plain,
         limits: quick(),
     }
 }
@@ -191,7 +192,7 @@ pub fn lone(settings: Settings, listener: TcpListener) -> Node {
 
 /// A node with these peers, in the life of its own that its name says.
 pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
-    let life = settings.me.bytes().map(u64::from).sum();
+    let life = settings.endpoint.name.as_str().bytes().map(u64::from).sum();
     let node = lone(settings, listener);
     node.links.set_peers(life, peers).unwrap();
     node
@@ -210,23 +211,35 @@ pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
 }
 
 /// A Hello as this life of the node `from` would send it, to this life of the node `to`.
-pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Record<'static> {
-    Record::Hello(Hello {
-        incarnation: life,
-        to_incarnation: Some(meant),
+pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Hello {
+    Hello {
+        purpose: Purpose::Link {
+            fingerprint: [7; 32],
+            incarnation: life,
+            to_incarnation: Some(meant),
+        },
         ..hello(from, to)
-    })
+    }
 }
 
 /// A Hello as the node `from` would send it.
 pub fn hello(from: &str, to: &str) -> Hello {
     Hello {
-        incarnation: 99,
-        to_incarnation: None,
-        fingerprint: [7; 32],
-        from: from.to_owned(),
-        to: to.to_owned(),
+        versions: VERSIONS,
+        from: from.parse().unwrap(),
+        to: to.parse().unwrap(),
+        cluster: None,
+        purpose: Purpose::Link {
+            fingerprint: [7; 32],
+            incarnation: 99,
+            to_incarnation: None,
+        },
     }
+}
+
+/// A hello, and these records right behind it.
+pub fn greeting(hello: &Hello, records: &[Record<'_>]) -> Vec<u8> {
+    [hello.encode(), encoded(records)].concat()
 }
 
 pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
@@ -240,35 +253,63 @@ pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
 /// A connection whose other end is a test.
 pub struct Wire {
     pub tcp: TcpStream,
+    /// Whether the next that comes is a reply to a hello.
+    is_greeting: bool,
     decoder: Decoder,
 }
 
 impl Wire {
-    pub fn new(tcp: TcpStream) -> Self {
+    fn new(tcp: TcpStream, is_greeting: bool) -> Self {
         Self {
             tcp,
+            is_greeting,
             decoder: Decoder::new(RECORD_BYTES_MAX),
         }
     }
 
-    /// The next connection that somebody opens, and its Hello.
+    /// The next connection that somebody opens, and its hello, which is answered with Welcome.
     pub async fn accepted(listener: &TcpListener) -> (Self, String) {
-        let mut wire = Self::new(listener.accept().await.unwrap().0);
-        let hello = wire.next().await.unwrap();
-        (wire, hello)
+        let mut wire = Self::new(listener.accept().await.unwrap().0, false);
+        let mut preface = [0; 8];
+        wire.tcp.read_exact(&mut preface).await.unwrap();
+        assert_eq!(preface, PREFACE);
+        let content = wire.read_short().await.unwrap();
+        let (hello, version) = Hello::decode(&content).unwrap();
+        let cluster = None;
+        wire.send(&Reply::Welcome { version, cluster }.encode())
+            .await;
+        (wire, format!("{hello:?}"))
     }
 
     pub async fn to(node: &Node) -> Self {
-        Self::new(TcpStream::connect(&node.address).await.unwrap())
+        Self::new(TcpStream::connect(&node.address).await.unwrap(), true)
+    }
+
+    /// What a length of two bytes announces.
+    async fn read_short(&mut self) -> std::io::Result<Vec<u8>> {
+        let length = self.tcp.read_u16_le().await?;
+        let mut content = vec![0; length.into()];
+        self.tcp.read_exact(&mut content).await?;
+        Ok(content)
     }
 
     pub async fn send(&mut self, bytes: &[u8]) {
         self.tcp.write_all(bytes).await.unwrap();
     }
 
-    /// The next record, as `Debug` writes it; none when the connection is closed.
+    /// The next record, as `Debug` writes it; none when the connection is closed. A Welcome to a
+    /// hello is skipped, another reply is given as a record is.
     pub async fn next(&mut self) -> Option<String> {
         let reading = async {
+            if std::mem::take(&mut self.is_greeting) {
+                match Reply::decode(&self.read_short().await.ok()?).unwrap() {
+                    Reply::Welcome { .. } => {}
+                    Reply::Refused(refusal) if refusal.code == Code::Later => {
+                        return Some("Later".to_owned());
+                    }
+                    refused => return Some(format!("{refused:?}")),
+                }
+            }
             loop {
                 if let Some(record) = self.decoder.records().next() {
                     return Some(format!("{:?}", record.unwrap()));

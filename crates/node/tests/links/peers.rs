@@ -6,7 +6,9 @@ use std::time::Duration;
 use soloist_node::links::frame::Record;
 use soloist_node::links::{Handler, LinkChange, Links, Peer};
 
-use crate::net::{Node, Wire, encoded, hello_of, listener, lone, member, settings, start, until};
+use crate::net::{
+    Node, Wire, encoded, greeting, hello_of, listener, lone, member, settings, start, until,
+};
 
 const NOBODY: &str = "127.0.0.1:1";
 
@@ -83,7 +85,7 @@ async fn who_stays_may_be_called_otherwise_and_be_somewhere_else() {
     let ((at_b, b), (other_b, elsewhere)) = (listener().await, listener().await);
     let a = node_a(&b).await;
     let mut wire = Wire::to(&a).await;
-    wire.send(&encoded(&[hello_of(("b", 2), ("a", 1)), data(1, b"one")]))
+    wire.send(&greeting(&hello_of(("b", 2), ("a", 1)), &[data(1, b"one")]))
         .await;
     until("a frame came", || a.seen.count() == 1).await;
     a.links.send(1, b"x").unwrap();
@@ -150,7 +152,7 @@ async fn frames_of_an_earlier_life_do_not_arrive_any_more() {
     let a = node_a(NOBODY).await;
     let mut first = Wire::to(&a).await;
     first
-        .send(&encoded(&[hello_of(("b", 2), ("a", 1)), data(1, b"old")]))
+        .send(&greeting(&hello_of(("b", 2), ("a", 1)), &[data(1, b"old")]))
         .await;
     until("a frame came", || a.seen.count() == 1).await;
     assert!(a.links.status()[1].in_up);
@@ -163,12 +165,12 @@ async fn frames_of_an_earlier_life_do_not_arrive_any_more() {
     }
     assert_eq!(last, "Goodbye");
     let mut again = Wire::to(&a).await;
-    again.send(&encoded(&[hello_of(("b", 2), ("a", 1))])).await;
+    again.send(&hello_of(("b", 2), ("a", 1)).encode()).await;
     assert_eq!(again.next().await.unwrap(), "Later");
     again.closed().await;
     let mut second = Wire::to(&a).await;
     second
-        .send(&encoded(&[hello_of(("b", 3), ("a", 1)), data(1, b"new")]))
+        .send(&greeting(&hello_of(("b", 3), ("a", 1)), &[data(1, b"new")]))
         .await;
     assert!(second.next().await.unwrap().ends_with("next: 1 }"));
     until("the new life is heard", || a.seen.count() == 2).await;
@@ -184,7 +186,7 @@ async fn this_node_itself_in_another_life_begins_with_nothing() {
     let a = node_a(&b).await;
     let mut from_b = Wire::to(&a).await;
     from_b
-        .send(&encoded(&[hello_of(("b", 2), ("a", 1)), data(1, b"one")]))
+        .send(&greeting(&hello_of(("b", 2), ("a", 1)), &[data(1, b"one")]))
         .await;
     a.links.send(1, b"x").unwrap();
     let (mut to_b, _) = Wire::accepted(&at_b).await;
@@ -199,8 +201,7 @@ async fn this_node_itself_in_another_life_begins_with_nothing() {
     to_b.closed().await;
     for (meant, answer) in [(1, "Later"), (9, "Welcome { incarnation: 9, next: 1 }")] {
         let mut wire = Wire::to(&a).await;
-        wire.send(&encoded(&[hello_of(("b", 2), ("a", meant))]))
-            .await;
+        wire.send(&hello_of(("b", 2), ("a", meant)).encode()).await;
         assert_eq!(wire.next().await.unwrap(), answer);
     }
     a.links.send(1, b"y").unwrap();

@@ -10,7 +10,8 @@ use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_node::identity::Authority;
-use soloist_node::links::{Peer, Security};
+use soloist_node::links::Peer;
+use soloist_node::transport::Security;
 
 use crate::certificates::identity;
 use crate::net::{Node, listener, lone, member, settings, until};
@@ -104,7 +105,7 @@ async fn players(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Player>
     let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
     for name in NAMES {
         let mut settings = settings(name);
-        settings.security = security(name);
+        settings.endpoint.security = security(name);
         nodes.push(lone(settings, listener().await.0));
     }
     let targets: Vec<String> = nodes.iter().map(|node| node.address.clone()).collect();

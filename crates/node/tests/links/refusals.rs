@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use soloist_node::links::frame::Record;
 use soloist_node::links::{LinkStatus, Links, LinksError, Settings};
+use soloist_node::transport::Versions;
+use soloist_node::transport::hello::VERSIONS;
 use tokio::net::TcpListener;
 
-use crate::net::{
-    Seen, Wire, encoded, hello, listener, lone, pair, roster, settings, start, until,
-};
+use crate::net::{Seen, Wire, hello, listener, lone, pair, roster, settings, start, until};
 use crate::proxy::plain;
 
 const RESTARTED: &str = "has restarted and lost what it knew of its locks";
@@ -17,7 +16,7 @@ const RESTARTED: &str = "has restarted and lost what it knew of its locks";
 #[tokio::test]
 async fn another_configuration_is_refused_and_both_see_the_fingerprints() {
     let (a, b) = pair(|settings| {
-        if settings.me == "b" {
+        if settings.endpoint.name.as_str() == "b" {
             settings.fingerprint = [0x1f; 32];
         }
     })
@@ -47,7 +46,7 @@ async fn names_that_do_not_fit_are_refused() {
         ("a", "a", "node a calls itself as this node is called"),
     ] {
         let mut wire = Wire::to(&a).await;
-        wire.send(&encoded(&[Record::Hello(hello(from, to))])).await;
+        wire.send(&hello(from, to).encode()).await;
         let answer = wire.next().await.unwrap();
         assert!(answer.contains(reason), "{answer}");
         assert_eq!(wire.next().await, None);
@@ -58,12 +57,32 @@ async fn names_that_do_not_fit_are_refused() {
 #[tokio::test]
 async fn another_version_is_refused_with_both_numbers() {
     let (a, _b) = pair(|_| {}).await;
-    let mut bytes = encoded(&[Record::Hello(hello("b", "a"))]);
-    bytes[9] = 9;
-    let mut wire = Wire::to(&a).await;
-    wire.send(&bytes).await;
-    let answer = wire.next().await.unwrap();
-    assert!(answer.contains("version 9 of the wire format, where this node speaks version 2"));
+    let (lowest, highest) = (VERSIONS.highest + 1, VERSIONS.highest + 3);
+    for (versions, text) in [
+        (
+            Versions { lowest, highest },
+            format!(
+                "it speaks versions {lowest} to {highest} of the protocol, and this node {VERSIONS}; upgrade this node"
+            ),
+        ),
+        (
+            Versions {
+                lowest: 1,
+                highest: 1,
+            },
+            format!(
+                "it speaks version 1 of the protocol, and this node {VERSIONS}; upgrade the node that dialled"
+            ),
+        ),
+    ] {
+        let mut newer = hello("b", "a");
+        newer.versions = versions;
+        let mut wire = Wire::to(&a).await;
+        wire.send(&newer.encode()).await;
+        let answer = wire.next().await.unwrap();
+        assert!(answer.contains(&text), "{answer}");
+    }
+    until("both are counted", || a.links.counters().refused == 2).await;
 }
 
 #[tokio::test]
@@ -103,8 +122,6 @@ fn refused_start(settings: Settings, listener: TcpListener) -> LinksError {
 
 #[tokio::test]
 async fn links_do_not_start_with_bad_settings() {
-    let error = refused_start(settings(""), listener().await.0);
-    assert!(error.to_string().contains("it has 0 bytes, not 1 to 255"));
     let everywhere = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let error = refused_start(settings("a"), everywhere);
     assert!(matches!(
@@ -135,10 +152,10 @@ async fn a_bad_list_of_peers_changes_nothing() {
     one_id[1].id = 0;
     for (peers, text) in [
         (names(&["a", "b", "b"]), "two nodes are called \"b\""),
-        (names(&["a", ""]), "it has 0 bytes, not 1 to 255"),
+        (names(&["a", ""]), "it needs 1 to 63 characters"),
         (
-            names(&["a", &"n".repeat(256)]),
-            "it has 256 bytes, not 1 to 255",
+            names(&["a", &"n".repeat(64)]),
+            "has 64 bytes: at most 63 are allowed",
         ),
         (one_id, "two nodes have the id 0"),
     ] {

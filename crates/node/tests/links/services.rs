@@ -5,19 +5,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use soloist_node::config::NodeName;
 use soloist_node::identity::{Authority, Identity};
-use soloist_node::links::{Handler, LinkChange, Links, Security, Serving, Settings, Stream};
+use soloist_node::links::{Handler, LinkChange, Links, Serving, Settings};
+use soloist_node::transport::hello::PREFACE;
+use soloist_node::transport::{
+    Arrival, Code, Declined, Hello, Purpose, Refusal, Reply, Security, Stream,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::certificates::identity;
-use crate::net::{listener, lone, member, settings, until};
+use crate::net::{hello, listener, lone, member, settings, until};
 
-/// Gives back what it reads, to connections that begin rightly.
+/// Gives back what it reads, to keepers.
 #[derive(Default)]
 struct Mirror {
-    asked: Mutex<Vec<([u8; 8], Option<NodeName>)>>,
+    asked: Mutex<Vec<Hello>>,
     frames: AtomicUsize,
     served: Arc<AtomicUsize>,
     dropped: Arc<AtomicBool>,
@@ -40,19 +43,17 @@ impl Handler for Mirror {
 
     fn link_changed(&self, _: &str, _: LinkChange) {}
 
-    fn serve(
-        &self,
-        preface: [u8; 8],
-        peer: Option<NodeName>,
-        stream: Stream,
-    ) -> Result<Serving, String> {
-        self.asked.lock().unwrap().push((preface, peer));
-        if preface != *b"SOLOECHO" {
-            return Err(format!("no {} here", preface.escape_ascii()));
+    fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
+        self.asked.lock().unwrap().push(arrival.hello.clone());
+        if !matches!(arrival.hello.purpose, Purpose::Keeper { .. }) {
+            let purpose = arrival.hello.purpose.name();
+            let refusal = Refusal::new(Code::NotServed, format!("no {purpose} here"));
+            return Err(arrival.decline(refusal));
         }
         let (served, gone) = (self.served.clone(), Gone(self.dropped.clone()));
         Ok(Box::pin(async move {
             let _gone = gone;
+            let stream = arrival.welcome(&[]).await.unwrap();
             let (mut reader, mut writer) = tokio::io::split(stream);
             tokio::io::copy(&mut reader, &mut writer).await.unwrap();
             writer.shutdown().await.unwrap();
@@ -84,29 +85,59 @@ async fn say(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, words: &
     heard
 }
 
+fn keeper(from: &str) -> Hello {
+    let purpose = Purpose::Keeper {
+        from_id: 1,
+        to_id: 2,
+    };
+    Hello {
+        purpose,
+        ..hello(from, "a")
+    }
+}
+
+fn member_hello(from: &str) -> Hello {
+    let fingerprint = [7; 32];
+    Hello {
+        purpose: Purpose::Member { fingerprint },
+        ..hello(from, "a")
+    }
+}
+
+/// What comes back if this is said after a hello that is welcome.
+fn echo(words: &[u8]) -> Vec<u8> {
+    let (version, cluster) = (4, None);
+    [&Reply::Welcome { version, cluster }.encode(), words].concat()
+}
+
+/// What comes back to a hello that is not.
+fn refused(heard: &[u8]) -> Refusal {
+    match Reply::decode(&heard[2..]).unwrap() {
+        Reply::Refused(refusal) => refusal,
+        welcome => panic!("{welcome:?}"),
+    }
+}
+
 #[tokio::test]
-async fn a_service_gets_all_bytes_from_the_first_on() {
+async fn a_service_gets_all_bytes_after_the_hello() {
     let (links, mirror, address) = mirror(settings("a")).await;
-    let mut words = b"SOLOECHO".to_vec();
-    words.extend((0..100_000u32).flat_map(u32::to_le_bytes));
+    let words: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
     // In one piece, and in the smallest ones.
-    let heard = say(TcpStream::connect(&address).await.unwrap(), &words).await;
-    assert!(heard == words);
+    let all = [keeper("b").encode(), words.clone()].concat();
+    let heard = say(TcpStream::connect(&address).await.unwrap(), &all).await;
+    assert!(heard == echo(&words));
     let mut tcp = TcpStream::connect(&address).await.unwrap();
     tcp.set_nodelay(true).unwrap();
-    for byte in b"SOLOECH" {
-        tcp.write_all(&[*byte]).await.unwrap();
+    for byte in keeper("b").encode() {
+        tcp.write_all(&[byte]).await.unwrap();
         tokio::task::yield_now().await;
     }
-    assert_eq!(say(tcp, b"O!").await, b"SOLOECHO!");
+    assert_eq!(say(tcp, b"!").await, echo(b"!"));
     until("both were served", || {
         mirror.served.load(Ordering::Relaxed) == 2
     })
     .await;
-    assert_eq!(
-        *mirror.asked.lock().unwrap(),
-        [(*b"SOLOECHO", None), (*b"SOLOECHO", None)]
-    );
+    assert_eq!(*mirror.asked.lock().unwrap(), [keeper("b"), keeper("b")]);
     let counters = links.counters();
     assert_eq!((counters.refused, counters.hostile), (0, 0));
 }
@@ -115,10 +146,13 @@ async fn a_service_gets_all_bytes_from_the_first_on() {
 async fn what_is_not_served_is_closed_and_counted() {
     let (links, mirror, address) = mirror(settings("a")).await;
     let dial = || TcpStream::connect(&address);
-    assert_eq!(say(dial().await.unwrap(), b"SOLOWHAT...").await, b"");
+    let heard = say(dial().await.unwrap(), &member_hello("b").encode()).await;
+    let refusal = refused(&heard);
+    assert_eq!(refusal.code, Code::NotServed);
+    assert_eq!(refusal.reason, "no membership here");
     until("it is refused", || links.counters().refused == 1).await;
-    assert_eq!(links.refusals()[0].reason, "no SOLOWHAT here");
-    assert_eq!(*mirror.asked.lock().unwrap(), [(*b"SOLOWHAT", None)]);
+    assert_eq!(links.refusals()[0].reason, "no membership here");
+    assert_eq!(*mirror.asked.lock().unwrap(), [member_hello("b")]);
     // Nearly.
     for words in [&b"SOLIECHO"[..], b"ECHO", b"solo-echo", b"\0OLOECHO"] {
         let before = links.counters().hostile;
@@ -126,7 +160,7 @@ async fn what_is_not_served_is_closed_and_counted() {
         until("it is hostile", || links.counters().hostile == before + 1).await;
     }
     // Too little to tell.
-    for words in [&b""[..], b"SOL", b"SOLOECH"] {
+    for words in [&b""[..], &PREFACE[..3], &PREFACE] {
         assert_eq!(say(dial().await.unwrap(), words).await, b"");
     }
     assert_eq!(mirror.asked.lock().unwrap().len(), 1);
@@ -138,10 +172,11 @@ async fn without_services_none_is_served() {
     let (at_a, address) = listener().await;
     let a = lone(settings("a"), at_a);
     let tcp = TcpStream::connect(&address).await.unwrap();
-    assert_eq!(say(tcp, b"SOLOECHO").await, b"");
+    let heard = say(tcp, &keeper("b").encode()).await;
+    assert_eq!(refused(&heard).code, Code::NotServed);
     until("it is refused", || a.links.counters().refused == 1).await;
     let reason = &a.links.refusals()[0].reason;
-    assert_eq!(reason, "nothing here is served that begins with SOLOECHO");
+    assert_eq!(reason, "this node serves no keeper connections");
 }
 
 async fn tls(me: &Identity, to: &str, address: &str) -> Stream {
@@ -152,20 +187,22 @@ async fn tls(me: &Identity, to: &str, address: &str) -> Stream {
 }
 
 #[tokio::test]
-async fn a_service_is_told_the_name_in_the_certificate() {
+async fn a_service_may_rely_on_the_name_in_the_hello() {
     let ca = Authority::new("orchestra").unwrap();
     let mut settings = settings("a");
-    settings.security = Security::tls(&identity(&ca, "a"));
+    settings.endpoint.security = Security::tls(&identity(&ca, "a"));
     let (links, mirror, address) = mirror(settings).await;
     // It needs not be anybody's peer.
     let stream = tls(&identity(&ca, "keeper-7"), "a", &address).await;
-    let mut words = b"SOLOECHO".to_vec();
-    words.resize(200_000, 7);
-    assert!(say(stream, &words).await == words);
-    let name: NodeName = "keeper-7".parse().unwrap();
-    assert_eq!(*mirror.asked.lock().unwrap(), [(*b"SOLOECHO", Some(name))]);
+    let words = vec![7; 200_000];
+    let all = [keeper("keeper-7").encode(), words.clone()].concat();
+    assert!(say(stream, &all).await == echo(&words));
+    assert_eq!(*mirror.asked.lock().unwrap(), [keeper("keeper-7")]);
     let stream = tls(&identity(&ca, "b"), "a", &address).await;
-    assert_eq!(say(stream, b"SOLOWHAT").await, b"");
+    let refusal = refused(&say(stream, &keeper("c").encode()).await);
+    assert_eq!(refusal.code, Code::Name);
+    let text = "it calls itself c, and its certificate is that of node b";
+    assert!(refusal.reason.contains(text), "{}", refusal.reason);
     until("it is refused", || links.counters().refused == 1).await;
 }
 
@@ -181,7 +218,7 @@ async fn links_and_services_share_the_port() {
     for round in 1..=10 {
         b.links.send(0, b"x").unwrap();
         let tcp = TcpStream::connect(&address).await.unwrap();
-        assert_eq!(say(tcp, b"SOLOECHO").await, b"SOLOECHO");
+        assert_eq!(say(tcp, &keeper("b").encode()).await, echo(b""));
         until("a frame came", || {
             mirror.frames.load(Ordering::Relaxed) == round
         })
@@ -199,8 +236,8 @@ async fn a_service_needs_no_place_among_strangers() {
     let mut open = Vec::new();
     for number in 1..=5 {
         let mut tcp = TcpStream::connect(&address).await.unwrap();
-        tcp.write_all(b"SOLOECHO").await.unwrap();
-        let mut heard = [0; 8];
+        tcp.write_all(&keeper("b").encode()).await.unwrap();
+        let mut heard = [0; 5];
         let reading = tcp.read_exact(&mut heard);
         let read = tokio::time::timeout(Duration::from_secs(60), reading).await;
         read.expect("it is served").unwrap();
@@ -214,8 +251,8 @@ async fn a_service_needs_no_place_among_strangers() {
 async fn services_are_dropped_when_the_links_stop() {
     let (links, mirror, address) = mirror(settings("a")).await;
     let mut tcp = TcpStream::connect(&address).await.unwrap();
-    tcp.write_all(b"SOLOECHO").await.unwrap();
-    tcp.read_exact(&mut [0; 8]).await.unwrap();
+    tcp.write_all(&keeper("b").encode()).await.unwrap();
+    tcp.read_exact(&mut [0; 5]).await.unwrap();
     assert!(!mirror.dropped.load(Ordering::Relaxed));
     links.close(Duration::from_secs(5)).await;
     assert!(mirror.dropped.load(Ordering::Relaxed));

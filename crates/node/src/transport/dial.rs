@@ -1,0 +1,160 @@
+//! Opening a connection to another node.
+
+use std::io;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::endpoint::Endpoint;
+use super::error::{ConnectionError, broken, late, shown, tls_failed};
+use super::farewell::{drain, write};
+use super::hello::{
+    HELLO_BYTES_MAX, Hello, HelloError, Party, Purpose, Refusal, Reply, VERSIONS, check_cluster,
+};
+use super::security::{Security, off_loopback};
+use super::{Io, Stream};
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+
+/// A connection whose hello was answered with Welcome.
+pub struct Dialled {
+    /// What the protocol goes on with.
+    pub stream: Stream,
+    /// The version that both use.
+    pub version: u16,
+    /// The cluster that the other node belongs to.
+    pub cluster: Option<ClusterIdentity>,
+}
+
+impl Endpoint {
+    /// Dials a node and says hello. Each of its addresses gets its share of the time, so that one
+    /// that swallows everything does not take the time of all.
+    pub async fn dial(
+        &self,
+        to: &NodeName,
+        address: &str,
+        purpose: Purpose,
+        within: Duration,
+    ) -> Result<Dialled, ConnectionError> {
+        let address = self.address_of(to, address);
+        let dialling = async {
+            let tcp = self.connect(to, address, within).await?;
+            let stream = self.secure(to, tcp).await?;
+            self.say_hello(stream, to, purpose).await
+        };
+        let dialled = timeout(within, dialling).await;
+        dialled.unwrap_or_else(|_| Err(late(to.as_str(), within)))
+    }
+
+    async fn connect(
+        &self,
+        to: &NodeName,
+        address: &str,
+        within: Duration,
+    ) -> Result<TcpStream, ConnectionError> {
+        let failed = |error: io::Error| {
+            ConnectionError::Failed(format!("cannot reach {to} at {address}: {error}"))
+        };
+        let found = tokio::net::lookup_host(address).await.map_err(failed)?;
+        let addresses: Vec<_> = found.collect();
+        let mut last = failed(io::Error::other("the name has no address"));
+        let each = within / (addresses.len() as u32 + 1);
+        let silent = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {each:?}"));
+        for address in addresses {
+            if !self.security.allows(address) {
+                last = off_loopback(address);
+                continue;
+            }
+            let connected = timeout(each, TcpStream::connect(address)).await;
+            match connected.unwrap_or_else(|_| Err(silent())) {
+                Ok(tcp) => return Ok(tcp),
+                Err(error) => last = failed(error),
+            }
+        }
+        Err(last)
+    }
+
+    async fn secure(&self, to: &NodeName, tcp: TcpStream) -> Result<Stream, ConnectionError> {
+        self.security.admit(&tcp)?;
+        let Security::Tls { client, .. } = &self.security else {
+            return Ok(Box::new(tcp));
+        };
+        let expected = ServerName::try_from(to.to_string()).expect("a node's name is a DNS label");
+        let connecting = TlsConnector::from(client.clone()).connect(expected, tcp);
+        match connecting.into_fallible().await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err((error, tcp)) => {
+                let (reader, writer) = tokio::io::split(tcp);
+                drain(reader, writer).await;
+                let reason = format!("TLS with {to} failed: {error}");
+                Err(tls_failed(reason, &error))
+            }
+        }
+    }
+
+    /// Says hello on a connection that is open already.
+    pub async fn say_hello(
+        &self,
+        mut stream: Stream,
+        to: &NodeName,
+        purpose: Purpose,
+    ) -> Result<Dialled, ConnectionError> {
+        let hello = self.hello(to, purpose);
+        // If this fails, the read tells why: the peer may have refused the certificate meanwhile.
+        let wrote = write(&mut stream, &hello.encode()).await;
+        let reply = read_reply(&mut stream, to).await?;
+        wrote.map_err(|error| broken(to.as_str(), &error))?;
+        let (version, cluster) = check_reply(&hello, reply)?;
+        Ok(Dialled {
+            stream,
+            version,
+            cluster,
+        })
+    }
+}
+
+async fn read_reply(stream: &mut impl Io, to: &NodeName) -> Result<Reply, ConnectionError> {
+    let broke = |error: io::Error| broken(to.as_str(), &error);
+    let foreign = |error: HelloError| ConnectionError::hello(to.as_str(), &error);
+    let length = stream.read_u16_le().await.map_err(broke)?;
+    let bytes = usize::from(length);
+    if bytes > HELLO_BYTES_MAX {
+        let what = "reply";
+        return Err(foreign(HelloError::TooLong { what, bytes }));
+    }
+    let mut content = vec![0; bytes];
+    stream.read_exact(&mut content).await.map_err(broke)?;
+    Reply::decode(&content).map_err(foreign)
+}
+
+/// The version and the other node's cluster, if it is one that this node may speak to.
+fn check_reply(
+    hello: &Hello,
+    reply: Reply,
+) -> Result<(u16, Option<ClusterIdentity>), ConnectionError> {
+    let to = &hello.to;
+    match reply {
+        Reply::Refused(refusal) => {
+            let reason = format!("{to} refused: {}", shown(&refusal.reason));
+            Err(Refusal { reason, ..refusal }.into())
+        }
+        Reply::Welcome { version, .. } if !VERSIONS.contains(version) => {
+            Err(ConnectionError::Hostile(format!(
+                "{to} chose version {version} of the protocol, and this node speaks {VERSIONS}"
+            )))
+        }
+        Reply::Welcome { version, cluster } => {
+            let from = Party {
+                name: &hello.from,
+                cluster: hello.cluster,
+            };
+            let to = Party { name: to, cluster };
+            check_cluster(&hello.purpose, from, to)?;
+            Ok((version, cluster))
+        }
+    }
+}

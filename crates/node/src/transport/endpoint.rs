@@ -1,0 +1,74 @@
+//! What this node shows of itself on every connection.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::hello::{Hello, Party, Purpose, VERSIONS};
+use super::security::Security;
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+
+/// This node, as it dials others and answers them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// This node's name.
+    pub name: NodeName,
+    /// How its connections are protected.
+    pub security: Security,
+    /// The cluster that it belongs to, or `None` while it belongs to none.
+    cluster: watch::Receiver<Option<ClusterIdentity>>,
+    addresses: Arc<HashMap<NodeName, String>>,
+}
+
+impl Endpoint {
+    /// A node that belongs to no cluster.
+    pub fn new(name: NodeName, security: Security) -> Self {
+        Endpoint {
+            name,
+            security,
+            cluster: watch::channel(None).1,
+            addresses: Arc::default(),
+        }
+    }
+
+    /// The same node. Its cluster is whatever this channel says at the time of each hello.
+    #[must_use]
+    pub fn in_cluster(self, cluster: watch::Receiver<Option<ClusterIdentity>>) -> Self {
+        Endpoint { cluster, ..self }
+    }
+
+    /// The same node. It dials these nodes at these addresses, whatever else is known of them.
+    #[must_use]
+    pub fn reaching(self, addresses: HashMap<NodeName, String>) -> Self {
+        let addresses = Arc::new(addresses);
+        Endpoint { addresses, ..self }
+    }
+
+    pub(super) fn address_of<'a>(&'a self, to: &NodeName, known: &'a str) -> &'a str {
+        self.addresses.get(to).map_or(known, String::as_str)
+    }
+
+    /// The cluster that this node belongs to now.
+    pub fn cluster(&self) -> Option<ClusterIdentity> {
+        *self.cluster.borrow()
+    }
+
+    pub(super) fn hello(&self, to: &NodeName, purpose: Purpose) -> Hello {
+        Hello {
+            versions: VERSIONS,
+            from: self.name.clone(),
+            to: to.clone(),
+            cluster: self.cluster(),
+            purpose,
+        }
+    }
+
+    pub(super) fn party(&self) -> Party<'_> {
+        Party {
+            name: &self.name,
+            cluster: self.cluster(),
+        }
+    }
+}
