@@ -10,7 +10,7 @@ use crate::net::{Cluster, Site};
 
 /// Sends one frame to a keeper, as a node that has a certificate and is no keeper, and returns why it is refused.
 async fn refusal(site: &Site, content: Vec<u8>) -> String {
-    let (mut stream, serving) = connect(site.keeper());
+    let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = hello(site.node.name.as_str(), site.id());
     bytes.extend(content);
     stream.write_all(&bytes).await.unwrap();

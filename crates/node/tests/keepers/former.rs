@@ -92,7 +92,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     }
     // Also in the middle of a connection.
     let site = &cluster.sites[0];
-    let (mut stream, serving) = connect(site.keeper());
+    let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", gone, site.id());
     let vote = VoteRequest::new(Vote::new(term + 1, gone), None);
     bytes.extend(frame(1, &(1_u8, &vote)));
@@ -114,7 +114,7 @@ async fn a_node_does_not_speak_for_another_nodes_keeper() {
         members.membership.membership().get_node(&x).is_some()
     })
     .await;
-    let (mut stream, serving) = connect(site.keeper());
+    let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", x, site.id());
     let vote = VoteRequest::new(Vote::new(site.keeper().view().term + 1, x), None);
     bytes.extend(frame(1, &(1_u8, &vote)));

@@ -46,12 +46,12 @@ pub fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
     hello.encode()
 }
 
-/// A connection from a peer whose certificate says that it is b.
-pub fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
+/// A connection to the node `to` from a peer whose certificate says that it is b.
+pub fn connect(keeper: &Arc<Keeper>, to: &str) -> (DuplexStream, JoinHandle<ServeEnd>) {
+    let endpoint = Endpoint::new(name(to), Security::Plain);
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let keeper = keeper.clone();
     let serving = tokio::spawn(async move {
-        let endpoint = Endpoint::new(name("a"), Security::Plain);
         let b = name("b");
         let greeted = endpoint.greet(Box::new(theirs), Some(&b), "b").await;
         match greeted {
@@ -68,7 +68,7 @@ pub fn connect(keeper: &Arc<Keeper>) -> (DuplexStream, JoinHandle<ServeEnd>) {
 
 /// Sends this, and expects to be told why it is refused.
 async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
-    let (mut stream, serving) = connect(keeper);
+    let (mut stream, serving) = connect(keeper, "a");
     // It may be closed before all is sent.
     let _ = stream.write_all(&bytes).await;
     let mut told = Vec::new();
@@ -190,7 +190,7 @@ async fn noise_harms_nobody() {
         let length = random() as usize % 200;
         let noise: Vec<u8> = (0..length).map(|_| random() as u8).collect();
         let kind = (random() % 3) as u8;
-        let (mut stream, serving) = connect(keeper);
+        let (mut stream, serving) = connect(keeper, "a");
         let bytes = match random() % 3 {
             0 => noise,
             1 => [hello("a", a), noise].concat(),
@@ -210,7 +210,7 @@ async fn a_second_connection_of_a_keeper_replaces_the_first() {
     let mut streams = Vec::new();
     let mut before: Option<JoinHandle<ServeEnd>> = None;
     for _ in 0..3 {
-        let (mut stream, serving) = connect(keeper);
+        let (mut stream, serving) = connect(keeper, "a");
         stream
             .write_all(&hello("a", cluster.sites[0].id()))
             .await
