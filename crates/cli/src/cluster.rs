@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::Serialize;
 use soloist_client::api::{Cluster, NodeInfo, NodeState};
-use soloist_node::config::{Config, Members};
+use soloist_node::config::Config;
 use soloist_node::keepers::{KeeperNode, Store};
 
 use crate::connect::{Connect, FINDING, block_on};
@@ -108,9 +108,8 @@ impl List {
             output::text(&table(&cluster))?;
         }
         let mut keepers = cluster.nodes.iter().filter(|node| node.keeper);
-        let has_keepers = keepers.clone().next().is_some();
         let all_keep = keepers.all(|node| node.lease_ms.is_some());
-        let is_led = cluster.leader.is_some() || !has_keepers;
+        let is_led = cluster.leader.is_some();
         Ok(Verdict::of(
             cluster.state == NodeState::Member && all_keep && is_led,
         ))
@@ -129,11 +128,9 @@ fn table(cluster: &Cluster) -> String {
         cluster.epoch,
         cluster.node
     );
-    let has_keepers = cluster.nodes.iter().any(|node| node.keeper);
-    match (&cluster.leader, has_keepers) {
-        (Some(leader), _) => page += &format!("the keepers are led by {leader}\n\n"),
-        (None, true) => page += "the keepers' leader cannot be reached\n\n",
-        (None, false) => page += "no keepers: the nodes are fixed, none may fail\n\n",
+    match &cluster.leader {
+        Some(leader) => page += &format!("the keepers are led by {leader}\n\n"),
+        None => page += "the keepers' leader cannot be reached\n\n",
     }
     let names = cluster.nodes.iter().map(|node| node.name.chars().count());
     let name = names.max().unwrap_or(0).max(4);
@@ -198,12 +195,7 @@ struct Recovered {
 impl Recover {
     fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
-        let Members::Kept(kept) = &config.members else {
-            bail!(
-                "{} lists its nodes in [nodes]: such a cluster has no keepers",
-                self.config.display()
-            );
-        };
+        let kept = &config.members;
         let me = KeeperNode {
             name: config.name.clone(),
             address: kept.address.clone(),

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use soloist_node::FIRST_START;
 use soloist_node::config::{
-    Address, Config, Host, Kept, Members, NodeName, Nodes, RuleSettings, Rules, parse_duration,
+    Address, Config, Host, Kept, NodeName, Nodes, RuleSettings, Rules, parse_duration,
 };
 use soloist_node::epochs::lease::Lease;
 use soloist_node::identity::Authority;
@@ -30,13 +30,14 @@ Makes, in the folder DIR:
   NAME/data/first-start     for the first keeper: that it may begin the cluster, once
 
 The keepers agree on who takes part. A majority of them must run: of three, one may fail. Nodes join and leave as they
-are started and stopped; one that fails is left out after about a lease. Without them (--fixed) all nodes are listed on
-each, and none of them may ever fail.
+are started and stopped; one that fails is left out after about a lease. One keeper is enough for a single node or a
+small cluster: it has no other part that must run, but if that node fails, everything stops until it is back.
 
 Nothing that is there is overwritten, and if anything fails, nothing is left behind.
 
 Examples:
   soloist init --nodes a=10.0.0.1:7401,b=10.0.0.2:7401,c=10.0.0.3:7401
+  soloist init --nodes a=127.0.0.1:7401     one node, which is its own keeper
   soloist init --add d=10.0.0.4:7401        a node more, later; no other needs to be told";
 
 /// Make configurations, certificates and keys for a cluster
@@ -64,17 +65,13 @@ pub struct Args {
     #[arg(long, value_name = "D", default_value = "3s", value_parser = lease)]
     lease: Duration,
 
-    /// No keepers: these nodes for ever, of which none may fail
-    #[arg(long, conflicts_with_all = ["keepers", "lease"])]
-    fixed: bool,
-
     /// Further nodes for the cluster that was made in DIR, with its CA and settings
     #[arg(
         long,
         value_name = "NAME=HOST:PORT,...",
         value_delimiter = ',',
         value_parser = node,
-        conflicts_with_all = ["nodes", "keepers", "lease", "fixed", "cluster", "algorithm"]
+        conflicts_with_all = ["nodes", "keepers", "lease", "cluster", "algorithm"]
     )]
     add: Vec<(NodeName, Address)>,
 
@@ -122,9 +119,8 @@ struct Made {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
     algorithm: &'static str,
-    /// None, if the roster is fixed.
     keepers: Vec<String>,
-    lease_ms: Option<u64>,
+    lease_ms: u64,
     ca: PathBuf,
     ca_key: PathBuf,
     nodes: Vec<MadeNode>,
@@ -158,7 +154,7 @@ impl Args {
     fn begin(&self) -> Result<Made> {
         let nodes = Nodes::new(self.nodes.clone()).context("--nodes")?;
         let keepers = self.chosen(&nodes)?;
-        let algorithm = self.algorithm(&nodes)?;
+        let algorithm = self.algorithm()?;
         let names = nodes.iter().map(|(_, name, _)| name.to_string());
         let ca = ["ca.pem", "ca.key"].map(str::to_owned);
         let entries: Vec<_> = ca.into_iter().chain(names).collect();
@@ -168,10 +164,7 @@ impl Args {
             write(&whole.join("ca.pem"), authority.certificate(), 0o644)?;
             write(&whole.join("ca.key"), &authority.key(), 0o600)?;
             for (_, name, address) in nodes.iter() {
-                let text = match &keepers {
-                    Some(keepers) => text::kept((name, address), keepers, self.lease, algorithm),
-                    None => text::fixed(name, &nodes, algorithm),
-                };
+                let text = text::config((name, address), &keepers, self.lease, algorithm);
                 let file = fill(whole, &authority, (name, address), &text)?;
                 // What a node would refuse is not handed out.
                 let config = Config::load(&file)?;
@@ -182,16 +175,12 @@ impl Args {
         })?;
         Ok(Made {
             cluster: Some(self.cluster.to_string()),
-            lease_ms: keepers.is_some().then_some(self.lease.as_millis() as u64),
-            ..made(&self.out, &nodes, keepers.as_ref(), algorithm)
+            ..made(&self.out, &nodes, (&keepers, self.lease), algorithm)
         })
     }
 
-    /// The keepers; none if the roster is fixed.
-    fn chosen(&self, nodes: &Nodes) -> Result<Option<Nodes>> {
-        if self.fixed {
-            return Ok(None);
-        }
+    /// The keepers.
+    fn chosen(&self, nodes: &Nodes) -> Result<Nodes> {
         let usual = if nodes.len() < 3 { 1 } else { 3 };
         let first = self.nodes.iter().take(usual).map(|(name, _)| name);
         let names: Vec<&NodeName> = match self.keepers.is_empty() {
@@ -206,18 +195,15 @@ impl Args {
         let keepers = names.iter().map(|&name| Ok((name.clone(), address(name)?)));
         let keepers = Nodes::new(keepers.collect::<Result<Vec<_>>>()?).context("--keepers")?;
         Kept::check_keepers(keepers.len()).context("--keepers")?;
-        Ok(Some(keepers))
+        Ok(keepers)
     }
 
-    fn algorithm(&self, nodes: &Nodes) -> Result<&'static str> {
+    fn algorithm(&self) -> Result<&'static str> {
         let settings = RuleSettings {
             algorithm: self.algorithm.clone(),
             ..RuleSettings::default()
         };
-        let rules = match self.fixed {
-            true => Rules::new(nodes.len(), &settings, &[]),
-            false => Rules::for_any(&settings, &[]),
-        };
+        let rules = Rules::for_any(&settings, &[]);
         Ok(rules.context("--algorithm")?.rule("any").choice().name)
     }
 }
@@ -246,9 +232,7 @@ fn fill(
 
 /// The first of the keepers may begin the cluster, once.
 fn allow_first_start(config: &Config) -> Result<()> {
-    let Members::Kept(kept) = &config.members else {
-        return Ok(());
-    };
+    let kept = &config.members;
     let first = kept.keepers.iter().next().map(|(_, name, _)| name);
     if first == Some(&config.name) {
         let mut folder = DirBuilder::new();
@@ -259,25 +243,29 @@ fn allow_first_start(config: &Config) -> Result<()> {
     Ok(())
 }
 
-fn made(out: &Path, nodes: &Nodes, keepers: Option<&Nodes>, algorithm: &'static str) -> Made {
-    let is_keeper = |name: &NodeName| keepers.is_some_and(|all| all.id(name.as_str()).is_some());
+fn made(
+    out: &Path,
+    nodes: &Nodes,
+    (keepers, lease): (&Nodes, Duration),
+    algorithm: &'static str,
+) -> Made {
     let listed = nodes.iter().map(|(_, name, address)| {
         let folder = out.join(name.as_str());
         MadeNode {
             name: name.to_string(),
             address: address.to_string(),
-            keeper: is_keeper(name),
+            keeper: keepers.id(name.as_str()).is_some(),
             config: folder.join("soloist.toml"),
             folder,
         }
     });
-    let names = keepers.iter().flat_map(|keepers| keepers.iter());
+    let names = keepers.iter().map(|(_, name, _)| name.to_string());
     Made {
         folder: out.to_owned(),
         cluster: None,
         algorithm,
-        keepers: names.map(|(_, name, _)| name.to_string()).collect(),
-        lease_ms: None,
+        keepers: names.collect(),
+        lease_ms: lease.as_millis() as u64,
         ca: out.join("ca.pem"),
         ca_key: out.join("ca.key"),
         nodes: listed.collect(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_node::config::{Config, Members, parse_duration};
+use soloist_node::config::{Config, parse_duration};
 use soloist_node::{Node, api};
 
 use crate::{Verdict, logging, signals};
@@ -35,9 +35,7 @@ impl Args {
 
     async fn serve(self, config: Config) -> Result<Verdict> {
         let mut signals = signals::Termination::new()?;
-        if let Members::Kept(kept) = &config.members
-            && kept.keepers.len() == 1
-        {
+        if config.members.keepers.len() == 1 {
             tracing::warn!(
                 "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
             );

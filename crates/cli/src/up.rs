@@ -68,10 +68,10 @@ impl Args {
             },
             tls: true,
             folder: folder.path.clone(),
-            keepers: Some(LocalKeepers {
+            keepers: LocalKeepers {
                 lease: Lease::default(),
                 data: data.path().to_owned(),
-            }),
+            },
         })
         .await?;
         let mut servers = Vec::new();

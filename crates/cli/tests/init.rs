@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
-use soloist_node::config::{Config, Kept, Members};
+use soloist_node::config::{Config, Kept};
 use soloist_node::identity::Authority;
 use tempfile::tempdir;
 
@@ -86,10 +86,7 @@ fn expected(nodes: &[&str]) -> BTreeSet<String> {
 }
 
 fn kept(config: &Config) -> &Kept {
-    match &config.members {
-        Members::Kept(kept) => kept,
-        Members::Fixed(_) => panic!("there are keepers"),
-    }
+    &config.members
 }
 
 fn load(out: &Path, name: &str) -> Config {
@@ -202,35 +199,19 @@ fn keepers_and_lease_are_as_they_are_chosen() {
     ] {
         refused(path, &format!("{nodes} --out no {more}"), words);
     }
-    for (more, words) in [
-        ("--fixed --keepers a", ["--fixed", "--keepers"]),
-        ("--fixed --lease 1s", ["--fixed", "--lease"]),
-        ("--add x=10.0.0.9:1", ["--nodes", "--add"]),
-    ] {
-        nothing_made(path, &format!("{nodes} --out no {more}"), &words);
-    }
+    let arguments = format!("{nodes} --out no --add x=10.0.0.9:1");
+    nothing_made(path, &arguments, &["--nodes", "--add"]);
     nothing_made(path, "--out no", &["--nodes"]);
 }
 
 #[test]
-fn a_fixed_roster_is_made_if_it_is_asked_for() {
+fn one_node_is_its_own_keeper() {
     let folder = tempdir().unwrap();
-    let path = folder.path();
-    let text = made(path, &format!("--nodes {NODES} --fixed --out x"));
-    assert!(text.contains("none of them may fail"), "{text}");
-    assert!(!text.contains("--add"), "{text}");
-    let config = load(&path.join("x"), "b");
-    let Members::Fixed(nodes) = &config.members else {
-        panic!("the roster is fixed");
-    };
-    assert_eq!(nodes.len(), 3);
-    assert_eq!(config.identity().unwrap().unwrap().name(), "b");
-    let words = ["x/a/soloist.toml", "fixed roster", "with keepers"];
-    refused(path, "--add d=10.0.0.4:1 --out x", &words);
-    let text = made(path, &format!("--nodes {NODES} --fixed --out y --json"));
-    let made: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(made["keepers"], serde_json::json!([]));
-    assert_eq!(made["lease_ms"], Value::Null);
+    let text = made(folder.path(), "--nodes a=127.0.0.1:7401 --out x");
+    assert!(text.contains("a is the only keeper"), "{text}");
+    let config = load(&folder.path().join("x"), "a");
+    assert_eq!(keepers(&config), ["a"]);
+    assert!(config.members.data.join("first-start").exists());
 }
 
 #[test]
@@ -354,7 +335,6 @@ fn the_help_shows_how_to_begin_and_how_to_go_on() {
     for word in [
         "--keepers <NAME,...>",
         "--lease <D>",
-        "--fixed",
         "--add <NAME=HOST:PORT,...>",
         "[default: 3s]",
         "soloist init --nodes a=10.0.0.1:7401",

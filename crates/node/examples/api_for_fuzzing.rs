@@ -5,9 +5,10 @@ use std::io::Read;
 use std::time::Duration;
 
 use soloist_node::config::{
-    Api, ApiTcp, Config, Members, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, Config, Kept, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
 };
-use soloist_node::{Node, api};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::{FIRST_START, Node, api};
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -22,12 +23,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         roster.push((name.clone(), listener.local_addr()?.into()));
         listeners.push((name, listener));
     }
-    let nodes = Nodes::new(roster)?;
-    let rules = Rules::new(nodes.len(), &RuleSettings::default(), &[])?;
+    let keepers = Nodes::new(roster)?;
+    let rules = Rules::for_any(&RuleSettings::default(), &[])?;
+    std::fs::create_dir(folder.join("n1"))?;
+    std::fs::write(folder.join("n1").join(FIRST_START), "")?;
     let mut running = Vec::new();
     for (name, listener) in listeners {
         let config = Config {
-            members: Members::Fixed(nodes.clone()),
+            members: Kept {
+                address: listener.local_addr()?.into(),
+                keepers: keepers.clone(),
+                data: folder.join(name.as_str()),
+                lease: Lease::default(),
+            },
             listen: None,
             security: Security::Insecure,
             rules: rules.clone(),
@@ -50,6 +58,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let server = api::serve(&node).await?;
         running.push((node, server));
     }
+    for (node, _) in &running {
+        node.ready().await;
+    }
     let address = running[0].1.addresses().tcp.ok_or("no TCP address")?;
     println!("http://{address}");
     let input = || std::io::stdin().read_to_end(&mut Vec::new());
@@ -58,6 +69,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         node.stop(Duration::ZERO).await;
         server.stop().await;
     }
-    std::fs::remove_dir(&folder)?;
+    std::fs::remove_dir_all(&folder)?;
     Ok(())
 }

@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{
-    Address, Api, Config, Kept, Members, Metrics, NodeName, Nodes, NodesError, RuleError,
-    RuleSettings, Rules, Security, Ttl,
+    Address, Api, Config, Kept, Metrics, NodeName, Nodes, NodesError, RuleError, RuleSettings,
+    Rules, Security, Ttl,
 };
 use crate::epochs::lease::Lease;
 use crate::identity::{Authority, Identity, IdentityError};
@@ -26,8 +26,8 @@ pub struct LocalSettings {
     pub tls: bool,
     /// Where the nodes' Unix sockets are put.
     pub folder: PathBuf,
-    /// With keepers, nodes may fail; without, the nodes are fixed.
-    pub keepers: Option<LocalKeepers>,
+    /// What concerns the keepers.
+    pub keepers: LocalKeepers,
 }
 
 /// The first three nodes are keepers, or the first one, if there are fewer.
@@ -80,14 +80,19 @@ impl LocalCluster {
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// use soloist_node::config::RuleSettings;
-    /// use soloist_node::local::{LocalCluster, LocalSettings};
+    /// use soloist_node::epochs::lease::Lease;
+    /// use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
     ///
+    /// let folder = tempfile::tempdir().unwrap();
     /// let cluster = LocalCluster::start(LocalSettings {
     ///     nodes: 3,
     ///     rule: RuleSettings::default(),
     ///     tls: true,
-    ///     folder: std::env::temp_dir(),
-    ///     keepers: None,
+    ///     folder: folder.path().to_owned(),
+    ///     keepers: LocalKeepers {
+    ///         lease: Lease::default(),
+    ///         data: folder.path().join("data"),
+    ///     },
     /// }).await.unwrap();
     /// let lock = cluster.nodes[1].lock("nightly").unwrap();
     /// let guard = lock.acquire().await.unwrap();
@@ -112,14 +117,9 @@ impl LocalCluster {
         }
         let authority = settings.tls.then(|| Authority::new("local")).transpose()?;
         let nodes = Nodes::new(roster)?;
-        let rules = match settings.keepers {
-            Some(_) => Rules::for_any(&settings.rule, &[])?,
-            None => Rules::new(nodes.len(), &settings.rule, &[])?,
-        };
-        if let Some(keepers) = &settings.keepers
-            && let Some((_, first, _)) = nodes.iter().next()
-        {
-            let data = keepers.data.join(first.as_str());
+        let rules = Rules::for_any(&settings.rule, &[])?;
+        if let Some((_, first, _)) = nodes.iter().next() {
+            let data = settings.keepers.data.join(first.as_str());
             std::fs::create_dir_all(&data)?;
             std::fs::write(data.join(FIRST_START), "")?;
         }
@@ -184,19 +184,17 @@ fn members(
     nodes: &Nodes,
     name: &NodeName,
     address: &Address,
-) -> Result<Members, NodesError> {
-    let Some(LocalKeepers { lease, data }) = &settings.keepers else {
-        return Ok(Members::Fixed(nodes.clone()));
-    };
+) -> Result<Kept, NodesError> {
+    let LocalKeepers { lease, data } = &settings.keepers;
     let count = if nodes.len() < 3 { 1 } else { 3 };
     let first = nodes.iter().take(count);
     let first = first.map(|(_, name, address)| (name.clone(), address.clone()));
-    Ok(Members::Kept(Kept {
+    Ok(Kept {
         address: address.clone(),
         keepers: Nodes::new(first)?,
         data: data.join(name.as_str()),
         lease: *lease,
-    }))
+    })
 }
 
 fn socket(folder: &Path, name: &NodeName) -> PathBuf {

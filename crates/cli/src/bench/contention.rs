@@ -39,10 +39,9 @@ pub async fn measure(
     algorithm: &str,
     nodes: usize,
     tls: bool,
-    kept: bool,
     entries: usize,
 ) -> Result<[Measured; 2]> {
-    let (cluster, _folder) = cluster(nodes, algorithm, tls, kept).await?;
+    let (cluster, _folder) = cluster(nodes, algorithm, tls).await?;
     // All links are opened, and everybody has had a turn, before anything is measured.
     for node in &cluster.nodes {
         node.lock("bench")?.acquire().await?.release().await?;

@@ -15,7 +15,7 @@ const FORGOTTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Locks that were used once and are idle again: on a node alone, where every lock is at home.
 pub async fn idle(locks: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(1, RuleSettings::ALGORITHM, true, false).await?;
+    let (cluster, _folder) = cluster(1, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];
     // The allocator keeps what was once needed: what the second round adds is what locks leave behind.
     use_once(node, "first", locks).await?;
@@ -49,7 +49,7 @@ async fn use_once(node: &Node, round: &str, locks: usize) -> Result<f64> {
 
 /// Locks that are held, all by one node of five; what the others know of them counts, too.
 pub async fn live(locks: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true, false).await?;
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];
     let before = resident()?;
     let begin = Instant::now();

@@ -153,7 +153,7 @@ impl Args {
         report.add(floors::tls(rounds(20_000)).await?)?;
         report.add(floors::unix(rounds(20_000)).await?)?;
         if report.wants("reacquire embedded") {
-            report.add(single::embedded(rounds(1_000_000), false).await?)?;
+            report.add(single::embedded(rounds(1_000_000)).await?)?;
         }
         if report.wants("reacquire api") {
             let measured = single::over_the_api(rounds(20_000)).await?;
@@ -167,7 +167,7 @@ impl Args {
             if report.wants(&name) {
                 let floor = if tls { "tls" } else { "tcp" };
                 let [entries, hand_over] =
-                    contention::measure(algorithm, nodes, tls, false, rounds(20_000)).await?;
+                    contention::measure(algorithm, nodes, tls, rounds(20_000)).await?;
                 report.add(entries)?;
                 report.add(hand_over.beside(floor, &report.measured))?;
             }

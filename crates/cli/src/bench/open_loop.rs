@@ -15,7 +15,7 @@ const A_SECOND: u32 = 500;
 /// So many acquisitions in all, each on another node and of another lock, whether the last one is done
 /// or not.
 pub async fn measure(acquisitions: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true, false).await?;
+    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / A_SECOND);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
     let begin = Instant::now();

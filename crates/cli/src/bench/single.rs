@@ -20,7 +20,6 @@ pub async fn cluster(
     nodes: usize,
     algorithm: &str,
     tls: bool,
-    kept: bool,
 ) -> Result<(LocalCluster, tempfile::TempDir)> {
     let folder = tempfile::tempdir().context("no place for sockets")?;
     let settings = LocalSettings {
@@ -31,16 +30,16 @@ pub async fn cluster(
         },
         tls,
         folder: folder.path().to_owned(),
-        keepers: kept.then(|| LocalKeepers {
+        keepers: LocalKeepers {
             lease: Lease::default(),
             data: folder.path().join("data"),
-        }),
+        },
     };
     Ok((LocalCluster::start(settings).await?, folder))
 }
 
-pub async fn embedded(rounds: usize, kept: bool) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true, kept).await?;
+pub async fn embedded(rounds: usize) -> Result<Measured> {
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let lock = cluster.nodes[0].lock("bench")?;
     // The token comes here first.
     lock.acquire().await?.release().await?;
@@ -62,7 +61,7 @@ pub async fn embedded(rounds: usize, kept: bool) -> Result<Measured> {
 }
 
 pub async fn over_the_api(rounds: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true, false).await?;
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let server = api::serve(&cluster.nodes[0]).await?;
     let target = Target::parse(&format!("unix:{}", server.socket().display()))?;
     let client = Client::connect(target).await?;
@@ -81,7 +80,7 @@ pub async fn over_the_api(rounds: usize) -> Result<Measured> {
 }
 
 pub async fn eight_locks(rounds: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true, false).await?;
+    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let begin = Instant::now();
     let clients = (0..8).map(|client| {
         let lock = cluster.nodes[client % 5].lock(&format!("bench/{client}"));

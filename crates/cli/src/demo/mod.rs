@@ -105,13 +105,13 @@ impl Args {
             },
             tls: true,
             folder: folder.path().to_owned(),
-            keepers: Some(LocalKeepers {
+            keepers: LocalKeepers {
                 lease: Lease {
                     length: self.lease,
                     ..Lease::default()
                 },
                 data: folder.path().join("data"),
-            }),
+            },
         };
         let cluster = LocalCluster::start(settings).await?;
         let desk = Desk::new(folder.path())?;

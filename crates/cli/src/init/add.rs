@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-use soloist_node::config::{Address, Config, Kept, Members, NodeName, Nodes};
+use anyhow::{Context, Result, ensure};
+use soloist_node::config::{Address, Config, NodeName, Nodes};
 use soloist_node::identity::{Authority, Identity};
 
 use super::{Made, fill, folder, made};
@@ -14,7 +14,6 @@ struct Node {
     file: PathBuf,
     text: String,
     config: Config,
-    kept: Kept,
 }
 
 pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
@@ -47,11 +46,9 @@ pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
     })?;
     let rules = &pattern.config.rules;
     let default = rules.all().last().context("there is a default rule")?;
-    let (keepers, lease) = (&pattern.kept.keepers, pattern.kept.lease);
-    Ok(Made {
-        lease_ms: Some(lease.length.as_millis() as u64),
-        ..made(out, &new_nodes, Some(keepers), default.choice().name)
-    })
+    let kept = &pattern.config.members;
+    let keepers = (&kept.keepers, kept.lease.length);
+    Ok(made(out, &new_nodes, keepers, default.choice().name))
 }
 
 /// All nodes in the folder, in the order of their names.
@@ -78,21 +75,7 @@ fn existing(out: &Path) -> Result<Vec<Node>> {
 fn read(file: PathBuf) -> Result<Node> {
     let config = Config::load(&file)?;
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    match &config.members {
-        Members::Kept(kept) => Ok(Node {
-            kept: kept.clone(),
-            file,
-            text,
-            config,
-        }),
-        Members::Fixed(_) => {
-            let file = file.display();
-            bail!(
-                "{file} has a fixed roster: its nodes are numbered for ever, and none can join them; make a new cluster \
-                 with keepers"
-            )
-        }
-    }
+    Ok(Node { file, text, config })
 }
 
 /// The one to go by. One that is no keeper is most like those that are made; but they must not differ in what counts.
@@ -100,7 +83,7 @@ fn all_agree(nodes: &[Node]) -> Result<&Node> {
     let (first, rest) = nodes.split_first().context("there are nodes")?;
     for node in rest {
         let same = node.config.fingerprint() == first.config.fingerprint()
-            && node.kept.keepers == first.kept.keepers;
+            && node.config.members.keepers == first.config.members.keepers;
         let (one, other) = (first.file.display(), node.file.display());
         ensure!(
             same,
@@ -108,7 +91,7 @@ fn all_agree(nodes: &[Node]) -> Result<&Node> {
         );
     }
     let is_keeper = |node: &&Node| {
-        let keepers = &node.kept.keepers;
+        let keepers = &node.config.members.keepers;
         keepers.id(node.config.name.as_str()).is_some()
     };
     let joins = nodes.iter().find(|node| !is_keeper(node));
@@ -123,7 +106,10 @@ fn together(new: &[(NodeName, Address)], nodes: &[Node]) -> Result<()> {
     });
     let mut all: Vec<_> = own.collect();
     // A keeper's folder may be gone, but not the keeper.
-    for (_, name, address) in nodes.iter().flat_map(|node| node.kept.keepers.iter()) {
+    for (_, name, address) in nodes
+        .iter()
+        .flat_map(|node| node.config.members.keepers.iter())
+    {
         if all.iter().all(|(known, _)| known != name) {
             all.push((name.clone(), address.clone()));
         }

@@ -8,7 +8,7 @@ use soloist_node::config::{Address, NodeName, Nodes};
 use super::Made;
 
 /// The configuration of a node that joins, or is, the keepers.
-pub fn kept(
+pub fn config(
     (name, address): (&NodeName, &Address),
     keepers: &Nodes,
     lease: Duration,
@@ -37,18 +37,6 @@ lease = \"{lease}\"
 "
     );
     list(&mut text, keepers);
-    text + &rest(algorithm)
-}
-
-/// The configuration of a node whose peers are always the same.
-pub fn fixed(name: &NodeName, nodes: &Nodes, algorithm: &str) -> String {
-    let mut text = format!(
-        "name = \"{name}\"\n\n\
-         # Where this node listens, if the address below, which others dial, is not its own (behind NAT).\n\
-         # listen = \"0.0.0.0:7401\"\n\n\
-         # All nodes, the same list on every node.\n[nodes]\n"
-    );
-    list(&mut text, nodes);
     text + &rest(algorithm)
 }
 
@@ -94,7 +82,6 @@ pub fn next_steps(made: &Made) -> String {
     );
     let keepers = made.keepers.join(", ");
     text.push_str(&match made.keepers.len() {
-        0 => "The roster is fixed: none of them may fail.\n".to_owned(),
         1 => format!(
             "{keepers} is the only keeper: if it fails, everything stops. Three keepers stand the loss of one.\n"
         ),
@@ -108,13 +95,11 @@ pub fn next_steps(made: &Made) -> String {
     text.push_str("2. Start the nodes, each on its machine:\n");
     text.push_str("     soloist node --config soloist/soloist.toml\n");
     keep_key(&mut text, made);
-    if !made.keepers.is_empty() {
-        let _ = writeln!(
-            text,
-            "4. For further nodes, later; no other node needs to be told:\n     \
-             soloist init --add NAME=HOST:PORT --out {folder}"
-        );
-    }
+    let _ = writeln!(
+        text,
+        "4. For further nodes, later; no other node needs to be told:\n     \
+         soloist init --add NAME=HOST:PORT --out {folder}"
+    );
     text
 }
 

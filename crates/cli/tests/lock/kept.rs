@@ -69,7 +69,7 @@ fn the_cost_of_renewals_is_measured() {
 
 /// A cluster of three, as `soloist init` makes it.
 fn three() -> (Cluster, Vec<NodeProcess>) {
-    let cluster = Cluster::init_kept(3, "raymond");
+    let cluster = Cluster::init(3, "raymond");
     let nodes = cluster.start_all();
     for node in &nodes {
         node.says("taking part in the epoch");

@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::runtime::Runtime;
 
 /// Longer than anything here takes, so that a test fails instead of waiting for ever.
@@ -50,7 +51,10 @@ impl Nodes {
                 rule: RuleSettings::default(),
                 tls: false,
                 folder: folder.path().to_owned(),
-                keepers: None,
+                keepers: LocalKeepers {
+                    lease: Lease::default(),
+                    data: folder.path().join("data"),
+                },
             };
             let cluster = LocalCluster::start(settings).await.unwrap();
             let mut servers = Vec::new();

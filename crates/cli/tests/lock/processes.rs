@@ -24,25 +24,15 @@ pub struct NodeProcess {
 }
 
 impl Cluster {
-    /// Lets `soloist init` make nodes `n0`, `n1` and so on, which are fixed.
+    /// Lets `soloist init` make nodes `n0`, `n1` and so on.
     pub fn init(nodes: usize, algorithm: &str) -> Self {
-        Self::make(nodes, &["--fixed", "--algorithm", algorithm])
-    }
-
-    /// The same with keepers.
-    pub fn init_kept(nodes: usize, algorithm: &str) -> Self {
-        Self::make(nodes, &["--algorithm", algorithm])
-    }
-
-    fn make(nodes: usize, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let addresses: Vec<String> = (0..nodes).map(|_| free::address()).collect();
         let numbered = addresses.iter().enumerate();
         let listed = numbered.map(|(node, address)| format!("n{node}={address}"));
         let output = Command::new(env!("CARGO_BIN_EXE_soloist"))
             .current_dir(folder.path())
-            .args(["init", "--out", "."])
-            .args(options)
+            .args(["init", "--out", ".", "--algorithm", algorithm])
             .arg("--nodes")
             .arg(listed.collect::<Vec<_>>().join(","))
             .output()

@@ -6,11 +6,12 @@ use soloist_client::{Client, ClientError, Target};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{
-    Api, ApiTcp, ApiTls, Config, Members, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, ApiTls, Config, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::identity::Authority;
 use tempfile::TempDir;
 
+use crate::alone::alone;
 use crate::held;
 
 const TOKEN: &str = "correct-horse-battery-staple-0001";
@@ -46,11 +47,11 @@ impl Guarded {
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().into();
-        let nodes = soloist_node::config::Nodes::new([(name.clone(), address)]).unwrap();
+        let members = alone(&name, &address, &folder.path().join("data"));
         let config = Config {
             name,
-            rules: Rules::new(1, &RuleSettings::default(), &[]).unwrap(),
-            members: Members::Fixed(nodes),
+            rules: Rules::for_any(&RuleSettings::default(), &[]).unwrap(),
+            members,
             listen: None,
             security: Security::Insecure,
             ttl: Ttl::default(),
@@ -58,6 +59,7 @@ impl Guarded {
             metrics: Metrics::default(),
         };
         let node = Node::start_on(config, None, listener).await.unwrap();
+        node.ready().await;
         Guarded {
             server: api::serve(&node).await.unwrap(),
             folder,

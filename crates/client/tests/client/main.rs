@@ -1,5 +1,7 @@
 //! The client against real nodes.
 
+#[path = "../../../node/tests/common/alone.rs"]
+mod alone;
 mod connecting;
 mod guards;
 mod looking;
@@ -10,7 +12,8 @@ use std::time::Duration;
 use soloist_client::{Client, Guard, Target};
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 
 /// Longer than anything here takes, so that a test fails instead of waiting for ever.
@@ -30,7 +33,10 @@ impl Nodes {
             rule: RuleSettings::default(),
             tls: false,
             folder: folder.path().to_owned(),
-            keepers: None,
+            keepers: LocalKeepers {
+                lease: Lease::default(),
+                data: folder.path().join("data"),
+            },
         };
         let cluster = LocalCluster::start(settings).await.unwrap();
         let mut servers = Vec::new();

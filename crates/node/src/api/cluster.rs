@@ -71,7 +71,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
 }
 
 async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
-    let post = &shared.keeping.as_ref()?.post;
+    let post = &shared.keeping.post;
     match post.ask(office::Question::Cluster, PATIENCE).await {
         Ok(Reply::Cluster(view)) => Some(view),
         _ => None,
@@ -94,22 +94,18 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
         }
         None => members.iter().map(|member| info(member, None)).collect(),
     };
-    if let Some(keeping) = &shared.keeping {
-        for keeper in keeping.post.way().keepers.unwrap_or_default() {
-            match nodes
-                .iter_mut()
-                .find(|node| node.name == keeper.name.as_str())
-            {
-                Some(node) => node.keeper = true,
-                // It keeps, and takes no part: it is down, or cut off.
-                None => nodes.push(NodeInfo {
-                    name: keeper.name.to_string(),
-                    address: keeper.address.to_string(),
-                    keeper: true,
-                    lease_ms: None,
-                    health: None,
-                }),
-            }
+    for keeper in shared.keeping.post.way().keepers.unwrap_or_default() {
+        let mut known = nodes.iter_mut();
+        match known.find(|node| node.name == keeper.name.as_str()) {
+            Some(node) => node.keeper = true,
+            // It keeps, and takes no part: it is down, or cut off.
+            None => nodes.push(NodeInfo {
+                name: keeper.name.to_string(),
+                address: keeper.address.to_string(),
+                keeper: true,
+                lease_ms: None,
+                health: None,
+            }),
         }
     }
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
@@ -156,12 +152,8 @@ pub(super) async fn demote(
 
 async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCode, Failure> {
     let _one_of_few = api.looking.acquire().await;
-    let Some(keeping) = &api.node.shared.keeping else {
-        return Err(Failure::conflict(
-            "this cluster has no keepers: its nodes are listed in [nodes]".to_owned(),
-        ));
-    };
-    match keeping.post.ask(change, CHANGE_PATIENCE).await {
+    let post = &api.node.shared.keeping.post;
+    match post.ask(change, CHANGE_PATIENCE).await {
         Ok(Reply::Done) => Ok(StatusCode::NO_CONTENT),
         Ok(Reply::Refused(reason)) => Err(Failure::conflict(reason)),
         Ok(Reply::Cluster(_)) => Err(Failure::unavailable(
@@ -189,8 +181,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
             Standing::Member(epoch) => epoch,
             Standing::Changing(_) | Standing::Outside => 0,
         };
-        let office = shared.keeping.as_ref().map(|keeping| &keeping.office);
-        let keeper = office.and_then(|office| office.keeper());
+        let keeper = shared.keeping.office.keeper();
         let leads = keeper.is_some_and(|keeper| keeper.view().leads);
         let members = core.members().len();
         shared

@@ -71,28 +71,20 @@ pub enum Problem {
     /// A lock's rule.
     #[error(transparent)]
     Rule(#[from] RuleProblem),
-    /// This node is none of the nodes.
-    #[error("{name:?} is not in [nodes], which has {known}: add it there, or correct the name")]
-    NotListed {
-        /// The name.
-        name: NodeName,
-        /// Names that are.
-        known: String,
-    },
-    /// Neither `[keepers]` nor `[nodes]`.
+    /// A fixed cluster, as earlier versions had it.
     #[error(
-        "nothing says who takes part: list three nodes that agree on it in [keepers], or all nodes, \
-         if none of them ever fails, in [nodes], as NAME = \"HOST:PORT\""
+        "[nodes] (a cluster that never changes) is not supported any more, since its fences could fall: \
+         list one of these nodes in [keepers] instead, as NAME = \"HOST:PORT\" and the same on every node \
+         (three nodes, to survive the loss of one), and give the others address = \"HOST:PORT\"; \
+         `soloist init --nodes a=HOST:PORT,b=HOST:PORT` writes such files for you"
     )]
-    NoMembers,
-    /// Both of them.
+    FixedNodes,
+    /// No `[keepers]`.
     #[error(
-        "[nodes], a roster for ever, contradicts [keepers], whose members come and go: take one of them away"
+        "[keepers] is missing: list the nodes that agree on who takes part, as NAME = \"HOST:PORT\" \
+         (three; one is enough for a small cluster, which then stops if that node fails)"
     )]
-    BothMembers,
-    /// A setting for nodes that come and go, where they do not.
-    #[error("it belongs to [keepers], and this file has [nodes]: take it away, or use [keepers]")]
-    OnlyKept,
+    NoKeepers,
     /// So many keepers do not make sense.
     #[error(transparent)]
     Keepers(#[from] KeepersError),

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::rules::RuleSettings;
 use super::{
-    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Members, Metrics, NodeName, Problem,
+    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, NodeName, Problem,
     RuleProblem, Rules, Security, TlsFiles, Ttl, parse_duration,
 };
 
@@ -27,7 +27,8 @@ struct Raw {
     name: Text,
     listen: Option<Text>,
     insecure: Option<Spanned<bool>>,
-    nodes: Option<RawNodes>,
+    /// Of earlier versions; refused, whatever is in it.
+    nodes: Option<Spanned<toml::Value>>,
     keepers: Option<RawNodes>,
     address: Option<Text>,
     data: Option<Text>,
@@ -171,7 +172,7 @@ fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
     Ok(Config {
         security: security(raw, &name, &members, folder)?,
         listen: listen(raw)?,
-        rules: rules(raw, &members)?,
+        rules: rules(raw)?,
         ttl: ttl(&raw.locks)?,
         api: api(&raw.api, folder)?,
         metrics: raw.metrics.clone(),
@@ -196,7 +197,7 @@ fn listen(raw: &Raw) -> Result<Option<Address>, Wrong> {
     Ok(Some(address))
 }
 
-fn security(raw: &Raw, me: &NodeName, members: &Members, folder: &Path) -> Result<Security, Wrong> {
+fn security(raw: &Raw, me: &NodeName, members: &Kept, folder: &Path) -> Result<Security, Wrong> {
     let insecure = raw.insecure.as_ref().filter(|insecure| *insecure.get_ref());
     match (&raw.tls, insecure) {
         (Some(_), Some(at)) => Err(wrong(at, "insecure", Problem::BothSecurities)),
@@ -230,7 +231,7 @@ fn owned(text: &Option<Text>) -> Option<String> {
     text.as_ref().map(|text| text.get_ref().clone())
 }
 
-fn rules(raw: &Raw, members: &Members) -> Result<Rules, Wrong> {
+fn rules(raw: &Raw) -> Result<Rules, Wrong> {
     let locks = &raw.locks;
     let usual = RuleSettings::default();
     let default = RuleSettings {
@@ -243,11 +244,7 @@ fn rules(raw: &Raw, members: &Members) -> Result<Rules, Wrong> {
     for lock in &raw.lock {
         patterns.push((lock.pattern.get_ref().clone(), inherit(lock, &default)?));
     }
-    let rules = match members {
-        Members::Fixed(nodes) => Rules::new(nodes.len(), &default, &patterns),
-        Members::Kept(_) => Rules::for_any(&default, &patterns),
-    };
-    rules.map_err(|error| {
+    Rules::for_any(&default, &patterns).map_err(|error| {
         let key = error.problem.key();
         match error.place {
             Some(place) => {

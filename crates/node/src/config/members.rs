@@ -1,4 +1,4 @@
-//! Who takes part.
+//! Who takes part: the keepers, and what a node needs to join them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,15 +6,6 @@ use std::time::Duration;
 
 use super::{Address, Nodes};
 use crate::epochs::lease::Lease;
-
-/// Who takes part.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Members {
-    /// These, for ever: none of them may fail. This node is one of them.
-    Fixed(Nodes),
-    /// Whoever has joined, as the keepers agree.
-    Kept(Kept),
-}
 
 /// What a node is told that joins, and leaves, a cluster with keepers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +30,7 @@ pub struct KeepersError {
 
 impl KeepersError {
     fn reason(self) -> String {
-        const USUAL: &str = "list 3 or 5 (1 to try things)";
+        const USUAL: &str = "list 3 or 5, or 1 for a small cluster";
         let (count, most) = (self.count, Kept::KEEPERS_MOST);
         match count {
             0 => format!("there are no keepers: {USUAL}, as NAME = \"HOST:PORT\""),
@@ -55,6 +46,12 @@ impl KeepersError {
 }
 
 impl Kept {
+    /// What all nodes must agree on: the same idea of a lease.
+    pub(super) fn agree(&self, text: &mut String) {
+        let (length_ms, drift) = (self.lease.length.as_millis(), self.lease.drift);
+        let _ = writeln!(text, "kept lease_ms={length_ms} drift={drift}");
+    }
+
     /// Whether there may be so many keepers.
     pub fn check_keepers(count: usize) -> Result<(), KeepersError> {
         match count % 2 == 1 && count <= Self::KEEPERS_MOST {
@@ -73,21 +70,4 @@ impl Kept {
     pub const DRIFT_MOST: u32 = 50;
     /// How many keepers there may be.
     pub const KEEPERS_MOST: usize = 7;
-}
-
-impl Members {
-    /// All nodes have the same roster or, if members come and go, the same idea of a lease.
-    pub(super) fn agree(&self, text: &mut String) {
-        match self {
-            Members::Fixed(nodes) => {
-                for (_, name, _) in nodes.iter() {
-                    let _ = writeln!(text, "node {name}");
-                }
-            }
-            Members::Kept(Kept { lease, .. }) => {
-                let (length_ms, drift) = (lease.length.as_millis(), lease.drift);
-                let _ = writeln!(text, "kept lease_ms={length_ms} drift={drift}");
-            }
-        }
-    }
 }

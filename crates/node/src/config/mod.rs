@@ -1,7 +1,7 @@
 //! What a node is told before it starts: a file in TOML, or a [`Config`] made by a program.
 //!
 //! ```
-//! use soloist_node::config::{Config, Members};
+//! use soloist_node::config::Config;
 //!
 //! let text = r#"
 //! name = "d"                          # this node
@@ -11,7 +11,7 @@
 //! lease = "3s"                        # a node that fails is left out after so long; 500ms to 1h, 3s by default
 //! drift = 5                           # by how much clocks may run apart, in percent; 1 to 50, 5 by default
 //!
-//! [keepers]                           # 3 or 5 nodes that agree on who takes part (1 to try things), the
+//! [keepers]                           # 3 or 5 nodes that agree on who takes part (1 if it is small), the
 //! a = "10.0.0.1:7401"                 # same on every node; other nodes join them and leave as they like
 //! b = "10.0.0.2:7401"
 //! c = "10.0.0.3:7401"
@@ -42,28 +42,9 @@
 //! lock_names = false                  # lock names as labels
 //! "#;
 //! let config = Config::parse(text, "soloist.toml".as_ref()).unwrap();
-//! let Members::Kept(kept) = &config.members else { panic!("there is [keepers]") };
-//! assert_eq!(kept.keepers.len(), 3);
+//! assert_eq!(config.members.keepers.len(), 3);
 //! assert_eq!(config.address().to_string(), "10.0.0.4:7401");
 //! assert_eq!(config.rules.rule("nightly").choice().name, "raymond");
-//! ```
-//!
-//! Or with a fixed roster, of which no node may fail:
-//!
-//! ```
-//! # use soloist_node::config::{Config, Members};
-//! let text = r#"
-//! name = "a"                          # this node; must be in [nodes]
-//! insecure = true
-//!
-//! [nodes]                             # instead of [keepers]: all nodes, the same list on every node, in any
-//! a = "127.0.0.1:7401"                # order; no address, data, lease and drift then
-//! b = "127.0.0.1:7402"
-//! "#;
-//! let config = Config::parse(text, "soloist.toml".as_ref()).unwrap();
-//! let Members::Fixed(nodes) = &config.members else { panic!("there is [nodes]") };
-//! assert_eq!(nodes.len(), 2);
-//! assert_eq!(config.address().to_string(), "127.0.0.1:7401");
 //! ```
 
 mod address;
@@ -89,7 +70,7 @@ use crate::identity::{Identity, IdentityError};
 pub use address::{Address, AddressError, Host};
 pub use duration::{DurationError, parse_duration};
 pub use error::{ConfigError, Problem};
-pub use members::{KeepersError, Kept, Members};
+pub use members::{KeepersError, Kept};
 pub use name::{NodeName, NodeNameError};
 pub use nodes::{Nodes, NodesError};
 pub use pattern::PatternError;
@@ -105,7 +86,7 @@ pub struct Config {
     /// This node.
     pub name: NodeName,
     /// Who takes part.
-    pub members: Members,
+    pub members: Kept,
     /// Where this node listens, if that is not the address that others dial: behind NAT, or on all
     /// addresses of its machine.
     pub listen: Option<Address>,
@@ -269,24 +250,11 @@ impl Config {
     }
 
     /// Where other nodes reach this one.
-    ///
-    /// # Panics
-    /// If the roster is fixed and this node is not in it.
     pub fn address(&self) -> &Address {
-        match &self.members {
-            Members::Fixed(nodes) => {
-                let me = nodes.id(self.name.as_str());
-                let address = me.and_then(|me| nodes.address(me));
-                address.expect("this node is one of the nodes")
-            }
-            Members::Kept(kept) => &kept.address,
-        }
+        &self.members.address
     }
 
     /// Where this node listens.
-    ///
-    /// # Panics
-    /// As [`address`](Self::address).
     pub fn listens_on(&self) -> &Address {
         self.listen.as_ref().unwrap_or_else(|| self.address())
     }

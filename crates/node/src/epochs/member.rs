@@ -63,8 +63,6 @@ pub struct Participant {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
-    /// One of nodes that never change: there are no keepers.
-    Fixed,
     /// No member yet, or no more.
     Outside,
     /// In an epoch, or between two.
@@ -115,31 +113,6 @@ impl Participant {
         }
     }
 
-    /// A node of a cluster that never changes: it has one epoch, and needs no lease.
-    ///
-    /// # Panics
-    /// If it is not among the members.
-    pub fn fixed(
-        me: Member,
-        table: Table,
-        members: Change,
-        now: Moment,
-        out: &mut MemberEffects,
-    ) -> Self {
-        assert!(
-            members.members.contains(&me),
-            "a node is among the members of its own cluster"
-        );
-        let mut fixed = Participant {
-            stage: Stage::Fixed,
-            begun: members.epoch,
-            renew_at: None,
-            ..Self::new(me, table, Lease::default(), now)
-        };
-        fixed.install(now, members, Vec::new(), out);
-        fixed
-    }
-
     /// Itself, in its present life.
     pub fn me(&self) -> &Member {
         &self.me
@@ -153,9 +126,9 @@ impl Participant {
     /// How it stands.
     pub fn standing(&self) -> Standing {
         match (self.stage, &self.current) {
-            (Stage::Member | Stage::Fixed, Some(current)) => Standing::Member(current.epoch),
+            (Stage::Member, Some(current)) => Standing::Member(current.epoch),
             (Stage::Member, None) => Standing::Changing(self.begun),
-            (Stage::Fixed | Stage::Outside | Stage::Gone, _) => Standing::Outside,
+            (Stage::Outside | Stage::Gone, _) => Standing::Outside,
         }
     }
 
@@ -272,7 +245,7 @@ impl Participant {
                     self.renew_at = None;
                     self.has_left = true;
                 }
-                Stage::Fixed | Stage::Outside => {}
+                Stage::Outside => {}
             },
             // The keepers let it in when the other one is gone, or when it has waited.
             ToMember::NameTaken | ToMember::KeptOut { .. } => {}
@@ -320,10 +293,6 @@ impl Participant {
     /// [leaves](Participant::leave), or its lease has run out.
     pub fn retire(&mut self, now: Moment, end: End, out: &mut MemberEffects) {
         self.check_lease(now, out);
-        if self.stage == Stage::Fixed {
-            // There are no keepers that could wait: its peers hear at once what follows.
-            return self.table.end_all(now, end, &mut out.locks);
-        }
         self.table.freeze();
         self.table.end_all(now, end, &mut out.locks);
         self.stage = Stage::Gone;
@@ -376,7 +345,6 @@ impl Participant {
     fn say_hello(&mut self, now: Moment, out: &mut MemberEffects) {
         self.renew_at = Some(now + self.lease.renewed_every());
         match self.stage {
-            Stage::Fixed => {}
             Stage::Outside => out.keepers.push(ToKeepers::Join),
             Stage::Gone => out.keepers.push(ToKeepers::Leave),
             Stage::Member => {
@@ -461,7 +429,7 @@ impl Participant {
         let (true, Some(me)) = (is_frozen_for, me) else {
             return;
         };
-        if self.valid_until.is_none() && self.stage != Stage::Fixed {
+        if self.valid_until.is_none() {
             self.pending = Some((change, holds));
             return;
         }

@@ -186,12 +186,6 @@ impl Greeting<'_> {
         }
         let roster = self.shared.roster().clone();
         self.peer = roster.named(from.as_str()).cloned();
-        if self.peer.is_none() && roster.is_fixed {
-            let reason = format!(
-                "node {from} is not in the roster of node {me}; all nodes need the same roster"
-            );
-            return Err(Refusal::new(Code::Name, reason));
-        }
         if hello.fingerprint != settings.fingerprint {
             let (mine, theirs) = (short(&settings.fingerprint), short(&hello.fingerprint));
             let reason = format!(

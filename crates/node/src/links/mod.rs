@@ -8,8 +8,8 @@
 //!
 //! With whom there are links is a list that can change at any time ([`Links::set_peers`]). Each life of a node (its
 //! incarnation) is somebody of its own. Nodes hear of changes at slightly different moments: who comes too early or too late
-//! is told so, and tries again. In a list without incarnations nobody comes or goes; a node that was restarted has lost
-//! what it knew, and is refused.
+//! is told so, and tries again. Where a list names no incarnation, the first one that comes counts: a node that was restarted
+//! has lost what it knew, and is refused.
 //!
 //! The port is shared with other protocols: the [hello](crate::transport::hello) says what a
 //! connection is for ([`Handler::serve`]).

@@ -17,8 +17,6 @@ pub(super) struct Roster {
     pub me: Option<usize>,
     places: HashMap<String, usize>,
     ids: HashMap<u64, usize>,
-    /// Nobody comes or goes: who is not in the list, or was restarted, has no business here.
-    pub is_fixed: bool,
 }
 
 impl Roster {
@@ -31,10 +29,7 @@ impl Roster {
         limits: &Limits,
         stop: &CancellationToken,
     ) -> Roster {
-        let mut next = Roster {
-            is_fixed: !peers.is_empty() && peers.iter().all(|peer| peer.incarnation.is_none()),
-            ..Roster::default()
-        };
+        let mut next = Roster::default();
         for (place, peer) in peers.into_iter().enumerate() {
             next.places.insert(peer.name.clone(), place);
             next.ids.insert(peer.id, place);

@@ -256,10 +256,8 @@ impl Core {
 
     /// When it says that it lives, it also says whom it does not reach.
     fn look_at_links(&mut self, shared: &Shared) {
-        if let Some(keeping) = &shared.keeping {
-            let limit = keeping.office.lease.apart_after();
-            self.part.miss(shared.links().unreached(limit));
-        }
+        let limit = shared.keeping.office.lease.apart_after();
+        self.part.miss(shared.links().unreached(limit));
     }
 
     pub fn stop(&mut self, shared: &Shared) {
@@ -345,9 +343,7 @@ impl Core {
                 self.stood_still = self.frozen_since.take().map(|since| now.since(since));
                 shared.metrics.count_epoch(self.stood_still);
                 let members = self.members.len();
-                if shared.keeping.is_some() {
-                    shared.notices.post(Notice::Epoch { epoch, members });
-                }
+                shared.notices.post(Notice::Epoch { epoch, members });
             }
             Standing::Changing(_) => {
                 self.frozen_since = self.frozen_since.or(Some(now));

@@ -19,9 +19,9 @@ pub use event::Events;
 pub use lock::{AcquireError, Guard, Lock, Lost};
 
 use crate::Moment;
-use crate::config::{Config, Kept, Members, Nodes};
+use crate::config::Config;
 use crate::epochs::member::{MemberEffects, Participant, Standing};
-use crate::epochs::roster::{Change, Member};
+use crate::epochs::roster::Member;
 use crate::identity::{Identity, IdentityError};
 use crate::keepers::KeeperNode;
 use crate::links::{self, Limits, LinkStatus, Links, LinksError};
@@ -31,9 +31,6 @@ use crate::transport::{Endpoint, Security};
 use core::Core;
 use notice::Notices;
 use shared::{Keeping, Shared};
-
-/// The only epoch there is, if nodes never change.
-const ONLY_EPOCH: u64 = 1;
 
 /// How many may wait on a node.
 const WAITERS_MAX: usize = 1 << 20;
@@ -83,7 +80,7 @@ fn advice(error: &io::Error) -> &'static str {
             "this machine has no such address; behind NAT, say with `listen` which one it has"
         }
         io::ErrorKind::PermissionDenied => "use a port above 1023, or give the right to lower ones",
-        _ => "check the node's address in [nodes], or `listen`",
+        _ => "check the node's `address`, `listen`, or its line in [keepers]",
     }
 }
 
@@ -122,26 +119,16 @@ impl Node {
             forget_after: FORGET_AFTER,
             seed: rand::random(),
         });
-        let (core, keeping) = match &config.members {
-            Members::Fixed(nodes) => (fixed(&config, nodes, table), None),
-            Members::Kept(kept) => {
-                let keeping = keep(&config, kept, endpoint);
-                (kept_core(&config, kept, table), Some(keeping))
-            }
-        };
-        let (keeping, courier) = keeping.unzip();
-        let office = keeping.as_ref().map(|keeping| Arc::clone(&keeping.office));
+        let core = core(&config, table);
+        let (keeping, courier) = keep(&config, endpoint);
+        let office = Arc::clone(&keeping.office);
         let (notices, log) = Notices::new();
         let shared = Arc::new(Shared::new(config, core, keeping, notices));
-        if let Some(office) = &office {
-            office.begin().await?;
-        }
+        office.begin().await?;
         let links = match Links::start(settings, listener, shared.clone()) {
             Ok(links) => links,
             Err(error) => {
-                if let Some(office) = office {
-                    office.close().await;
-                }
+                office.close().await;
                 return Err(error.into());
             }
         };
@@ -150,9 +137,7 @@ impl Node {
         shared.core().carry_out(&shared);
         tokio::spawn(log);
         tokio::spawn(keep_time(Arc::clone(&shared)));
-        if let Some(courier) = courier {
-            tokio::spawn(courier.run(shared.clone()));
-        }
+        tokio::spawn(courier.run(shared.clone()));
         Ok(Node { shared })
     }
 
@@ -184,8 +169,7 @@ impl Node {
 
     /// How many words it has exchanged with the keepers' leader.
     pub fn words(&self) -> u64 {
-        let keeping = self.shared.keeping.as_ref();
-        keeping.map_or(0, |keeping| keeping.post.words())
+        self.shared.keeping.post.words()
     }
 
     /// The lock of this name.
@@ -206,7 +190,9 @@ impl Node {
 
     /// Its links, in the order of the nodes' names.
     pub fn links(&self) -> Vec<LinkStatus> {
-        self.shared.links().status()
+        let mut links = self.shared.links().status();
+        links.sort_by(|one, other| one.name.cmp(&other.name));
+        links
     }
 
     /// Stops: lets nobody new in, waits up to `within` for holds to end, ends those that are left as lost, and leaves: other
@@ -225,22 +211,16 @@ impl Node {
         };
         let _ = timeout(within, ended).await;
         self.shared.core().retire(&self.shared);
-        let frames_within = match &self.shared.keeping {
-            Some(keeping) => {
-                // Nobody else gets what they held before they know, or their time is over anyway.
-                let lease = keeping.office.lease.length;
-                self.shared.untold.all_told(lease).await;
-                self.shared.core().leave(&self.shared);
-                let _ = timeout(LEAVE_MAX, self.left()).await;
-                let _ = timeout(LEAVE_MAX, keeping.office.finish()).await;
-                keeping.office.close().await;
-                // Whoever was let in since has no use for them.
-                Duration::ZERO
-            }
-            None => LAST_FRAMES,
-        };
+        // Nobody else gets what they held before they know, or their time is over anyway.
+        let office = &self.shared.keeping.office;
+        self.shared.untold.all_told(office.lease.length).await;
+        self.shared.core().leave(&self.shared);
+        let _ = timeout(LEAVE_MAX, self.left()).await;
+        let _ = timeout(LEAVE_MAX, office.finish()).await;
+        office.close().await;
         self.shared.stopped.cancel();
-        self.shared.links().close(frames_within).await;
+        // Members have no use for frames of a node that has left.
+        self.shared.links().close(Duration::ZERO).await;
     }
 
     /// Waits until the keepers know that this node has left.
@@ -255,37 +235,19 @@ impl Node {
     }
 }
 
-/// A node of a cluster that never changes.
-fn fixed(config: &Config, nodes: &Nodes, table: Table) -> Core {
-    let members = nodes.iter().map(|(id, name, address)| Member {
-        name: name.clone(),
-        incarnation: id.index() as u64,
-        address: address.clone(),
-    });
-    let members: Vec<_> = members.collect();
-    let mut mine = members.iter().filter(|member| member.name == config.name);
-    let me = mine.next().expect("this node is one of the nodes").clone();
-    let change = Change {
-        epoch: ONLY_EPOCH,
-        members,
-    };
-    let mut effects = MemberEffects::default();
-    let part = Participant::fixed(me, table, change, Moment::now(), &mut effects);
-    Core::new(part, effects)
-}
-
 /// A node that wants to be a member.
-fn kept_core(config: &Config, kept: &Kept, table: Table) -> Core {
+fn core(config: &Config, table: Table) -> Core {
     let me = Member {
         name: config.name.clone(),
         incarnation: rand::random(),
-        address: kept.address.clone(),
+        address: config.members.address.clone(),
     };
-    let part = Participant::new(me, table, kept.lease, Moment::now());
+    let part = Participant::new(me, table, config.members.lease, Moment::now());
     Core::new(part, MemberEffects::default())
 }
 
-fn keep(config: &Config, kept: &Kept, endpoint: Endpoint) -> (Keeping, Courier) {
+fn keep(config: &Config, endpoint: Endpoint) -> (Keeping, Courier) {
+    let kept = &config.members;
     let me = KeeperNode {
         name: config.name.clone(),
         address: kept.address.clone(),
@@ -304,9 +266,6 @@ fn keep(config: &Config, kept: &Kept, endpoint: Endpoint) -> (Keeping, Courier) 
 
 /// How long the keepers may take to let a node go.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
-
-/// How long peers may take to acknowledge the last frames of a node that stops.
-const LAST_FRAMES: Duration = Duration::from_secs(2);
 
 /// Lets the table do what is due.
 async fn keep_time(shared: Arc<Shared>) {

@@ -32,10 +32,7 @@ pub(crate) struct Shared {
     pub alarm: Notify,
     pub no_hold_left: Notify,
     pub untold: Untold,
-    /// What the keepers have to do with it, if there are any.
-    pub keeping: Option<Keeping>,
-    /// A number of this process, for a cluster without lives.
-    process: u64,
+    pub keeping: Keeping,
     pub notices: Notices,
     pub standing: watch::Sender<Standing>,
     /// It has left, and the keepers know.
@@ -55,7 +52,7 @@ pub(crate) struct Keeping {
 const EVENTS_MAX: usize = 4096;
 
 impl Shared {
-    pub fn new(config: Config, core: Core, keeping: Option<Keeping>, notices: Notices) -> Self {
+    pub fn new(config: Config, core: Core, keeping: Keeping, notices: Notices) -> Self {
         Shared {
             metrics: Metrics::new(config.metrics.lock_names),
             config,
@@ -67,7 +64,6 @@ impl Shared {
             no_hold_left: Notify::new(),
             untold: Untold::default(),
             keeping,
-            process: rand::random(),
             notices,
             standing: watch::Sender::new(Standing::Outside),
             left: Notify::new(),
@@ -91,26 +87,19 @@ impl Shared {
 
     /// Links go to these from now on.
     pub fn link(&self, me: &Member, members: &[Member]) {
-        let has_lives = self.keeping.is_some();
         let peers = members.iter().map(|member| Peer {
             id: member.incarnation,
             name: member.name.to_string(),
             address: member.address.to_string(),
-            incarnation: has_lives.then_some(member.incarnation),
+            incarnation: Some(member.incarnation),
         });
-        let life = match has_lives {
-            true => me.incarnation,
-            false => self.process,
-        };
-        let set = self.links().set_peers(life, peers.collect());
+        let set = (self.links()).set_peers(me.incarnation, peers.collect());
         set.expect("members have names, each its own");
     }
 
     /// Says something to the keepers' leader. It may be lost.
     pub fn say(&self, me: &Member, word: ToKeepers) {
-        if let Some(keeping) = &self.keeping {
-            keeping.post.say(me.clone(), word);
-        }
+        self.keeping.post.say(me.clone(), word);
     }
 }
 
@@ -149,10 +138,7 @@ impl Handler for Shared {
     }
 
     fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
-        let Some(Keeping { office, .. }) = &self.keeping else {
-            let reason = "this cluster has no keepers: its nodes are listed in [nodes]";
-            return Err(arrival.decline(Refusal::new(Code::NotServed, reason)));
-        };
+        let office = &self.keeping.office;
         let office = Arc::clone(office);
         match arrival.hello.purpose {
             Purpose::Member { .. } => Ok(Box::pin(async move { office.serve(arrival).await })),

@@ -1,18 +1,19 @@
 //! A cluster whose nodes serve their APIs.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{
-    Api, Config, Members, Metrics, Nodes, RuleSettings, Rules, Security, Ttl,
-};
-use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::config::{Api, Config, Metrics, RuleSettings, Rules, Security, Ttl};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::alone::alone;
 use crate::http::{Answer, Http};
 
 pub struct Served {
@@ -30,7 +31,10 @@ pub async fn served(nodes: usize) -> Served {
         rule: RuleSettings::default(),
         tls: false,
         folder: folder.path().to_owned(),
-        keepers: None,
+        keepers: LocalKeepers {
+            lease: Lease::default(),
+            data: folder.path().join("data"),
+        },
     };
     let cluster = LocalCluster::start(settings).await.unwrap();
     let mut servers = Vec::new();
@@ -55,24 +59,40 @@ pub async fn served(nodes: usize) -> Served {
     served
 }
 
+/// The only node of its cluster.
+pub struct Lonely {
+    node: Node,
+    _data: TempDir,
+}
+
+impl Deref for Lonely {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}
+
 /// The only node of its cluster, with an API of one's own.
-pub async fn lonely(api: Api, metrics: Metrics) -> Node {
+pub async fn lonely(api: Api, metrics: Metrics) -> Lonely {
+    let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
     let name: soloist_node::config::NodeName = "n1".parse().unwrap();
-    let nodes = Nodes::new([(name.clone(), address)]).unwrap();
-    let rules = Rules::new(1, &RuleSettings::default(), &[]).unwrap();
+    let members = alone(&name, &address, data.path());
     let config = Config {
         name,
-        members: Members::Fixed(nodes),
+        members,
         listen: None,
         security: Security::Insecure,
-        rules,
+        rules: Rules::for_any(&RuleSettings::default(), &[]).unwrap(),
         ttl: Ttl::default(),
         api,
         metrics,
     };
-    Node::start_on(config, None, listener).await.unwrap()
+    let node = Node::start_on(config, None, listener).await.unwrap();
+    node.ready().await;
+    Lonely { node, _data: data }
 }
 
 impl Served {

@@ -1,5 +1,7 @@
 //! The HTTP API over real sockets.
 
+#[path = "../common/alone.rs"]
+mod alone;
 mod cluster;
 mod holds;
 mod hostile;

@@ -8,10 +8,10 @@ use soloist_node::api::{self, ApiError};
 use soloist_node::config::{Api, Metrics};
 use tempfile::TempDir;
 
-use crate::cluster::lonely;
+use crate::cluster::{Lonely, lonely};
 use crate::http::Http;
 
-async fn node(socket: PathBuf) -> soloist_node::Node {
+async fn node(socket: PathBuf) -> Lonely {
     lonely(Api { socket, tcp: None }, Metrics::default()).await
 }
 

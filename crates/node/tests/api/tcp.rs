@@ -10,13 +10,13 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use soloist_api::ErrorKind;
+use soloist_node::EventKind;
 use soloist_node::api::{self, ApiError, ApiServer};
 use soloist_node::config::{Api, ApiTcp, ApiTls, Metrics};
 use soloist_node::identity::{Authority, Identity};
-use soloist_node::{EventKind, Node};
 use tempfile::TempDir;
 
-use crate::cluster::{lonely, until};
+use crate::cluster::{Lonely, lonely, until};
 use crate::http::{Http, request};
 
 const TOKEN: &str = "correct-horse-battery-staple-0001";
@@ -55,7 +55,7 @@ impl Files {
         }
     }
 
-    async fn serve(&self, tcp: ApiTcp) -> Result<(Node, ApiServer), ApiError> {
+    async fn serve(&self, tcp: ApiTcp) -> Result<(Lonely, ApiServer), ApiError> {
         let socket = self.folder.path().join("s.sock");
         let api = Api {
             socket,

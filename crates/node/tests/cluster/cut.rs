@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use soloist_node::Node;
 use soloist_node::config::{
-    Address, Api, Config, Members, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+    Api, Config, Kept, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
 };
+use soloist_node::epochs::lease::Lease;
 use soloist_node::identity::{Authority, Identity};
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::alone::alone;
 use crate::proxy::{Proxy, Temper};
 use crate::referee::Referee;
 
@@ -30,54 +33,75 @@ const TEMPER: Temper = Temper {
     delays: 0.3,
 };
 
+/// Longer than the test: cut links to the only keeper must not cost anybody its lease.
+const LEASE: Lease = Lease {
+    length: Duration::from_secs(300),
+    drift: 5,
+};
+
 struct Torn {
     nodes: Vec<Node>,
     proxies: Vec<Proxy>,
+    _folder: TempDir,
 }
 
 fn name(node: usize) -> NodeName {
     format!("n{node}").parse().unwrap()
 }
 
-/// Each node reaches each other one through a proxy of its own, with TLS.
+/// Each node is reached through a proxy, with TLS. The first one is the only keeper.
 async fn torn(algorithm: &str, seed: u64) -> Torn {
+    let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("orchestra").unwrap();
-    let mut listeners = Vec::new();
-    for _ in 0..NODES {
-        listeners.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let (mut listeners, mut proxies) = (Vec::new(), Vec::new());
+    for node in 0..NODES {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let proxy = Proxy::to(&address, seed * 100 + node as u64, TEMPER).await;
+        proxy.healed.store(true, Ordering::Relaxed);
+        proxies.push(proxy);
+        listeners.push(listener);
     }
-    let at = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
-    let addresses: Vec<String> = listeners.iter().map(at).collect();
-    let (mut nodes, mut proxies) = (Vec::new(), Vec::new());
+    let keeper = proxies[0].address.parse().unwrap();
+    let keeper = Kept {
+        lease: LEASE,
+        ..alone(&name(0), &keeper, &folder.path().join("n0"))
+    };
+    let mut nodes = Vec::new();
     for (me, listener) in listeners.into_iter().enumerate() {
-        let mut roster: Vec<(NodeName, Address)> = Vec::new();
-        for (to, address) in addresses.iter().enumerate() {
-            let proxy = Proxy::to(address, seed * 100 + (me * 10 + to) as u64, TEMPER).await;
-            roster.push((name(to), proxy.address.parse().unwrap()));
-            proxies.push(proxy);
-        }
         let issued = authority.issue(&name(me), &[]).unwrap();
         let (certificate, key) = (&issued.certificate, &issued.key);
         let identity = Identity::from_pem(authority.certificate(), certificate, key).unwrap();
-        let config = config(me, Nodes::new(roster).unwrap(), algorithm);
-        nodes.push(
-            Node::start_on(config, Some(identity), listener)
-                .await
-                .unwrap(),
-        );
+        let members = Kept {
+            address: proxies[me].address.parse().unwrap(),
+            data: folder.path().join(name(me).as_str()),
+            ..keeper.clone()
+        };
+        let config = config(me, members, algorithm);
+        let node = Node::start_on(config, Some(identity), listener).await;
+        nodes.push(node.unwrap());
     }
-    Torn { nodes, proxies }
+    let is_member = |node: &Node| node.epoch().is_some() && node.members() == NODES;
+    until("all are members", || nodes.iter().all(is_member)).await;
+    for proxy in &proxies {
+        proxy.healed.store(false, Ordering::Relaxed);
+    }
+    Torn {
+        nodes,
+        proxies,
+        _folder: folder,
+    }
 }
 
-fn config(me: usize, nodes: Nodes, algorithm: &str) -> Config {
+fn config(me: usize, members: Kept, algorithm: &str) -> Config {
     let settings = RuleSettings {
         algorithm: algorithm.to_owned(),
         ..RuleSettings::default()
     };
     Config {
         name: name(me),
-        rules: Rules::new(nodes.len(), &settings, &[]).unwrap(),
-        members: Members::Fixed(nodes),
+        rules: Rules::for_any(&settings, &[]).unwrap(),
+        members,
         listen: None,
         security: Security::Insecure,
         ttl: Ttl::default(),
@@ -155,7 +179,8 @@ async fn contend(algorithm: &str, seed: u64) {
         enter(node.clone(), 1, referee.clone()).await;
     }
     until("all that was sent has arrived", || is_drained(&torn.nodes)).await;
-    for node in &torn.nodes {
+    // The keeper last: the others take their leave of it.
+    for node in torn.nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }
 }

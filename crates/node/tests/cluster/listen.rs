@@ -3,29 +3,34 @@
 use std::time::Duration;
 
 use soloist_node::config::{Config, Security};
-use soloist_node::{Node, StartError};
+use soloist_node::{FIRST_START, Node, StartError};
+
+use tempfile::TempDir;
 
 use crate::free;
 use crate::proxy::plain;
 
 /// Two nodes, each behind something that translates addresses.
-async fn behind_nat() -> [Config; 2] {
+async fn behind_nat() -> ([Config; 2], TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a")).unwrap();
+    std::fs::write(folder.path().join("a").join(FIRST_START), "").unwrap();
     let own = [free::address(), free::address()];
     let (a, b) = (plain(&own[0]).await, plain(&own[1]).await);
-    ["a", "b"].map(|me| {
-        let listen = &own[usize::from(me == "b")];
+    let configs = [("a", &a, &own[0]), ("b", &b, &own[1])].map(|(me, dialled, listen)| {
         let text = format!(
-            "name = \"{me}\"\nlisten = \"{listen}\"\ninsecure = true\n\
-             [nodes]\na = \"{}\"\nb = \"{}\"\n",
-            a.address, b.address
+            "name = \"{me}\"\naddress = \"{}\"\nlisten = \"{listen}\"\ndata = \"{me}\"\n\
+             insecure = true\n[keepers]\na = \"{}\"\n",
+            dialled.address, a.address
         );
-        Config::parse(&text, "soloist.toml".as_ref()).unwrap()
-    })
+        Config::parse(&text, &folder.path().join("soloist.toml")).unwrap()
+    });
+    (configs, folder)
 }
 
 #[tokio::test]
 async fn others_reach_a_node_that_listens_elsewhere() {
-    let [a, b] = behind_nat().await;
+    let ([a, b], _folder) = behind_nat().await;
     assert_eq!(a.security, Security::Insecure);
     let nodes = [Node::start(a).await.unwrap(), Node::start(b).await.unwrap()];
     let mut last = None;
@@ -36,14 +41,15 @@ async fn others_reach_a_node_that_listens_elsewhere() {
         last = Some(guard.fence());
         guard.release().await.unwrap();
     }
-    for node in nodes {
+    // The keeper last: the other one takes its leave of it.
+    for node in nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }
 }
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
-    let [_, b] = behind_nat().await;
+    let ([_, b], _folder) = behind_nat().await;
     let listens = b.listens_on().to_string();
     let taken = tokio::net::TcpListener::bind(&listens).await.unwrap();
     let error = Node::start(b).await.err().expect("it is taken");

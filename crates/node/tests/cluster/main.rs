@@ -1,5 +1,7 @@
 //! Whole clusters in one process, over real sockets with TLS.
 
+#[path = "../common/alone.rs"]
+mod alone;
 mod cut;
 #[path = "../common/free.rs"]
 mod free;
@@ -14,11 +16,14 @@ use std::time::Duration;
 use referee::Referee;
 use soloist_algorithms::Choice;
 use soloist_node::config::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::epochs::lease::Lease;
+use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use soloist_node::locks::End;
 use soloist_node::{AcquireError, Lost};
+use tempfile::TempDir;
 
-async fn cluster(nodes: usize, algorithm: &str) -> LocalCluster {
+async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
     let settings = LocalSettings {
         nodes,
         rule: RuleSettings {
@@ -26,15 +31,18 @@ async fn cluster(nodes: usize, algorithm: &str) -> LocalCluster {
             ..RuleSettings::default()
         },
         tls: true,
-        folder: std::env::temp_dir(),
-        keepers: None,
+        folder: folder.path().to_owned(),
+        keepers: LocalKeepers {
+            lease: Lease::default(),
+            data: folder.path().join("data"),
+        },
     };
-    LocalCluster::start(settings).await.unwrap()
+    (LocalCluster::start(settings).await.unwrap(), folder)
 }
 
 /// Clients on all nodes contend for one lock; the referee sees every entry and exit.
 async fn contend(algorithm: &str, clients: usize, entries: usize) {
-    let cluster = cluster(5, algorithm).await;
+    let (cluster, _folder) = cluster(5, algorithm).await;
     let referee = Referee::default();
     let mut tasks = Vec::new();
     for node in &cluster.nodes {
@@ -68,10 +76,11 @@ async fn everybody_is_served_one_at_a_time_with_every_algorithm() {
 
 #[tokio::test]
 async fn a_guard_that_is_dropped_lets_the_next_one_in() {
-    let cluster = cluster(3, "raymond").await;
+    let (cluster, _folder) = cluster(3, "raymond").await;
     let [first, second] = [0, 2].map(|node| cluster.nodes[node].lock("a").unwrap());
     let guard = first.acquire().await.unwrap();
-    assert_eq!(guard.valid_for(), None);
+    let valid_for = guard.valid_for().expect("there is a lease");
+    assert!(!valid_for.is_zero() && valid_for <= Lease::default().length);
     let late = second.try_acquire(Duration::from_millis(50)).await;
     assert!(matches!(late, Err(AcquireError::Late(name)) if name.as_str() == "a"));
     let fence = guard.fence();
@@ -84,7 +93,7 @@ async fn a_guard_that_is_dropped_lets_the_next_one_in() {
 
 #[tokio::test]
 async fn a_wait_that_is_dropped_is_passed_over() {
-    let cluster = cluster(3, "raymond").await;
+    let (cluster, _folder) = cluster(3, "raymond").await;
     let locks: Vec<_> = cluster.nodes.iter().map(|n| n.lock("a").unwrap()).collect();
     let guard = locks[0].acquire().await.unwrap();
     for _ in 0..20 {
@@ -105,7 +114,7 @@ async fn a_wait_that_is_dropped_is_passed_over() {
 
 #[tokio::test]
 async fn a_node_that_stops_tells_its_holders() {
-    let cluster = cluster(1, "raymond").await;
+    let (cluster, _folder) = cluster(1, "raymond").await;
     let lock = cluster.nodes[0].lock("a").unwrap();
     let guard = lock.acquire().await.unwrap();
     let waits = tokio::spawn(async move { lock.acquire().await.map(|guard| guard.fence()) });

@@ -1,11 +1,11 @@
-//! Who takes part: a fixed roster, or keepers and whoever joins.
+//! Who takes part: keepers, and nodes that join them.
 
 use std::path::Path;
 use std::time::Duration;
 
-use soloist_node::config::{Config, Kept, Members, RuleSettings, Rules};
+use soloist_node::config::{Config, Kept, RuleSettings, Rules};
 
-use crate::{HEAD, parse, refused};
+use crate::{parse, refused};
 
 const KEEPERS: &str = "[keepers]
 a = \"127.0.0.1:7401\"
@@ -20,10 +20,7 @@ fn text(name: &str, top: &str) -> String {
 }
 
 fn kept(config: &Config) -> &Kept {
-    match &config.members {
-        Members::Kept(kept) => kept,
-        Members::Fixed(_) => panic!("there is [keepers]"),
-    }
+    &config.members
 }
 
 #[test]
@@ -76,22 +73,16 @@ fn an_address_that_nobody_can_dial_is_told() {
 }
 
 #[test]
-fn there_is_one_list_and_what_belongs_to_it() {
+fn keepers_are_needed_and_fixed_nodes_are_refused_with_advice() {
     let none = "name = \"a\"\ninsecure = true\n";
-    refused(none, &[":1: keepers", "[keepers]", "[nodes]"]);
-    let both = format!("{HEAD}{KEEPERS}");
-    refused(&both, &[":3: nodes", "contradicts [keepers]"]);
-    for (key, value) in [
-        ("address", "\"127.0.0.1:7401\""),
-        ("data", "\"data\""),
-        ("lease", "\"3s\""),
-        ("drift", "5"),
-    ] {
-        let text = format!("{key} = {value}\n{HEAD}");
-        refused(
-            &text,
-            &[&format!(":1: {key}"), "belongs to [keepers]", "[nodes]"],
-        );
+    refused(none, &[":1: keepers", "[keepers] is missing", "HOST:PORT"]);
+    let advice = ["not supported any more", "[keepers]", "soloist init"];
+    let fixed = text("a", "").replace("[keepers]", "[nodes]");
+    refused(&fixed, &[&[":4: nodes"], &advice[..]].concat());
+    // Also beside [keepers], and whatever is in it.
+    for nodes in ["[nodes]\n", "[nodes]\na = 1\n", "[[nodes]]\nx = []\n"] {
+        let both = text("a", "") + nodes;
+        refused(&both, &[&[":8: nodes"], &advice[..]].concat());
     }
 }
 
@@ -177,7 +168,6 @@ default algorithm=raymond variant= shape= max_local_turns=1
     for other in [
         text("a", "lease = \"3001ms\""),
         text("a", "drift = 6"),
-        text("a", "").replace("[keepers]", "[nodes]"),
         text("a", "") + "[locks]\nmax_local_turns = 2",
     ] {
         assert_ne!(fingerprint(&other), base, "{other}");

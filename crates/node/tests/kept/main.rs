@@ -33,10 +33,10 @@ async fn start(nodes: usize, algorithm: &str, tls: bool) -> (LocalCluster, TempD
         },
         tls,
         folder: folder.path().to_owned(),
-        keepers: Some(LocalKeepers {
+        keepers: LocalKeepers {
             lease: LEASE,
             data: folder.path().join("data"),
-        }),
+        },
     };
     (LocalCluster::start(settings).await.unwrap(), folder)
 }

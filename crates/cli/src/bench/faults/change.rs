@@ -16,7 +16,7 @@ pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measure
     let mut samples = Samples::default();
     let begin = Instant::now();
     for _ in 0..times {
-        let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true, true).await?;
+        let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true).await?;
         let (leaver, stay) = cluster.nodes.split_last().context("there are nodes")?;
         let mut guards = Vec::with_capacity(locks);
         for number in 0..locks {

@@ -7,9 +7,8 @@ mod takeover;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_node::config::RuleSettings;
 
-use super::{Report, contention, floors, single};
+use super::{Report, floors};
 
 /// Leases, as the default and as short as can be.
 const LEASES: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(500)];
@@ -20,12 +19,11 @@ With --faults:
   takeover                  kill -9 of a holder's node, until the next one is inside; beside the lease
   orderly leave             SIGTERM to a holder's node, until the next one is inside
   change of epoch           how long locks stand still on a node when one of 25 leaves, while 10,000 locks are held
-  reacquire, hand-over      the hot path with keepers and without, measured in turn
   renewals                  words between nodes and the keepers' leader, a second: of real nodes, and of 1,000 simulated ones";
 
 /// The names of all workloads.
 pub fn workloads() -> Vec<String> {
-    let others = ["tls", LEAVE, CHANGE, REACQUIRE, HAND_OVER].map(str::to_owned);
+    let others = ["tls", LEAVE, CHANGE].map(str::to_owned);
     let takeovers = LEASES.map(takeover_name);
     let renewals = [(5, true), (60, true)].into_iter();
     let renewals = renewals.chain(SIMULATED.map(|nodes| (nodes, false)));
@@ -36,8 +34,6 @@ pub fn workloads() -> Vec<String> {
 
 const LEAVE: &str = "orderly leave";
 const CHANGE: &str = "change of epoch";
-const REACQUIRE: &str = "reacquire embedded";
-const HAND_OVER: &str = "hand-over 5";
 const SIMULATED: [usize; 3] = [5, 60, 1000];
 
 fn takeover_name(lease: Duration) -> String {
@@ -62,7 +58,6 @@ pub(super) async fn measure(report: &mut Report<'_>) -> Result<()> {
     if report.wants(CHANGE) {
         report.add(change::measure(25, 10_000, times(5)).await?)?;
     }
-    hot_path(report, rounds(1_000_000), rounds(20_000)).await?;
     for nodes in [5, 60] {
         if report.wants(&renewals::name(nodes, true)) {
             report.add(renewals::real(nodes).await?)?;
@@ -71,29 +66,6 @@ pub(super) async fn measure(report: &mut Report<'_>) -> Result<()> {
     for nodes in SIMULATED {
         if report.wants(&renewals::name(nodes, false)) {
             report.add(renewals::simulated(nodes))?;
-        }
-    }
-    Ok(())
-}
-
-/// With keepers and without, in turn, so that both see the same machine.
-async fn hot_path(report: &mut Report<'_>, rounds: usize, entries: usize) -> Result<()> {
-    const TURNS: usize = 3;
-    for turn in 1..=TURNS {
-        for kept in [false, true] {
-            let how = if kept { "with keepers" } else { "fixed nodes" };
-            if report.wants(REACQUIRE) {
-                let mut measured = single::embedded(rounds / TURNS, kept).await?;
-                measured.workload = format!("reacquire embedded, {how}, {turn}");
-                report.add(measured)?;
-            }
-            if report.wants(HAND_OVER) {
-                let algorithm = RuleSettings::ALGORITHM;
-                let [_, mut hand_over] =
-                    contention::measure(algorithm, 5, true, kept, entries / TURNS).await?;
-                hand_over.workload = format!("hand-over 5, {algorithm}, {how}, {turn}");
-                report.add(hand_over.beside("tls", &report.measured))?;
-            }
         }
     }
     Ok(())

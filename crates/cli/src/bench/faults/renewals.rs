@@ -24,7 +24,7 @@ pub fn name(nodes: usize, is_real: bool) -> String {
 
 /// As nodes count them.
 pub async fn real(nodes: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true, true).await?;
+    let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true).await?;
     let words = || cluster.nodes.iter().map(|node| node.words()).sum::<u64>();
     let (before, begin) = (words(), Instant::now());
     tokio::time::sleep(Lease::default().length * 2).await;

@@ -1,62 +1,28 @@
-//! Who takes part: `[nodes]`, or `[keepers]` and what belongs to it.
+//! Who takes part: `[keepers]` and what belongs to it.
 
 use std::path::Path;
 
 use super::{Raw, RawNodes, Text, Wrong, path, within, wrong};
-use crate::config::{Address, Kept, Members, NodeName, Nodes, NodesError, Problem};
+use crate::config::{Address, Kept, NodeName, Nodes, NodesError, Problem};
 use crate::epochs::lease::Lease;
 
-pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Members, Wrong> {
+pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
     match (&raw.nodes, &raw.keepers) {
-        (Some(nodes), None) => fixed(raw, nodes, me),
-        (None, Some(keepers)) => kept(raw, keepers, me, folder).map(Members::Kept),
-        (Some(at), Some(_)) => Err(wrong(at, "nodes", Problem::BothMembers)),
-        (None, None) => Err(wrong(&raw.name, "keepers", Problem::NoMembers)),
+        (Some(at), _) => Err(wrong(at, "nodes", Problem::FixedNodes)),
+        (None, Some(keepers)) => kept(raw, keepers, me, folder),
+        (None, None) => Err(wrong(&raw.name, "keepers", Problem::NoKeepers)),
     }
 }
 
 /// A node that is not on this machine, by its address.
 pub(super) fn elsewhere<'a>(
     me: &'a NodeName,
-    members: &'a Members,
+    members: &'a Kept,
 ) -> Option<(&'a NodeName, &'a Address)> {
-    let (nodes, own) = match members {
-        Members::Fixed(nodes) => (nodes, None),
-        Members::Kept(kept) => (&kept.keepers, Some((me, &kept.address))),
-    };
-    let listed = nodes.iter().map(|(_, name, address)| (name, address));
-    let mut all = listed.chain(own);
+    let keepers = members.keepers.iter();
+    let keepers = keepers.map(|(_, name, address)| (name, address));
+    let mut all = keepers.chain([(me, &members.address)]);
     all.find(|(_, address)| !address.is_loopback())
-}
-
-fn fixed(raw: &Raw, nodes: &RawNodes, me: &NodeName) -> Result<Members, Wrong> {
-    let of_keepers = [
-        ("address", &raw.address),
-        ("data", &raw.data),
-        ("lease", &raw.lease),
-    ];
-    for (key, given) in of_keepers {
-        if let Some(at) = given {
-            return Err(wrong(at, key, Problem::OnlyKept));
-        }
-    }
-    if let Some(at) = &raw.drift {
-        return Err(wrong(at, "drift", Problem::OnlyKept));
-    }
-    let nodes = listed(nodes, "nodes")?;
-    if nodes.id(me.as_str()).is_some() {
-        return Ok(Members::Fixed(nodes));
-    }
-    let names = nodes.iter().take(8).map(|(_, name, _)| name.to_string());
-    let mut known: Vec<String> = names.collect();
-    if nodes.len() > known.len() {
-        known.push("...".to_owned());
-    }
-    let problem = Problem::NotListed {
-        name: me.clone(),
-        known: known.join(", "),
-    };
-    Err(wrong(&raw.name, "name", problem))
 }
 
 fn kept(raw: &Raw, keepers: &RawNodes, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
