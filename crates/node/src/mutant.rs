@@ -33,6 +33,10 @@ pub enum Mutant {
     FenceWithoutEpoch,
     /// Who is done without because others do not reach it is done without at once, not when its lease has run out.
     PartAtOnce,
+    /// An epoch begins for a node that was not probed.
+    JoinUnprobed,
+    /// Nodes that disturb the members may join again at once.
+    NoBackOff,
 }
 
 #[cfg(feature = "mutants")]
@@ -41,7 +45,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 12] = [
+    pub const ALL: [Mutant; 14] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -54,6 +58,8 @@ impl Mutant {
         Mutant::EarlyDropped,
         Mutant::FenceWithoutEpoch,
         Mutant::PartAtOnce,
+        Mutant::JoinUnprobed,
+        Mutant::NoBackOff,
     ];
 
     /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.

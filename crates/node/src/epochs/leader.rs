@@ -3,20 +3,22 @@
 //! It decides; the keepers make it so. A new leader knows the roster and nothing else: leases that others have
 //! granted may run for a full lease more, and what was reported is reported again.
 
+mod gone;
+
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use super::backoff::BackOff;
+use super::candidates::Candidates;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
-use super::rifts::{Rifts, Staying};
+use super::pace::Pace;
+use super::rifts::Rifts;
 use super::roster::{Change, Command, HeldLock, Member, Roster};
 use crate::Moment;
 use crate::config::NodeName;
 use crate::locks::LockName;
 use crate::mutant::Mutant;
-
-/// Whoever comes waits so long for others who come at about the same time.
-const GATHER: Duration = Duration::from_millis(50);
 
 /// How many members are named to somebody who does not reach them.
 const NAMED: usize = 8;
@@ -40,15 +42,21 @@ pub struct Leader {
     members: Vec<Known>,
     /// The epoch that was begun last.
     begun: u64,
-    joining: Vec<Joining>,
-    /// A message was lost in the epoch that is installed.
+    candidates: Candidates,
+    back_off: BackOff,
+    pace: Pace,
+    /// The epoch that is installed cannot go on: a message was lost in it, for example.
     suspected: bool,
     /// Before this, nobody's suspicion changes the epoch again.
     calm_until: Moment,
     /// A command is under way.
     proposing: bool,
+    /// What members are told changes with that command.
+    is_news: bool,
     /// When the last epoch was begun, as far as this leader knows.
     begun_at: Moment,
+    /// When all members had reported that were in an epoch before, if there are any.
+    others_reported: Option<Moment>,
     /// Renewals that wait for the next confirmation.
     asking: Vec<(Member, u64)>,
     /// Renewals that the confirmation under way is for, and when it began.
@@ -63,19 +71,18 @@ struct Known {
     until: Moment,
     /// When it was heard last.
     heard: Moment,
+    /// Since when it is a member, as far as this leader knows.
+    since: Moment,
+    /// How long its report may take, when all others have reported. `None` once a lease was granted to it, perhaps.
+    report_time: Option<Duration>,
     /// It is out, or will be: no lease is granted any more.
     is_leaving: bool,
+    /// It said so itself.
+    has_left: bool,
+    /// It was noted in the back-off that it is out.
+    is_noted: bool,
     /// What it holds, once it has said so for the epoch that is to begin.
     report: Option<Vec<LockName>>,
-}
-
-/// Somebody who wants to be a member.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Joining {
-    member: Member,
-    since: Moment,
-    /// When it was heard last.
-    heard: Moment,
 }
 
 impl Leader {
@@ -85,11 +92,15 @@ impl Leader {
             lease,
             members: Vec::new(),
             begun: 0,
-            joining: Vec::new(),
+            candidates: Candidates::default(),
+            back_off: BackOff::resume(now, roster.held_off()),
+            pace: Pace::new(now),
             suspected: false,
             calm_until: now,
             proposing: false,
+            is_news: false,
             begun_at: now,
+            others_reported: None,
             asking: Vec::new(),
             confirming: None,
             rifts: Rifts::default(),
@@ -112,8 +123,11 @@ impl Leader {
         let Some(known) = place.map(|place| &mut self.members[place]) else {
             match message {
                 ToKeepers::Join => self.ask_to_join(now, from, out),
+                ToKeepers::Probed { number } => {
+                    self.candidates.answer(now, &self.lease, from, number, out);
+                }
                 ToKeepers::Leave => {
-                    self.joining.retain(|joining| joining.member != *from);
+                    self.candidates.remove(from);
                     out.sends.push((from.clone(), ToMember::NoMember));
                 }
                 // Whether it is none, only a leader that still leads can tell.
@@ -128,6 +142,7 @@ impl Leader {
         match message {
             // It was admitted and does not know yet.
             ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
+            ToKeepers::Probed { .. } => {}
             ToKeepers::Renew { number, .. } if known.is_leaving => self.ask(from, number),
             ToKeepers::Renew { number, installed } => {
                 out.sends.extend(known.catch_up(roster, installed));
@@ -146,12 +161,10 @@ impl Leader {
             }
             ToKeepers::Leave => {
                 known.is_leaving = true;
+                known.has_left = true;
                 known.until = now;
             }
-            ToKeepers::Suspect { epoch } => {
-                let installed = roster.installed().map(|(change, _)| change.epoch);
-                self.suspected |= installed == Some(epoch) && !roster.is_changing();
-            }
+            ToKeepers::Suspect { epoch } => self.end_epoch(roster, epoch),
             ToKeepers::Unreached { lives } => {
                 let lives: HashSet<u64> = lives.into_iter().collect();
                 let members = self.members.iter().map(|known| known.member.incarnation);
@@ -180,6 +193,7 @@ impl Leader {
             let answer = match found.filter(|known| !known.is_leaving) {
                 Some(known) => {
                     known.until = known.until.max(until);
+                    known.report_time = None;
                     ToMember::Granted { number }
                 }
                 None => ToMember::NoMember,
@@ -193,9 +207,11 @@ impl Leader {
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
         self.keep_up(now, roster, out);
-        let told = self.members.iter();
-        out.sends
-            .extend(told.filter_map(|known| known.catch_up(roster, 0)));
+        if std::mem::take(&mut self.is_news) {
+            let told = self.members.iter();
+            out.sends
+                .extend(told.filter_map(|known| known.catch_up(roster, 0)));
+        }
         self.act(now, roster, out);
     }
 
@@ -209,6 +225,7 @@ impl Leader {
     pub fn ask_anew(&mut self, now: Moment) {
         self.proposing = false;
         self.begun_at = now;
+        self.others_reported = None;
         self.members
             .iter_mut()
             .for_each(|known| known.report = None);
@@ -240,10 +257,10 @@ impl Leader {
     /// When [`tick`](Leader::tick) has something to do next.
     pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
         let leases = self.members.iter().map(|known| known.until);
-        let joins = self.joining.iter().map(|joining| joining.since + GATHER);
-        let all = leases
-            .chain(joins)
-            .chain([self.report_by(), self.calm_until]);
+        let joins = self.candidates.deadlines();
+        let late = self.members.iter().filter_map(|known| self.late_at(known));
+        let paces = [self.report_by(), self.calm_until, self.pace.more_at()];
+        let all = leases.chain(joins).chain(late).chain(paces);
         // What is past has been done, or waits for something else.
         all.filter(|moment| *moment > now).min()
     }
@@ -292,32 +309,42 @@ impl Leader {
             .map(|known| (known.member.clone(), known))
             .collect();
         let members = roster.begun().map_or(&[][..], |change| &change.members);
-        let joined = |member: &Member| {
-            let mut joining = self.joining.iter();
-            joining.any(|joining| joining.member == *member)
-        };
-        let fresh = |member: &Member| Known {
-            member: member.clone(),
-            until: match joined(member) || Mutant::NewLeaderDoesNotWait.planted() {
-                // Nobody has granted it anything yet: if it is gone, nobody need wait long.
-                true => now + self.lease.renewed_every(),
-                // That leader's may have been longer.
-                false => now + self.lease.guarded().max(roster.longest_lease()),
-            },
-            heard: now,
-            is_leaving: false,
-            report: None,
+        let fresh = |member: &Member| {
+            // Nobody has granted it anything yet: if it is gone, nobody need wait long.
+            let report_time = self.candidates.report_time(&self.lease, member);
+            let is_new = report_time.is_some() || Mutant::NewLeaderDoesNotWait.planted();
+            Known {
+                member: member.clone(),
+                until: match is_new {
+                    true => now + self.lease.renewed_every(),
+                    // Another leader's lease may have been longer.
+                    false => now + self.lease.guarded().max(roster.longest_lease()),
+                },
+                heard: now,
+                since: now,
+                report_time,
+                is_leaving: false,
+                has_left: false,
+                is_noted: false,
+                report: None,
+            }
         };
         let known = members.iter().map(|member| Known {
             report: None,
             ..before.get(member).cloned().unwrap_or_else(|| fresh(member))
         });
         self.members = known.collect();
-        self.joining
-            .retain(|joining| !members.contains(&joining.member));
+        self.candidates.forget(now, &self.lease, members);
         self.begun = roster.begun().map_or(0, |change| change.epoch);
         self.begun_at = now;
+        self.others_reported = None;
         self.suspected = false;
+    }
+
+    /// An installed epoch cannot go on: another one is to begin, unless that happened lately.
+    fn end_epoch(&mut self, roster: &Roster, epoch: u64) {
+        let installed = roster.installed().map(|(change, _)| change.epoch);
+        self.suspected |= installed == Some(epoch) && !roster.is_changing();
     }
 
     fn ask_to_join(&mut self, now: Moment, from: &Member, out: &mut LeaderEffects) {
@@ -337,22 +364,18 @@ impl Leader {
                 .push((from.clone(), ToMember::KeptOut { apart_from }));
             return;
         }
-        let mut joining = self.joining.iter();
-        let since = joining.find(|joining| joining.member == *from);
-        let since = since.map_or(now, |joining| joining.since);
+        // With nobody to disturb, nobody need wait.
+        let left = self.back_off.left(now, &from.name);
+        if let Some(left) = left.filter(|_| self.members.iter().any(|known| !known.is_leaving)) {
+            out.sends.push((from.clone(), ToMember::HeldOff { left }));
+            return;
+        }
+        let since = self.candidates.ask(now, &self.lease, from, out);
         let mut members = self.members.iter();
         let same_name = members.find(|known| known.member.name == from.name);
         if same_name.is_some_and(|known| known.heard > since) {
             out.sends.push((from.clone(), ToMember::NameTaken));
         }
-        // Of two lives of a node, the one that speaks now is the later one.
-        self.joining
-            .retain(|joining| joining.member.name != from.name);
-        self.joining.push(Joining {
-            member: from.clone(),
-            since,
-            heard: now,
-        });
     }
 
     /// Does what is to be done now.
@@ -361,16 +384,10 @@ impl Leader {
             self.confirming = Some((now, std::mem::take(&mut self.asking)));
             out.confirm = true;
         }
-        let patience = self.lease.patience();
-        self.joining
-            .retain(|joining| now.since(joining.heard) <= patience);
-        if roster.is_changing() && now >= self.report_by() {
-            // Their leases run out, and the next change is without them.
-            let late = self
-                .members
-                .iter_mut()
-                .filter(|known| known.report.is_none());
-            late.for_each(|known| known.is_leaving = true);
+        self.candidates.forget(now, &self.lease, &[]);
+        self.back_off.forget(now);
+        if roster.is_changing() {
+            self.give_up_late(now);
         }
         if self.proposing {
             return;
@@ -378,34 +395,6 @@ impl Leader {
         if let Some(command) = self.next_command(now, roster) {
             self.proposing = true;
             out.propose = Some(command);
-        }
-    }
-
-    /// Members that cannot reach each other cannot all stay.
-    fn part(&mut self, now: Moment) {
-        let staying = self.members.iter().filter(|known| !known.is_leaving);
-        let staying = staying.map(|known| Staying {
-            life: known.member.incarnation,
-            name: &known.member.name,
-            heard: known.heard,
-        });
-        let staying: Vec<_> = staying.collect();
-        for (life, others) in self.rifts.decide(now, &self.lease, &staying) {
-            let members = self.members.iter().map(|known| &known.member);
-            let apart_from = members.filter(|member| others.contains(&member.incarnation));
-            let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
-            let mut members = self.members.iter_mut();
-            let known = members.find(|known| known.member.incarnation == life);
-            let known = known.expect("it stays otherwise");
-            let name = &known.member.name;
-            let named = &apart_from[..apart_from.len().min(NAMED)];
-            tracing::warn!(%name, apart_from = ?named, "members do not reach each other: one is done without");
-            // Its lease runs out.
-            known.is_leaving = true;
-            if Mutant::PartAtOnce.planted() {
-                known.until = now;
-            }
-            self.rifts.keep_out(now, &self.lease, name, apart_from);
         }
     }
 
@@ -417,13 +406,16 @@ impl Leader {
             known.is_leaving = true;
             is_smaller = true;
         }
+        if is_smaller {
+            self.note_gone(now, is_changing);
+        }
         let stay = self.members.iter().filter(|known| known.until > now);
         let is_free = |name: &NodeName| stay.clone().all(|known| known.member.name != *name);
-        let join = self.joining.iter();
-        let join = join.filter(|joining| is_free(&joining.member.name));
-        let gathered = join.clone().any(|joining| joining.since + GATHER <= now);
+        let ready = self.candidates.ready(is_free);
+        let may_begin = self.pace.allows(now);
+        let gathered = ready.is_due(now) && may_begin;
         // Somebody who sees trouble everywhere must not keep all others from their work.
-        let is_suspected = self.suspected && now >= self.calm_until;
+        let is_suspected = self.suspected && now >= self.calm_until && may_begin;
         // Somebody who is gone before its lease has run out would not report, and all would wait for that.
         let mut leaving = self.members.iter().filter(|known| known.is_leaving);
         let is_parting = leaving.any(|known| known.until > now);
@@ -433,7 +425,7 @@ impl Leader {
         };
         if is_due {
             let stay = stay.clone().map(|known| &known.member);
-            let members = stay.chain(join.map(|joining| &joining.member));
+            let members = stay.chain(ready.members());
             let change = Change {
                 epoch: roster.next_epoch(),
                 members: members.cloned().collect(),
@@ -441,12 +433,19 @@ impl Leader {
             if is_suspected {
                 self.calm_until = now + self.lease.length;
             }
+            if !is_smaller {
+                self.pace.count(now);
+            }
+            self.is_news = true;
             return Some(Command::Begin(change));
         }
-        match is_changing {
-            true => self.installation(),
-            false => None,
+        if is_changing {
+            let install = self.installation();
+            self.is_news |= install.is_some();
+            return install;
         }
+        let held_off = self.back_off.held_off();
+        (held_off != roster.held_off()).then_some(Command::HoldOff(held_off))
     }
 
     /// The epoch that was begun starts from what its members have reported, once all have.

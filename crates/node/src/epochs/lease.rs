@@ -36,6 +36,12 @@ impl Lease {
         self.length / 3
     }
 
+    /// How long the leader and a node may take to answer each other. A candidate that takes longer cannot join, and a
+    /// member looks for another leader.
+    pub fn answered_within(&self) -> Duration {
+        (self.length / 6).clamp(Duration::from_millis(100), Duration::from_secs(2))
+    }
+
     /// How long something counts that is said with each renewal.
     pub(super) fn patience(&self) -> Duration {
         self.renewed_every() * 3 / 2

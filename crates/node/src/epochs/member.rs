@@ -248,7 +248,15 @@ impl Participant {
                 Stage::Outside => {}
             },
             // The keepers let it in when the other one is gone, or when it has waited.
-            ToMember::NameTaken | ToMember::KeptOut { .. } => {}
+            ToMember::NameTaken
+            | ToMember::KeptOut { .. }
+            | ToMember::TooSlow { .. }
+            | ToMember::HeldOff { .. } => {}
+            ToMember::Probe { number } => {
+                if self.stage == Stage::Outside {
+                    out.keepers.push(ToKeepers::Probed { number });
+                }
+            }
             ToMember::Begin(change) => self.begin(now, &change, out),
             ToMember::Install { change, holds } => self.install(now, change, holds, out),
         }

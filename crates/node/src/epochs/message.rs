@@ -1,5 +1,7 @@
 //! What members and the keepers' leader say to each other.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::roster::{Change, HeldLock};
@@ -9,8 +11,13 @@ use crate::locks::LockName;
 /// From a member, or a node that wants to be one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ToKeepers {
-    /// I am no member: let me be one.
+    /// I am no member: let me be one. The leader answers with `Probe`, or says why not.
     Join,
+    /// From a candidate, at once: the answer to `Probe`.
+    Probed {
+        /// Which one.
+        number: u64,
+    },
     /// I am a member: let me rely on it for a lease from when I sent this.
     Renew {
         /// Which renewal, so that the answer can be matched.
@@ -50,6 +57,23 @@ pub enum ToMember {
     },
     /// You are no member (any more): come back as another.
     NoMember,
+    /// To a candidate: answer at once. An epoch begins for it when it has answered twice in time.
+    Probe {
+        /// Which one, so that the answer can be matched.
+        number: u64,
+    },
+    /// To a candidate whose answer took too long: it is probed again when it asks again.
+    TooSlow {
+        /// How long the round trip took.
+        took: Duration,
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// Your node has disturbed the others lately: ask again later.
+    HeldOff {
+        /// When, from now.
+        left: Duration,
+    },
     /// A node of your name is a member and alive.
     NameTaken,
     /// An epoch is to begin: stop the one before, and report.

@@ -3,6 +3,7 @@
 //! - [`roster`]: what the keepers agree on: the epochs, their members, and who starts inside which lock.
 //! - [`leader`]: what the keepers' leader does: leases, and the way from one epoch to the next.
 //! - [`member`]: a node's part: its lease, its lock table, freezing, reporting and installing.
+//! - `candidates`: who may join, `backoff`: who waits before that, `pace`: how often an epoch may begin.
 //! - `rifts`: who cannot reach whom, and who is done without because of it.
 //! - [`message`]: what the two say to each other. [`lease`]: how long a word holds.
 //!
@@ -14,10 +15,13 @@
 //!   report to the last, and no two members report the same lock.
 //! - An epoch begins with just what was reported, on fresh parts of the algorithms.
 
+mod backoff;
+mod candidates;
 mod early;
 pub mod leader;
 pub mod lease;
 pub mod member;
 pub mod message;
+mod pace;
 mod rifts;
 pub mod roster;

@@ -96,9 +96,11 @@ impl Rifts {
             let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
             let in_rifts = members.iter().filter(|member| number(member.life) > 0);
             // Who is out because of it counts as well, or a member that nobody reaches would stay, and others go one by one.
-            // Of two that are apart from as many others, the one that came later goes.
+            // Of two that are apart from as many others, the one goes that alone complains of more; and then the one that
+            // came later.
             let weight = |member: &&Staying<'_>| {
-                number(member.life) + out_for.get(&member.life).copied().unwrap_or(0)
+                let out_for = out_for.get(&member.life).copied().unwrap_or(0);
+                (number(member.life) + out_for, self.alone(member.life))
             };
             let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
                 break;
@@ -118,6 +120,27 @@ impl Rifts {
             return Vec::new();
         }
         parted
+    }
+
+    /// Number of members that only this one complains of, whether or not they were heard since; 0 if there is only
+    /// one, for then each of the two may be the one that is cut off.
+    fn alone(&self, life: u64) -> usize {
+        let Some(complaint) = self.complaints.get(&life) else {
+            return 0;
+        };
+        let others = || {
+            let others = self.complaints.iter();
+            others.filter(|(from, _)| **from != life)
+        };
+        let about = complaint.about.keys();
+        let number = about
+            .filter(|about| {
+                let is_named = |other: &Complaint| other.about.contains_key(about);
+                let has_complained = others().any(|(from, _)| from == *about);
+                !has_complained && !others().any(|(_, other)| is_named(other))
+            })
+            .count();
+        if number > 1 { number } else { 0 }
     }
 
     /// From whom each of these members is apart.
@@ -287,6 +310,25 @@ mod tests {
     fn who_is_apart_from_most_goes_and_nobody_else() {
         assert_eq!(parted(&[(0, &[1, 2, 3, 4])]), [0]);
         assert_eq!(parted(&[(2, &[0]), (3, &[0]), (4, &[0])]), [0]);
+    }
+
+    #[test]
+    fn a_member_that_alone_complains_of_many_goes_though_few_were_heard_since() {
+        let mut trial = Trial::new();
+        let members = (0..).zip(&trial.names).map(|(life, name)| Staying {
+            life,
+            name,
+            // The last renewals of 2 and 3 came a moment before the complaint.
+            heard: after(if life == 2 || life == 3 { 1 } else { 2 }),
+        });
+        let members: Vec<_> = members.collect();
+        let lease = Lease::default();
+        for now in [1, 2] {
+            let about = [2, 3, 4];
+            trial.rifts.complain(after(now), &lease, 0, about);
+        }
+        let parted = trial.rifts.decide(after(2), &lease, &members);
+        assert_eq!(parted, [(0, vec![4])]);
     }
 
     #[test]

@@ -78,6 +78,18 @@ pub enum Command {
         /// Its generation must be [`Roster::first_generation`].
         cluster: ClusterIdentity,
     },
+    /// These nodes disturbed the members lately, and wait before they may join: all of them, in place of those before. So
+    /// the next leader knows. Not part of `Begin`, which must not grow with what is only worth knowing.
+    HoldOff(Vec<HeldOff>),
+}
+
+/// A node that waits before it may join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct HeldOff {
+    /// The node's name, whatever its incarnation.
+    pub name: NodeName,
+    /// How long it waits.
+    pub pause: Duration,
 }
 
 /// What became of a command.
@@ -97,6 +109,7 @@ pub struct Roster {
     longest_lease: Duration,
     begun: Option<Change>,
     installed: Option<(Change, Vec<HeldLock>)>,
+    held_off: Vec<HeldOff>,
 }
 
 /// A roster as it was written before clusters had an identity.
@@ -116,6 +129,7 @@ impl From<OldRoster> for Roster {
             longest_lease: old.longest_lease,
             begun: old.begun,
             installed: old.installed,
+            held_off: Vec::new(),
         }
     }
 }
@@ -144,6 +158,11 @@ impl Roster {
     /// How long it takes until all leases are over, whoever granted them.
     pub fn longest_lease(&self) -> Duration {
         self.longest_lease
+    }
+
+    /// Nodes that wait before they may join.
+    pub fn held_off(&self) -> &[HeldOff] {
+        &self.held_off
     }
 
     /// The epoch that was begun last, whether or not it is installed.
@@ -228,6 +247,10 @@ impl Roster {
             }
             Command::Settle { lease } => {
                 self.longest_lease = lease;
+                Applied::Done
+            }
+            Command::HoldOff(held_off) => {
+                self.held_off = held_off;
                 Applied::Done
             }
             Command::Begin(change)

@@ -1,5 +1,7 @@
 //! What a node has to say in its log. Not said where it happens: there, everybody waits.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
 use crate::config::NodeName;
@@ -16,6 +18,10 @@ pub(crate) enum Notice {
     NameTaken,
     /// It is not let in, because it and these would not reach each other.
     KeptOut { apart_from: Vec<NodeName> },
+    /// It does not answer the leader fast enough to join.
+    TooSlow { took: Duration, limit: Duration },
+    /// It has disturbed the members and must wait before it may join.
+    HeldOff { left: Duration },
 }
 
 /// How many lost locks, or members, are named.
@@ -29,6 +35,8 @@ impl Notice {
             ToMember::KeptOut { apart_from } => Some(Notice::KeptOut {
                 apart_from: apart_from.clone(),
             }),
+            &ToMember::TooSlow { took, limit } => Some(Notice::TooSlow { took, limit }),
+            &ToMember::HeldOff { left } => Some(Notice::HeldOff { left }),
             _ => None,
         }
     }
@@ -49,6 +57,16 @@ impl Notice {
             Notice::NameTaken => tracing::warn!(
                 "a node of this name is a member and alive: this one gets in when the other one is gone; \
                  give each node its own name and certificate"
+            ),
+            Notice::TooSlow { took, limit } => tracing::warn!(
+                ?took,
+                ?limit,
+                "the keepers' leader and this node answer each other too slowly: it cannot join; \
+                 see to the network and the load, or set a longer lease"
+            ),
+            Notice::HeldOff { left } => tracing::warn!(
+                ?left,
+                "this node did not report in time, or came and went too often: it waits before it may join"
             ),
             Notice::KeptOut { apart_from } => {
                 let named: Vec<_> = apart_from

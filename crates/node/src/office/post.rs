@@ -202,8 +202,7 @@ impl Courier {
 
     /// How long a keeper may take to answer.
     fn patience(&self) -> Duration {
-        let sixth = self.office.lease.length / 6;
-        sixth.clamp(Duration::from_millis(100), Duration::from_secs(2))
+        self.office.lease.answered_within()
     }
 
     /// Those who are keepers now, and those of the configuration: all of the others may be gone.

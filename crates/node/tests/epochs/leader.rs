@@ -6,7 +6,7 @@ use soloist_node::Moment;
 use soloist_node::epochs::leader::{Leader, LeaderEffects};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::message::{ToKeepers, ToMember};
-use soloist_node::epochs::roster::{Change, Command, Member, Roster};
+use soloist_node::epochs::roster::{Applied, Change, Command, Member, Roster};
 
 use crate::setup::member;
 
@@ -53,18 +53,75 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
     assert_eq!(act(over), Some(Command::Begin(without)));
 }
 
+fn after(millis: u64) -> Moment {
+    Moment::default() + Duration::from_millis(millis)
+}
+
 /// A leader, what it is told, and what it says.
 struct Trial {
     leader: Leader,
     roster: Roster,
     renewals: u64,
+    /// How long candidates take to answer.
+    round_trip: Duration,
+}
+
+fn is_probe((_, message): &(Member, ToMember)) -> bool {
+    matches!(message, ToMember::Probe { .. })
 }
 
 impl Trial {
+    /// A leader of these members.
+    fn new(members: &[Member]) -> Self {
+        let roster = roster(members);
+        Trial {
+            leader: Leader::elected(Lease::default(), Moment::default(), &roster),
+            roster,
+            renewals: 0,
+            round_trip: Duration::ZERO,
+        }
+    }
+
+    /// Another keeper is elected.
+    fn elect(&mut self, now: Moment) {
+        self.leader = Leader::elected(Lease::default(), now, &self.roster);
+    }
+
+    /// What the leader proposes at this time. That is carried out, and what follows from it.
+    fn tick(&mut self, now: Moment) -> Option<Command> {
+        let mut out = LeaderEffects::default();
+        self.leader.tick(now, &self.roster, &mut out);
+        self.carry_out(now, out.propose)
+    }
+
+    fn carry_out(&mut self, now: Moment, command: Option<Command>) -> Option<Command> {
+        let applied = self.roster.apply(command.clone()?);
+        assert_eq!(applied, Applied::Done, "{command:?}");
+        let mut out = LeaderEffects::default();
+        self.leader.applied(now, &self.roster, &mut out);
+        self.carry_out(now, out.propose);
+        command
+    }
+
     fn hear(&mut self, now: Moment, from: &Member, word: ToKeepers) -> LeaderEffects {
         let mut out = LeaderEffects::default();
+        let round_trip = self.round_trip;
         let Trial { leader, roster, .. } = self;
         leader.receive(now, roster, from, word, &mut out);
+        while let Some(place) = out.sends.iter().position(is_probe) {
+            let (to, probe) = out.sends.remove(place);
+            let ToMember::Probe { number } = probe else {
+                unreachable!("it is a probe");
+            };
+            let answered = now + round_trip;
+            leader.receive(
+                answered,
+                roster,
+                &to,
+                ToKeepers::Probed { number },
+                &mut out,
+            );
+        }
         if out.confirm {
             leader.confirmed(now, roster, &mut out);
         }
@@ -83,14 +140,7 @@ impl Trial {
 #[test]
 fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     let [a, b, c] = [0, 1, 2].map(|index| member(index, 1));
-    let lease = Lease::default();
-    let after = |millis| Moment::default() + Duration::from_millis(millis);
-    let roster = roster(&[a.clone(), b.clone()]);
-    let mut trial = Trial {
-        leader: Leader::elected(lease, after(0), &roster),
-        roster,
-        renewals: 0,
-    };
+    let mut trial = Trial::new(&[a.clone(), b.clone()]);
     let lives = vec![b.incarnation];
     for second in 1..=2 {
         trial.renew(after(1000 * second), &a);
@@ -117,4 +167,94 @@ fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     let refused = trial.hear(after(5200), &again, ToKeepers::Join).sends;
     let apart_from = vec![a.name];
     assert_eq!(refused, [(again, ToMember::KeptOut { apart_from })]);
+}
+
+fn names(command: &Option<Command>) -> Vec<&str> {
+    match command {
+        Some(Command::Begin(change)) => {
+            let members = change.members.iter();
+            members.map(|member| member.name.as_str()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn an_epoch_begins_for_a_candidate_that_answers_in_time() {
+    let [a, b] = [0, 1].map(|index| member(index, 1));
+    for (round_trip, joins) in [(200, true), (500, true), (501, false), (1040, false)] {
+        let mut trial = Trial::new(std::slice::from_ref(&a));
+        trial.round_trip = Duration::from_millis(round_trip);
+        let answer = trial.hear(after(0), &b, ToKeepers::Join);
+        let took = trial.round_trip;
+        let limit = Duration::from_millis(500);
+        let slow = ToMember::TooSlow { took, limit };
+        let is_told = answer.sends.contains(&(b.clone(), slow));
+        assert_eq!(is_told, !joins, "{round_trip}");
+        let begun = trial.tick(after(1500));
+        let expected: &[&str] = if joins { &["n0", "n1"] } else { &[] };
+        assert_eq!(names(&begun), expected, "{round_trip}");
+    }
+}
+
+/// A candidate that is in the next epoch, and dies: the others wait for its report no longer than it may take.
+#[test]
+fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader() {
+    let a = member(0, 1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let mut now = 0;
+    for (life, pause) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
+        trial.renew(after(now), &a);
+        let b = member(1, 1 + life as u64);
+        trial.hear(after(now), &b, ToKeepers::Join);
+        let begun = trial.tick(after(now + 50));
+        assert_eq!(names(&begun), ["n0", "n1"]);
+        let epoch = trial.roster.next_epoch() - 1;
+        let held = Vec::new();
+        trial.hear(after(now + 60), &a, ToKeepers::Report { epoch, held });
+        assert_eq!(trial.tick(after(now + 150)), None, "it may yet report");
+        let begun = trial.tick(after(now + 160));
+        assert_eq!(names(&begun), ["n0"], "it was waited for long enough");
+        let (epoch, held) = (epoch + 1, Vec::new());
+        let report = trial.hear(after(now + 160), &a, ToKeepers::Report { epoch, held });
+        let install = trial.carry_out(after(now + 160), report.propose);
+        assert!(matches!(install, Some(Command::Install { .. })));
+        assert_eq!(trial.roster.held_off()[0].pause.as_secs(), pause);
+        now += 160;
+        if life % 2 == 1 {
+            trial.elect(after(now));
+        }
+        // Whatever its life.
+        let again = member(1, 100 + life as u64);
+        let early = now + 1000 * pause - 1;
+        for second in 0..pause {
+            trial.renew(after(now + 1000 * second), &a);
+        }
+        let refused = trial.hear(after(early), &again, ToKeepers::Join).sends;
+        let left = Duration::from_millis(1);
+        assert_eq!(refused, [(again, ToMember::HeldOff { left })], "{pause} s");
+        now += 1000 * pause;
+    }
+}
+
+/// Changes that could come later must not come all the time.
+#[test]
+fn suspicions_begin_a_limited_number_of_epochs() {
+    let a = member(0, 1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let first = trial.roster.next_epoch();
+    for second in 0..240 {
+        let now = after(1000 * second);
+        let epoch = trial.roster.next_epoch() - 1;
+        let renewed = trial.renew(now, &a);
+        trial.carry_out(now, renewed.propose);
+        let suspected = trial.hear(now, &a, ToKeepers::Suspect { epoch });
+        trial.carry_out(now, suspected.propose);
+        let (epoch, held) = (trial.roster.next_epoch() - 1, Vec::new());
+        let reported = trial.hear(now, &a, ToKeepers::Report { epoch, held });
+        trial.carry_out(now, reported.propose);
+    }
+    let changes = trial.roster.next_epoch() - first;
+    // One for each lease of 3 s.
+    assert_eq!(changes, 80);
 }

@@ -4,10 +4,12 @@
 //!   clocks that run apart.
 //! - `search`: every interleaving of a small cluster, a `state` at a time with what is `under_way` and a `witness`, with
 //!   a fault.
+//! - `bad_node`: three healthy nodes and a fourth that is slow, or dies again and again: how long they are frozen.
 //! - `leader`, `member`: each of the two by itself.
 //!
 //! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
 
+mod bad_node;
 mod budget;
 mod clients;
 mod leader;

@@ -68,6 +68,8 @@ pub struct Node {
     wakes_at: Option<u64>,
     pub to_keepers_cut: bool,
     pub from_keepers_cut: bool,
+    /// Microseconds that each message between it and the keepers takes in addition.
+    pub away: u64,
     pub clients: Clients,
 }
 
@@ -78,6 +80,9 @@ pub struct World {
     pub referee: Referee,
     pub clocks_keep_the_margin: bool,
     pub slowest: u64,
+    /// The share of messages between members and keepers that is lost.
+    pub loss: f64,
+    lease: Lease,
     /// How often somebody was told that it is not let in because others do not reach it.
     pub kept_out: usize,
     /// From and to.
@@ -87,7 +92,7 @@ pub struct World {
     arrivals: HashMap<(usize, usize), u64>,
     events: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
-    roster: Roster,
+    pub roster: Roster,
     /// Leaders by term: the last is the leader, others were deposed and do not know it yet.
     /// With when they wake up next.
     leaders: BTreeMap<u64, (Leader, Clock, u64)>,
@@ -97,6 +102,10 @@ pub struct World {
 
 impl World {
     pub fn new(choice: Choice, nodes: usize, turns: u32, seed: u64) -> Self {
+        Self::with_lease(LEASE, choice, nodes, turns, seed)
+    }
+
+    pub fn with_lease(lease: Lease, choice: Choice, nodes: usize, turns: u32, seed: u64) -> Self {
         let rules = rules(choice, nodes, turns);
         let mut world = World {
             now: 0,
@@ -105,6 +114,8 @@ impl World {
             referee: Referee::default(),
             clocks_keep_the_margin: true,
             slowest: 5_000,
+            loss: 0.02,
+            lease,
             kept_out: 0,
             cuts: Vec::new(),
             held_back: Vec::new(),
@@ -119,7 +130,7 @@ impl World {
         for index in 0..nodes {
             let node = Node {
                 participant: None,
-                clock: world.some_clock(LEASE.drift),
+                clock: world.some_clock(lease.drift),
                 members: Vec::new(),
                 lives: 0,
                 paused: false,
@@ -127,6 +138,7 @@ impl World {
                 wakes_at: None,
                 to_keepers_cut: false,
                 from_keepers_cut: false,
+                away: 0,
                 clients: Clients::default(),
             };
             world.nodes.push(node);
@@ -175,15 +187,20 @@ impl World {
 
     /// Goes on until this time.
     pub fn run_until(&mut self, end: u64) {
-        while let Some((&(at, number), _)) = self.events.first_key_value() {
-            if at > end {
-                break;
-            }
-            let event = self.events.remove(&(at, number)).expect("it is the first");
-            self.now = at;
-            self.happen(event);
-        }
+        while self.step(end) {}
         self.now = end;
+    }
+
+    /// Handles the next event, if there is one before this time.
+    pub fn step(&mut self, end: u64) -> bool {
+        let next = self.events.first_key_value();
+        let Some((&(at, number), _)) = next.filter(|((at, _), _)| *at <= end) else {
+            return false;
+        };
+        let event = self.events.remove(&(at, number)).expect("it is the first");
+        self.now = at;
+        self.happen(event);
+        true
     }
 
     fn happen(&mut self, event: Event) {
@@ -269,7 +286,7 @@ impl World {
 
     /// Lives of members for which a node's messages have waited for too long.
     fn unreached(&self, node: usize) -> Vec<u64> {
-        let limit = LEASE.apart_after().as_micros() as u64;
+        let limit = self.lease.apart_after().as_micros() as u64;
         let waiting = self.held_back.iter().filter_map(|(link, since, event)| {
             let Event::Frame { from, to, .. } = event else {
                 return None;
@@ -321,9 +338,9 @@ impl World {
             self.nodes[index].clients.note(&happening);
         }
         for message in out.keepers {
-            if !self.nodes[index].to_keepers_cut && !self.rng.random_bool(0.02) {
+            if !self.nodes[index].to_keepers_cut && !self.rng.random_bool(self.loss) {
                 let from = self.nodes[index].participant.as_ref()?.me().clone();
-                let delay = self.some_delay();
+                let delay = self.some_delay() + self.nodes[index].away;
                 self.schedule(self.now + delay, Event::ToKeepers { from, message });
             }
         }
@@ -397,9 +414,10 @@ impl World {
             }
         }
         for (to, message) in out.sends {
-            let cut = self.nodes[index_of(&to)].from_keepers_cut;
-            if !cut && !self.rng.random_bool(0.02) {
-                let delay = self.some_delay();
+            let node = &self.nodes[index_of(&to)];
+            let (cut, away) = (node.from_keepers_cut, node.away);
+            if !cut && !self.rng.random_bool(self.loss) {
+                let delay = self.some_delay() + away;
                 self.schedule(self.now + delay, Event::ToMember { to, message });
             }
         }

@@ -46,6 +46,10 @@ impl Reign<'_> {
             Command::Install { epoch, holds } => {
                 tracing::info!(epoch, holds = holds.len(), "the epoch begins");
             }
+            Command::HoldOff(held_off) => {
+                let nodes = held_off.len();
+                tracing::info!(nodes, "nodes wait before they may join");
+            }
             Command::Lead { .. } => tracing::info!("the first keepers have come together"),
             Command::Settle { .. } => tracing::info!("longer leases of leaders before are over"),
             Command::Identify { cluster } => tracing::info!("this is cluster {cluster} now"),
@@ -54,9 +58,10 @@ impl Reign<'_> {
         let done = match command {
             Command::Lead { .. } => Done::Founded,
             Command::Settle { .. } => Done::Settled,
-            Command::Begin(_) | Command::Install { .. } | Command::Identify { .. } => {
-                Done::Proposed
-            }
+            Command::Begin(_)
+            | Command::Install { .. }
+            | Command::HoldOff(_)
+            | Command::Identify { .. } => Done::Proposed,
         };
         self.work
             .spawn(async move { done(keeper.propose(term, command).await) });

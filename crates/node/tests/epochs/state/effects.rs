@@ -135,7 +135,10 @@ impl State {
         for message in out.keepers {
             let is_renewal = matches!(
                 message,
-                ToKeepers::Renew { .. } | ToKeepers::Unreached { .. } | ToKeepers::Join
+                ToKeepers::Renew { .. }
+                    | ToKeepers::Unreached { .. }
+                    | ToKeepers::Join
+                    | ToKeepers::Probed { .. }
             );
             let renewal = is_renewal.then_some(Renewal::Asked);
             let way = Way::ToLeader {
@@ -165,7 +168,7 @@ impl State {
             self.put(Way::Commit { term }, Parcel::Commit(command));
         }
         for (to, message) in out.sends {
-            let is_renewal = matches!(message, ToMember::Granted { .. });
+            let is_renewal = matches!(message, ToMember::Granted { .. } | ToMember::Probe { .. });
             let renewal = is_renewal.then_some(Renewal::Granted);
             let node = index_of(&to);
             let way = Way::ToMember { term, to: node };

@@ -4,7 +4,7 @@ use soloist_node::epochs::leader::Leader;
 use soloist_node::epochs::member::Participant;
 use soloist_node::locks::End;
 
-use super::{Event, LEASE, World};
+use super::{Event, World};
 use crate::setup::{member, table};
 
 impl World {
@@ -17,7 +17,7 @@ impl World {
         node.lives += 1;
         let table = table(&self.rules, index, node.lives);
         let me = member(index, node.lives);
-        node.participant = Some(Participant::new(me, table, LEASE, now));
+        node.participant = Some(Participant::new(me, table, self.lease, now));
         node.members.clear();
         node.wakes_at = None;
         self.wake(index, self.now);
@@ -57,8 +57,8 @@ impl World {
 
     pub fn elect(&mut self) {
         self.term += 1;
-        let clock = self.some_clock(LEASE.drift);
-        let leader = Leader::elected(LEASE, clock.at(self.now), &self.roster);
+        let clock = self.some_clock(self.lease.drift);
+        let leader = Leader::elected(self.lease, clock.at(self.now), &self.roster);
         self.leaders.insert(self.term, (leader, clock, self.now));
         self.schedule(self.now, Event::WakeLeader(self.term));
     }
