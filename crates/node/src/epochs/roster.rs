@@ -221,6 +221,7 @@ impl Roster {
                 members: members.unwrap_or_default(),
             }),
             installed: None,
+            held_off: self.held_off.clone(),
         }
     }
 
