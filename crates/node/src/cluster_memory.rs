@@ -137,7 +137,9 @@ pub struct ClusterMemory {
     path: PathBuf,
     /// Held while the file is written, so that writes are in order.
     known: Mutex<Option<Remembered>>,
-    identity: watch::Sender<Option<ClusterIdentity>>,
+    /// The cluster of the keeper's store, if this node has one.
+    store: Mutex<Option<ClusterIdentity>>,
+    shown: watch::Sender<Option<ClusterIdentity>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -161,8 +163,9 @@ impl ClusterMemory {
         };
         Ok(Arc::new(ClusterMemory {
             path,
-            identity: watch::Sender::new(known.map(|known| known.cluster)),
+            shown: watch::Sender::new(known.map(|known| known.cluster)),
             known: Mutex::new(known),
+            store: Mutex::default(),
         }))
     }
 
@@ -175,9 +178,30 @@ impl ClusterMemory {
         *self.known()
     }
 
-    /// The cluster that this node belongs to, and its changes.
-    pub fn identity(&self) -> watch::Receiver<Option<ClusterIdentity>> {
-        self.identity.subscribe()
+    /// The cluster that this node shows to others, and its changes: that of its keeper's store, or
+    /// the one that it remembers if that is later or there is no store.
+    pub fn shown(&self) -> watch::Receiver<Option<ClusterIdentity>> {
+        self.shown.subscribe()
+    }
+
+    /// This node's keeper has a store of this cluster, or there is no store.
+    pub fn show_store(&self, cluster: Option<ClusterIdentity>) {
+        let known = self.known();
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = cluster;
+        self.show(known.map(|known| known.cluster));
+    }
+
+    fn show(&self, known: Option<ClusterIdentity>) {
+        let store = *self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = match (store, known) {
+            (Some(store), Some(known)) if known.succeeds(&store) => Some(known),
+            (store, known) => store.or(known),
+        };
+        self.shown.send_if_modified(|before| {
+            let is_news = *before != shown;
+            *before = shown;
+            is_news
+        });
     }
 
     /// Whether this node may take part in a cluster that is in this epoch.
@@ -213,11 +237,7 @@ impl ClusterMemory {
         write_file(&self.path, &text(&remembered))
             .map_err(|source| MemoryError::io(&self.path, source))?;
         *known = Some(remembered);
-        self.identity.send_if_modified(|told| {
-            let is_news = *told != Some(cluster);
-            *told = Some(cluster);
-            is_news
-        });
+        self.show(Some(cluster));
         Ok(())
     }
 }
@@ -318,7 +338,7 @@ mod tests {
         let epoch = 41;
         let cluster = cluster(0, 1);
         assert_eq!(again.get(), Some(Remembered { cluster, epoch }));
-        assert_eq!(*again.identity().borrow(), Some(cluster));
+        assert_eq!(*again.shown().borrow(), Some(cluster));
     }
 
     #[tokio::test]

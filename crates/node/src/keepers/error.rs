@@ -91,6 +91,14 @@ pub enum KeeperError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// A node to be promoted could not make a store. It is no keeper.
+    #[error("{node} did not become a keeper: {reason}")]
+    Declined {
+        /// The node.
+        node: KeeperNode,
+        /// What it said.
+        reason: String,
+    },
     /// Keepers that cannot be.
     #[error("these cannot be the keepers: {0}")]
     Keepers(String),

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::canvass::Canvass;
 use super::error::{KeeperError, reason};
 use super::gate::Gate;
 use super::network::Network;
@@ -18,7 +19,9 @@ use super::rpc::{self, COMMAND_BYTES_MAX};
 use super::serve::{ServeEnd, Served};
 use super::settings::Settings;
 use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
+use super::successor::Successor;
 use super::types::{KeeperNode, Membership, Proposal, Raft};
+use crate::cluster_identity::ClusterIdentity;
 use crate::config::NodeName;
 use crate::epochs::roster::{Applied, Command, Roster};
 use crate::transport::Arrival;
@@ -53,6 +56,7 @@ pub struct Keeper {
     used: Used,
     identity: watch::Receiver<StoreIdentity>,
     gate: Gate,
+    successor: Successor,
     served: Served,
     rosters: watch::Receiver<Arc<Roster>>,
     views: watch::Receiver<View>,
@@ -84,14 +88,18 @@ impl Keeper {
         let (identity, members) = (store.identities(), store.members());
         let me = store.identity().id;
         let (log, machine, store) = store.split();
-        let network = Network::new(me, settings.clone(), stop.clone());
-        let raft = match Raft::new(me, config, network, log, machine).await {
+        let log_end = log.clone();
+        let successor = Successor::default();
+        let network = Network::new(me, settings.clone(), successor.clone(), stop.clone());
+        let raft = match Raft::new(me, config, network.clone(), log, machine).await {
             Ok(raft) => raft,
             Err(fatal) => {
                 store.close().await;
                 return Err(KeeperError::fatal(&fatal));
             }
         };
+        let canvass = Canvass::new(me, raft.clone(), log_end, settings.election_timeout);
+        tokio::spawn(Arc::clone(&canvass).hold_elections(network, stop.clone()));
         let metrics = raft.metrics();
         let gate = Gate {
             id: me,
@@ -102,8 +110,9 @@ impl Keeper {
         let (tell, views) = watch::channel(first);
         tokio::spawn(watch_views(metrics, rosters.clone(), tell, stop.clone()));
         Ok(Keeper {
-            served: Served::new(gate.clone(), stop.clone()),
+            served: Served::new(gate.clone(), canvass, stop.clone()),
             gate,
+            successor,
             identity,
             raft: RunningRaft(raft),
             settings,
@@ -135,6 +144,11 @@ impl Keeper {
         *self.identity.borrow()
     }
 
+    /// As [`identity`](Self::identity), and its changes.
+    pub fn identities(&self) -> watch::Receiver<StoreIdentity> {
+        self.identity.clone()
+    }
+
     /// The keepers as far as this one's log is applied: nothing here can be taken back.
     pub fn applied_membership(&self) -> AppliedMembership {
         self.gate.members.borrow().clone()
@@ -148,6 +162,15 @@ impl Keeper {
     /// Whether Raft requests of the keeper `from` to the keeper `to` may be answered here; else why not.
     pub fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
         self.gate.may_answer(from, to)
+    }
+
+    /// Waits until a keeper shows a later generation of this cluster, which has replaced this keeper.
+    /// Returns `None` when this keeper stops.
+    pub async fn succeeded_by(&self) -> Option<ClusterIdentity> {
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            successor = self.successor.shown() => Some(successor),
+        }
     }
 
     /// Whether nothing was ever agreed on in this keeper's store: no first keepers, no entry, no snapshot.
@@ -377,7 +400,7 @@ impl Keeper {
         self.store.close().await;
     }
 
-    fn membership(&self) -> Arc<Membership> {
+    pub(super) fn membership(&self) -> Arc<Membership> {
         self.raft.0.metrics().borrow().membership_config.clone()
     }
 

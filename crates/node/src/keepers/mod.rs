@@ -5,23 +5,29 @@
 //!
 //! - `keeper`: what the rest of the node uses. `settings`, `error`: what goes in, and what can go wrong.
 //! - `store`: the log and a snapshot in a file. `types`: what Raft is told of all this.
+//! - `appointment`: who may have a store. `known`: what a keeper knows of the others. `canvass`: when to hold an election.
 //! - `rpc`: bytes on the wire, and what is refused. `network`, `peer`: the side that asks, over one connection to
 //!   each other keeper. `serve`: the side that answers. `gate`: whom it answers.
 //!
 //! Invariants: nothing is acknowledged before it is on disk. A peer speaks for nobody but itself. Nothing here listens
 //! on a port: whoever does, hands connections over.
 
+mod appointment;
+mod canvass;
 mod error;
 mod gate;
 mod keeper;
+mod known;
 mod network;
 mod peer;
 pub mod rpc;
 mod serve;
 mod settings;
 pub mod store;
+mod successor;
 mod types;
 
+pub use appointment::{Appointment, KnownKeepers, LeaderWord, StoreClaim};
 pub use error::KeeperError;
 pub use keeper::{Keeper, View};
 pub use serve::ServeEnd;

@@ -16,16 +16,22 @@ use openraft::raft::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::canvass::Canvass;
 use super::peer::{CallError, Entries, Peer, Times};
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
 use super::settings::Settings;
-use super::types::{KeeperNode, Types};
+use super::successor::Successor;
+use super::types::{KeeperNode, LogId, Types};
 use crate::transport::Purpose;
 
-/// Connections to the other keepers, one each, whoever in Raft uses them.
-pub(super) struct Network {
+/// Connections to the other keepers, one each, whoever in Raft uses them. Clones share them.
+#[derive(Clone)]
+pub(super) struct Network(Arc<Shared>);
+
+struct Shared {
     me: u64,
     settings: Settings,
+    successor: Successor,
     stop: CancellationToken,
     peers: Mutex<HashMap<u64, (KeeperNode, Arc<Peer>)>>,
 }
@@ -43,15 +49,39 @@ type CallResult<T, E = openraft::error::Infallible> =
     Result<T, RPCError<u64, KeeperNode, RaftError<u64, E>>>;
 
 impl Network {
-    pub(super) fn new(me: u64, settings: Settings, stop: CancellationToken) -> Self {
-        Network {
+    pub(super) fn new(
+        me: u64,
+        settings: Settings,
+        successor: Successor,
+        stop: CancellationToken,
+    ) -> Self {
+        Network(Arc::new(Shared {
             me,
             settings,
+            successor,
             stop,
             peers: Mutex::default(),
-        }
+        }))
     }
 
+    /// Whether another keeper would vote for this one, whose log ends here. `false` if it does not answer.
+    pub(super) async fn canvass(
+        &self,
+        id: u64,
+        keeper: &KeeperNode,
+        last_log: Option<LogId>,
+        limit: Duration,
+    ) -> bool {
+        let Ok(content) = rpc::encode(&Request::Canvass { last_log }) else {
+            return false;
+        };
+        let answer = self.0.peer(id, keeper).call(content, None, limit).await;
+        let answer = answer.ok().and_then(|bytes| rpc::decode(&bytes).ok());
+        matches!(answer, Some(Answer::Canvass(true)))
+    }
+}
+
+impl Shared {
     fn peer(&self, id: u64, keeper: &KeeperNode) -> Arc<Peer> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         match peers.get(&id) {
@@ -71,6 +101,7 @@ impl Network {
                     purpose,
                     keeper.clone(),
                     times,
+                    self.successor.clone(),
                     self.stop.clone(),
                 ));
                 peers.insert(id, (keeper.clone(), peer.clone()));
@@ -85,11 +116,11 @@ impl RaftNetworkFactory<Types> for Network {
 
     async fn new_client(&mut self, id: u64, keeper: &KeeperNode) -> Client {
         Client {
-            me: self.me,
+            me: self.0.me,
             id,
             keeper: keeper.clone(),
-            retry: self.settings.election_timeout / 5,
-            peer: self.peer(id, keeper),
+            retry: self.0.settings.election_timeout / 5,
+            peer: self.0.peer(id, keeper),
         }
     }
 }
@@ -216,9 +247,10 @@ impl RaftNetwork<Types> for Client {
 }
 
 /// Raft's own answer to what a peer asked.
-pub(super) async fn answer(raft: &super::Raft, request: Request) -> Answer {
+pub(super) async fn answer(raft: &super::Raft, canvass: &Canvass, request: Request) -> Answer {
     let stopped = |fatal: &Fatal<u64>| Answer::Stopped(super::error::reason(fatal));
     match request {
+        Request::Canvass { last_log } => Answer::Canvass(canvass.would_vote(last_log).await),
         Request::Append(request) => match raft.append_entries(request).await {
             Ok(answer) => Answer::Append(answer),
             Err(RaftError::Fatal(fatal)) => stopped(&fatal),

@@ -12,8 +12,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, NO_REQUEST};
+use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Vote};
-use crate::transport::{Endpoint, Purpose, Stream, shown};
+use crate::transport::{ConnectionError, Endpoint, Purpose, Stream, shown};
 
 /// A connection and its handshake must be there after so long.
 const DIAL_TIME: Duration = Duration::from_secs(5);
@@ -75,6 +76,7 @@ impl Peer {
         purpose: Purpose,
         keeper: KeeperNode,
         times: Times,
+        successor: Successor,
         stop: CancellationToken,
     ) -> Self {
         let (calls, inbox) = mpsc::channel(WAITING_MAX);
@@ -83,6 +85,7 @@ impl Peer {
             purpose,
             keeper,
             times,
+            successor,
             last_error: None,
         };
         tokio::spawn(async move {
@@ -164,6 +167,7 @@ struct Connection {
     purpose: Purpose,
     keeper: KeeperNode,
     times: Times,
+    successor: Successor,
     last_error: Option<String>,
 }
 
@@ -216,7 +220,13 @@ impl Connection {
         let dialled = self.endpoint.dial(name, &address, purpose, DIAL_TIME).await;
         match dialled {
             Ok(dialled) => Ok(dialled.stream),
-            Err(error) => Err(error.to_string()),
+            Err(error) => {
+                if let ConnectionError::Refused(refusal) = &error {
+                    let mine = self.endpoint.cluster();
+                    self.successor.note(mine, refusal.cluster);
+                }
+                Err(error.to_string())
+            }
         }
     }
 }

@@ -43,6 +43,8 @@ pub(super) enum Request {
     Vote(VoteRequest<u64>),
     /// From a leader: a piece of its snapshot.
     Snapshot(InstallSnapshotRequest<Types>),
+    /// From a keeper that may stand for election: would you vote for me, whose log ends here?
+    Canvass { last_log: Option<LogId> },
 }
 
 /// From the keeper that was dialled.
@@ -58,6 +60,8 @@ pub(super) enum Answer {
     Vote(VoteResponse<u64>),
     /// To Snapshot.
     Snapshot(InstallSnapshotResponse<u64>),
+    /// To Canvass.
+    Canvass(bool),
     /// To Snapshot: a piece is missing before this one.
     Mismatch(openraft::error::SnapshotMismatch),
 }
@@ -144,24 +148,29 @@ pub(crate) async fn read_content(
 }
 
 impl Request {
-    fn vote(&self) -> &Vote {
+    /// The vote in whose name Raft is asked, or `None` if Raft is not asked.
+    fn vote(&self) -> Option<&Vote> {
         match self {
-            Request::Append(request) => &request.vote,
-            Request::Vote(request) => &request.vote,
-            Request::Snapshot(request) => &request.vote,
+            Request::Append(request) => Some(&request.vote),
+            Request::Vote(request) => Some(&request.vote),
+            Request::Snapshot(request) => Some(&request.vote),
+            Request::Canvass { .. } => None,
         }
     }
 
     /// Whether this keeper may say it to one whose own term is `term`, and whether Raft can be asked at
     /// all: it takes for granted what is examined here.
     pub(super) fn check(&self, sender: u64, term: u64) -> Result<(), String> {
-        let speaker = self.vote().leader_id.node_id;
+        let Some(vote) = self.vote() else {
+            return Ok(());
+        };
+        let speaker = vote.leader_id.node_id;
         if speaker != sender {
             return Err(format!(
                 "a request in the name of keeper {speaker:016x}, which it is not: it is {sender:016x}"
             ));
         }
-        let asked = self.vote().leader_id.term;
+        let asked = vote.leader_id.term;
         if asked.saturating_sub(term) > TERMS_AHEAD_MAX {
             return Err(format!(
                 "the term {asked}, where this keeper is in term {term}: \
@@ -173,6 +182,7 @@ impl Request {
             Request::Append(request) => limits.check_append(request),
             Request::Vote(request) => limits.log_id(request.last_log_id),
             Request::Snapshot(request) => limits.check_snapshot(request),
+            Request::Canvass { .. } => Ok(()),
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::canvass::Canvass;
 use super::gate::Gate;
 use super::network::answer;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
@@ -52,14 +53,16 @@ impl From<FrameError> for ServeEnd {
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     gate: Gate,
+    canvass: Arc<Canvass>,
     stop: CancellationToken,
     connections: Arc<Mutex<HashMap<NodeName, CancellationToken>>>,
 }
 
 impl Served {
-    pub(super) fn new(gate: Gate, stop: CancellationToken) -> Self {
+    pub(super) fn new(gate: Gate, canvass: Arc<Canvass>, stop: CancellationToken) -> Self {
         Served {
             gate,
+            canvass,
             stop,
             connections: Arc::default(),
         }
@@ -125,6 +128,7 @@ impl Served {
             sender,
             name: peer.clone(),
             gate: self.gate.clone(),
+            canvass: Arc::clone(&self.canvass),
             raft: raft.clone(),
             space: Arc::new(Semaphore::new(FRAME_BYTES_MAX)),
             answers: JoinSet::new(),
@@ -177,6 +181,7 @@ struct Answering {
     sender: u64,
     name: NodeName,
     gate: Gate,
+    canvass: Arc<Canvass>,
     raft: Raft,
     space: Arc<Semaphore>,
     answers: JoinSet<(u64, Answer, OwnedSemaphorePermit)>,
@@ -208,9 +213,10 @@ impl Answering {
             loop {
                 let done = tokio::select! {
                     Some((number, request, permit)) = incoming.recv() => {
-                        let raft = self.raft.clone();
-                        self.answers
-                            .spawn(async move { (number, answer(&raft, request).await, permit) });
+                        let (raft, canvass) = (self.raft.clone(), Arc::clone(&self.canvass));
+                        self.answers.spawn(async move {
+                            (number, answer(&raft, &canvass, request).await, permit)
+                        });
                         continue;
                     }
                     Some(done) = self.answers.join_next() => done,

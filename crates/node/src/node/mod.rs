@@ -19,6 +19,7 @@ pub use event::Events;
 pub use lock::{AcquireError, Guard, Lock, Lost};
 
 use crate::Moment;
+use crate::cluster_memory::{ClusterMemory, MemoryError};
 use crate::config::Config;
 use crate::epochs::member::{MemberEffects, Participant, Standing};
 use crate::epochs::roster::Member;
@@ -68,6 +69,9 @@ pub enum StartError {
     /// Its links cannot be made.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// What it remembers of its cluster cannot be used.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// It is a keeper, and cannot keep.
     #[error(transparent)]
     Office(#[from] OfficeError),
@@ -105,7 +109,8 @@ impl Node {
             Some(identity) => Security::tls(identity),
             None => Security::Plain,
         };
-        let endpoint = Endpoint::new(config.name.clone(), security);
+        let memory = ClusterMemory::load(&config.members.data)?;
+        let endpoint = Endpoint::new(config.name.clone(), security).in_cluster(memory.shown());
         let settings = links::Settings {
             endpoint: endpoint.clone(),
             fingerprint: config.fingerprint(),
@@ -120,7 +125,7 @@ impl Node {
             seed: rand::random(),
         });
         let core = core(&config, table);
-        let (keeping, courier) = keep(&config, endpoint);
+        let (keeping, courier) = keep(&config, endpoint, memory);
         let office = Arc::clone(&keeping.office);
         let (notices, log) = Notices::new();
         let shared = Arc::new(Shared::new(config, core, keeping, notices));
@@ -246,7 +251,7 @@ fn core(config: &Config, table: Table) -> Core {
     Core::new(part, MemberEffects::default())
 }
 
-fn keep(config: &Config, endpoint: Endpoint) -> (Keeping, Courier) {
+fn keep(config: &Config, endpoint: Endpoint, memory: Arc<ClusterMemory>) -> (Keeping, Courier) {
     let kept = &config.members;
     let me = KeeperNode {
         name: config.name.clone(),
@@ -259,6 +264,7 @@ fn keep(config: &Config, endpoint: Endpoint) -> (Keeping, Courier) {
         kept.keepers.clone(),
         kept.data.clone(),
         endpoint,
+        memory,
     ));
     let (post, courier) = Post::new(Arc::clone(&office));
     (Keeping { office, post }, courier)

@@ -86,7 +86,7 @@ impl Office {
         let leader = view.and_then(|view| view.leader);
         FromKeeper::Elsewhere {
             leader: leader.filter(|leader| leader.name != self.me.name),
-            has_store: self.has_store(),
+            has_past: self.keeper().is_some() || self.memory.get().is_some(),
         }
     }
 
@@ -145,6 +145,15 @@ impl Office {
                         connection: connection.clone(),
                         number,
                         question,
+                    },
+                    Ok(Some(FromNode::Store(claim))) => Letter::Store {
+                        name: name.clone(),
+                        connection: connection.clone(),
+                        claim,
+                    },
+                    Ok(Some(FromNode::Declined { id, reason })) => Letter::Declined {
+                        id,
+                        reason: shown(&reason),
                     },
                     Ok(None) => return End::Closed,
                     Err(error) => return error.into(),

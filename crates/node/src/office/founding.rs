@@ -1,9 +1,9 @@
-//! How the first keepers come together, and who may become one later.
+//! How the first keepers come together.
 //!
-//! The first of them by name begins alone, when all others say that they have agreed on nothing yet, and takes them in
-//! one by one. It does so once: `soloist init` lays a permission beside its store to be, which is taken away as soon as the store is
-//! there. A keeper that counts must never come back with an empty store: it would have forgotten what it promised.
-//! So a node without a store becomes a keeper only if the leader says that it is none yet.
+//! The first of them by name begins alone, once all others say that they have no store and took part
+//! in no cluster, and appoints them. It does so once: `soloist init` puts a permission beside its
+//! store to be, which is removed as soon as the store is in use. A node that remembers a cluster
+//! never begins another one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,43 +13,79 @@ use tokio::time::{sleep, timeout};
 use super::wire::{FromKeeper, read};
 use super::{Office, OfficeError};
 use crate::cluster_identity::ClusterIdentity;
-use crate::keepers::{KeeperNode, Store, StoreIdentity};
+use crate::keepers::{Keeper, KeeperNode, Store, StoreIdentity};
 
 /// The file in a node's data folder that lets it begin a cluster.
 pub const FIRST_START: &str = "first-start";
 
-/// How long another first keeper may take to say how it is.
+/// How long another first keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the others are asked.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// After so many rounds without success it is told for whom this node waits.
+/// Rounds without success between two lines in the log.
 const TELL_EVERY: usize = 50;
 
 impl Office {
-    /// Begins as what this node was before, or as one of the first keepers.
+    /// Starts the keeper of the store that is there, or begins a cluster as the first of the first keepers.
     pub async fn begin(self: &Arc<Self>) -> Result<(), OfficeError> {
-        let name = &self.me.name;
         if Store::exists(&self.data) {
-            self.open(None).await?;
+            self.reopen().await?;
+        }
+        if let Some(keeper) = self.keeper().filter(|keeper| !keeper.is_new()) {
+            self.remember_store(&keeper).await?;
+            self.remove_permission();
+            return Ok(());
         }
         let first = self.first.iter().next().map(|(_, name, _)| name);
-        if first == Some(name) && !self.has_store() {
-            let permission = self.data.join(FIRST_START);
-            match permission.exists() || self.keeper().is_some() {
-                true => {
-                    tokio::spawn(Arc::clone(self).found());
-                }
-                false => tracing::warn!(
-                    "this is the first of the keepers, and it has no store: if the cluster was never started, make the file {}, as \
-                     `soloist init` does, and start again; if it was, the store is lost, and another keeper must lead",
-                    permission.display()
-                ),
+        if first != Some(&self.me.name) {
+            return Ok(());
+        }
+        let permission = self.data.join(FIRST_START);
+        match (permission.exists(), self.memory.get()) {
+            (true, None) => {
+                tokio::spawn(Arc::clone(self).found());
             }
+            (true, Some(known)) => tracing::warn!(
+                "this node belongs to cluster {} and begins no other one: {} is ignored",
+                known.cluster,
+                permission.display()
+            ),
+            (false, None) => tracing::warn!(
+                "this is the first of the keepers, and it has no store: if the cluster was never started, make the file {}, as \
+                 `soloist init` does, and start again; if it was, the store is lost, and another keeper must lead",
+                permission.display()
+            ),
+            (false, Some(_)) => {}
         }
         Ok(())
     }
 
-    /// This node is the first of the first keepers, and has agreed on nothing yet.
+    /// Starts the keeper with the store that is there, unless the cluster was recovered elsewhere
+    /// since.
+    async fn reopen(self: &Arc<Self>) -> Result<(), OfficeError> {
+        let _changing = self.changing.lock().await;
+        let store = Store::open_in(&self.data, &self.me.name).await?;
+        let clusters = store.identity().cluster.zip(self.memory.get());
+        // A store of a later generation was recovered on this node.
+        if let Some((of_store, known)) = clusters
+            && of_store != known.cluster
+            && !of_store.succeeds(&known.cluster)
+        {
+            store.close().await;
+            if known.cluster.succeeds(&of_store) {
+                return self.give_up_store("the cluster was recovered since").await;
+            }
+            return Err(OfficeError::MixedUp {
+                data: self.data.clone(),
+                store: of_store,
+                node: known.cluster,
+            });
+        }
+        self.start_keeper(store).await?;
+        Ok(())
+    }
+
+    /// This node is the first of the first keepers, and nothing was agreed on yet.
     async fn found(self: Arc<Self>) {
         let mut rounds = 0;
         let mut pause = ASK_EVERY;
@@ -80,7 +116,7 @@ impl Office {
         }
     }
 
-    /// Whether all other first keepers are there, and have agreed on nothing; else why not.
+    /// Whether all other first keepers are there and have no past, or why not.
     async fn look_around(&self) -> Result<(), String> {
         let mut reasons = Vec::new();
         for other in self.first_keepers() {
@@ -88,9 +124,9 @@ impl Office {
                 continue;
             }
             let name = &other.name;
-            match timeout(PATIENCE, self.has_agreed(&other)).await {
+            match timeout(PATIENCE, self.has_past(&other)).await {
                 Ok(Ok(false)) => {}
-                Ok(Ok(true)) => reasons.push(format!("{name} has a store of an earlier time")),
+                Ok(Ok(true)) => reasons.push(format!("{name} took part in a cluster before")),
                 Ok(Err(reason)) => reasons.push(format!("{name}: {reason}")),
                 Err(_) => reasons.push(format!("{name} does not answer")),
             }
@@ -101,38 +137,60 @@ impl Office {
         }
     }
 
+    /// Makes the store and begins alone. If this is cut off before anything was agreed on, the
+    /// permission is still there, and the next start goes on with the same store.
     async fn found_alone(self: &Arc<Self>) -> Result<(), OfficeError> {
-        let identity = StoreIdentity::fresh(ClusterIdentity::new());
-        let keeper = self.open(Some(identity)).await?;
+        let keeper = self.founders_keeper().await?;
         keeper.initialize().await?;
-        let _ = std::fs::remove_file(self.data.join(FIRST_START));
+        self.remember_store(&keeper).await?;
+        self.remove_permission();
         Ok(())
     }
 
-    /// Whether another keeper has ever agreed on anything; or why it does not say.
-    async fn has_agreed(&self, other: &KeeperNode) -> Result<bool, String> {
+    async fn founders_keeper(self: &Arc<Self>) -> Result<Arc<Keeper>, OfficeError> {
+        let _changing = self.changing.lock().await;
+        if self.stop.is_cancelled() {
+            return Err(OfficeError::Stopping);
+        }
+        if let Some(keeper) = self.keeper() {
+            return Ok(keeper);
+        }
+        let identity = StoreIdentity::fresh(ClusterIdentity::new());
+        let store = Store::create(&self.data, &self.me.name, identity).await?;
+        self.start_keeper(store).await
+    }
+
+    /// A node whose store is in use belongs to the store's cluster.
+    async fn remember_store(&self, keeper: &Keeper) -> Result<(), OfficeError> {
+        if let (Some(cluster), None) = (keeper.identity().cluster, self.memory.get()) {
+            self.memory.remember(cluster, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Nobody may begin a cluster with this folder any more.
+    fn remove_permission(&self) {
+        let permission = self.data.join(FIRST_START);
+        let removed = std::fs::remove_file(&permission)
+            .and_then(|()| std::fs::File::open(&self.data)?.sync_all());
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!("cannot remove {}: {error}", permission.display());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether another first keeper has a store or took part in a cluster, or why it does not say.
+    async fn has_past(&self, other: &KeeperNode) -> Result<bool, String> {
         let dialled = self.dial(other, PATIENCE).await;
         let mut dialled = dialled.map_err(|error| error.to_string())?;
         match read(&mut dialled.stream).await {
-            Ok(Some(FromKeeper::Elsewhere { has_store, .. })) => Ok(has_store),
+            Ok(Some(FromKeeper::Elsewhere { has_past, .. })) => Ok(has_past),
             Ok(Some(FromKeeper::Welcome { .. })) => Ok(true),
             Ok(Some(FromKeeper::Refused(reason))) => Err(reason),
             Ok(_) => Err("an answer that makes no sense".to_owned()),
             Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// The leader makes this node a keeper.
-    pub(super) async fn appointed(self: &Arc<Self>, identity: StoreIdentity) {
-        match self.open(Some(identity)).await {
-            Ok(keeper) if keeper.identity().id != identity.id => tracing::error!(
-                "this node cannot become keeper {:016x}: its store in {} is that of keeper {:016x}",
-                identity.id,
-                self.data.display(),
-                keeper.identity().id
-            ),
-            Ok(_) | Err(OfficeError::Stopping) => {}
-            Err(error) => tracing::error!("this node cannot become a keeper: {error}"),
         }
     }
 

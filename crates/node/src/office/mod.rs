@@ -2,11 +2,13 @@
 //!
 //! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end.
 //! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](crate::epochs::leader::Leader).
-//! - `founding`: how the first keepers come together, and who may become one later.
+//! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
+//!   store is set aside when it is one no more.
 //!
 //! Invariants: one [`Leader`](crate::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
 //! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
 
+mod appointment;
 mod clocks;
 mod desk;
 mod founding;
@@ -15,10 +17,10 @@ mod reign;
 mod wire;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::{OnceCell, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,9 +29,11 @@ pub use founding::FIRST_START;
 pub(crate) use post::{Courier, Ear, Post};
 pub(crate) use wire::{ClusterView, Question, Reply};
 
+use crate::cluster_identity::ClusterIdentity;
+use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::Nodes;
 use crate::epochs::lease::Lease;
-use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError, StoreIdentity};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
@@ -48,7 +52,13 @@ pub(crate) struct Office {
     pub first: Nodes,
     pub data: PathBuf,
     pub endpoint: Endpoint,
-    keeper: OnceCell<Arc<Keeper>>,
+    /// The cluster that this node belongs to.
+    pub memory: Arc<ClusterMemory>,
+    keeper: RwLock<Option<Arc<Keeper>>>,
+    /// Held while the keeper is started, replaced or stopped.
+    changing: tokio::sync::Mutex<()>,
+    /// What the leader has not been told yet of this node's store.
+    stores: watch::Sender<appointment::StoreNews>,
     /// Where the reign takes letters, while this keeper leads.
     reign: watch::Sender<Option<mpsc::Sender<reign::Letter>>>,
     /// This keeper leads, and there is something that it has begun.
@@ -68,6 +78,28 @@ pub enum OfficeError {
     /// Its Raft does not start.
     #[error("the keeper cannot start: {0}")]
     Keeper(#[from] KeeperError),
+    /// The cluster cannot be remembered, or it is another one.
+    #[error(transparent)]
+    Memory(#[from] RememberError),
+    /// It was appointed under another id, and its own store may still count.
+    #[error(
+        "the keeper's store in {} may still count; demote this node first", .0.display()
+    )]
+    StillCounts(PathBuf),
+    /// Its store belongs to another cluster than the node.
+    #[error(
+        "{} holds a keeper's store of cluster {store}, and this node belongs to cluster {node}; \
+         restore the data folder that belongs to this node, or delete all of it to join again",
+        .data.display()
+    )]
+    MixedUp {
+        /// The data folder.
+        data: PathBuf,
+        /// The cluster of the store.
+        store: ClusterIdentity,
+        /// The cluster that the node took part in.
+        node: ClusterIdentity,
+    },
     /// It begins nothing any more.
     #[error("the node stops")]
     Stopping,
@@ -81,6 +113,7 @@ impl Office {
         first: Nodes,
         data: PathBuf,
         endpoint: Endpoint,
+        memory: Arc<ClusterMemory>,
     ) -> Self {
         Office {
             me,
@@ -89,7 +122,10 @@ impl Office {
             first,
             data,
             endpoint,
-            keeper: OnceCell::new(),
+            memory,
+            keeper: RwLock::default(),
+            changing: tokio::sync::Mutex::default(),
+            stores: watch::Sender::new(appointment::StoreNews::default()),
             reign: watch::Sender::new(None),
             is_busy: watch::Sender::new(false),
             serving: TaskTracker::new(),
@@ -98,8 +134,13 @@ impl Office {
     }
 
     /// This node's keeper, if it runs one.
-    pub fn keeper(&self) -> Option<&Arc<Keeper>> {
-        self.keeper.get()
+    pub fn keeper(&self) -> Option<Arc<Keeper>> {
+        let keeper = self.keeper.read().unwrap_or_else(PoisonError::into_inner);
+        keeper.clone()
+    }
+
+    fn set_keeper(&self, keeper: Option<Arc<Keeper>>) {
+        *self.keeper.write().unwrap_or_else(PoisonError::into_inner) = keeper;
     }
 
     /// Whether anything was ever agreed on in this node's store.
@@ -107,26 +148,17 @@ impl Office {
         self.keeper().is_some_and(|keeper| !keeper.is_new())
     }
 
-    /// Starts the keeper, with the store that is there, or a new one if this node is to be a keeper.
-    async fn open(
-        self: &Arc<Self>,
-        new: Option<StoreIdentity>,
-    ) -> Result<&Arc<Keeper>, OfficeError> {
-        let start = || async {
-            if self.stop.is_cancelled() {
-                return Err(OfficeError::Stopping);
-            }
-            let (data, me) = (&self.data, &self.me.name);
-            let store = match new {
-                Some(identity) if !Store::exists(data) => Store::create(data, me, identity).await?,
-                _ => Store::open_in(data, me).await?,
-            };
-            let settings = Settings::for_lease(self.me.clone(), self.endpoint.clone(), &self.lease);
-            let keeper = Arc::new(Keeper::start(settings, store).await?);
-            tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));
-            Ok(keeper)
-        };
-        self.keeper.get_or_try_init(start).await
+    /// Starts a keeper with this store. The caller holds `changing`.
+    async fn start_keeper(self: &Arc<Self>, store: Store) -> Result<Arc<Keeper>, OfficeError> {
+        let settings = Settings::for_lease(self.me.clone(), self.endpoint.clone(), &self.lease);
+        let keeper = Arc::new(Keeper::start(settings, store).await?);
+        self.memory.show_store(keeper.identity().cluster);
+        self.set_keeper(Some(Arc::clone(&keeper)));
+        self.tell_store(None);
+        tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));
+        tokio::spawn(Arc::clone(self).heed_successors(Arc::clone(&keeper)));
+        tokio::spawn(Arc::clone(self).show_cluster(keeper.identities()));
+        Ok(keeper)
     }
 
     /// Opens a connection to a keeper, as a member.
@@ -177,7 +209,7 @@ impl Office {
     }
 
     /// Waits until no change of epoch is under way here, if this keeper leads: another leader would have to begin it
-    /// anew.
+    /// again.
     pub async fn finish(&self) {
         // It lives as long as this does.
         let _ = self.is_busy.subscribe().wait_for(|is_busy| !is_busy).await;
@@ -188,9 +220,9 @@ impl Office {
         self.stop.cancel();
         self.serving.close();
         let _ = timeout(LAST_WORDS, self.serving.wait()).await;
-        // One that is being started right now is waited for; later ones are not started.
-        let none = || async { Err(OfficeError::Stopping) };
-        if let Ok(keeper) = self.keeper.get_or_try_init(none).await {
+        // A keeper that is being started right now is waited for; later ones are not started.
+        let _changing = self.changing.lock().await;
+        if let Some(keeper) = self.keeper() {
             keeper.shutdown().await;
         }
     }

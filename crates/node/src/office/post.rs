@@ -13,15 +13,19 @@ use tokio_util::io::InspectReader;
 use super::Office;
 use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
+use crate::cluster_identity::ClusterIdentity;
+use crate::cluster_memory::ClusterMemory;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
-use crate::keepers::{KeeperNode, StoreIdentity};
+use crate::keepers::KeeperNode;
 use crate::links::Backoff;
 use crate::transport::{ConnectionError, Dialled, Stream};
 
 /// So many words wait to be sent; more are lost, and said again later.
 const WORDS_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
+/// Epochs that are to begin and are not on disk yet. One after the other is begun, and told again.
+const BEGINS_MAX: usize = 16;
 /// A connection that lasted so long was a good one.
 const STEADY: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
@@ -126,8 +130,8 @@ pub(crate) struct Courier {
 
 /// What came of a try.
 enum Tried {
-    /// The keeper leads. It has these beside it.
-    Leads(Stream, Vec<KeeperNode>),
+    /// The keeper leads this cluster. It has these beside it.
+    Leads(Stream, Vec<KeeperNode>, ClusterIdentity),
     /// Another one does, perhaps.
     Elsewhere(Option<KeeperNode>),
     Failed(String),
@@ -154,7 +158,7 @@ impl Courier {
             let keeper = hint.take().unwrap_or_else(|| self.next_keeper());
             let tried = timeout(self.patience(), self.knock(&keeper)).await;
             match tried.unwrap_or(Tried::Failed("no answer in time".to_owned())) {
-                Tried::Leads(stream, keepers) => {
+                Tried::Leads(stream, keepers, cluster) => {
                     tracing::debug!(%keeper, "connected to the keepers' leader");
                     last_failure.clear();
                     self.way.send_replace(WayToLeader {
@@ -163,7 +167,7 @@ impl Courier {
                     });
                     self.complain_of_lost_store();
                     let began = Instant::now();
-                    self.converse(stream, ear).await;
+                    self.converse(stream, cluster, ear).await;
                     // Two that take each other's place must not do so as fast as they can.
                     if began.elapsed() > STEADY {
                         backoff.reset();
@@ -234,7 +238,17 @@ impl Courier {
             Err(error) => return Tried::Failed(error.to_string()),
         };
         match read(&mut stream).await {
-            Ok(Some(FromKeeper::Welcome { keepers })) => Tried::Leads(stream, keepers),
+            Ok(Some(FromKeeper::Welcome {
+                keepers,
+                cluster,
+                epoch,
+            })) => match office.memory.admits(&cluster, epoch) {
+                Ok(()) => Tried::Leads(stream, keepers, cluster),
+                Err(stranger) => {
+                    tracing::error!(%keeper, "this node does not follow that leader: {stranger}");
+                    Tried::Failed(stranger.to_string())
+                }
+            },
             Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
             Ok(Some(FromKeeper::Refused(reason))) => {
                 tracing::warn!(%keeper, reason, "refused by a keeper");
@@ -246,7 +260,7 @@ impl Courier {
     }
 
     /// Carries words both ways until the connection ends, or the leader is silent.
-    async fn converse(&mut self, stream: Stream, ear: &dyn Ear) {
+    async fn converse(&mut self, stream: Stream, cluster: ClusterIdentity, ear: &dyn Ear) {
         // They were said to somebody who was not there.
         while self.words.try_recv().is_ok() {}
         ear.found_leader();
@@ -256,16 +270,28 @@ impl Courier {
             bytes: AtomicU64::new(0),
             state: Mutex::default(),
         };
-        let (office, way) = (Arc::clone(&self.office), self.way.clone());
+        let way = self.way.clone();
+        let office = Arc::clone(&self.office);
+        let (begins, to_remember) = mpsc::channel(BEGINS_MAX);
+        let hearing = Hearing {
+            office: &office,
+            ear,
+            way: &way,
+            cluster,
+            begins,
+        };
         tokio::select! {
-            () = open.listen(reader, ear, &office, &way) => {}
+            () = open.listen(reader, &hearing) => {}
             () = self.speak(writer, &open) => {}
+            () = remember_and_hear(&office.memory, cluster, to_remember, ear) => {}
         }
     }
 
     async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) {
         let patience = self.patience();
         let (mut numbers, mut heard) = (0, 0);
+        let mut stores = self.office.stores.subscribe();
+        stores.mark_changed();
         loop {
             let answer_by = open.state().answer_by;
             let silence = async {
@@ -293,6 +319,10 @@ impl Courier {
                     open.state().questions.insert(numbers, sender);
                     FromNode::Question { number: numbers, question }
                 }
+                _ = stores.changed() => match stores.borrow_and_update().declined.clone() {
+                    Some((id, reason)) => FromNode::Declined { id, reason },
+                    None => FromNode::Store(self.office.claim()),
+                },
                 () = silence => {
                     let bytes = open.bytes.load(Ordering::Relaxed);
                     let mut state = open.state();
@@ -324,6 +354,34 @@ impl Courier {
     }
 }
 
+/// What hears the leader of a cluster.
+struct Hearing<'a> {
+    office: &'a Arc<Office>,
+    ear: &'a dyn Ear,
+    way: &'a watch::Sender<WayToLeader>,
+    cluster: ClusterIdentity,
+    begins: mpsc::Sender<(u64, ToMember)>,
+}
+
+/// An epoch is on disk before this node takes part in it. Until then the leader is heard in all else.
+async fn remember_and_hear(
+    memory: &Arc<ClusterMemory>,
+    cluster: ClusterIdentity,
+    mut begins: mpsc::Receiver<(u64, ToMember)>,
+    ear: &dyn Ear,
+) {
+    while let Some((incarnation, word)) = begins.recv().await {
+        let ToMember::Begin(change) = &word else {
+            continue;
+        };
+        match memory.remember(cluster, change.epoch).await {
+            Ok(()) => ear.hear(incarnation, word),
+            Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
+        }
+    }
+    std::future::pending().await
+}
+
 /// A connection to the leader.
 struct Open {
     exchanged: Arc<AtomicU64>,
@@ -353,13 +411,8 @@ impl Open {
     }
 
     /// Hears the leader until it says no more.
-    async fn listen(
-        &self,
-        reader: ReadHalf<Stream>,
-        ear: &dyn Ear,
-        office: &Arc<Office>,
-        way: &watch::Sender<WayToLeader>,
-    ) {
+    async fn listen(&self, reader: ReadHalf<Stream>, hearing: &Hearing<'_>) {
+        let (office, ear) = (hearing.office, hearing.ear);
         let mut reader = InspectReader::new(reader, |bytes| {
             let bytes = bytes.len() as u64;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -377,7 +430,13 @@ impl Open {
                 FromKeeper::Word { incarnation, word } => {
                     self.exchanged.fetch_add(1, Ordering::Relaxed);
                     self.state().answer_by = None;
-                    ear.hear(incarnation, word);
+                    match word {
+                        word @ ToMember::Begin(_) => {
+                            // Others wait for this node's report: one epoch after the other is begun.
+                            let _ = hearing.begins.try_send((incarnation, word));
+                        }
+                        word => ear.hear(incarnation, word),
+                    }
                 }
                 FromKeeper::Reply { number, reply } => {
                     if let Some(sender) = self.state().questions.remove(&number) {
@@ -389,13 +448,26 @@ impl Open {
                     "this machine's clock does not run as the keepers' leader's does: \
                      leases cannot be relied on, fences can; repair the clock"
                 ),
-                FromKeeper::Welcome { keepers } => {
-                    way.send_modify(|way| way.keepers = Some(keepers));
+                FromKeeper::Welcome {
+                    keepers, cluster, ..
+                } => {
+                    if cluster != hearing.cluster {
+                        return;
+                    }
+                    let told = Some(keepers);
+                    hearing.way.send_modify(|way| way.keepers = told);
                     ear.found_leader();
                 }
-                FromKeeper::Appointed { cluster, id } => {
-                    let cluster = Some(cluster);
-                    office.appointed(StoreIdentity { cluster, id }).await;
+                FromKeeper::Appoint(word) | FromKeeper::SetAside(word)
+                    if word.cluster != hearing.cluster =>
+                {
+                    return;
+                }
+                FromKeeper::Appoint(word) => {
+                    tokio::spawn(Arc::clone(office).appointed(word));
+                }
+                FromKeeper::SetAside(word) => {
+                    tokio::spawn(Arc::clone(office).dismissed(word));
                 }
                 FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
             }

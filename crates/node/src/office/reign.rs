@@ -2,6 +2,7 @@
 
 mod decisions;
 mod questions;
+mod stores;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use self::decisions::Done;
 use self::questions::KeeperChange;
+use self::stores::Stores;
 use super::Office;
 use super::clocks::Clocks;
 use super::wire::{FromKeeper, Question, Reply};
@@ -23,7 +25,7 @@ use crate::epochs::leader::{Leader, LeaderEffects};
 use crate::epochs::lease::Lease;
 use crate::epochs::message::ToKeepers;
 use crate::epochs::roster::{Applied, Command, Member};
-use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
 
 /// So many words of nodes wait for the leader.
 const LETTERS_MAX: usize = 1024;
@@ -54,6 +56,14 @@ pub(super) enum Letter {
         number: u64,
         question: Question,
     },
+    /// A node says which store its keeper has.
+    Store {
+        name: NodeName,
+        connection: Connection,
+        claim: Option<StoreClaim>,
+    },
+    /// A node did not become a keeper.
+    Declined { id: u64, reason: String },
 }
 
 /// A connection from a node, which may be closed by now.
@@ -75,12 +85,15 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
                 _ => return,
             },
         };
-        if ascend(&keeper, term, &office.lease).await.is_err() {
-            sleep(RETRY_AFTER).await;
-            continue;
-        }
+        let cluster = match ascend(&keeper, term, &office.lease).await {
+            Ok(cluster) => cluster,
+            Err(_) => {
+                sleep(RETRY_AFTER).await;
+                continue;
+            }
+        };
         let (sender, letters) = mpsc::channel(LETTERS_MAX);
-        let mut reign = Reign::new(&office, &keeper, term, letters);
+        let mut reign = Reign::new(&office, &keeper, term, cluster, letters);
         office.reign.send_replace(Some(sender));
         tracing::info!(term, "this keeper leads");
         reign.run().await;
@@ -93,7 +106,7 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
 }
 
 /// Waits until a majority follows, and until everything is carried out that was decided before.
-async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<(), KeeperError> {
+async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<ClusterIdentity, KeeperError> {
     keeper.confirm_leadership(term).await?;
     identify(keeper, term).await?;
     if keeper.roster().is_founded() {
@@ -103,7 +116,7 @@ async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<(), KeeperE
         let lease = lease.guarded();
         keeper.propose(term, Command::Lead { lease }).await?;
     }
-    Ok(())
+    keeper.identity().cluster.ok_or(KeeperError::Changing)
 }
 
 /// Gives a cluster from before clusters had an identity one, before anything else is decided: from then on
@@ -130,6 +143,7 @@ struct Reign<'o> {
     office: &'o Office,
     keeper: &'o Arc<Keeper>,
     term: u64,
+    cluster: ClusterIdentity,
     began: Moment,
     views: watch::Receiver<View>,
     /// Nobody decides anything before the first keepers have come together.
@@ -138,6 +152,7 @@ struct Reign<'o> {
     /// Their connections. There may be several of one name, of an earlier life or of another node: words have the life in them.
     nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
     clocks: Clocks,
+    stores: Stores,
     /// The keepers that nodes were told of.
     told: Vec<KeeperNode>,
     work: JoinSet<Done>,
@@ -156,18 +171,21 @@ impl<'o> Reign<'o> {
         office: &'o Office,
         keeper: &'o Arc<Keeper>,
         term: u64,
+        cluster: ClusterIdentity,
         letters: mpsc::Receiver<Letter>,
     ) -> Self {
         Reign {
             office,
             keeper,
             term,
+            cluster,
             began: Moment::now(),
             views: keeper.views(),
             leader: None,
             letters,
             nodes: HashMap::new(),
             clocks: Clocks::new(&office.lease),
+            stores: Stores::default(),
             told: keeper.view().keepers,
             work: JoinSet::new(),
             is_changing_keepers: false,
@@ -241,17 +259,12 @@ impl<'o> Reign<'o> {
         if self.is_changing_keepers {
             return;
         }
-        let mut missing = self.office.not_yet(&self.told);
-        if missing.is_empty() {
+        if self.office.not_yet(&self.told).is_empty() {
             self.is_changing_keepers = true;
             let lease = self.office.lease.guarded();
             return self.propose(Command::Lead { lease });
         }
-        // One that has not come cannot be taken in.
-        missing.retain(|keeper| self.nodes.contains_key(&keeper.name));
-        if let Some(next) = missing.pop() {
-            self.change_keepers(None, KeeperChange::Promote(next));
-        }
+        self.bring_together();
     }
 
     /// The keepers know something new.
@@ -268,6 +281,7 @@ impl<'o> Reign<'o> {
         if keepers != self.told {
             self.told = keepers;
             self.tell_keepers();
+            self.stores.judge_again();
         }
         self.tick();
     }
@@ -280,12 +294,17 @@ impl<'o> Reign<'o> {
     }
 
     fn welcome(&self) -> FromKeeper {
-        let keepers = self.told.clone();
-        FromKeeper::Welcome { keepers }
+        let begun = self.keeper.roster();
+        FromKeeper::Welcome {
+            keepers: self.told.clone(),
+            cluster: self.cluster,
+            epoch: begun.begun().map_or(0, |change| change.epoch),
+        }
     }
 
     fn tick(&mut self) {
         self.retry_at = self.retry_at.filter(|at| *at > Moment::now());
+        self.judge_stores();
         if !self.is_changing_keepers && self.keeper.is_half_changed() {
             self.change_keepers(None, KeeperChange::Finish);
         }
@@ -319,6 +338,7 @@ impl<'o> Reign<'o> {
                     connections.retain(|there| !is_it(there));
                     if connections.is_empty() {
                         self.nodes.remove(&name);
+                        self.stores.forget(&name);
                     }
                 }
             }
@@ -340,6 +360,15 @@ impl<'o> Reign<'o> {
                 number,
                 question,
             } => self.answer(connection, number, question),
+            Letter::Store {
+                name,
+                connection,
+                claim,
+            } => {
+                self.stores.claimed(name, connection, claim);
+                self.tick();
+            }
+            Letter::Declined { id, reason } => self.stores.declined(id, reason),
         }
     }
 

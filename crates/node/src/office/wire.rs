@@ -11,8 +11,8 @@ use crate::cluster_identity::ClusterIdentity;
 use crate::config::NodeName;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
-use crate::keepers::KeeperNode;
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
+use crate::keepers::{KeeperNode, LeaderWord, StoreClaim};
 
 /// From a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,6 +26,11 @@ pub(super) enum FromNode {
     },
     /// Somebody wants to know or to change something.
     Question { number: u64, question: Question },
+    /// The store of this node's keeper, if it has one. Sent first on every connection, and again
+    /// when it changes.
+    Store(Option<StoreClaim>),
+    /// This node did not become keeper `id`, for this reason.
+    Declined { id: u64, reason: String },
 }
 
 /// From a keeper.
@@ -34,12 +39,15 @@ pub(super) enum FromKeeper {
     /// This keeper leads; these are all of them. Said again when they change.
     Welcome {
         keepers: Vec<KeeperNode>,
+        cluster: ClusterIdentity,
+        /// The epoch that was begun last.
+        epoch: u64,
     },
     /// This keeper does not lead, or not any more. The connection closes.
     Elsewhere {
         leader: Option<KeeperNode>,
-        /// Whether it has ever agreed on anything.
-        has_store: bool,
+        /// Whether it has a store, or took part in a cluster before.
+        has_past: bool,
     },
     /// The connection closes, for this reason.
     Refused(String),
@@ -56,11 +64,10 @@ pub(super) enum FromKeeper {
         number: u64,
         reply: Reply,
     },
-    /// This node is to be this keeper, and must make a store for it.
-    Appointed {
-        cluster: ClusterIdentity,
-        id: u64,
-    },
+    /// The node is keeper `word.id` from now on: it makes a store, and answers with `Store`.
+    Appoint(LeaderWord),
+    /// Store `word.id` does not count any more: the node sets it aside, and answers with `Store`.
+    SetAside(LeaderWord),
 }
 
 /// What the leader may be asked.

@@ -1,6 +1,7 @@
 //! Who was a keeper and is none any more is not answered; who is not known yet is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
@@ -83,13 +84,11 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     }
     let (_, term) = cluster.reign().await;
     c.start().await;
-    // It stands for election again and again; nobody hears of its terms.
-    until("it tried", || c.keeper().view().term > term + 3).await;
-    assert!(!c.keeper().view().leads);
+    // It asks before it stands for election, and nobody answers: its term stays.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.begin(2).await;
-    for site in &cluster.sites {
-        assert!(site.keeper().view().term < c.keeper().view().term);
-    }
+    assert!(!c.keeper().view().leads);
+    assert!(c.keeper().view().term <= term);
     // Also in the middle of a connection.
     let site = &cluster.sites[0];
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());

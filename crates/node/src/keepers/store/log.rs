@@ -27,6 +27,13 @@ impl LogStore {
         Ok(LogStore { worker, used })
     }
 
+    /// The last entry, also if it was purged.
+    pub(in crate::keepers) async fn last(&self) -> Result<Option<LogId>, StorageError> {
+        let ends = self.worker.run(tables::ends).await;
+        let (_, last) = ends.map_err(|failure| StorageIOError::read_logs(any(&failure)))?;
+        Ok(last)
+    }
+
     async fn entries(&self, range: Range, limited: bool) -> Result<Vec<Entry>, StorageError> {
         self.worker
             .run(move |database| tables::entries(database, range, limited))

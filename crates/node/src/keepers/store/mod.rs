@@ -186,6 +186,11 @@ impl Store {
         self.machine.rosters()
     }
 
+    /// Closes it, and returns when its file is free.
+    pub async fn close(self) {
+        self.worker.close().await;
+    }
+
     /// What Raft works with, and what closes it.
     pub fn split(self) -> (LogStore, Machine, Closer) {
         (self.log, self.machine, Closer(self.worker))

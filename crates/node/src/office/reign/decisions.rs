@@ -8,7 +8,7 @@ use super::{Connection, RETRY_AFTER, Reign, reply_to};
 use crate::Moment;
 use crate::epochs::leader::Leader;
 use crate::epochs::roster::{Applied, Command};
-use crate::keepers::KeeperError;
+use crate::keepers::{KeeperError, LeaderWord};
 use crate::office::wire::Reply;
 
 /// What was done in the background.
@@ -23,6 +23,10 @@ pub(super) enum Done {
     Reached(Result<(), KeeperError>),
     /// Keepers were changed, because a node had asked so on this connection, if one had.
     Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
+    /// A first keeper has everything, by its id.
+    Learned(Result<u64, KeeperError>),
+    /// Nodes whose stores do not count any more.
+    Judged(Result<Vec<(Connection, LeaderWord)>, KeeperError>),
 }
 
 impl Reign<'_> {
@@ -52,16 +56,15 @@ impl Reign<'_> {
             }
             Command::Lead { .. } => tracing::info!("the first keepers have come together"),
             Command::Settle { .. } => tracing::info!("longer leases of leaders before are over"),
-            Command::Identify { cluster } => tracing::info!("this is cluster {cluster} now"),
+            Command::Identify { cluster } => {
+                tracing::info!(%cluster, "the cluster has an identity")
+            }
         }
         let (keeper, term) = (Arc::clone(self.keeper), self.term);
         let done = match command {
             Command::Lead { .. } => Done::Founded,
-            Command::Settle { .. } => Done::Settled,
-            Command::Begin(_)
-            | Command::Install { .. }
-            | Command::HoldOff(_)
-            | Command::Identify { .. } => Done::Proposed,
+            Command::Settle { .. } | Command::Identify { .. } => Done::Settled,
+            Command::Begin(_) | Command::Install { .. } | Command::HoldOff(_) => Done::Proposed,
         };
         self.work
             .spawn(async move { done(keeper.propose(term, command).await) });
@@ -130,6 +133,21 @@ impl Reign<'_> {
                     leader.unconfirmed();
                 }
                 self.failed(&error);
+                self.retry_soon();
+            }
+            Done::Learned(result) => {
+                self.is_changing_keepers = false;
+                match result {
+                    Ok(id) => self.learned(id),
+                    Err(error) => tracing::warn!("a first keeper was not taken in: {error}"),
+                }
+                self.retry_soon();
+            }
+            Done::Judged(result) => {
+                if let Err(error) = &result {
+                    self.failed(error);
+                }
+                self.judged(result);
                 self.retry_soon();
             }
             Done::Changed(asked, result) => {

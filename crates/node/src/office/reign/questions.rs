@@ -1,20 +1,33 @@
 //! What nodes ask the leader on behalf of people: how the cluster is, and other keepers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::stores::Appointment;
 use super::{Connection, Done, Reign, reply_to};
 use crate::Moment;
 use crate::config::NodeName;
 use crate::epochs::leader::Leader;
 use crate::keepers::KeeperNode;
-use crate::office::wire::{ClusterView, FromKeeper, Question, Reply};
+use crate::office::wire::{ClusterView, Question, Reply};
 
 /// What is to become of the keepers.
 pub(super) enum KeeperChange {
-    Promote(KeeperNode),
+    /// This node becomes a voter as soon as it has a store and everything that is in it.
+    Promote(Appointment, KeeperNode),
+    /// A voter has another address.
+    Move(u64, KeeperNode),
     Demote(NodeName),
     /// What an earlier change has left undone.
     Finish,
+    /// A first keeper becomes a learner as soon as it has a store.
+    Appoint(Appointment, KeeperNode),
+    /// A first keeper has a store, and is sent everything.
+    Teach(u64, KeeperNode),
+    /// A first keeper that was appointed has lost its store.
+    Forget(NodeName),
+    /// All first keepers have everything.
+    Voters(BTreeSet<u64>),
 }
 
 impl Reign<'_> {
@@ -24,18 +37,34 @@ impl Reign<'_> {
             Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => Err(
                 Reply::Refused("the keepers are being changed already; try again".to_owned()),
             ),
-            Question::Promote(node) => match self.find(&node) {
-                Some(found) => Ok(KeeperChange::Promote(found)),
-                None => Err(Reply::Refused(format!(
-                    "node {node} is no member: start it first"
-                ))),
-            },
+            Question::Promote(node) => self.promotion(&node).map_err(Reply::Refused),
             Question::Demote(node) => Ok(KeeperChange::Demote(node)),
         };
         match change {
             Ok(change) => self.change_keepers(Some((connection, number)), change),
             Err(reply) => reply_to(&connection, number, reply),
         }
+    }
+
+    /// How to make a node a keeper, or why that cannot be done.
+    fn promotion(&mut self, name: &NodeName) -> Result<KeeperChange, String> {
+        let Some(node) = self.find(name) else {
+            return Err(format!("node {name} is no member: start it first"));
+        };
+        let claim = self.stores.of(name).and_then(|known| known.claim.as_ref());
+        let has = claim.map(|claim| claim.id);
+        match self.keeper.voter_named(name) {
+            Some(id) if has == Some(id) => return Ok(KeeperChange::Move(id, node)),
+            Some(_) => {
+                return Err(format!(
+                    "keeper {name} has lost its store: `soloist cluster demote {name}` first"
+                ));
+            }
+            None => {}
+        }
+        let appointment = self.appointment(&node);
+        let change = appointment.map(|appointment| KeeperChange::Promote(appointment, node));
+        change.ok_or_else(|| format!("node {name} is not connected to the leader; try again"))
     }
 
     fn cluster(&self) -> ClusterView {
@@ -71,32 +100,34 @@ impl Reign<'_> {
         change: KeeperChange,
     ) {
         self.is_changing_keepers = true;
-        let keeper = Arc::clone(self.keeper);
-        let id = match &change {
-            KeeperChange::Promote(node) => self.appoint(node),
-            _ => 0,
-        };
+        let (keeper, term) = (Arc::clone(self.keeper), self.term);
         self.work.spawn(async move {
             let changed = match change {
-                KeeperChange::Promote(node) => keeper.promote(id, node).await,
+                KeeperChange::Appoint(appointment, node) => {
+                    let learned = async {
+                        let id = appointment.carry_out(&keeper, term).await?;
+                        keeper.appoint_learner(id, node).await?;
+                        Ok(id)
+                    };
+                    return Done::Learned(learned.await);
+                }
+                KeeperChange::Teach(id, node) => {
+                    let taught = keeper.appoint_learner(id, node).await;
+                    return Done::Learned(taught.map(|()| id));
+                }
+                KeeperChange::Promote(appointment, node) => {
+                    match appointment.carry_out(&keeper, term).await {
+                        Ok(id) => keeper.promote(id, node).await,
+                        Err(error) => Err(error),
+                    }
+                }
+                KeeperChange::Move(id, node) => keeper.promote(id, node).await,
                 KeeperChange::Demote(name) => keeper.demote(&name).await,
                 KeeperChange::Finish => keeper.finish_change().await,
+                KeeperChange::Forget(name) => keeper.remove_learner(&name).await,
+                KeeperChange::Voters(ids) => keeper.make_voters(ids).await,
             };
             Done::Changed(asked, changed)
         });
-    }
-
-    /// Tells a node which keeper it is to be.
-    fn appoint(&mut self, node: &KeeperNode) -> u64 {
-        let members = self.keeper.applied_membership();
-        let mut there = members.membership.membership().nodes();
-        if let Some((id, _)) = there.find(|(_, there)| there.name == node.name) {
-            return *id;
-        }
-        let id = rand::random();
-        if let Some(cluster) = self.keeper.identity().cluster {
-            self.send(&node.name, FromKeeper::Appointed { cluster, id });
-        }
-        id
     }
 }

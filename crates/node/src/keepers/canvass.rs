@@ -1,0 +1,171 @@
+//! Pre-vote: a keeper asks the others whether they would vote for it before it stands for election.
+//!
+//! openraft 0.9 has none. A keeper that stutters, or comes back after it was cut off, would raise the
+//! term and unseat a leader that everyone else follows. So Raft's own elections are off. This task
+//! watches how long the leader has been silent, canvasses all voters, and has Raft stand for election
+//! only when a majority would vote for it. A sole voter elects itself.
+//!
+//! Nothing depends on the answers but when an election is held; Raft counts the votes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use openraft::ServerState;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::network::Network;
+use super::store::LogStore;
+use super::types::{LogId, Membership, Raft};
+
+/// How long a keeper that has heard from a leader votes for nobody else.
+fn leader_lease(election_timeout: Duration) -> Duration {
+    election_timeout * 2
+}
+
+/// Where a keeper stands, as far as elections are concerned.
+struct Standing {
+    leads: bool,
+    /// The last vote was for a leader that was elected.
+    follows: bool,
+    /// When the leader, or a candidate that this keeper voted for, was last heard from. `None` if
+    /// none was since this keeper started.
+    heard: Option<Instant>,
+    last_log: Option<LogId>,
+    membership: Arc<Membership>,
+}
+
+impl std::fmt::Debug for Canvass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Canvass")
+    }
+}
+
+/// Asks before an election, and answers others who ask.
+pub(super) struct Canvass {
+    me: u64,
+    raft: Raft,
+    log: LogStore,
+    election_timeout: Duration,
+    started: Instant,
+}
+
+impl Canvass {
+    /// Raft's own elections end here.
+    pub(super) fn new(me: u64, raft: Raft, log: LogStore, election_timeout: Duration) -> Arc<Self> {
+        raft.runtime_config().elect(false);
+        Arc::new(Canvass {
+            me,
+            raft,
+            log,
+            election_timeout,
+            started: Instant::now(),
+        })
+    }
+
+    async fn standing(&self) -> Option<Standing> {
+        let membership = self.raft.metrics().borrow().membership_config.clone();
+        let last_log = self.log.last().await.ok()?;
+        let standing = self.raft.with_raft_state(move |state| Standing {
+            leads: state.server_state == ServerState::Leader,
+            follows: state.vote_ref().is_committed(),
+            heard: state.vote_last_modified(),
+            last_log,
+            membership,
+        });
+        standing.await.ok()
+    }
+
+    /// Whether this keeper would vote for one whose log ends here: it does not lead, has not heard
+    /// from a leader lately, and its own log is no longer.
+    pub(super) async fn would_vote(&self, last_log: Option<LogId>) -> bool {
+        let Some(standing) = self.standing().await else {
+            return false;
+        };
+        let lease = leader_lease(self.election_timeout);
+        let is_led = standing.follows && standing.heard.is_some_and(|at| at.elapsed() < lease);
+        !standing.leads && !is_led && last_log >= standing.last_log
+    }
+
+    /// Holds elections, until the keeper stops.
+    pub(super) async fn hold_elections(self: Arc<Self>, network: Network, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.run(&network) => {}
+        }
+    }
+
+    async fn run(&self, network: &Network) {
+        let mut jitter = rand::random();
+        while let Some(standing) = self.standing().await {
+            let membership = standing.membership.membership();
+            let is_voter = membership.voter_ids().any(|id| id == self.me);
+            if standing.leads || !is_voter {
+                sleep(self.election_timeout / 2).await;
+                continue;
+            }
+            let is_alone = membership.voter_ids().all(|id| id == self.me);
+            if !is_alone {
+                let patience = self.patience(&standing, jitter);
+                let left = patience.saturating_sub(self.silence(&standing));
+                if !left.is_zero() {
+                    sleep(left.min(self.election_timeout / 2)).await;
+                    continue;
+                }
+                if !self.is_wanted(network, &standing).await {
+                    sleep(
+                        self.election_timeout
+                            .mul_f64(0.25 + rand::random::<f64>() / 2.0),
+                    )
+                    .await;
+                    continue;
+                }
+            }
+            // An error means that Raft has stopped, which the next look shows.
+            let _ = self.raft.trigger().elect().await;
+            jitter = rand::random();
+            sleep(self.election_timeout).await;
+        }
+    }
+
+    fn silence(&self, standing: &Standing) -> Duration {
+        standing.heard.unwrap_or(self.started).elapsed()
+    }
+
+    /// How long a leader or an election may be silent before this keeper canvasses. The jitter keeps
+    /// keepers from standing for election in step.
+    fn patience(&self, standing: &Standing, jitter: f64) -> Duration {
+        let by_chance = self.election_timeout.mul_f64(1.0 + jitter);
+        match (standing.heard, standing.follows) {
+            (None, _) => Duration::ZERO,
+            (Some(_), true) => leader_lease(self.election_timeout) + by_chance,
+            (Some(_), false) => by_chance,
+        }
+    }
+
+    /// Asks all other voters, and returns whether a majority would vote for this keeper. All answers
+    /// are waited for: one of them may show a later generation of the cluster.
+    async fn is_wanted(&self, network: &Network, standing: &Standing) -> bool {
+        let membership = standing.membership.membership();
+        let voters: BTreeSet<u64> = membership.voter_ids().collect();
+        let others = voters.iter().filter(|id| **id != self.me);
+        let known = others.filter_map(|id| Some((*id, membership.get_node(id)?)));
+        let limit = self.election_timeout;
+        let asked = known.map(|(id, node)| async move {
+            let last_log = standing.last_log;
+            let would_vote = network.canvass(id, node, last_log, limit).await;
+            would_vote.then_some(id)
+        });
+        let asked: FuturesUnordered<_> = asked.collect();
+        let granted = asked.filter_map(|granted| async move { granted });
+        let mut granted: BTreeSet<u64> = granted.collect().await;
+        granted.insert(self.me);
+        let configs = membership.get_joint_config().iter();
+        configs
+            .map(|config| (config.intersection(&granted).count(), config.len()))
+            .all(|(yes, all)| yes > all / 2)
+    }
+}

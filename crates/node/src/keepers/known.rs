@@ -1,0 +1,53 @@
+//! What a keeper knows of the other keepers and of its own store.
+
+use std::collections::BTreeMap;
+
+use super::appointment::{KnownKeepers, StoreClaim};
+use super::keeper::Keeper;
+use super::types::KeeperNode;
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+
+impl Keeper {
+    /// What this keeper's node tells the leader of its store.
+    pub fn claim(&self) -> StoreClaim {
+        let identity = self.identity();
+        StoreClaim {
+            cluster: identity.cluster,
+            id: identity.id,
+            membership: *self.applied_membership().membership.log_id(),
+        }
+    }
+
+    /// The keepers of this cluster. What a leader says of other stores rests on it.
+    pub fn known_keepers(&self, cluster: ClusterIdentity) -> KnownKeepers {
+        let (applied, effective) = (self.applied_membership().membership, self.membership());
+        let both = [applied.membership(), effective.membership()];
+        let ids = both.into_iter().flat_map(|membership| membership.nodes());
+        KnownKeepers {
+            cluster,
+            ids: ids.map(|(id, _)| *id).collect(),
+            membership: *applied.log_id(),
+        }
+    }
+
+    /// Nodes that are sent everything and do not vote.
+    pub fn learners(&self) -> BTreeMap<u64, KeeperNode> {
+        let membership = self.membership();
+        let membership = membership.membership();
+        let node = |id| Some((id, membership.get_node(&id)?.clone()));
+        membership.learner_ids().filter_map(node).collect()
+    }
+
+    /// The id of the keeper on this node, if it votes.
+    pub fn voter_named(&self, name: &NodeName) -> Option<u64> {
+        let membership = self.membership();
+        let membership = membership.membership();
+        let is_named = |id: &u64| {
+            membership
+                .get_node(id)
+                .is_some_and(|node| node.name == *name)
+        };
+        membership.voter_ids().find(is_named)
+    }
+}

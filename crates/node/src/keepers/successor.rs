@@ -1,0 +1,34 @@
+//! A later generation of the cluster, as other keepers show it.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::cluster_identity::ClusterIdentity;
+
+/// Notes when a keeper shows a later generation of this keeper's cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Successor(Arc<watch::Sender<Option<ClusterIdentity>>>);
+
+impl Successor {
+    /// Another keeper shows its cluster.
+    pub(super) fn note(&self, mine: Option<ClusterIdentity>, theirs: Option<ClusterIdentity>) {
+        if let (Some(mine), Some(theirs)) = (mine, theirs)
+            && theirs.succeeds(&mine)
+        {
+            self.0.send_replace(Some(theirs));
+        }
+    }
+
+    /// Waits until one was shown.
+    pub(super) async fn shown(&self) -> ClusterIdentity {
+        let mut shown = self.0.subscribe();
+        loop {
+            if let Some(successor) = *shown.borrow_and_update() {
+                return successor;
+            }
+            // The sender is in `self`.
+            let _ = shown.changed().await;
+        }
+    }
+}

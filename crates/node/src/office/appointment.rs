@@ -1,0 +1,139 @@
+//! How a node becomes a keeper, and how its store is set aside when it is none any more.
+//!
+//! The rules are in [`crate::keepers`]; this carries them out on this node's disk. A store that does
+//! not count any more is renamed, never deleted.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Office, OfficeError};
+use crate::cluster_identity::ClusterIdentity;
+use crate::keepers::{Appointment, Keeper, LeaderWord, Store, StoreClaim, StoreIdentity};
+
+/// What the leader is to hear of this node's store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoreNews {
+    /// Why this node did not become the keeper that it was appointed as, by its id.
+    pub declined: Option<(u64, String)>,
+}
+
+impl Office {
+    /// The store of this node's keeper, if it has one.
+    pub(super) fn claim(&self) -> Option<StoreClaim> {
+        Some(self.keeper()?.claim())
+    }
+
+    /// Has the leader told again which store this node has.
+    pub(super) fn tell_store(&self, declined: Option<(u64, String)>) {
+        self.stores.send_replace(StoreNews { declined });
+    }
+
+    /// The leader of the cluster that this node takes part in makes it a keeper.
+    pub(super) async fn appointed(self: Arc<Self>, word: LeaderWord) {
+        if let Err(error) = self.become_keeper(&word).await {
+            tracing::error!("this node cannot become a keeper: {error}");
+            self.tell_store(Some((word.id, error.to_string())));
+        }
+    }
+
+    async fn become_keeper(self: &Arc<Self>, word: &LeaderWord) -> Result<(), OfficeError> {
+        let _changing = self.changing.lock().await;
+        if self.stop.is_cancelled() {
+            return Err(OfficeError::Stopping);
+        }
+        match word.appoints(self.claim().as_ref()) {
+            Appointment::Keep => {
+                self.tell_store(None);
+                return Ok(());
+            }
+            Appointment::Refuse => return Err(OfficeError::StillCounts(self.data.clone())),
+            Appointment::Replace => {
+                self.give_up_store("this node is a keeper under another id")
+                    .await?
+            }
+            Appointment::Create => {}
+        }
+        // Before the store: a node with a store knows its cluster.
+        let epoch = self
+            .memory
+            .get()
+            .filter(|known| known.cluster == word.cluster);
+        let epoch = epoch.map_or(0, |known| known.epoch);
+        self.memory.remember(word.cluster, epoch).await?;
+        let identity = StoreIdentity {
+            cluster: Some(word.cluster),
+            id: word.id,
+        };
+        let store = Store::create(&self.data, &self.me.name, identity).await?;
+        self.start_keeper(store).await?;
+        tracing::info!(id = format!("{:x}", word.id), "this node is a keeper");
+        Ok(())
+    }
+
+    /// The leader says that this node's store does not count any more.
+    pub(super) async fn dismissed(self: Arc<Self>, word: LeaderWord) {
+        let _changing = self.changing.lock().await;
+        let retires = |mine: &StoreClaim| word.retires(mine);
+        if self.stop.is_cancelled() || !self.claim().as_ref().is_some_and(retires) {
+            return;
+        }
+        if let Err(error) = self
+            .give_up_store("this node is not a keeper any more")
+            .await
+        {
+            tracing::error!("the store of a former keeper cannot be set aside: {error}");
+        }
+    }
+
+    /// Sets the store aside when a keeper of a later generation of the cluster shows itself.
+    pub(super) async fn heed_successors(self: Arc<Self>, keeper: Arc<Keeper>) {
+        let successor: ClusterIdentity = tokio::select! {
+            () = self.stop.cancelled() => return,
+            successor = keeper.succeeded_by() => match successor {
+                Some(successor) => successor,
+                None => return,
+            },
+        };
+        let _changing = self.changing.lock().await;
+        let is_current = |current: Arc<Keeper>| Arc::ptr_eq(&current, &keeper);
+        if self.stop.is_cancelled() || !self.keeper().is_some_and(is_current) {
+            return;
+        }
+        let why = format!(
+            "the cluster was recovered: a keeper shows generation {}",
+            successor.generation
+        );
+        if let Err(error) = self.give_up_store(&why).await {
+            tracing::error!("the store of an earlier generation cannot be set aside: {error}");
+        }
+    }
+
+    /// Shows the cluster of the keeper's store, which a store from before clusters had an identity
+    /// learns from the leader.
+    pub(super) async fn show_cluster(
+        self: Arc<Self>,
+        mut identity: watch::Receiver<StoreIdentity>,
+    ) {
+        while identity.changed().await.is_ok() {
+            let StoreIdentity { cluster, id } = *identity.borrow_and_update();
+            if self.claim().is_some_and(|claim| claim.id == id) {
+                self.memory.show_store(cluster);
+            }
+        }
+    }
+
+    /// Stops the keeper and renames its store. The caller holds `changing`.
+    pub(super) async fn give_up_store(&self, why: &str) -> Result<(), OfficeError> {
+        if let Some(keeper) = self.keeper() {
+            keeper.shutdown().await;
+        }
+        let (data, why) = (self.data.clone(), why.to_owned());
+        let renaming = tokio::task::spawn_blocking(move || Store::set_aside(&data, &why));
+        renaming.await.expect("renaming a file does not panic")?;
+        self.set_keeper(None);
+        self.memory.show_store(None);
+        self.tell_store(None);
+        Ok(())
+    }
+}

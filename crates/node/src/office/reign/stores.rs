@@ -1,0 +1,205 @@
+//! What the leader knows of nodes' stores: it appoints keepers, and tells former ones to set theirs aside.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::decisions::Done;
+use super::questions::KeeperChange;
+use super::{Connection, Reign};
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
+use crate::office::wire::FromKeeper;
+
+/// How long a node may take to make a store.
+const APPOINTMENT_TIME: Duration = Duration::from_secs(5);
+
+/// What connected nodes say of their stores.
+#[derive(Default)]
+pub(super) struct Stores {
+    claims: HashMap<NodeName, Claimed>,
+    /// Nodes that were appointed and have not answered yet, by the keeper's id.
+    appointed: HashMap<u64, oneshot::Sender<Result<(), String>>>,
+    /// First keepers that have everything, by their ids.
+    current: BTreeSet<u64>,
+    /// Claims have come, or the keepers have changed, since claims were judged.
+    is_unjudged: bool,
+    is_judging: bool,
+}
+
+/// A claim, and the one connection that it came on: two nodes may have the same name by mistake.
+#[derive(Clone)]
+pub(super) struct Claimed {
+    pub connection: Connection,
+    pub claim: Option<StoreClaim>,
+}
+
+impl Stores {
+    pub fn claimed(&mut self, name: NodeName, connection: Connection, claim: Option<StoreClaim>) {
+        let answered = claim.as_ref().map(|claim| claim.id);
+        if let Some(sender) = answered.and_then(|id| self.appointed.remove(&id)) {
+            let _ = sender.send(Ok(()));
+        }
+        self.is_unjudged = true;
+        self.claims.insert(name, Claimed { connection, claim });
+    }
+
+    pub fn declined(&mut self, id: u64, reason: String) {
+        if let Some(sender) = self.appointed.remove(&id) {
+            let _ = sender.send(Err(reason));
+        }
+    }
+
+    /// A node has no connection any more.
+    pub fn forget(&mut self, name: &NodeName) {
+        self.claims.remove(name);
+    }
+
+    pub fn judge_again(&mut self) {
+        self.is_unjudged = true;
+    }
+
+    pub fn of(&self, name: &NodeName) -> Option<&Claimed> {
+        self.claims.get(name)
+    }
+}
+
+/// A node that is to become a keeper.
+pub(super) struct Appointment {
+    id: u64,
+    node: KeeperNode,
+    cluster: ClusterIdentity,
+    connection: Connection,
+    answer: oneshot::Receiver<Result<(), String>>,
+}
+
+impl Appointment {
+    /// Returns the keeper's id when the node has a store.
+    pub async fn carry_out(self, keeper: &Keeper, term: u64) -> Result<u64, KeeperError> {
+        keeper.confirm_leadership(term).await?;
+        let word = LeaderWord {
+            cluster: self.cluster,
+            id: self.id,
+            membership: keeper.known_keepers(self.cluster).membership,
+        };
+        if let Some(connection) = self.connection.upgrade() {
+            let _ = connection.try_send(FromKeeper::Appoint(word));
+        }
+        let (node, waited) = (self.node, APPOINTMENT_TIME);
+        match timeout(waited, self.answer).await {
+            Ok(Ok(Ok(()))) => Ok(self.id),
+            Ok(Ok(Err(reason))) => Err(KeeperError::Declined { node, reason }),
+            _ => Err(KeeperError::Behind { node, waited }),
+        }
+    }
+}
+
+impl Reign<'_> {
+    /// An appointment of this node, or `None` if it is not connected.
+    pub(super) fn appointment(&mut self, node: &KeeperNode) -> Option<Appointment> {
+        let connection = self.stores.of(&node.name)?.connection.clone();
+        let id = rand::random();
+        let (sender, answer) = oneshot::channel();
+        self.stores
+            .appointed
+            .retain(|_, sender| !sender.is_closed());
+        self.stores.appointed.insert(id, sender);
+        Some(Appointment {
+            id,
+            node: node.clone(),
+            cluster: self.cluster,
+            connection,
+            answer,
+        })
+    }
+
+    /// Appoints the first keepers as learners, one after the other. When all of them have everything,
+    /// makes them voters in one change.
+    pub(super) fn bring_together(&mut self) {
+        let missing = self.office.not_yet(&self.told);
+        let learners = self.keeper.learners();
+        let mut voters = BTreeSet::new();
+        for node in &missing {
+            let Some(claimed) = self.stores.of(&node.name) else {
+                continue;
+            };
+            let has = claimed.claim.as_ref().map(|claim| claim.id);
+            let mut same_name = learners.iter().filter(|(_, known)| known.name == node.name);
+            match same_name.next().map(|(id, _)| *id) {
+                Some(id) if has != Some(id) => {
+                    // It lost its store since: nothing depends on it yet.
+                    return self.change_keepers(None, KeeperChange::Forget(node.name.clone()));
+                }
+                Some(id) if self.stores.current.contains(&id) => {
+                    voters.insert(id);
+                }
+                Some(id) => {
+                    return self.change_keepers(None, KeeperChange::Teach(id, node.clone()));
+                }
+                None => {
+                    if let Some(appointment) = self.appointment(node) {
+                        let change = KeeperChange::Appoint(appointment, node.clone());
+                        return self.change_keepers(None, change);
+                    }
+                }
+            }
+        }
+        if voters.len() == missing.len() {
+            self.change_keepers(None, KeeperChange::Voters(voters));
+        }
+    }
+
+    /// A first keeper has everything.
+    pub(super) fn learned(&mut self, id: u64) {
+        self.stores.current.insert(id);
+    }
+
+    /// Tells nodes whose stores do not count any more to set them aside, once a quorum has confirmed
+    /// that this keeper leads. A store that is claimed later may be one that a later leader made.
+    pub(super) fn judge_stores(&mut self) {
+        if !self.stores.is_unjudged || self.stores.is_judging || self.is_changing_keepers {
+            return;
+        }
+        self.stores.is_unjudged = false;
+        let known = self.keeper.known_keepers(self.cluster);
+        let all = self.stores.claims.values().filter_map(|claimed| {
+            let claim = claimed.claim.clone()?;
+            Some((claimed.connection.clone(), claim))
+        });
+        let outdated = all.filter(|(_, claim)| known.judge(claim).is_some());
+        let outdated: Vec<_> = outdated.collect();
+        if outdated.is_empty() {
+            return;
+        }
+        self.stores.is_judging = true;
+        let (keeper, term, cluster) = (Arc::clone(self.keeper), self.term, self.cluster);
+        self.work.spawn(async move {
+            let confirmed = keeper.confirm_leadership(term).await;
+            Done::Judged(confirmed.map(|()| {
+                let known = keeper.known_keepers(cluster);
+                let words = outdated.into_iter();
+                words
+                    .filter_map(|(connection, claim)| Some((connection, known.judge(&claim)?)))
+                    .collect()
+            }))
+        });
+    }
+
+    pub(super) fn judged(&mut self, words: Result<Vec<(Connection, LeaderWord)>, KeeperError>) {
+        self.stores.is_judging = false;
+        match words {
+            Ok(words) => {
+                for (connection, word) in words {
+                    if let Some(connection) = connection.upgrade() {
+                        let _ = connection.try_send(FromKeeper::SetAside(word));
+                    }
+                }
+            }
+            Err(_) => self.stores.is_unjudged = true,
+        }
+    }
+}
