@@ -3,6 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `POST /v1/locks/{name}/acquire` with [`AcquireRequest`] | `200` [`Hold`]; `409` not granted in time |
+//! | `DELETE /v1/requests/{request_id}` | `204` cancelled; `404` no such request of this client |
 //! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`] while it is held, at once or after N ms; `410` as soon as it has ended |
 //! | `POST /v1/holds/{hold}/renew` with [`RenewRequest`] | `200` [`Hold`]; `410` if it has ended |
 //! | `DELETE /v1/holds/{hold}` | `204` released; `410` if it ended before |
@@ -44,6 +45,11 @@ pub struct AcquireRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     pub owner: Option<String>,
+    /// A random UUID, a new one for each request. The same request may then be sent again, and its
+    /// grant must be confirmed with a renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")]
+    pub request_id: Option<String>,
 }
 
 /// A hold is to live on.
@@ -102,7 +108,7 @@ pub enum ErrorKind {
     NotGranted,
     /// `410`: the hold has ended.
     Ended,
-    /// `429`: too many wait on this node, or it has too many locks.
+    /// `429`: beyond a quota of the client or of the node.
     TooMany,
     /// `409`: it cannot be changed so.
     Conflict,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use soloist_api::{AcquireRequest, ErrorKind, Hold};
+use tokio::time::sleep;
 
 use crate::client::{PATIENCE, json, lock_path};
 use crate::connection::Call;
@@ -13,8 +14,10 @@ use crate::guard::Held;
 use crate::keeper::loss_in;
 use crate::{Client, ClientError, Guard, Loss, Moment};
 
-/// A lock that is asked for when this is awaited. Dropping the future in between closes its connection, and the node
-/// lets it wait no longer.
+/// A lock that is asked for when this is awaited. Dropping the future in between cancels the request.
+///
+/// The request carries an id, so it is sent again when its connection breaks, and keeps its place in the
+/// queue. A grant whose response is lost costs others three seconds at most, not the whole time to live.
 #[must_use = "a lock is asked for only when this is awaited"]
 pub struct Acquire {
     client: Client,
@@ -78,22 +81,34 @@ impl Acquire {
     async fn run(self) -> Result<Guard, AcquireError> {
         let path = format!("{}/acquire", lock_path(&self.name)?);
         let owner = self.owner.clone().unwrap_or_else(myself);
+        let request = Asking::new(&self.client);
         let asked = Moment::now();
         let call = || {
             let left = |wait: Duration| wait.saturating_sub(Moment::now().since(asked));
-            let request = AcquireRequest {
+            let body = AcquireRequest {
                 wait_ms: self.wait.map(|wait| milliseconds(left(wait))),
                 ttl_ms: self.ttl.map(milliseconds),
                 owner: Some(owner.clone()),
+                request_id: Some(request.id.clone()),
             };
             Call {
                 method: Method::POST,
                 path: &path,
-                body: Some(json(&request)),
+                body: Some(json(&body)),
             }
         };
         let patience = self.wait.map(|wait| wait.saturating_add(PATIENCE));
-        let answer = self.client.node.exchange(call, patience).await?;
+        let mut breaks = RESENDS.iter();
+        let answer = loop {
+            let answer = self.client.node.exchange(call, patience).await;
+            match (answer, breaks.next()) {
+                (Err(ClientError::Broken { .. }), Some(pause)) => sleep(*pause).await,
+                (answer, _) => break answer,
+            }
+        };
+        let answer = answer?;
+        // A request that was answered is not cancelled: its hold is released, if there is one.
+        request.answered();
         let hold: Hold = self
             .client
             .understand(&answer)
@@ -108,18 +123,19 @@ impl Acquire {
     }
 
     /// The hold's life began some time between question and answer. If little time went by, it is counted from the
-    /// question; else it is renewed, and counted from then.
+    /// question; else it is renewed, and counted from then. The first renewal also confirms that the grant was read;
+    /// if it is not sent here, the guard's keeper sends it soon.
     async fn confirmed(self, hold: Hold, asked: Moment) -> Result<Guard, AcquireError> {
         let ttl = Duration::from_millis(hold.valid_for_ms);
         let held = Held::new(self.client.clone(), hold);
         if Moment::now().since(asked) < ttl / 4 {
-            return Ok(Guard::new(held, ttl, asked + ttl));
+            return Ok(Guard::new(held, ttl, asked, false));
         }
         let sent = Moment::now();
         match self.client.renew(held.id(), ttl).await {
             Ok(hold) => {
                 let ttl = Duration::from_millis(hold.valid_for_ms);
-                Ok(Guard::new(held, ttl, sent + ttl))
+                Ok(Guard::new(held, ttl, sent, true))
             }
             Err(error) => match loss_in(&error) {
                 Some(loss) => Err(AcquireError::Lost {
@@ -129,6 +145,48 @@ impl Acquire {
                 None => Err(error.into()),
             },
         }
+    }
+}
+
+/// Pauses before a request is sent again whose connection broke. A node keeps its place in the queue for
+/// two seconds.
+const RESENDS: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+];
+
+/// A request that is under way. If it is dropped before it was answered, it is cancelled at the node in the background.
+struct Asking {
+    client: Client,
+    id: String,
+    is_answered: bool,
+}
+
+impl Asking {
+    fn new(client: &Client) -> Self {
+        Asking {
+            client: client.clone(),
+            id: format!("{:032x}", rand::random::<u128>()),
+            is_answered: false,
+        }
+    }
+
+    fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let client = self.client.clone();
+        let id = std::mem::take(&mut self.id);
+        // If it fails, the node gives up by itself, a little later.
+        let cancel = async move { drop(client.cancel(&id).await) };
+        self.client.in_background(cancel);
     }
 }
 

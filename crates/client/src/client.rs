@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use soloist_api::{self as api, Cluster, ErrorKind, Hold, LockInfo, Locks, RenewRequest};
 use tokio::runtime::Handle;
 
+use crate::background::Background;
 use crate::connection::{Answer, Call, Connections};
 use crate::error::ClientError;
 use crate::keeper::Young;
@@ -27,6 +28,7 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
 pub struct Client {
     pub(crate) node: Arc<Connections>,
     pub(crate) young: Arc<Young>,
+    pub(crate) background: Arc<Background>,
     /// Where holds are kept, and released when their guards are dropped, on whatever thread.
     pub(crate) runtime: Handle,
 }
@@ -54,6 +56,7 @@ impl Client {
                     return Ok(Client {
                         node: node.into(),
                         young: Arc::default(),
+                        background: Arc::default(),
                         runtime: Handle::current(),
                     });
                 }
@@ -142,6 +145,12 @@ impl Client {
     /// Releases a hold.
     pub(crate) async fn release(&self, hold: &str) -> Result<(), ClientError> {
         let path = format!("/v1/holds/{}", escaped(hold));
+        self.order(Method::DELETE, &path, PATIENCE).await
+    }
+
+    /// Cancels a request for a lock.
+    pub(crate) async fn cancel(&self, request: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/requests/{request}");
         self.order(Method::DELETE, &path, PATIENCE).await
     }
 

@@ -12,7 +12,6 @@ use crate::{Client, ClientError, Loss, LossReason, Moment};
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
     held: Held,
-    ttl: Duration,
     standing: watch::Receiver<Standing>,
     /// The hold is kept until this is dropped.
     _kept: oneshot::Sender<()>,
@@ -31,21 +30,22 @@ pub enum ReleaseError {
 }
 
 impl Guard {
-    pub(crate) fn new(held: Held, ttl: Duration, valid_until: Moment) -> Self {
+    pub(crate) fn new(held: Held, ttl: Duration, since: Moment, is_confirmed: bool) -> Self {
         let (told, standing) = watch::channel(Standing {
-            valid_until,
+            valid_until: since + ttl,
+            ttl,
             loss: None,
         });
         let (kept, over) = oneshot::channel();
         let keeper = Keeper {
             client: held.client.clone(),
             hold: held.id().to_owned(),
+            is_confirmed,
             standing: told,
         };
         held.client.young.keep(keeper, over);
         Guard {
             held,
-            ttl,
             standing,
             _kept: kept,
         }
@@ -62,9 +62,10 @@ impl Guard {
         &self.held.hold.lock
     }
 
-    /// How long the hold lived without renewal when it was granted: its time to live, or what was left of its node's lease.
+    /// How long the hold lived without renewal when it was last renewed: its time to live, or what was left of its
+    /// node's lease. Right after the grant, until its first renewal a moment later, at most three seconds.
     pub fn ttl(&self) -> Duration {
-        self.ttl
+        self.standing.borrow().ttl
     }
 
     /// Until when the lock is surely held, as far as is known now; it moves on with each renewal.
@@ -158,7 +159,7 @@ impl Drop for Held {
         let client = self.client.clone();
         let hold = std::mem::take(&mut self.hold.hold);
         // If it fails, the hold ends with its time to live.
-        let release = async move { client.release(&hold).await };
-        self.client.runtime.spawn(release);
+        let release = async move { drop(client.release(&hold).await) };
+        self.client.in_background(release);
     }
 }

@@ -23,12 +23,16 @@ const KEEP_AT_ONCE: Duration = Duration::from_millis(500);
 /// How a hold stands.
 pub(crate) struct Standing {
     pub valid_until: Moment,
+    /// How long the hold lived without renewal when that was promised.
+    pub ttl: Duration,
     pub loss: Option<Loss>,
 }
 
 pub(crate) struct Keeper {
     pub client: Client,
     pub hold: String,
+    /// Whether the hold was renewed since it was granted. Until then, the node promises a short time.
+    pub is_confirmed: bool,
     pub standing: watch::Sender<Standing>,
 }
 
@@ -146,7 +150,10 @@ impl Keeper {
 
     /// Renews until the node says that there is nothing to renew.
     async fn renew(&self) -> Loss {
-        let mut pause = self.lives_for() / 3;
+        let mut pause = match self.is_confirmed {
+            true => self.lives_for() / 3,
+            false => Duration::ZERO,
+        };
         loop {
             sleep(pause).await;
             let sent = Moment::now();
@@ -154,9 +161,12 @@ impl Keeper {
             let patience = (self.lives_for() / 2).max(Duration::from_millis(10));
             match self.client.renew(&self.hold, patience).await {
                 Ok(hold) => {
-                    let valid_until = sent + Duration::from_millis(hold.valid_for_ms);
+                    let ttl = Duration::from_millis(hold.valid_for_ms);
                     self.standing.send_modify(|standing| {
-                        standing.valid_until = standing.valid_until.max(valid_until);
+                        if sent + ttl > standing.valid_until {
+                            standing.valid_until = sent + ttl;
+                            standing.ttl = ttl;
+                        }
                     });
                     pause = self.lives_for() / 3;
                 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod acquire;
+mod background;
 mod client;
 mod clock;
 mod connection;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use soloist_node::config::{
-    Api, ApiTcp, Config, Kept, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, Config, Kept, Limits, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::epochs::lease::Lease;
 use soloist_node::{FIRST_START, Node, api};
@@ -51,6 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     tls: None,
                 }),
             },
+            limits: Limits::default(),
             metrics: Metrics::default(),
             name,
         };

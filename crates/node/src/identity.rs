@@ -23,7 +23,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
 pub use authority::{Authority, Issued, Validity};
-pub(crate) use clients::api_server;
+pub(crate) use clients::{api_server, client_name};
 pub use error::IdentityError;
 
 use crate::config::NodeName;

@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{
-    Address, Api, Config, Kept, Metrics, NodeName, Nodes, NodesError, RuleError, RuleSettings,
-    Rules, Security, Ttl,
+    Address, Api, Config, Kept, Limits, Metrics, NodeName, Nodes, NodesError, RuleError,
+    RuleSettings, Rules, Security, Ttl,
 };
 use crate::epochs::lease::Lease;
 use crate::identity::{Authority, Identity, IdentityError};
@@ -136,6 +136,8 @@ impl LocalCluster {
                     socket: socket(&settings.folder, name),
                     tcp: None,
                 },
+                // Whoever runs it is its only client, as often as not.
+                limits: Limits::alone(),
                 metrics: Metrics::default(),
             };
             let identity = authority

@@ -26,6 +26,7 @@ const LOSSES: &str = "soloist_losses_total";
 const MESSAGES: &str = "soloist_messages_total";
 const STANDSTILL: &str = "soloist_epoch_standstill_seconds";
 const EPOCHS: &str = "soloist_epochs_total";
+const REFUSALS: &str = "soloist_requests_refused_total";
 const LAPSES: &str = "soloist_lapses_total";
 
 /// One node's metrics.
@@ -63,7 +64,7 @@ impl Metrics {
             STANDSTILL,
             "How long locks stood still on this node while an epoch was changed.",
         );
-        let counts: [(&'static str, &'static str); 11] = [
+        let counts: [(&'static str, &'static str); 12] = [
             (ENTRIES, "Locks granted."),
             (EPOCHS, "Epochs that this node has taken part in."),
             (
@@ -71,6 +72,10 @@ impl Metrics {
                 "Times that this node was cut off from the keepers for longer than its lease.",
             ),
             (LOSSES, "Holds that were lost, by reason."),
+            (
+                REFUSALS,
+                "Requests for locks refused because of a quota, by the limit's key in the configuration.",
+            ),
             (MESSAGES, "Messages of locks sent, by algorithm and kind."),
             (
                 "soloist_grants_unclaimed_total",
@@ -209,6 +214,13 @@ impl Metrics {
             self.recorder
                 .register_counter(&key, &METADATA)
                 .absolute(*sent);
+        }
+        for (limit, refused) in &counts.refused {
+            let labels = vec![Label::from_static_parts("limit", limit)];
+            let key = Key::from_parts(REFUSALS, labels);
+            self.recorder
+                .register_counter(&key, &METADATA)
+                .absolute(*refused);
         }
         let counters = [
             ("soloist_grants_unclaimed_total", counts.unclaimed),

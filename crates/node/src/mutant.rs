@@ -37,6 +37,8 @@ pub enum Mutant {
     JoinUnprobed,
     /// Nodes that disturb the members may join again at once.
     NoBackOff,
+    /// A request that is sent again shortens what its hold was promised. Of the locks, not of the epochs.
+    PromiseShortened,
 }
 
 #[cfg(feature = "mutants")]
@@ -44,7 +46,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(feature = "mutants")]
 impl Mutant {
-    /// All of them.
+    /// All of those that are faults of the epochs.
     pub const ALL: [Mutant; 14] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,

@@ -15,6 +15,7 @@ pub use args::Args;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
@@ -35,6 +36,9 @@ const LOST: u8 = 76;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+/// How long a node may take to hear that nobody waits any more.
+const CANCEL_MAX: Duration = Duration::from_millis(500);
+
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         block_on(self.hold()).map(Verdict::Code)
@@ -51,8 +55,11 @@ impl Args {
         let mut process = GuardProcess::start(self.grace)?;
         let acquired = tokio::select! {
             acquired = self.acquire(&client) => acquired,
-            // Whoever waited waits no more: its connection is closed with it.
-            signal = signals.next() => return ended_by(signal),
+            signal = signals.next() => {
+                // Its place in the queue is free at once, not when the node notices.
+                client.settle(CANCEL_MAX).await;
+                return ended_by(signal);
+            }
         };
         let lock = match acquired {
             Ok(lock) => lock,

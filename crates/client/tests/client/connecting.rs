@@ -6,7 +6,7 @@ use soloist_client::{Client, ClientError, Target};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{
-    Api, ApiTcp, ApiTls, Config, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
+    Api, ApiTcp, ApiTls, Config, Limits, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::identity::Authority;
 use tempfile::TempDir;
@@ -56,6 +56,7 @@ impl Guarded {
             security: Security::Insecure,
             ttl: Ttl::default(),
             api,
+            limits: Limits::default(),
             metrics: Metrics::default(),
         };
         let node = Node::start_on(config, None, listener).await.unwrap();

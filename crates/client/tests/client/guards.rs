@@ -105,7 +105,7 @@ async fn a_loss_is_told_at_once_with_its_reason() {
     let nodes = Nodes::start(1).await;
     let client = nodes.client(0).await;
     let guard = client.acquire("a").ttl(LONG).await.unwrap();
-    assert!(guard.valid_for() > LONG / 2);
+    assert!(!guard.valid_for().is_zero());
     nodes.cluster.nodes[0].stop(Duration::ZERO).await;
     let loss = soon("it is told", guard.lost()).await;
     assert_eq!(loss.reason, LossReason::NodeStopped);

@@ -5,6 +5,7 @@ mod alone;
 mod connecting;
 mod guards;
 mod looking;
+mod resending;
 
 use std::future::Future;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use soloist_api::{Error, ErrorKind};
 
 use crate::AcquireError;
-use crate::locks::{AskError, End, HoldError, LockNameError, NotAHold};
+use crate::locks::{AskError, End, HoldError, LockNameError, NotAHold, NotARequestId};
 
 /// A request that is not done.
 #[derive(Debug)]
@@ -88,8 +88,9 @@ impl From<AskError> for Failure {
         let detail = error.to_string();
         match error {
             AskError::Ttl { .. } => Self::bad_request(detail),
+            AskError::OtherLock { .. } => Self::conflict(detail),
             AskError::Stopping => Self::stopping(),
-            AskError::WaitersFull(_) | AskError::LocksFull(_) => Self::too_many(detail),
+            AskError::Quota(_) | AskError::LocksFull(_) => Self::too_many(detail),
         }
     }
 }
@@ -99,6 +100,7 @@ impl From<AcquireError> for Failure {
         match error {
             AcquireError::Refused(refused) => refused.into(),
             AcquireError::NodeStopped(_) => Self::stopping(),
+            AcquireError::Superseded(_) => Self::conflict(error.to_string()),
             late => Self::not_granted(late.to_string()),
         }
     }
@@ -119,6 +121,12 @@ impl From<HoldError> for Failure {
 impl From<NotAHold> for Failure {
     fn from(error: NotAHold) -> Self {
         Self::no_such_hold(error.to_string())
+    }
+}
+
+impl From<NotARequestId> for Failure {
+    fn from(error: NotARequestId) -> Self {
+        Self::bad_request(error.to_string())
     }
 }
 
@@ -159,13 +167,10 @@ pub(super) async fn no_such_method(method: Method) -> Response {
 mod tests {
     use super::*;
 
-    /// The limits are far beyond what a test over HTTP reaches; that a table keeps them is tested there.
+    /// This limit is far beyond what a test over HTTP reaches; that a table keeps it is tested there.
     #[test]
     fn too_many_is_a_status_of_its_own_that_names_the_limit() {
-        for (error, limit) in [
-            (AskError::WaitersFull(1000), "1000 wait"),
-            (AskError::LocksFull(2000), "2000 locks"),
-        ] {
+        for (error, limit) in [(AskError::LocksFull(2000), "2000 locks")] {
             let failures = [
                 Failure::from(error.clone()),
                 Failure::from(AcquireError::Refused(error)),

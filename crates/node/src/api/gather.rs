@@ -89,9 +89,13 @@ pub(super) async fn look(node: &Node, question: Question) -> Seen {
         silent: Vec::new(),
         complete_to: None,
     };
+    let after = match &question {
+        Question::Locks(after) => after.as_deref(),
+        Question::Lock(_) | Question::Health => None,
+    };
     let mut answers = ask_all(node, &question);
     while let Some((name, answer)) = answers.next().await {
-        seen.take(name.as_str(), answer);
+        seen.take(name.as_str(), answer, after);
     }
     seen.silent.sort_unstable();
     let mut core = node.shared.core();
@@ -105,20 +109,22 @@ pub(super) async fn look(node: &Node, question: Question) -> Seen {
 }
 
 impl Seen {
-    fn take(&mut self, node: &str, answer: Option<Answer>) {
-        let (views, more) = match answer {
-            Some(Answer::Lock(view)) => (view.into_iter().collect(), false),
-            Some(Answer::Locks { locks, more }) => (locks, more),
-            Some(Answer::Health(_)) | None => {
+    /// Takes a node's answer to a question about locks after this name.
+    fn take(&mut self, node: &str, answer: Option<Answer>, after: Option<&str>) {
+        // A list that does not lead on would be asked for without end.
+        let leads_on = |next: &Option<String>| next.is_none() || next.as_deref() > after;
+        let (views, next) = match answer {
+            Some(Answer::Lock(view)) => (view.into_iter().collect(), None),
+            Some(Answer::Locks { locks, next }) if leads_on(&next) => (locks, next),
+            Some(Answer::Locks { .. } | Answer::Health(_)) | None => {
                 self.silent.push(node.to_owned());
                 return;
             }
         };
-        let last = views.iter().map(|view| &view.name).max();
-        if more && let Some(last) = last {
-            let earlier = self.complete_to.as_ref().is_none_or(|to| last < to);
+        if let Some(next) = next {
+            let earlier = self.complete_to.as_ref().is_none_or(|to| next < *to);
             if earlier {
-                self.complete_to = Some(last.clone());
+                self.complete_to = Some(next);
             }
         }
         let at = Moment::now();
@@ -145,20 +151,20 @@ impl Seen {
             silent: self.silent,
         };
         let mut bytes = 0;
-        let mut more = complete_to.is_some();
         for (name, sights) in self.locks {
-            if !is_complete(&name) || page.locks.len() == LOCKS_MAX || bytes > BYTES_MAX {
-                more = true;
+            if !is_complete(&name) {
                 break;
+            }
+            if page.locks.len() == LOCKS_MAX || bytes > BYTES_MAX {
+                page.next = page.locks.last().map(|lock| lock.name.clone());
+                return page;
             }
             let silent = page.silent.clone();
             let lock = merge(&name, &algorithm(&name), sights, silent, self.nobody);
             bytes += weight(&lock);
             page.locks.push(lock);
         }
-        if more {
-            page.next = page.locks.last().map(|lock| lock.name.clone());
-        }
+        page.next = complete_to;
         page
     }
 }

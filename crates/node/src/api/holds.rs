@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 
 use super::Api;
 use super::error::Failure;
-use super::request::{Content, Id, Params, wait};
+use super::request::{Content, Id, Params, Who, wait};
 use crate::Moment;
 use crate::locks::{Grant, HoldError, HoldId};
 use crate::node::core::{Core, Held};
@@ -31,7 +31,7 @@ fn describe(core: &Core, grant: &Grant, expires: Option<Moment>) -> Hold {
 }
 
 /// What is wrong with a hold; its holder knows it now.
-fn gone(shared: &Shared, core: &Core, hold: HoldId, error: HoldError) -> Failure {
+pub(super) fn gone(shared: &Shared, core: &Core, hold: HoldId, error: HoldError) -> Failure {
     shared.untold.told(hold);
     let ended = core.table().ended_at(hold);
     let ago = ended.map(|ended| milliseconds(Moment::now().since(ended)));
@@ -64,6 +64,7 @@ pub(super) struct Watch {
 )]
 pub(super) async fn hold(
     State(api): State<Api>,
+    Who(client): Who,
     Id(id): Id,
     Params(watch): Params<Watch>,
 ) -> Result<Json<Hold>, Failure> {
@@ -77,7 +78,7 @@ pub(super) async fn hold(
         core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
-        let _one_of_many = api.long_request()?;
+        let _one_of_many = api.long.place(&client)?;
         tokio::select! {
             _ = held.ended() => {}
             () = tokio::time::sleep(limit) => {}
@@ -98,6 +99,8 @@ pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure
 }
 
 /// Let a hold live on
+///
+/// The first renewal also confirms that the grant was read, see `request_id` of an acquisition.
 #[utoipa::path(
     post, path = "/v1/holds/{hold}/renew", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +24,8 @@ use tokio_util::task::TaskTracker;
 
 use super::auth::Token;
 use crate::config::ApiTcp;
-use crate::identity::{IdentityError, api_server};
+use crate::identity::{IdentityError, api_server, client_name};
+use crate::locks::Client;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -250,7 +254,7 @@ impl Door {
 
     /// Answers what comes over a connection, until it ends. If the client goes away, so does the
     /// request that it waits for.
-    async fn converse<S>(&self, stream: S)
+    async fn converse<S>(&self, stream: S, client: Client)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -260,7 +264,11 @@ impl Door {
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_MAX)
             .half_close(false);
-        let service = TowerToHyperService::new(self.router.clone());
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(client.clone());
+            router.call(request)
+        });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -285,7 +293,8 @@ pub(super) async fn unix(listener: UnixListener, door: Door) {
         };
         let door = door.clone();
         door.tasks.clone().spawn(async move {
-            door.converse(stream).await;
+            let client = unix_user(&stream);
+            door.converse(stream, client).await;
             drop(place);
         });
     }
@@ -305,14 +314,40 @@ pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: D
             match tls {
                 Some(tls) => {
                     if let Some(stream) = shake_hands(&door, &tls, stream).await {
-                        door.converse(stream).await;
+                        let client = over_tls(&stream);
+                        door.converse(stream, client).await;
                     }
                 }
-                None => door.converse(stream).await,
+                None => door.converse(stream, over_tcp()).await,
             }
             drop(place);
         });
     }
+}
+
+/// The client at the other end of a Unix socket.
+fn unix_user(stream: &UnixStream) -> Client {
+    match stream.peer_cred() {
+        Ok(user) => Client::new(&format!("with Unix user id {}", user.uid())),
+        Err(_) => Client::new("of the Unix socket"),
+    }
+}
+
+/// The client with this certificate. If none is demanded, clients are those who have the token.
+fn over_tls(stream: &tokio_rustls::server::TlsStream<TcpStream>) -> Client {
+    let shown = stream.get_ref().1.peer_certificates();
+    match shown.and_then(|chain| chain.first()) {
+        Some(certificate) => {
+            let name = client_name(certificate);
+            Client::new(&format!("with certificate {name:?}"))
+        }
+        None => over_tcp(),
+    }
+}
+
+/// The clients without certificates. There is one token for all of them, if any.
+fn over_tcp() -> Client {
+    Client::new("of the TCP address, with the token")
 }
 
 async fn shake_hands(

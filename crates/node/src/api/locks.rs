@@ -13,11 +13,12 @@ use utoipa::IntoParams;
 
 use super::error::Failure;
 use super::gather::{ask_all, look};
-use super::request::{Content, Name, Params, wait};
+use super::request::{Content, Name, Params, Who, wait};
 use super::{Api, holds};
-use crate::locks::{Ask, LockName, LockView};
+use crate::locks::{Ask, HoldError, LockName, LockView};
 use crate::node::core::Held;
 use crate::node::inquiry::{Answer, Question};
+use crate::node::lock::IfDropped;
 use crate::{AcquireError, Moment};
 
 /// The longest name of an owner, in bytes.
@@ -34,7 +35,18 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// Acquire a lock
 ///
-/// Waits until it is granted, or as long as is said. Whoever disconnects waits no more.
+/// Waits until it is granted, or as long as is said. A client that disconnects waits no more.
+///
+/// With a `request_id`, the request may be sent again, to the same node and as the same client (Unix
+/// user, token or certificate). The same id is the same request: it keeps its place in the queue, or
+/// gets the same hold again; the time to wait and the time to live are those of the first one. A waiter
+/// keeps its place for 2 seconds after its connection broke.
+///
+/// A grant with a `request_id` must be confirmed: it is valid for at most 3 seconds, as `valid_for_ms`
+/// says, until the hold is renewed for the first time. The renewal says that the grant was read, and
+/// gives the hold its whole time to live. A grant that nobody reads so ends after 3 seconds. Without
+/// a `request_id` nothing is to be confirmed, and a grant that nobody reads lasts for its time to
+/// live.
 #[utoipa::path(
     post, path = "/v1/locks/{name}/acquire", tag = "locks",
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
@@ -42,13 +54,14 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
     responses(
         (status = 200, description = "It is held", body = Hold),
         (status = 400, description = "The name, a time or the owner cannot be", body = Error),
-        (status = 409, description = "Not granted in time", body = Error),
+        (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or was for another lock", body = Error),
         (status = 410, description = "It was granted, and lost before this was answered", body = Error),
-        (status = 429, description = "Too many wait on this node, or it has too many locks", body = Error),
+        (status = 429, description = "Beyond a quota of the client or of the node", body = Error),
     ),
 )]
 pub(super) async fn acquire(
     State(api): State<Api>,
+    Who(client): Who,
     Name(name): Name,
     Content(request): Content<AcquireRequest>,
 ) -> Result<Json<Hold>, Failure> {
@@ -59,22 +72,29 @@ pub(super) async fn acquire(
         owner: owner.into(),
         ttl: Some(request.ttl_ms.map_or(ttl_default, Duration::from_millis)),
         until: None,
+        client: client.clone(),
+        request: request.request_id.as_deref().map(str::parse).transpose()?,
     };
     let limit = request.wait_ms.map(wait).transpose()?;
-    let _one_of_many = api.long_request()?;
+    let _one_of_many = api.long.place(&client)?;
     let granted = async {
         if limit.is_some_and(|limit| limit.is_zero()) {
             return try_acquire(&api, &name, ask).await;
         }
         ask.until = limit.map(|limit| Moment::now() + limit);
-        Ok(api.node.acquire(&name, ask).await?)
+        let if_dropped = match ask.request {
+            Some(_) => IfDropped::Stay,
+            None => IfDropped::Cancel,
+        };
+        Ok(api.node.acquire(&name, ask, if_dropped).await?)
     };
     // Between the grant and the answer nothing is awaited: who goes away before it has no hold.
     let held = tokio::select! {
         biased;
-        granted = granted => granted?,
+        granted = granted => granted,
         () = api.stopping.cancelled() => return Err(Failure::stopping()),
     };
+    let held = held.map_err(|error| refused(&api, error))?;
     // It may have been lost meanwhile, if this machine slept.
     holds::answer(&api.node.shared, &held)
 }
@@ -94,16 +114,64 @@ fn check_owner(owner: &str) -> Result<(), Failure> {
     }
 }
 
+/// Why a lock was not acquired, as its client hears it.
+fn refused(api: &Api, error: NotAcquired) -> Failure {
+    match error {
+        NotAcquired::Taken(name) => Failure::not_granted(format!(
+            "lock {name:?} is not free: somebody holds it or waits for it; give a wait_ms to wait"
+        )),
+        NotAcquired::NotSeen(name) => Failure::not_granted(format!(
+            "lock {name:?} did not come within {TRY_MAX:?}, though nobody was seen with it: a node may be down or slow"
+        )),
+        NotAcquired::Error(AcquireError::Ended(hold)) => {
+            let shared = &api.node.shared;
+            let core = shared.core();
+            let error = core.table().expires(hold).err();
+            holds::gone(shared, &core, hold, error.unwrap_or(HoldError::Unknown))
+        }
+        NotAcquired::Error(error) => error.into(),
+    }
+}
+
+/// Why a lock was not acquired.
+enum NotAcquired {
+    /// Somebody was before.
+    Taken(LockName),
+    /// Nobody was seen with it, and yet it did not come.
+    NotSeen(LockName),
+    Error(AcquireError),
+}
+
+impl From<AcquireError> for NotAcquired {
+    fn from(error: AcquireError) -> Self {
+        NotAcquired::Error(error)
+    }
+}
+
 /// Acquires a lock unless somebody is before this one. Asks for it and asks all nodes at the same time: if
 /// it is free, it is there after as few messages as ever.
-async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Held>, Failure> {
+async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Held>, NotAcquired> {
     let asked = Moment::now();
-    let own = api.node.shared.core().table().view(asked, name);
-    if own.is_some() {
-        return Err(taken(name));
-    }
+    let (is_resend, own) = {
+        let core = api.node.shared.core();
+        let known = ask
+            .request
+            .and_then(|id| core.table().request(&ask.client, id));
+        (known.is_some(), core.table().view(asked, name))
+    };
     ask.until = Some(asked + TRY_MAX);
-    let mut acquire = pin!(api.node.acquire(name, ask));
+    let late = |error| match error {
+        AcquireError::Late(name) => NotAcquired::NotSeen(name),
+        other => other.into(),
+    };
+    let mut acquire = pin!(api.node.acquire(name, ask, IfDropped::Cancel));
+    // A request that was sent before is not behind itself, and waits no longer than it would have.
+    if is_resend {
+        return acquire.await.map_err(late);
+    }
+    if own.is_some() {
+        return Err(NotAcquired::Taken(name.clone()));
+    }
     let granted = tokio::select! {
         biased;
         granted = &mut acquire => granted,
@@ -112,22 +180,11 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
             tokio::select! {
                 biased;
                 granted = &mut acquire => granted,
-                () = std::future::ready(()) => return Err(taken(name)),
+                () = std::future::ready(()) => return Err(NotAcquired::Taken(name.clone())),
             }
         }
     };
-    granted.map_err(|error| match error {
-        AcquireError::Late(_) => Failure::not_granted(format!(
-            "lock {name:?} did not come within {TRY_MAX:?}, though nobody was seen with it: a node may be down or slow"
-        )),
-        other => other.into(),
-    })
-}
-
-fn taken(name: &LockName) -> Failure {
-    Failure::not_granted(format!(
-        "lock {name:?} is not free: somebody holds it or waits for it; give a wait_ms to wait"
-    ))
+    granted.map_err(late)
 }
 
 /// Returns when somebody holds the lock, or surely began to wait for it before `asked`.

@@ -11,8 +11,10 @@ mod gather;
 mod holds;
 mod listen;
 mod locks;
+mod long;
 mod openapi;
 mod request;
+mod requests;
 mod socket;
 
 use std::net::SocketAddr;
@@ -22,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{get, post, put};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use axum::routing::{delete, get, post, put};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,8 +33,8 @@ pub use listen::ApiError;
 
 use crate::{Node, files};
 use auth::Token;
-use error::Failure;
 use listen::Door;
+use long::LongRequests;
 use socket::SocketFile;
 
 /// How many requests at a time ask all nodes: each takes memory for all their answers.
@@ -55,8 +57,7 @@ struct ApiState {
     looking: Semaphore,
     /// Requests that may take long. Three quarters of a listener's connections may have one: so
     /// there is room for those that renew and release.
-    long: Semaphore,
-    long_max: usize,
+    long: LongRequests,
 }
 
 impl Deref for Api {
@@ -68,17 +69,6 @@ impl Deref for Api {
 }
 
 impl Api {
-    /// A place for a request that may take long.
-    fn long_request(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        let full = |_| {
-            Failure::too_many(format!(
-                "{} requests wait on this node's API already, and no more are allowed: try again later",
-                self.long_max
-            ))
-        };
-        self.long.try_acquire().map_err(full)
-    }
-
     fn algorithm(&self, lock: &str) -> &'static str {
         self.node.shared.config.rules.rule(lock).choice().name
     }
@@ -140,8 +130,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         node: node.clone(),
         stopping: stopping.clone(),
         looking: Semaphore::new(LOOKING_MAX),
-        long: Semaphore::new(long_max),
-        long_max,
+        long: LongRequests::new(long_max),
     }));
     let door = |token: Option<Token>, certificate| {
         let router = router(api.clone(), token, certificate);
@@ -205,6 +194,7 @@ fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
         .route("/v1/locks", get(locks::locks))
         .route("/v1/locks/{name}", get(locks::lock))
         .route("/v1/locks/{name}/acquire", post(locks::acquire))
+        .route("/v1/requests/{request}", delete(requests::give_up))
         .route("/v1/holds/{hold}", get(holds::hold).delete(holds::release))
         .route("/v1/holds/{hold}/renew", post(holds::renew))
         .route("/v1/cluster", get(cluster::cluster))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use super::request::WAIT_MS_MAX;
-use super::{cluster, events, holds, locks};
+use super::{cluster, events, holds, locks, requests};
 use crate::config::Config;
 use crate::node::event::milliseconds;
 
@@ -21,6 +21,7 @@ use crate::node::event::milliseconds;
         locks::acquire,
         locks::lock,
         locks::locks,
+        requests::give_up,
         holds::hold,
         holds::renew,
         holds::release,

@@ -11,7 +11,7 @@ use soloist_api::ErrorKind;
 
 use super::error::Failure;
 use crate::config::{NodeName, NodeNameError};
-use crate::locks::{HoldId, LockName};
+use crate::locks::{Client, HoldId, LockName, RequestId};
 
 /// The longest body, in bytes.
 const BODY_MAX: usize = 64 << 10;
@@ -57,6 +57,29 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         Ok(Id(segment(parts, state).await?.parse()?))
+    }
+}
+
+/// A request's id, in the path.
+pub(super) struct RequestOf(pub RequestId);
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestOf {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(RequestOf(segment(parts, state).await?.parse()?))
+    }
+}
+
+/// Whose connection it is.
+pub(super) struct Who(pub Client);
+
+impl<S: Send + Sync> FromRequestParts<S> for Who {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let client = parts.extensions.get::<Client>();
+        Ok(Who(client.expect("each connection has a client").clone()))
     }
 }
 

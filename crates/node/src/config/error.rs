@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::{
-    Address, AddressError, DurationError, KeepersError, Kept, NodeName, NodeNameError, NodesError,
-    RuleProblem,
+    Address, AddressError, DurationError, KeepersError, Kept, Limits, NodeName, NodeNameError,
+    NodesError, RuleProblem,
 };
 
 /// A configuration that cannot be used.
@@ -151,6 +151,9 @@ pub enum Problem {
         /// The longest.
         most: Duration,
     },
+    /// A limit that cannot be.
+    #[error("{0} cannot be a limit: use a whole number from 1 to {most}", most = Limits::MOST)]
+    Limit(i64),
     /// A path that is empty.
     #[error("the path is empty: give a file, or take the key away")]
     EmptyPath,

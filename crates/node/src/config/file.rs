@@ -10,9 +10,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::limits::{NoLimit, RawLimits};
 use super::rules::RuleSettings;
 use super::{
-    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, NodeName, Problem,
+    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Limits, Metrics, NodeName, Problem,
     RuleProblem, Rules, Security, TlsFiles, Ttl, parse_duration,
 };
 
@@ -41,6 +42,8 @@ struct Raw {
     lock: Vec<RawLock>,
     #[serde(default)]
     api: RawApi,
+    #[serde(default)]
+    limits: RawLimits,
     #[serde(default)]
     metrics: Metrics,
 }
@@ -175,6 +178,7 @@ fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
         rules: rules(raw)?,
         ttl: ttl(&raw.locks)?,
         api: api(&raw.api, folder)?,
+        limits: limits(&raw.limits)?,
         metrics: raw.metrics.clone(),
         name,
         members,
@@ -323,6 +327,11 @@ fn ttl(raw: &RawLocks) -> Result<Ttl, Wrong> {
         None => usual.default.min(max),
     };
     Ok(Ttl { default, max })
+}
+
+fn limits(raw: &RawLimits) -> Result<Limits, Wrong> {
+    let no_limit = |NoLimit { at, key }| wrong(at, key, Problem::Limit(*at.get_ref()));
+    raw.limits().map_err(no_limit)
 }
 
 fn api(raw: &RawApi, folder: &Path) -> Result<Api, Wrong> {

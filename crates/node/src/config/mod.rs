@@ -38,6 +38,14 @@
 //! listen = "127.0.0.1:7400"           # TCP, if wanted; beyond loopback only with [api.tls]
 //! token_file = "token"                # and a token in a file, or client_ca in [api.tls]
 //!
+//! [limits]                            # what goes beyond is refused with status 429; these are the defaults
+//! holds = 400000                      # on this node, with the waiters that may become holds
+//! waiters = 100000
+//! name_bytes = 134217728              # in the names of all locks that are held or waited for
+//! client_holds = 100000               # the same for each client: a Unix user, the token, or the name in
+//! client_waiters = 10000              # a certificate
+//! client_name_bytes = 33554432
+//!
 //! [metrics]
 //! lock_names = false                  # lock names as labels
 //! "#;
@@ -45,12 +53,14 @@
 //! assert_eq!(config.members.keepers.len(), 3);
 //! assert_eq!(config.address().to_string(), "10.0.0.4:7401");
 //! assert_eq!(config.rules.rule("nightly").choice().name, "raymond");
+//! assert_eq!(config.limits, soloist_node::config::Limits::default());
 //! ```
 
 mod address;
 mod duration;
 mod error;
 mod file;
+mod limits;
 mod members;
 mod name;
 mod nodes;
@@ -70,6 +80,7 @@ use crate::identity::{Identity, IdentityError};
 pub use address::{Address, AddressError, Host};
 pub use duration::{DurationError, parse_duration};
 pub use error::{ConfigError, Problem};
+pub use limits::{Limits, Quota};
 pub use members::{KeepersError, Kept};
 pub use name::{NodeName, NodeNameError};
 pub use nodes::{Nodes, NodesError};
@@ -98,6 +109,8 @@ pub struct Config {
     pub ttl: Ttl,
     /// Where clients come in.
     pub api: Api,
+    /// How much clients may use.
+    pub limits: Limits,
     /// What is counted.
     pub metrics: Metrics,
 }

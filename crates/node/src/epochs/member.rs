@@ -280,8 +280,9 @@ impl Participant {
     }
 
     /// Looks at the clock: whatever is shown or said after this is not older than the lease.
-    pub fn look(&mut self, now: Moment, out: &mut MemberEffects) {
+    pub fn look(&mut self, now: Moment, out: &mut MemberEffects) -> &mut Table {
         self.check_lease(now, out);
+        &mut self.table
     }
 
     /// When [`tick`](Participant::tick) has something to do next.

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use sha2::{Digest, Sha256};
 
 use super::pem::{self, Pem};
 use super::{IdentityError, key_error, provider, trusted};
@@ -45,3 +47,20 @@ pub(crate) fn api_server(
     config.send_tls13_tickets = 0;
     Ok(config)
 }
+
+/// The name by which clients with certificates are told apart: the subject, which stays when a
+/// certificate is renewed, or, without one, the certificate's hash.
+pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> String {
+    let parsed = x509_parser::parse_x509_certificate(certificate);
+    let subject = parsed.map(|(_, certificate)| certificate.subject().to_string());
+    match subject {
+        Ok(subject) if !subject.is_empty() => subject.chars().take(SUBJECT_CHARS_MAX).collect(),
+        _ => {
+            let hash = Sha256::digest(certificate);
+            hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+    }
+}
+
+/// Longer subjects are cut: they stand in errors.
+const SUBJECT_CHARS_MAX: usize = 256;

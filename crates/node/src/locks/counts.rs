@@ -9,6 +9,8 @@ pub struct Counts {
     pub sent: BTreeMap<(&'static str, &'static str), u64>,
     /// Messages of other epochs, dropped.
     pub other_epoch: u64,
+    /// Requests refused because of a quota, by the limit's key.
+    pub refused: BTreeMap<&'static str, u64>,
     /// Grants that came when nobody was left to take them.
     pub unclaimed: u64,
 }

@@ -19,6 +19,8 @@ impl Key {
 pub(super) enum Due {
     /// A waiter gives up.
     GiveUp(Ticket),
+    /// A waiter whose connection broke is not waited for any longer.
+    Abandoned(Ticket),
     /// A hold ends that was not renewed.
     Expiry(HoldId),
     /// The node has stood back long enough.

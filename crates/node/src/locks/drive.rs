@@ -1,22 +1,21 @@
 //! Drives a lock: sends what the algorithm wants sent, serves the node's own waiters in turn, leaves and asks.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::rand_core::Rng;
 use soloist_algorithms::Phase;
 
+use super::by_name::LocksByName;
 use super::deadlines::Due;
-use super::lock::{Hold, Lock};
+use super::lock::{Hold, Lock, Waiter};
 use super::table::Rest;
-use super::{AskError, Denial, Effects, Grant, Happening, HoldId, LockName, wire};
+use super::{AskError, Denial, Effects, FIRST_PROMISE, Grant, Happening, HoldId, LockName, wire};
 use crate::Moment;
 
 /// The lock of this name; made now, if it is not there and there are fewer than so many.
 pub(super) fn lock_of<'t>(
-    locks: &'t mut HashMap<LockName, Lock>,
+    locks: &'t mut LocksByName,
     rest: &mut Rest,
     name: &LockName,
     most: usize,
@@ -24,11 +23,11 @@ pub(super) fn lock_of<'t>(
     out: &mut Effects,
 ) -> Result<&'t mut Lock, AskError> {
     let count = locks.len();
-    match locks.entry(name.clone()) {
-        Entry::Occupied(entry) => Ok(entry.into_mut()),
-        Entry::Vacant(_) if count >= most => Err(AskError::LocksFull(count)),
-        Entry::Vacant(entry) => {
-            let lock = entry.insert(rest.new_lock(name, now));
+    match locks.entry(name) {
+        Ok(lock) => Ok(lock),
+        Err(_) if count >= most => Err(AskError::LocksFull(count)),
+        Err(vacant) => {
+            let lock = vacant.insert(rest.new_lock(name, now));
             rest.begin(now, name, lock, out);
             Ok(lock)
         }
@@ -148,7 +147,10 @@ impl Rest {
         let waiter = lock.waiters.pop_front().expect("somebody waits");
         self.tickets.remove(&waiter.ticket);
         self.deadlines.remove(waiter.deadline);
+        self.deadlines.remove(waiter.abandoned);
         let Some(fence) = lock.fence.next() else {
+            self.usage.cancel(&waiter.client, name);
+            self.requests.cancel(&waiter.client, waiter.request);
             out.happenings.push(Happening::Denied {
                 ticket: waiter.ticket,
                 lock: name.clone(),
@@ -159,14 +161,19 @@ impl Rest {
         lock.fence = fence;
         let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
         self.holds.insert(id, name.clone());
-        let expiry = |ttl| self.deadlines.add(now + ttl, Due::Expiry(id));
-        let deadline = waiter.ttl.map(expiry);
+        self.usage.grant(&waiter.client);
+        self.requests.grant(&waiter.client, waiter.request, id);
+        let expiry = |until| self.deadlines.add(until, Due::Expiry(id));
+        let deadline = first_expiry(now, &waiter).map(expiry);
         lock.hold = Some(Hold {
             owner: Arc::clone(&waiter.owner),
             fence,
             since: now,
             ttl: waiter.ttl,
             deadline,
+            client: waiter.client,
+            request: waiter.request,
+            is_confirmed: waiter.request.is_none(),
         });
         out.happenings.push(Happening::Granted {
             ticket: waiter.ticket,
@@ -181,4 +188,16 @@ impl Rest {
             handed_over: lock.last_end.take().map(|end| now.since(end)),
         });
     }
+}
+
+/// When a hold ends that begins now, unless it is renewed: see [`requests`](super::requests).
+fn first_expiry(now: Moment, waiter: &Waiter) -> Option<Moment> {
+    let whole = waiter.ttl.map(|ttl| now + ttl);
+    let short = match (waiter.request, waiter.abandoned) {
+        (None, _) => None,
+        (Some(_), None) => Some(now + FIRST_PROMISE),
+        // Nothing was promised to anybody.
+        (Some(_), Some(until)) => Some(until.moment()),
+    };
+    [whole, short].into_iter().flatten().min()
 }

@@ -99,7 +99,7 @@ impl Table {
         let rest = &mut self.rest;
         rest.current = None;
         rest.idle.clear();
-        self.locks.retain(|_, lock| {
+        self.locks.retain(|lock| {
             lock.machine = None;
             lock.is_listed = false;
             lock.comes_home = false;
@@ -139,12 +139,12 @@ impl Table {
             rules: rest.settings.rules.sized(epoch.nodes),
             epoch,
         });
-        names.extend(self.locks.keys().cloned());
+        names.extend(self.locks.names().cloned());
         names.sort_unstable();
         for name in names {
             let Table { locks, rest } = self;
-            let lock = locks.entry(name.clone());
-            let lock = lock.or_insert_with(|| rest.new_lock(&name, now));
+            let lock = locks.entry(&name);
+            let lock = lock.unwrap_or_else(|vacant| vacant.insert(rest.new_lock(&name, now)));
             lock.fence = lock.fence.max(rest.floor);
             if rest.was_given_back(&name, lock) {
                 let until = now + STAND_BACK;

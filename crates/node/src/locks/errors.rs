@@ -5,7 +5,7 @@ use std::time::Duration;
 use soloist_algorithms::Violation;
 
 use super::wire::WireError;
-use super::{End, LockName};
+use super::{End, LockName, QuotaError, RequestId};
 
 /// Why somebody may not even wait.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -19,9 +19,17 @@ pub enum AskError {
         /// The longest.
         max: Duration,
     },
-    /// Too many wait already.
-    #[error("{0} wait on this node already, and no more are allowed: try again later")]
-    WaitersFull(usize),
+    /// It would go beyond a quota.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
+    /// The request's id is that of a request for another lock.
+    #[error("request {id} is for lock {lock:?}: choose a new random id for each request")]
+    OtherLock {
+        /// The id.
+        id: RequestId,
+        /// The lock of the first request with this id.
+        lock: LockName,
+    },
     /// Too many locks.
     #[error("this node has to do with {0} locks already, and no more are allowed: release some")]
     LocksFull(usize),

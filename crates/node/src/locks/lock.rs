@@ -8,7 +8,7 @@ use std::time::Duration;
 use soloist_algorithms::Machine;
 
 use super::deadlines::Key;
-use super::{Fence, Ticket};
+use super::{Client, Fence, RequestId, Ticket};
 use crate::Moment;
 
 /// Somebody on this node who wants the lock.
@@ -21,6 +21,10 @@ pub(super) struct Waiter {
     pub ttl: Option<Duration>,
     /// When they give up.
     pub deadline: Option<Key>,
+    pub client: Client,
+    pub request: Option<RequestId>,
+    /// Its connection broke: it leaves then, unless its request is sent again.
+    pub abandoned: Option<Key>,
 }
 
 /// Somebody on this node who has the lock.
@@ -31,6 +35,10 @@ pub(super) struct Hold {
     pub since: Moment,
     pub ttl: Option<Duration>,
     pub deadline: Option<Key>,
+    pub client: Client,
+    pub request: Option<RequestId>,
+    /// Whether its client has renewed it, and so has read the grant.
+    pub is_confirmed: bool,
 }
 
 #[derive(Clone)]
@@ -76,10 +84,16 @@ impl Hash for Lock {
         self.machine.hash(hasher);
         let waiters = self.waiters.iter();
         let waiters: Vec<_> = waiters
-            .map(|waiter| (waiter.ttl, waiter.deadline))
+            .map(|waiter| {
+                let whose = (&waiter.client, waiter.request);
+                (waiter.ttl, waiter.deadline, whose, waiter.abandoned)
+            })
             .collect();
         let hold = self.hold.as_ref();
-        let hold = hold.map(|hold| (hold.fence, hold.ttl, hold.deadline));
+        let hold = hold.map(|hold| {
+            let whose = (&hold.client, hold.request, hold.is_confirmed);
+            (hold.fence, hold.ttl, hold.deadline, whose)
+        });
         let stands_back = self.stands_back.is_some();
         (waiters, hold, self.fence, self.turns_left, self.comes_home).hash(hasher);
         stands_back.hash(hasher);

@@ -4,6 +4,7 @@
 //! the node's own waiters in order, and knows the hold. Clients' wishes, peers' messages and time go in;
 //! [`Effects`] come out.
 
+mod by_name;
 mod counts;
 mod deadlines;
 mod drive;
@@ -15,6 +16,8 @@ mod fence;
 mod idle;
 mod lock;
 mod name;
+mod quota;
+mod requests;
 mod settings;
 mod table;
 mod view;
@@ -26,6 +29,8 @@ pub use epoch::Epoch;
 pub use errors::{AskError, HoldError, ReceiveError};
 pub use fence::Fence;
 pub use name::{LockName, LockNameError};
+pub use quota::{Client, Quantity, QuotaError};
+pub use requests::{FIRST_PROMISE, NotARequestId, RESEND_WITHIN, RequestId, Resumed};
 pub use settings::{Ask, Settings};
 pub use table::Table;
-pub use view::{HolderView, LockView, WaiterView};
+pub use view::{HolderView, LockView, Page, WaiterView};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::{Client, RequestId};
 use crate::Moment;
-use crate::config::Rules;
+use crate::config::{Limits, Rules};
 
 /// What a table is made from.
 #[derive(Clone)]
@@ -13,8 +14,8 @@ pub struct Settings {
     pub rules: Rules,
     /// The longest time to live of a hold.
     pub ttl_max: Duration,
-    /// How many may wait on this node, for all locks together.
-    pub waiters_max: usize,
+    /// How much clients may use.
+    pub limits: Limits,
     /// How many locks this node may have to do with at a time.
     pub locks_max: usize,
     /// After how long without use a lock is forgotten, or sent home. Used at once again, it need not be
@@ -33,4 +34,21 @@ pub struct Ask {
     pub ttl: Option<Duration>,
     /// When they give up; never, if nothing is said.
     pub until: Option<Moment>,
+    /// Whose quota it counts for.
+    pub client: Client,
+    /// The request's id, if its client chose one: see [`resume`](super::Table::resume).
+    pub request: Option<RequestId>,
+}
+
+impl Ask {
+    /// For the program that the node runs in: without a time to live, and without end.
+    pub fn new(owner: impl Into<Arc<str>>) -> Self {
+        Ask {
+            owner: owner.into(),
+            ttl: None,
+            until: None,
+            client: Client::this_process(),
+            request: None,
+        }
+    }
 }

@@ -10,6 +10,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 use soloist_algorithms::{ByteOutbox, NodeId};
 
+use super::by_name::LocksByName;
 use super::counts::Counts;
 use super::deadlines::{Deadlines, Due};
 use super::drive::lock_of;
@@ -17,6 +18,8 @@ use super::ended::EndedHolds;
 use super::epoch::Current;
 use super::idle::IdleLocks;
 use super::lock::{Lock, Waiter};
+use super::quota::Usage;
+use super::requests::Requests;
 use super::{
     Ask, AskError, Denial, Effects, End, Fence, Happening, HoldError, HoldId, LockName,
     ReceiveError, Settings, Ticket, wire,
@@ -27,7 +30,7 @@ use crate::mutant::Mutant;
 /// All locks of a node.
 #[derive(Clone)]
 pub struct Table {
-    pub(super) locks: HashMap<LockName, Lock>,
+    pub(super) locks: LocksByName,
     pub(super) rest: Rest,
 }
 
@@ -42,6 +45,8 @@ pub(super) struct Rest {
     /// Which lock a waiter waits for.
     pub tickets: HashMap<Ticket, LockName>,
     pub ended: EndedHolds,
+    pub requests: Requests,
+    pub usage: Usage,
     pub deadlines: Deadlines,
     pub idle: IdleLocks,
     /// The highest fence of all locks that were forgotten.
@@ -66,9 +71,10 @@ impl Rest {
 /// All that decides what it does next: not what it counts, nor since when.
 impl Hash for Table {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let mut locks: Vec<_> = self.locks.iter().collect();
-        locks.sort_unstable_by_key(|(name, _)| *name);
-        locks.hash(hasher);
+        hasher.write_usize(self.locks.len());
+        for lock in self.locks.iter() {
+            lock.hash(hasher);
+        }
         let rest = &self.rest;
         (rest.floor, rest.clock, rest.stopping).hash(hasher);
         rest.current.hash(hasher);
@@ -79,11 +85,13 @@ impl Table {
     /// No lock is used yet, and nobody gets one before an epoch is [installed](Table::install).
     pub fn new(settings: Settings) -> Self {
         Table {
-            locks: HashMap::new(),
+            locks: LocksByName::default(),
             rest: Rest {
                 holds: HashMap::new(),
                 tickets: HashMap::new(),
                 ended: EndedHolds::default(),
+                requests: Requests::default(),
+                usage: Usage::default(),
                 deadlines: Deadlines::default(),
                 idle: IdleLocks::new(settings.forget_after),
                 current: None,
@@ -99,7 +107,8 @@ impl Table {
         }
     }
 
-    /// Somebody wants a lock. If it is here and free, the effects have the grant already.
+    /// Somebody wants a lock. If it is here and free, the effects have the grant already. A request
+    /// with an id must be new: see [`resume`](Table::resume).
     pub fn acquire(
         &mut self,
         now: Moment,
@@ -114,15 +123,18 @@ impl Table {
         if let Some(ttl) = ask.ttl {
             rest.check_ttl(ttl)?;
         }
-        let waiters_max = rest.settings.waiters_max;
-        if rest.tickets.len() >= waiters_max {
-            return Err(AskError::WaitersFull(waiters_max));
+        let fits = rest.usage.check(&rest.settings.limits, &ask.client, name);
+        if let Err(full) = fits {
+            *rest.counts.refused.entry(full.key()).or_default() += 1;
+            return Err(full.into());
         }
         let most = rest.settings.locks_max;
         let lock = lock_of(&mut self.locks, rest, name, most, now, out)?;
         rest.tickets_given += 1;
         let ticket = Ticket(rest.tickets_given);
         rest.tickets.insert(ticket, name.clone());
+        rest.usage.wait(&ask.client, name);
+        rest.requests.wait(&ask.client, ask.request, name, ticket);
         let give_up = |until| rest.deadlines.add(until, Due::GiveUp(ticket));
         lock.waiters.push_back(Waiter {
             ticket,
@@ -130,6 +142,9 @@ impl Table {
             ttl: ask.ttl,
             deadline: ask.until.map(give_up),
             owner: Arc::clone(&ask.owner),
+            client: ask.client,
+            request: ask.request,
+            abandoned: None,
         });
         self.settle(now, name, out);
         if self.rest.tickets.contains_key(&ticket) {
@@ -150,9 +165,12 @@ impl Table {
         let lock = self.locks.get_mut(&name).expect("somebody waits for it");
         let place = lock.waiters.iter().position(|w| w.ticket == ticket);
         let waiter = place.and_then(|place| lock.waiters.remove(place));
-        self.rest
-            .deadlines
-            .remove(waiter.and_then(|waiter| waiter.deadline));
+        let waiter = waiter.expect("a ticket is a waiter's");
+        let rest = &mut self.rest;
+        rest.deadlines.remove(waiter.deadline);
+        rest.deadlines.remove(waiter.abandoned);
+        rest.usage.cancel(&waiter.client, &name);
+        rest.requests.cancel(&waiter.client, waiter.request);
         self.settle(now, &name, out);
         true
     }
@@ -182,6 +200,7 @@ impl Table {
         let lock = self.locks.get_mut(name).expect("somebody holds it");
         let hold = lock.hold.as_mut().expect("somebody holds it");
         hold.ttl = ttl.or(hold.ttl);
+        hold.is_confirmed = true;
         rest.deadlines.remove(hold.deadline);
         let expiry = |ttl| rest.deadlines.add(now + ttl, Due::Expiry(id));
         hold.deadline = hold.ttl.map(expiry);
@@ -245,6 +264,9 @@ impl Table {
         while let Some(due) = self.rest.deadlines.pop(now) {
             match due {
                 Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
+                Due::Abandoned(ticket) => {
+                    self.cancel(now, ticket, out);
+                }
                 Due::Expiry(hold) => {
                     let ended = self.end(now, hold, End::Expired, out);
                     ended.expect("a deadline goes with its hold");
@@ -261,9 +283,7 @@ impl Table {
             self.look_after(now, &name, out);
         }
         // Many locks that were used once must not weigh for ever.
-        if self.locks.len() < self.locks.capacity() / 8 {
-            self.locks.shrink_to(self.locks.len() * 2);
-        }
+        self.locks.shrink();
         self.rest.idle.shrink();
     }
 
@@ -313,11 +333,6 @@ impl Table {
         &self.rest.counts
     }
 
-    /// The locks as this node sees them, by name.
-    pub(super) fn each_lock(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
-        self.locks.iter()
-    }
-
     pub(super) fn lock(&self, name: &LockName) -> Option<&Lock> {
         self.locks.get(name)
     }
@@ -347,6 +362,8 @@ impl Table {
         lock.last_end = Some(now);
         rest.deadlines.remove(hold.deadline);
         rest.ended.note(id, end, now);
+        rest.usage.end(&hold.client, &name);
+        rest.requests.end(&hold.client, hold.request, id);
         out.happenings.push(Happening::Ended {
             hold: id,
             lock: name.clone(),

@@ -54,40 +54,45 @@ impl Table {
         Some(view(now, name, lock))
     }
 
-    /// The locks that somebody here holds or waits for, by name: those after `after`, as many as fit about
-    /// so many bytes; and whether there are more.
-    pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize) -> (Vec<LockView>, bool) {
-        let locks = self.each_lock();
-        let used = locks.filter(|(name, lock)| {
-            lock.is_wanted() && after.is_none_or(|after| name.as_str() > after)
-        });
-        let mut used: Vec<_> = used.collect();
-        // Everybody else waits for this: what is not told anyway need not be sorted.
-        let most = bytes / LockView::BYTES_LEAST + 2;
-        if used.len() > most {
-            used.select_nth_unstable_by_key(most, |(name, _)| *name);
-            used.truncate(most);
-        }
-        used.sort_unstable_by_key(|(name, _)| *name);
-        let mut views = Vec::new();
-        let mut left = bytes;
-        for (name, lock) in used {
-            let view = view(now, name, lock);
-            left = left.saturating_sub(view.bytes());
-            if left == 0 && !views.is_empty() {
-                return (views, true);
+    /// The locks that somebody here holds or waits for, in the order of their names, from after `after` on.
+    ///
+    /// The work is bounded: it ends when about so many bytes are filled, or when so many locks were looked at,
+    /// of which some may be idle. The page says from where to go on.
+    pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize, looks: usize) -> Page {
+        let mut page = Page::default();
+        let mut last = None;
+        for (looked_at, (name, lock)) in self.locks.after(after).enumerate() {
+            if looked_at == looks || page.bytes >= bytes {
+                page.next = last.map(LockName::to_string);
+                break;
             }
-            views.push(view);
+            last = Some(name);
+            if lock.is_wanted() {
+                let view = view(now, name, lock);
+                page.bytes += view.bytes();
+                page.locks.push(view);
+            }
         }
-        (views, false)
+        page
     }
+}
+
+/// Some locks of a node, in the order of their names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Page {
+    /// Those that somebody holds or waits for.
+    pub locks: Vec<LockView>,
+    /// About how many bytes they take.
+    pub bytes: usize,
+    /// There may be more after this name.
+    pub next: Option<String>,
 }
 
 impl LockView {
     /// How many of a lock's waiters are told one by one.
     pub const WAITERS_SHOWN: usize = 100;
 
-    /// None weighs less.
+    /// None takes less.
     const BYTES_LEAST: usize = 128;
 
     /// About how much it weighs.

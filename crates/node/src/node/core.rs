@@ -15,8 +15,8 @@ use crate::epochs::member::{MemberEffects, Participant, Standing};
 use crate::epochs::message::ToMember;
 use crate::epochs::roster::Member;
 use crate::locks::{
-    Ask, AskError, Denial, End, Grant, Happening, HoldError, HoldId, LockName, ReceiveError, Table,
-    Ticket,
+    Ask, AskError, Client, Denial, End, Grant, Happening, HoldError, HoldId, LockName,
+    ReceiveError, RequestId, Resumed, Table, Ticket,
 };
 
 /// A hold, as its holder and the node share it.
@@ -62,6 +62,8 @@ pub(crate) type Answer = Result<Arc<Held>, Denial>;
 pub(crate) enum Asked {
     Granted(Arc<Held>),
     Waits(Ticket, oneshot::Receiver<Answer>),
+    /// The request was granted when it was sent before, and its hold has ended.
+    Ended(HoldId),
 }
 
 pub(crate) struct Core {
@@ -145,6 +147,12 @@ impl Core {
         ask: Ask,
     ) -> Result<Asked, AskError> {
         let now = Moment::now();
+        let resumed = self.part.look(now, &mut self.effects);
+        let resumed = resumed.resume(now, name, &ask);
+        if let Some(resumed) = resumed.transpose() {
+            self.carry_out(shared);
+            return Ok(self.go_on(resumed?));
+        }
         let asked = self.part.acquire(now, name, ask, &mut self.effects);
         let ticket = match asked {
             Ok(ticket) => ticket,
@@ -167,10 +175,48 @@ impl Core {
             let held = self.hold(hold).expect("it was just granted");
             return Ok(Asked::Granted(held));
         }
+        let waits = self.listen(ticket);
+        self.carry_out(shared);
+        Ok(waits)
+    }
+
+    /// A request was sent again. Whoever sent it before is answered no more.
+    fn go_on(&mut self, resumed: Resumed) -> Asked {
+        match resumed {
+            Resumed::Waits(ticket) => self.listen(ticket),
+            Resumed::Holds(hold) => match self.hold(hold) {
+                Some(held) => Asked::Granted(held),
+                // The look at the clock has just ended it.
+                None => Asked::Ended(hold),
+            },
+            Resumed::Ended(hold) => Asked::Ended(hold),
+        }
+    }
+
+    fn listen(&mut self, ticket: Ticket) -> Asked {
         let (sender, receiver) = oneshot::channel();
         self.waiting.insert(ticket, sender);
+        Asked::Waits(ticket, receiver)
+    }
+
+    /// The connection of a waiter broke.
+    pub fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
+        self.waiting.remove(&ticket);
+        let now = Moment::now();
+        self.part.look(now, &mut self.effects).abandon(now, ticket);
         self.carry_out(shared);
-        Ok(Asked::Waits(ticket, receiver))
+    }
+
+    /// A client wants nothing more of a request. Returns whether the request is known.
+    pub fn give_up(&mut self, shared: &Shared, client: &Client, id: RequestId) -> bool {
+        match self.table().request(client, id) {
+            None => return false,
+            Some(Resumed::Waits(ticket)) => self.cancel(shared, ticket),
+            // If it has just ended, there is nothing to release.
+            Some(Resumed::Holds(hold)) => drop(self.release(shared, hold)),
+            Some(Resumed::Ended(_)) => {}
+        }
+        true
     }
 
     pub fn cancel(&mut self, shared: &Shared, ticket: Ticket) {

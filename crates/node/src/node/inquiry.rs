@@ -22,6 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How much an answer may weigh, so that it fits a frame.
 const ANSWER_BYTES_MAX: usize = 512 << 10;
 
+/// How many bytes are filled, and how many locks looked at, while everybody else waits for the table.
+const PIECE_BYTES: usize = 16 << 10;
+const PIECE_LOOKS: usize = 128;
+
+/// How many such pieces make an answer at most: most locks may be idle, and then it takes many to fill it.
+const PIECES_MAX: usize = 256;
+
 /// What a node may be asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
@@ -39,8 +46,8 @@ pub(crate) enum Answer {
     Lock(Option<LockView>),
     Locks {
         locks: Vec<LockView>,
-        /// There are others after these.
-        more: bool,
+        /// There may be others after this name.
+        next: Option<String>,
     },
     Health(Health),
 }
@@ -101,20 +108,18 @@ impl Shared {
     }
 
     fn answer(&self, question: &Question) -> Answer {
-        let mut core = self.core();
-        core.look(self);
-        let now = Moment::now();
         match question {
             Question::Lock(name) => {
+                let mut core = self.core();
+                core.look(self);
                 let name = LockName::new(name).ok();
-                Answer::Lock(name.and_then(|name| core.table().view(now, &name)))
+                let view = name.and_then(|name| core.table().view(Moment::now(), &name));
+                Answer::Lock(view)
             }
-            Question::Locks(after) => {
-                let most = ANSWER_BYTES_MAX;
-                let (locks, more) = core.table().views(now, after.as_deref(), most);
-                Answer::Locks { locks, more }
-            }
+            Question::Locks(after) => self.locks_after(after.as_deref()),
             Question::Health => {
+                let mut core = self.core();
+                core.look(self);
                 let table = core.table();
                 Answer::Health(Health {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -125,6 +130,31 @@ impl Shared {
                 })
             }
         }
+    }
+
+    /// The locks after this name. The table is locked for one piece at a time.
+    fn locks_after(&self, after: Option<&str>) -> Answer {
+        let mut locks = Vec::new();
+        let mut next = after.map(str::to_owned);
+        let mut left = ANSWER_BYTES_MAX;
+        for _ in 0..PIECES_MAX {
+            let page = {
+                let mut core = self.core();
+                core.look(self);
+                let bytes = left.min(PIECE_BYTES);
+                let table = core.table();
+                table.views(Moment::now(), next.as_deref(), bytes, PIECE_LOOKS)
+            };
+            locks.extend(page.locks);
+            next = page.next;
+            left = left.saturating_sub(page.bytes);
+            if next.is_none() || left == 0 {
+                break;
+            }
+            // The mutex is not fair: without this, the same thread would likely get it again.
+            std::thread::yield_now();
+        }
+        Answer::Locks { locks, next }
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::Node;
 use super::core::{Answer, Asked, Held};
 use crate::Moment;
-use crate::locks::{Ask, AskError, Denial, End, Fence, LockName, Ticket};
+use crate::locks::{Ask, AskError, Client, Denial, End, Fence, HoldId, LockName, Ticket};
 
 /// A lock, by name. Exists from first use; making one of these costs nothing.
 #[derive(Clone)]
@@ -16,6 +17,7 @@ pub struct Lock {
     node: Node,
     name: LockName,
     owner: Arc<str>,
+    client: Client,
 }
 
 /// Why a lock was not acquired.
@@ -34,6 +36,12 @@ pub enum AcquireError {
     /// The epoch has no fence left for this lock.
     #[error("lock {0:?} has used up the fences of this epoch: a change of epoch gives new ones")]
     FencesUsedUp(LockName),
+    /// The same request was sent again, and is answered there, or it was cancelled.
+    #[error("the request for lock {0:?} was sent again or cancelled: this one is not answered")]
+    Superseded(LockName),
+    /// The same request was granted before, and its hold has ended.
+    #[error("the request was granted before, and hold {0:?} has ended")]
+    Ended(HoldId),
 }
 
 /// The lock was lost before it was released: somebody else may hold it.
@@ -43,7 +51,12 @@ pub struct Lost(pub End);
 
 impl Lock {
     pub(super) fn new(node: Node, name: LockName, owner: Arc<str>) -> Self {
-        Lock { node, name, owner }
+        Lock {
+            node,
+            name,
+            owner,
+            client: Client::this_process(),
+        }
     }
 
     /// The lock's name.
@@ -73,13 +86,27 @@ impl Lock {
             owner: Arc::clone(&self.owner),
             ttl: None,
             until,
+            client: self.client.clone(),
+            request: None,
         };
-        let held = self.node.acquire(&self.name, ask).await?;
+        let held = self
+            .node
+            .acquire(&self.name, ask, IfDropped::Cancel)
+            .await?;
         Ok(Guard {
             node: self.node.clone(),
             held,
         })
     }
+}
+
+/// What becomes of a waiter that is dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfDropped {
+    /// It waits no more. If it was granted the lock, and nobody was told, the lock is released.
+    Cancel,
+    /// It stays for a while, so that its request can be sent again.
+    Stay,
 }
 
 impl Node {
@@ -88,6 +115,7 @@ impl Node {
         &self,
         name: &LockName,
         ask: Ask,
+        if_dropped: IfDropped,
     ) -> Result<Arc<Held>, AcquireError> {
         // Who acquires and releases in a loop must let peers' messages through.
         tokio::task::consume_budget().await;
@@ -95,14 +123,16 @@ impl Node {
         let (ticket, answer) = match asked {
             Asked::Granted(held) => return Ok(held),
             Asked::Waits(ticket, answer) => (ticket, answer),
+            Asked::Ended(hold) => return Err(AcquireError::Ended(hold)),
         };
         let mut waiting = Waiting {
             node: self,
             ticket,
             answer,
+            if_dropped,
         };
         let answer = (&mut waiting.answer).await;
-        let answer = answer.expect("every waiter is answered");
+        let answer = answer.map_err(|_| AcquireError::Superseded(name.clone()))?;
         answer.map_err(|denial| match denial {
             Denial::Late => AcquireError::Late(name.clone()),
             Denial::NodeStopped => AcquireError::NodeStopped(name.clone()),
@@ -116,6 +146,7 @@ struct Waiting<'n> {
     node: &'n Node,
     ticket: Ticket,
     answer: oneshot::Receiver<Answer>,
+    if_dropped: IfDropped,
 }
 
 impl Drop for Waiting<'_> {
@@ -124,11 +155,16 @@ impl Drop for Waiting<'_> {
             return;
         }
         let shared = &self.node.shared;
+        // Answers come only while somebody has this, so none comes between the look and what follows.
         let mut core = shared.core();
-        core.cancel(shared, self.ticket);
-        // The grant may have come before that.
-        if let Ok(Ok(held)) = self.answer.try_recv() {
-            let _ = core.release(shared, held.grant.hold);
+        match (self.answer.try_recv(), self.if_dropped) {
+            // The same request was sent again: the waiter is not this one's any more.
+            (Err(TryRecvError::Closed), _) => {}
+            (Err(TryRecvError::Empty), IfDropped::Cancel) => core.cancel(shared, self.ticket),
+            (Err(TryRecvError::Empty), IfDropped::Stay) => core.abandon(shared, self.ticket),
+            (Ok(Ok(held)), IfDropped::Cancel) => drop(core.release(shared, held.grant.hold)),
+            // It is kept for a resend until its first promise is over.
+            (Ok(Ok(_)), IfDropped::Stay) | (Ok(Err(_)), _) => {}
         }
     }
 }

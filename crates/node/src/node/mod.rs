@@ -3,7 +3,7 @@
 pub(crate) mod core;
 pub(crate) mod event;
 pub(crate) mod inquiry;
-mod lock;
+pub(crate) mod lock;
 mod notice;
 pub(crate) mod shared;
 mod untold;
@@ -32,9 +32,6 @@ use crate::transport::{Endpoint, Security};
 use core::Core;
 use notice::Notices;
 use shared::{Keeping, Shared};
-
-/// How many may wait on a node.
-const WAITERS_MAX: usize = 1 << 20;
 
 /// How many locks a node may have to do with.
 const LOCKS_MAX: usize = 1 << 22;
@@ -119,7 +116,7 @@ impl Node {
         let table = Table::new(Settings {
             rules: config.rules.clone(),
             ttl_max: config.ttl.max,
-            waiters_max: WAITERS_MAX,
+            limits: config.limits,
             locks_max: LOCKS_MAX,
             forget_after: FORGET_AFTER,
             seed: rand::random(),

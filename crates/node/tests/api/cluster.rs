@@ -7,7 +7,7 @@ use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{Api, Config, Metrics, RuleSettings, Rules, Security, Ttl};
+use soloist_node::config::{Api, Config, Limits, Metrics, RuleSettings, Rules, Security, Ttl};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
@@ -75,6 +75,11 @@ impl Deref for Lonely {
 
 /// The only node of its cluster, with an API of one's own.
 pub async fn lonely(api: Api, metrics: Metrics) -> Lonely {
+    limited(api, metrics, Limits::default()).await
+}
+
+/// As [`lonely`], with quotas of one's own.
+pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
     let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
@@ -88,6 +93,7 @@ pub async fn lonely(api: Api, metrics: Metrics) -> Lonely {
         rules: Rules::for_any(&RuleSettings::default(), &[]).unwrap(),
         ttl: Ttl::default(),
         api,
+        limits,
         metrics,
     };
     let node = Node::start_on(config, None, listener).await.unwrap();

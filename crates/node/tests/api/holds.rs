@@ -17,24 +17,24 @@ async fn a_lock_is_acquired_renewed_seen_and_released() {
     let hold: Hold = http.acquire("nightly", body).await.ok();
     assert_eq!(hold.lock, "nightly");
     assert_eq!(hold.hold.len(), 32);
-    assert!((4_000..=5_000).contains(&hold.valid_for_ms), "{hold:?}");
+    assert!((1..=5_000).contains(&hold.valid_for_ms), "{hold:?}");
 
     let path = format!("/v1/holds/{}", hold.hold);
     let seen: Hold = http.get(&path).await.ok();
     assert_eq!((&seen.hold, seen.fence), (&hold.hold, hold.fence));
     let renew = format!("{path}/renew");
     let renewed = http.post(&renew, json!({ "ttl_ms": 60_000 }));
-    let renewed: Hold = renewed.await.ok();
-    assert!(renewed.valid_for_ms > 50_000, "{renewed:?}");
-    let seen: Hold = http.get(&path).await.ok();
-    assert!(seen.valid_for_ms > 50_000, "{seen:?}");
+    let _: Hold = renewed.await.ok();
+    // What the holder is told also ends with its node's lease; what everybody sees does not.
+    let info: LockInfo = http.get("/v1/locks/nightly").await.ok();
+    assert!(info.holder.unwrap().valid_for_ms > Some(50_000));
     // Without a time: as long as the last time.
-    let renewed: Hold = http.post(&format!("{path}/renew"), json!({})).await.ok();
-    assert!(renewed.valid_for_ms > 50_000, "{renewed:?}");
+    let _: Hold = http.post(&format!("{path}/renew"), json!({})).await.ok();
 
     let info: LockInfo = served.https[2].get("/v1/locks/nightly").await.ok();
     assert_eq!(info.state, LockState::Held);
     let holder = info.holder.unwrap();
+    assert!(holder.valid_for_ms > Some(50_000), "{holder:?}");
     assert_eq!(
         (holder.owner.as_str(), holder.node.as_str()),
         ("ünï 1", "n1")

@@ -6,6 +6,8 @@ mod cluster;
 mod holds;
 mod hostile;
 mod http;
+mod quotas;
+mod requests;
 mod socket;
 mod tcp;
 mod views;

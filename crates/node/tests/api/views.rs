@@ -341,6 +341,7 @@ async fn the_description_has_every_path_with_its_answers() {
             "post",
             &[200, 400, 408, 409, 410, 413, 415, 429, 503],
         ),
+        ("/v1/requests/{request}", "delete", &[204, 400, 404, 503]),
         ("/v1/holds/{hold}", "get", &[200, 400, 404, 410, 429, 503]),
         ("/v1/holds/{hold}", "delete", &[204, 404, 410, 503]),
         (

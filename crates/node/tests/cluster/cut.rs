@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use soloist_node::Node;
 use soloist_node::config::{
-    Api, Config, Kept, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
+    Api, Config, Kept, Limits, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
 };
 use soloist_node::epochs::lease::Lease;
 use soloist_node::identity::{Authority, Identity};
@@ -109,6 +109,7 @@ fn config(me: usize, members: Kept, algorithm: &str) -> Config {
             socket: "not served".into(),
             tcp: None,
         },
+        limits: Limits::default(),
         metrics: Metrics::default(),
     }
 }

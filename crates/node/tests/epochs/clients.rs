@@ -71,9 +71,9 @@ pub fn act(world: &mut World, node: usize) {
     world.with(node, |participant, now, out| {
         let until = gives_up.then(|| now + Duration::from_secs(patience));
         let ask = Ask {
-            owner: "somebody".into(),
             ttl,
             until,
+            ..Ask::new("somebody")
         };
         participant.acquire(now, &lock, ask, out).unwrap();
     });

@@ -19,11 +19,7 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
     let lease = Lease::default();
     let mut node = Participant::new(member(0, 1), table(&rules, 0, 1), lease, begin);
     let mut out = MemberEffects::default();
-    let ask = Ask {
-        owner: "somebody".into(),
-        ttl: None,
-        until: None,
-    };
+    let ask = Ask::new("somebody");
     let lock = LockName::new("a").unwrap();
     node.acquire(begin, &lock, ask, &mut out).unwrap();
     let change = Change {

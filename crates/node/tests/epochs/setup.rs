@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
-use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::config::{Limits, RuleSettings, Rules};
 use soloist_node::epochs::roster::Member;
 use soloist_node::locks::{Settings, Table};
 
@@ -37,7 +37,7 @@ pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
     Table::new(Settings {
         rules: rules.clone(),
         ttl_max: Duration::from_secs(3600),
-        waiters_max: 1000,
+        limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
         seed: [(index as u64 * 100 + life) as u8; 32],

@@ -191,11 +191,7 @@ impl State {
                 self.budget.requests -= 1;
                 self.witness.asks(node);
                 self.with(node, |participant, now, out| {
-                    let ask = Ask {
-                        owner: "somebody".into(),
-                        ttl: None,
-                        until: None,
-                    };
+                    let ask = Ask::new("somebody");
                     let asked = participant.acquire(now, &lock(), ask, out);
                     asked.map(drop).map_err(|error| error.to_string())
                 })

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_node::Moment;
-use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::config::{Limits, RuleSettings, Rules};
 use soloist_node::locks::{
     Ask, AskError, Denial, Effects, End, Epoch, Fence, Grant, Happening, HoldError, HoldId,
-    LockName, Settings, Table, Ticket,
+    LockName, Resumed, Settings, Table, Ticket,
 };
 
 /// After how long without use locks are forgotten.
@@ -29,6 +29,17 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
+        Self::with_limits(choice, nodes, max_local_turns, Limits::default(), 1000)
+    }
+
+    /// With these quotas, and at most so many locks on each node.
+    pub fn with_limits(
+        choice: Choice,
+        nodes: usize,
+        max_local_turns: u32,
+        limits: Limits,
+        locks_max: usize,
+    ) -> Self {
         let settings = RuleSettings {
             algorithm: choice.name.to_owned(),
             variant: choice.variants.names(choice.kind.info()),
@@ -40,8 +51,8 @@ impl Cluster {
             let mut table = Table::new(Settings {
                 rules: rules.clone(),
                 ttl_max: Duration::from_secs(3600),
-                waiters_max: 1000,
-                locks_max: 1000,
+                limits,
+                locks_max,
                 forget_after: FORGET_AFTER,
                 seed: [me as u8; 32],
             });
@@ -69,9 +80,9 @@ impl Cluster {
 
     pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> Ask {
         Ask {
-            owner: "somebody".into(),
             ttl,
             until,
+            ..Ask::new("somebody")
         }
     }
 
@@ -99,6 +110,16 @@ impl Cluster {
         let released = self.tables[node].release(self.now, hold, &mut self.effects);
         self.carry_out(node);
         released
+    }
+
+    /// A request is sent, perhaps not for the first time.
+    pub fn resume(
+        &mut self,
+        node: usize,
+        lock: &LockName,
+        ask: &Ask,
+    ) -> Result<Option<Resumed>, AskError> {
+        self.tables[node].resume(self.now, lock, ask)
     }
 
     pub fn tick(&mut self, node: usize) {

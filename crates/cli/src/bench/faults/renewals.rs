@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use soloist_node::Moment;
-use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::config::{Limits, RuleSettings, Rules};
 use soloist_node::epochs::leader::{Leader, LeaderEffects};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::member::{MemberEffects, Participant};
@@ -77,7 +77,7 @@ impl Simulation {
             let table = Table::new(Settings {
                 rules: rules.clone(),
                 ttl_max: Duration::from_secs(3600),
-                waiters_max: 1,
+                limits: Limits::default(),
                 locks_max: 1,
                 forget_after: Duration::from_secs(10),
                 seed: [0; 32],

@@ -1,0 +1,124 @@
+//! Connections that break: requests are sent again, and are one request all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use soloist_client::{Client, Target};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::{Nodes, held, soon, until, waiting};
+
+/// Longer than any test may take.
+const TTL: Duration = Duration::from_secs(600);
+
+/// Stands between a client and its node, and cuts the connections of the first few acquisitions when their answers come.
+struct Cutter {
+    folder: TempDir,
+    left: Arc<AtomicUsize>,
+}
+
+impl Cutter {
+    fn new(node: &Nodes, cuts: usize) -> Self {
+        let folder = TempDir::new().unwrap();
+        let listener = UnixListener::bind(folder.path().join("cut.sock")).unwrap();
+        let left = Arc::new(AtomicUsize::new(cuts));
+        let cutter = Cutter {
+            folder,
+            left: Arc::clone(&left),
+        };
+        let server = node.servers[0].as_ref().unwrap().socket().to_owned();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let node = UnixStream::connect(&server).await.unwrap();
+                tokio::spawn(pass_on(client, node, Arc::clone(&left)));
+            }
+        });
+        cutter
+    }
+
+    async fn client(&self) -> Client {
+        let target = Target::socket(self.folder.path().join("cut.sock"));
+        Client::connect(target).await.unwrap()
+    }
+}
+
+async fn pass_on(mut client: UnixStream, mut node: UnixStream, left: Arc<AtomicUsize>) {
+    let (mut asked, mut answered) = ([0; 4096], [0; 4096]);
+    let mut is_acquisition = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => match read {
+                Ok(length) if length > 0 => {
+                    let text = String::from_utf8_lossy(&asked[..length]);
+                    is_acquisition |= text.contains("/acquire");
+                    node.write_all(&asked[..length]).await.unwrap();
+                }
+                _ => return,
+            },
+            read = node.read(&mut answered) => match read {
+                Ok(length) if length > 0 => {
+                    let cut = |left: usize| left.checked_sub(1);
+                    let order = Ordering::SeqCst;
+                    if is_acquisition && left.fetch_update(order, order, cut).is_ok() {
+                        return;
+                    }
+                    is_acquisition = false;
+                    let _ = client.write_all(&answered[..length]).await;
+                }
+                _ => return,
+            },
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_grant_whose_answer_is_lost_is_granted_again_at_once() {
+    let nodes = Nodes::start(1).await;
+    // The first connection was used before, the second one is new.
+    for cuts in [1, 2, 3] {
+        let cutter = Cutter::new(&nodes, cuts);
+        let client = cutter.client().await;
+        let acquire = client.acquire("a").ttl(TTL).into_future();
+        let guard = soon("the grant is repeated", acquire).await.unwrap();
+        assert_eq!(cutter.left.load(Ordering::SeqCst), 0);
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_grant_is_confirmed_soon_and_then_lives_for_its_time_to_live() {
+    let nodes = Nodes::start(1).await;
+    let client = nodes.client(0).await;
+    let guard = client.acquire("a").ttl(TTL).await.unwrap();
+    until("it is confirmed", async || {
+        // As the node sees it: what the guard is told also ends with the node's lease.
+        let info = client.lock_info("a").await.unwrap();
+        info.holder.unwrap().valid_for_ms > Some(TTL.as_millis() as u64 / 2)
+    })
+    .await;
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_that_is_dropped_is_cancelled_at_once() {
+    let nodes = Nodes::start(1).await;
+    let (one, two) = (nodes.client(0).await, nodes.client(0).await);
+    let guard = held(&one, "a").await;
+    {
+        let mut acquire = two.acquire("a").ttl(TTL).into_future();
+        let waits = async {
+            until("it waits", async || waiting(&one, "a").await == 1).await;
+        };
+        tokio::select! {
+            _ = &mut acquire => panic!("it is held"),
+            () = waits => {}
+        }
+    }
+    guard.release().await.unwrap();
+    let next = one.acquire("a").wait(Duration::from_secs(20));
+    let next = soon("nobody else has it", next.into_future()).await;
+    next.unwrap().release().await.unwrap();
+}

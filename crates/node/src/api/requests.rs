@@ -1,0 +1,39 @@
+//! `/v1/requests`: a client that chose an id for its request can cancel it.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use soloist_api::{Error, ErrorKind};
+
+use super::Api;
+use super::error::Failure;
+use super::request::{RequestOf, Who};
+
+/// Cancel a request
+///
+/// It waits no more. If it was granted meanwhile, its hold is released.
+#[utoipa::path(
+    delete, path = "/v1/requests/{request}", tag = "locks",
+    params(("request" = String, Path, description = "The `request_id` that the client chose", pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")),
+    responses(
+        (status = 204, description = "Cancelled, or over already"),
+        (status = 400, description = "The id cannot be", body = Error),
+        (status = 404, description = "This node knows no such request of this client", body = Error),
+    ),
+)]
+pub(super) async fn give_up(
+    State(api): State<Api>,
+    Who(client): Who,
+    RequestOf(id): RequestOf,
+) -> Result<StatusCode, Failure> {
+    let shared = &api.node.shared;
+    match shared.core().give_up(shared, &client, id) {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Failure::new(
+            StatusCode::NOT_FOUND,
+            ErrorKind::BadRequest,
+            format!(
+                "this node knows no request {id} of this client: it may be over, or another node's"
+            ),
+        )),
+    }
+}

@@ -1,0 +1,147 @@
+//! Quotas: a client that wants too much is refused, and others are served.
+
+use serde_json::{Value, json};
+use soloist_api::{ErrorKind, Hold};
+use soloist_node::AcquireError;
+use soloist_node::api::{self, ApiServer};
+use soloist_node::config::{Api, ApiTcp, Limits, Metrics, Quota};
+use soloist_node::locks::{AskError, Quantity};
+use tempfile::TempDir;
+
+use crate::cluster::{Lonely, limited, until};
+use crate::http::Http;
+
+struct Limited {
+    node: Lonely,
+    server: ApiServer,
+    /// Two clients: a Unix user, and whoever comes over TCP.
+    greedy: Http,
+    modest: Http,
+    _folder: TempDir,
+}
+
+/// A node with these quotas for each client.
+async fn node(client: Quota) -> Limited {
+    let folder = TempDir::new().unwrap();
+    let api = Api {
+        socket: folder.path().join("s.sock"),
+        tcp: Some(ApiTcp {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            token_file: None,
+            tls: None,
+        }),
+    };
+    let limits = Limits {
+        client,
+        ..Limits::default()
+    };
+    let node = limited(api, Metrics::default(), limits).await;
+    let server = api::serve(&node).await.unwrap();
+    Limited {
+        greedy: Http::Unix(server.socket().to_owned()),
+        modest: Http::Tcp(server.addresses().tcp.unwrap()),
+        node,
+        server,
+        _folder: folder,
+    }
+}
+
+impl Limited {
+    async fn refused(&self, lock: &str, body: Value, says: &[&str]) {
+        let error = self.greedy.acquire(lock, body).await.error(429);
+        assert_eq!(error.error, ErrorKind::TooMany);
+        for part in says {
+            assert!(error.detail.contains(part), "{}", error.detail);
+        }
+        let metrics = self.modest.get("/metrics").await;
+        let text = str::from_utf8(&metrics.body).unwrap();
+        let limit = says.last().unwrap();
+        let counted = format!("soloist_requests_refused_total{{limit=\"{limit}\"}} 1");
+        assert!(text.contains(&counted), "{counted} is not in {text}");
+    }
+
+    async fn stop(self) {
+        self.node.stop(std::time::Duration::ZERO).await;
+        self.server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn too_many_holds() {
+    let quota = Limits::default().client;
+    let limited = node(Quota { holds: 3, ..quota }).await;
+    let mut holds = Vec::new();
+    for lock in ["a", "b", "c"] {
+        holds.push(limited.greedy.hold(lock).await);
+    }
+    let user = "Unix user id";
+    limited
+        .refused("d", json!({}), &[user, "3 holds", "limits.client_holds"])
+        .await;
+    limited.modest.hold("d").await;
+    assert_eq!(limited.greedy.release(&holds[0]).await.status, 204);
+    limited.greedy.hold("a").await;
+    limited.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_waiters() {
+    let quota = Limits::default().client;
+    let limited = node(Quota {
+        waiters: 2,
+        ..quota
+    })
+    .await;
+    let hold = limited.modest.hold("a").await;
+    let waits = [1, 2].map(|_| {
+        let http = limited.greedy.clone();
+        tokio::spawn(async move { http.acquire("a", json!({})).await })
+    });
+    until("two wait", async || {
+        let info: soloist_api::LockInfo = limited.modest.get("/v1/locks/a").await.ok();
+        (info.waiting == 2).then_some(())
+    })
+    .await;
+    let says = ["2 waiters", "limits.client_waiters"];
+    limited.refused("a", json!({}), &says).await;
+    limited.modest.hold("b").await;
+    assert_eq!(limited.modest.release(&hold).await.status, 204);
+    for wait in waits {
+        let hold: Hold = wait.await.unwrap().ok();
+        assert_eq!(limited.greedy.release(&hold).await.status, 204);
+    }
+    limited.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_bytes() {
+    let quota = Limits::default().client;
+    let limited = node(Quota {
+        name_bytes: 300,
+        ..quota
+    })
+    .await;
+    limited.greedy.hold(&"x".repeat(256)).await;
+    let says = ["300 bytes", "limits.client_name_bytes"];
+    limited.refused(&"y".repeat(256), json!({}), &says).await;
+    limited.modest.hold(&"y".repeat(256)).await;
+    limited.greedy.hold("short").await;
+    limited.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_with_a_node_inside_is_a_client_too() {
+    let quota = Limits::default().client;
+    let limited = node(Quota { holds: 1, ..quota }).await;
+    let guard = limited.node.lock("a").unwrap().acquire().await.unwrap();
+    let second = limited.node.lock("b").unwrap();
+    let Err(AcquireError::Refused(AskError::Quota(full))) = second.acquire().await else {
+        panic!("it is beyond the quota");
+    };
+    assert_eq!((full.what, full.max), (Quantity::Holds, 1));
+    limited.greedy.hold("b").await;
+    guard.release().await.unwrap();
+    let guard = limited.node.lock("c").unwrap().acquire().await.unwrap();
+    guard.release().await.unwrap();
+    limited.stop().await;
+}

@@ -1,0 +1,45 @@
+//! `[limits]`: how much clients may use.
+
+use soloist_node::config::{Limits, Quota};
+
+use crate::{refused_with, with};
+
+#[test]
+fn limits_have_defaults_and_each_can_be_set() {
+    assert_eq!(with("").limits, Limits::default());
+    let usual = Limits::default();
+    let limits = with("[limits]\nclient_holds = 5\nname_bytes = 1000\n").limits;
+    let client = Quota {
+        holds: 5,
+        ..usual.client
+    };
+    let node = Quota {
+        name_bytes: 1000,
+        ..usual.node
+    };
+    assert_eq!(limits, Limits { node, client });
+    // They are each node's own affair.
+    assert_eq!(
+        with("[limits]\nholds = 1\n").fingerprint(),
+        with("").fingerprint()
+    );
+}
+
+#[test]
+fn a_limit_is_a_number_from_1_on() {
+    for key in [
+        "holds",
+        "waiters",
+        "name_bytes",
+        "client_holds",
+        "client_waiters",
+        "client_name_bytes",
+    ] {
+        for wrong in ["0", "-1", "1073741825"] {
+            let text = format!("[limits]\n{key} = {wrong}\n");
+            refused_with(&text, &[&format!("limits.{key}"), wrong, "1073741824"]);
+        }
+    }
+    refused_with("[limits]\nholds = \"many\"\n", &["many"]);
+    refused_with("[limits]\nhold = 1\n", &["hold"]);
+}
