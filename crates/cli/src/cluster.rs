@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use soloist_client::api::{Cluster, NodeInfo, NodeState};
-use soloist_node::config::Config;
-use soloist_node::keepers::{KeeperNode, Store};
+use soloist_node::Shown;
+use soloist_node::config::{Config, Kept};
+use soloist_node::keepers::{KeeperNode, Known, Store};
 
 use crate::connect::{Connect, FINDING, block_on};
 use crate::{Verdict, output};
@@ -65,6 +66,7 @@ When a majority of the keepers is lost for good, nobody can be let in any more a
   2. On the machine of the keeper with the newest data:  soloist cluster recover --config soloist.toml --the-others-are-lost
   3. Start that node, then the others.
   4. soloist cluster promote NODE, until there are three again.
+It asks all nodes that it knows first, and refuses if one of them still has a leader or is in a newer generation.
 Locks that were held are free then. The cluster goes on in its next generation: fences are higher than all that were given
 before, and nodes refuse keepers of the generation before. Recover on one machine only: two that recover on both sides of a
 partition make two clusters.";
@@ -192,6 +194,40 @@ struct Recovered {
     backup: PathBuf,
 }
 
+/// Asks all nodes that are known. A cluster that has a leader needs no recovery, and would be split by it.
+async fn see_that_it_is_lost(config: &Config, kept: &Kept, known: Known) -> Result<()> {
+    let Known { cluster, mut nodes } = known;
+    let first = kept.keepers.iter();
+    nodes.extend(first.map(|(_, name, address)| KeeperNode {
+        name: name.clone(),
+        address: address.clone(),
+    }));
+    nodes.sort_by_key(|node| node.to_string());
+    nodes.dedup();
+    for (node, shown) in soloist_node::probe(config, cluster, nodes).await? {
+        match shown {
+            Shown::Leader(leader) => bail!(
+                "{node} says that {} leads: the keepers have a majority, and recovering would make a second cluster. \
+                 Nothing was changed. If that keeper is lost for good, try again when {} has noticed",
+                leader.name,
+                node.name
+            ),
+            Shown::Newer(theirs) => bail!(
+                "{node} belongs to cluster {theirs}: the cluster was recovered already, elsewhere. Nothing was changed. \
+                 Start this node again: it joins that generation"
+            ),
+            Shown::NoLeader => eprintln!("warning: {node} runs; stop all nodes first"),
+            Shown::Refused(reason) => {
+                eprintln!(
+                    "warning: {node} runs, and does not say whether it has a leader: {reason}"
+                );
+            }
+            Shown::Silent(_) => {}
+        }
+    }
+    Ok(())
+}
+
 impl Recover {
     fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
@@ -200,7 +236,11 @@ impl Recover {
             name: config.name.clone(),
             address: kept.address.clone(),
         };
-        let recovery = block_on(async { Ok(Store::recover(&kept.data, me).await?) })?;
+        let recovery = block_on(async {
+            let known = Store::known(&kept.data, &me.name).await?;
+            see_that_it_is_lost(&config, kept, known).await?;
+            Ok(Store::recover(&kept.data, me).await?)
+        })?;
         let recovered = Recovered {
             keeper: config.name.to_string(),
             cluster: recovery.cluster.id.to_string(),

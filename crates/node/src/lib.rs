@@ -25,5 +25,5 @@ pub use moment::Moment;
 #[cfg(feature = "mutants")]
 pub use mutant::Mutant;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
-pub use office::{FIRST_START, OfficeError};
+pub use office::{FIRST_START, OfficeError, Shown, probe};
 pub use soloist_api::{Event, EventKind};

@@ -7,6 +7,7 @@ use metrics_exporter_prometheus::{
 
 use std::time::Duration;
 
+use crate::cluster_identity::Generation;
 use crate::links::Counters;
 use crate::locks::{End, Happening, LockName, Table};
 
@@ -105,12 +106,20 @@ impl Metrics {
         for (name, what) in counts {
             recorder.describe_counter(KeyName::from(name), None, what.into());
         }
-        let gauges: [(&'static str, &'static str); 8] = [
+        let gauges: [(&'static str, &'static str); 10] = [
             (
                 "soloist_epoch",
                 "The epoch that this node takes part in; 0 for none.",
             ),
             ("soloist_members", "Nodes that take part in the epoch."),
+            (
+                "soloist_epochs_used_ratio",
+                "How much of the epochs of the cluster's generation is used up, from 0 to 1.",
+            ),
+            (
+                "soloist_fences_used_ratio",
+                "How much of the fences of the epoch is used up, from 0 to 1.",
+            ),
             (
                 "soloist_lease_seconds",
                 "How much longer this node may rely on being a member; 0 if it is none.",
@@ -192,6 +201,9 @@ impl Metrics {
     /// Takes over how the node stands.
     pub fn observe_standing(&self, epoch: u64, members: usize, lease: Duration, leads: bool) {
         self.gauge("soloist_epoch", epoch as f64);
+        let epochs = 1_u64 << Generation::EPOCH_BITS;
+        let used = (epoch % epochs) as f64 / epochs as f64;
+        self.gauge("soloist_epochs_used_ratio", used);
         self.gauge("soloist_members", members as f64);
         self.gauge("soloist_lease_seconds", lease.as_secs_f64());
         self.gauge("soloist_keeper_leads", f64::from(u8::from(leads)));
@@ -236,6 +248,9 @@ impl Metrics {
                 .register_counter(&key, &METADATA)
                 .absolute(count);
         }
+        let is_current = table.epoch() == Some(counts.fence.epoch());
+        let used = if is_current { counts.fence.used() } else { 0.0 };
+        self.gauge("soloist_fences_used_ratio", used);
         let gauges = [
             ("soloist_locks", table.locks()),
             ("soloist_holds", table.holds()),

@@ -189,17 +189,30 @@ async fn one_keeper_goes_on_when_the_others_are_lost() {
         fences.push(holder.fence());
         holder.leave().await.unwrap();
     }
+    let command = "cluster recover --config n2/soloist.toml";
+    cluster.end(2).await;
+    let output = cluster.soloist_at(2, command);
+    assert_eq!(output.status.code(), Some(2), "it must be said aloud");
+    // The others are not lost at all.
+    cluster.led_by(4, &[0, 1]).await;
+    let before = fs::read(cluster.file(2, STORE)).unwrap();
+    let output = cluster.soloist_at(2, &format!("{command} --the-others-are-lost"));
+    assert!(!output.status.success(), "a second cluster");
+    let said = stderr(&output);
+    assert!(
+        said.contains("leads: the keepers have a majority"),
+        "{said}"
+    );
+    assert!(fs::read(cluster.file(2, STORE)).unwrap() == before);
+
     cluster.kill(0);
     cluster.kill(1);
     for node in [0, 1] {
         fs::remove_dir_all(cluster.file(node, "data")).unwrap();
     }
-    for node in [2, 3, 4] {
+    for node in [3, 4] {
         cluster.end(node).await;
     }
-    let command = "cluster recover --config n2/soloist.toml";
-    let output = cluster.soloist_at(2, command);
-    assert_eq!(output.status.code(), Some(2), "it must be said aloud");
     let output = cluster.soloist_at(2, &format!("{command} --the-others-are-lost --json"));
     assert!(output.status.success(), "{}", stderr(&output));
     let recovered: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

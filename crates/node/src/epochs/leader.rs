@@ -134,6 +134,7 @@ impl Leader {
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
                 ToKeepers::Report { .. }
                 | ToKeepers::Suspect { .. }
+                | ToKeepers::Exhausted { .. }
                 | ToKeepers::Unreached { .. } => {}
             }
             return self.act(now, roster, out);
@@ -164,7 +165,9 @@ impl Leader {
                 known.has_left = true;
                 known.until = now;
             }
-            ToKeepers::Suspect { epoch } => self.end_epoch(roster, epoch),
+            ToKeepers::Suspect { epoch } | ToKeepers::Exhausted { epoch } => {
+                self.end_epoch(roster, epoch);
+            }
             ToKeepers::Unreached { lives } => {
                 let lives: HashSet<u64> = lives.into_iter().collect();
                 let members = self.members.iter().map(|known| known.member.incarnation);
@@ -423,7 +426,7 @@ impl Leader {
             true => is_smaller,
             false => is_smaller || gathered || is_suspected,
         };
-        if is_due {
+        if is_due && roster.next_epoch() <= roster.last_epoch() {
             let stay = stay.clone().map(|known| &known.member);
             let members = stay.chain(ready.members());
             let change = Change {

@@ -371,6 +371,9 @@ impl Participant {
                 if self.is_suspicious {
                     self.suspect(out);
                 }
+                if let Some(epoch) = self.table.epoch().filter(|_| self.table.is_exhausted()) {
+                    out.keepers.push(ToKeepers::Exhausted { epoch });
+                }
                 let lives = self.unreached.clone();
                 let complains = !lives.is_empty();
                 if std::mem::replace(&mut self.has_complained, complains) || complains {

@@ -45,6 +45,12 @@ pub enum ToKeepers {
         /// All of them.
         lives: Vec<u64>,
     },
+    /// A lock has used up the fences of this epoch, and its waiters wait for the next one. Said with
+    /// each renewal until that begins.
+    Exhausted {
+        /// The epoch.
+        epoch: u64,
+    },
 }
 
 /// From the keepers' leader.

@@ -32,5 +32,5 @@ pub use error::KeeperError;
 pub use keeper::{Keeper, View};
 pub use serve::ServeEnd;
 pub use settings::Settings;
-pub use store::{AppliedMembership, Recovery, Store, StoreError, StoreIdentity};
+pub use store::{AppliedMembership, Known, Recovery, Store, StoreError, StoreIdentity};
 pub use types::{KeeperNode, Membership, Proposal, Raft, Types, id_of};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Fence;
+
 /// Counts since the table was made.
 #[derive(Clone, Default, Debug)]
 pub struct Counts {
@@ -13,4 +15,6 @@ pub struct Counts {
     pub refused: BTreeMap<&'static str, u64>,
     /// Grants that came when nobody was left to take them.
     pub unclaimed: u64,
+    /// The highest fence that was given here.
+    pub fence: Fence,
 }

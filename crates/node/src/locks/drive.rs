@@ -10,7 +10,7 @@ use super::by_name::LocksByName;
 use super::deadlines::Due;
 use super::lock::{Hold, Lock, Waiter};
 use super::table::Rest;
-use super::{AskError, Denial, Effects, FIRST_PROMISE, Grant, Happening, HoldId, LockName, wire};
+use super::{AskError, Effects, FIRST_PROMISE, Fence, Grant, Happening, HoldId, LockName, wire};
 use crate::Moment;
 
 /// The lock of this name; made now, if it is not there and there are fewer than so many.
@@ -102,8 +102,12 @@ impl Rest {
                         left.expect("who is inside may leave");
                         continue;
                     }
+                    let Some(fence) = lock.fence.next() else {
+                        self.is_exhausted = true;
+                        return;
+                    };
                     lock.turns_left -= 1;
-                    self.serve_next(now, name, lock, out);
+                    self.serve_next(now, name, lock, fence, out);
                 }
                 Phase::Idle if lock.comes_home && machine.has_token() => {
                     lock.comes_home = false;
@@ -143,22 +147,20 @@ impl Rest {
     }
 
     /// Gives the lock, which is here, to the first waiter.
-    fn serve_next(&mut self, now: Moment, name: &LockName, lock: &mut Lock, out: &mut Effects) {
+    fn serve_next(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        fence: Fence,
+        out: &mut Effects,
+    ) {
         let waiter = lock.waiters.pop_front().expect("somebody waits");
         self.tickets.remove(&waiter.ticket);
         self.deadlines.remove(waiter.deadline);
         self.deadlines.remove(waiter.abandoned);
-        let Some(fence) = lock.fence.next() else {
-            self.usage.cancel(&waiter.client, name);
-            self.requests.cancel(&waiter.client, waiter.request);
-            out.happenings.push(Happening::Denied {
-                ticket: waiter.ticket,
-                lock: name.clone(),
-                denial: Denial::FencesUsedUp,
-            });
-            return;
-        };
         lock.fence = fence;
+        self.counts.fence = self.counts.fence.max(fence);
         let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
         self.holds.insert(id, name.clone());
         self.usage.grant(&waiter.client);

@@ -105,8 +105,6 @@ pub enum Denial {
     Late,
     /// The node stops.
     NodeStopped,
-    /// The epoch has no fence left for this lock.
-    FencesUsedUp,
 }
 
 /// Something that clients or watchers want to know.

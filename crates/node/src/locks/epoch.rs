@@ -94,10 +94,16 @@ impl Table {
             .map(|current| current.epoch.number)
     }
 
+    /// Whether a lock has used up the fences of the epoch. Its waiters get it in the next one.
+    pub fn is_exhausted(&self) -> bool {
+        self.rest.is_exhausted
+    }
+
     /// Ends the epoch for this node.
     pub fn freeze(&mut self) {
         let rest = &mut self.rest;
         rest.current = None;
+        rest.is_exhausted = false;
         rest.idle.clear();
         self.locks.retain(|lock| {
             lock.machine = None;

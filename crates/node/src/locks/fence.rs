@@ -44,6 +44,16 @@ impl Fence {
         self.0 >> COUNT_BITS
     }
 
+    /// Its number among the fences of its epoch.
+    pub fn count(self) -> u64 {
+        self.0 & ((1 << COUNT_BITS) - 1)
+    }
+
+    /// How much of its epoch's fences is used up with it, from 0 to 1.
+    pub fn used(self) -> f64 {
+        self.count() as f64 / (1_u64 << COUNT_BITS) as f64
+    }
+
     /// The fence of the next entry, if the epoch has one left.
     pub fn next(self) -> Option<Self> {
         let next = Fence(self.0.checked_add(1)?);
@@ -69,6 +79,8 @@ mod tests {
         assert_eq!(next.epoch(), 1);
         let last = Fence::from_number(Fence::first_of(2).number() - 1);
         assert_eq!(last.next(), None);
+        assert!(last.used() > 0.99 && first.used() == 0.0);
+        assert_eq!((first.count(), next.count()), (0, 1));
         assert_eq!(Fence::from_number(u64::MAX).next(), None);
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Rest {
     pub idle: IdleLocks,
     /// The highest fence of all locks that were forgotten.
     pub floor: Fence,
+    /// A lock has used up the fences of the epoch: its waiters wait for the next one.
+    pub is_exhausted: bool,
     /// The highest number of a request, in all locks that were forgotten.
     pub clock: u64,
     pub ids: ChaCha12Rng,
@@ -76,7 +78,7 @@ impl Hash for Table {
             lock.hash(hasher);
         }
         let rest = &self.rest;
-        (rest.floor, rest.clock, rest.stopping).hash(hasher);
+        (rest.floor, rest.clock, rest.stopping, rest.is_exhausted).hash(hasher);
         rest.current.hash(hasher);
     }
 }
@@ -96,6 +98,7 @@ impl Table {
                 idle: IdleLocks::new(settings.forget_after),
                 current: None,
                 floor: Fence::default(),
+                is_exhausted: false,
                 clock: 0,
                 ids: ChaCha12Rng::from_seed(settings.seed),
                 tickets_given: 0,

@@ -111,7 +111,7 @@ mod tests {
 
     fn golden() -> Vec<u8> {
         let mut bytes = vec![1, 1, 0, 0, 0, 0, 0, 0, 0];
-        bytes.extend([7, 0, 0, 0, 0, 1, 0, 0]);
+        bytes.extend([7, 0, 0, 0, 1, 0, 0, 0]);
         bytes.extend([3, 0, b'a', b'/', b'b', 9, 9]);
         bytes
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_fence_of_a_later_epoch_is_refused() {
         let mut bytes = golden();
-        bytes[14] = 2;
+        bytes[13] = 2;
         let refused = decode(&bytes).unwrap_err();
         assert!(refused.to_string().contains("of epoch 2"), "{refused}");
     }

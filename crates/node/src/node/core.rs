@@ -76,6 +76,8 @@ pub(crate) struct Core {
     frozen_since: Option<Moment>,
     /// For how long that was the case last time.
     stood_still: Option<Duration>,
+    /// The epoch of which it was told that half of its fences are used up.
+    half_used: u64,
     /// When it was told last that the node is not let in.
     refusal_told: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
@@ -94,6 +96,7 @@ impl Core {
             members: Arc::default(),
             frozen_since: None,
             stood_still: None,
+            half_used: 0,
             refusal_told: None,
             waiting: HashMap::new(),
             holds: HashMap::new(),
@@ -409,6 +412,12 @@ impl Core {
             }
             match happening {
                 Happening::Granted { ticket, grant, .. } => {
+                    let epoch = grant.fence.epoch();
+                    if grant.fence.used() >= 0.5 && self.half_used != epoch {
+                        self.half_used = epoch;
+                        let lock = grant.lock.clone();
+                        shared.notices.post(Notice::FencesHalfUsed { epoch, lock });
+                    }
                     let held = Held::new(grant.clone());
                     self.holds.insert(grant.hold, Arc::clone(&held));
                     if let Some(sender) = self.waiting.remove(ticket) {

@@ -33,9 +33,6 @@ pub enum AcquireError {
     /// The node was stopped meanwhile.
     #[error("the node was stopped before lock {0:?} was granted")]
     NodeStopped(LockName),
-    /// The epoch has no fence left for this lock.
-    #[error("lock {0:?} has used up the fences of this epoch: a change of epoch gives new ones")]
-    FencesUsedUp(LockName),
     /// The same request was sent again, and is answered there, or it was cancelled.
     #[error("the request for lock {0:?} was sent again or cancelled: this one is not answered")]
     Superseded(LockName),
@@ -136,7 +133,6 @@ impl Node {
         answer.map_err(|denial| match denial {
             Denial::Late => AcquireError::Late(name.clone()),
             Denial::NodeStopped => AcquireError::NodeStopped(name.clone()),
-            Denial::FencesUsedUp => AcquireError::FencesUsedUp(name.clone()),
         })
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Notice {
     Lapsed { lost: Vec<LockName> },
     /// Another node of its name is a member and alive.
     NameTaken,
+    /// More than half of the fences of this epoch are used up for a lock.
+    FencesHalfUsed { epoch: u64, lock: LockName },
     /// It is not let in, because it and these would not reach each other.
     KeptOut { apart_from: Vec<NodeName> },
     /// It does not answer the leader fast enough to join.
@@ -54,6 +56,11 @@ impl Notice {
                     "cut off from the keepers for longer than the lease: all holds are lost, asking to be let in again"
                 );
             }
+            Notice::FencesHalfUsed { epoch, lock } => tracing::warn!(
+                epoch,
+                lock = lock.as_str(),
+                "half of the fences of this epoch are used up: when all are, locks stand still for a change of epoch"
+            ),
             Notice::NameTaken => tracing::warn!(
                 "a node of this name is a member and alive: this one gets in when the other one is gone; \
                  give each node its own name and certificate"

@@ -4,6 +4,7 @@
 //! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](crate::epochs::leader::Leader).
 //! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
 //!   store is set aside when it is one no more.
+//! - `probe`: whether a cluster is alive, before it is recovered.
 //!
 //! Invariants: one [`Leader`](crate::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
 //! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
@@ -13,6 +14,7 @@ mod clocks;
 mod desk;
 mod founding;
 mod post;
+mod probe;
 mod reign;
 mod wire;
 
@@ -27,6 +29,7 @@ use tokio_util::task::TaskTracker;
 
 pub use founding::FIRST_START;
 pub(crate) use post::{Courier, Ear, Post};
+pub use probe::{Shown, probe};
 pub(crate) use wire::{ClusterView, Question, Reply};
 
 use crate::cluster_identity::ClusterIdentity;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::decisions::Done;
+use self::decisions::{Done, tell_epochs_left};
 use self::questions::KeeperChange;
 use self::stores::Stores;
 use super::Office;
@@ -252,6 +252,8 @@ impl<'o> Reign<'o> {
         let roster = self.keeper.roster();
         if roster.is_founded() {
             let now = Moment::now();
+            let next = roster.next_epoch();
+            tell_epochs_left((roster.last_epoch() + 1).saturating_sub(next));
             self.leader = Some(Leader::elected(self.office.lease, now, &roster));
             self.tell_keepers();
             return;

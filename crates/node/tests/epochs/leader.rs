@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use soloist_node::Moment;
+use soloist_node::cluster_identity::ClusterIdentity;
 use soloist_node::epochs::leader::{Leader, LeaderEffects};
 use soloist_node::epochs::lease::Lease;
 use soloist_node::epochs::message::{ToKeepers, ToMember};
@@ -133,6 +134,49 @@ impl Trial {
         let number = self.renewals;
         let installed = 1;
         self.hear(now, from, ToKeepers::Renew { number, installed })
+    }
+}
+
+/// A member whose fences are used up gets an epoch with new ones; what it says of an epoch before changes nothing.
+#[test]
+fn used_up_fences_begin_another_epoch() {
+    let a = member(0, 1);
+    let now = Moment::default() + Duration::from_secs(1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let late = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 0 });
+    assert_eq!(late.propose, None);
+    let now = now + Duration::from_millis(1);
+    let begun = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 1 });
+    let change = Change {
+        epoch: 2,
+        members: vec![a],
+    };
+    assert_eq!(begun.propose, Some(Command::Begin(change)));
+}
+
+#[test]
+fn no_epoch_is_begun_beyond_the_generation() {
+    let a = member(0, 1);
+    let mut cluster = ClusterIdentity::new();
+    cluster.generation.number = 7;
+    let roster = roster(std::slice::from_ref(&a)).recovered(cluster);
+    let last = cluster.generation.last_epoch();
+    // As if all but one of its epochs were gone.
+    let bytes = postcard::to_allocvec(&roster).unwrap();
+    let first = postcard::to_allocvec(&cluster.generation.first_epoch()).unwrap();
+    for (epoch, begins) in [(last - 1, true), (last, false)] {
+        let place = bytes.windows(first.len()).position(|part| part == first);
+        let rest = &bytes[place.unwrap() + first.len()..];
+        let moved = postcard::to_allocvec(&epoch).unwrap();
+        let moved = [&bytes[..place.unwrap()], &moved, rest].concat();
+        let roster: Roster = postcard::from_bytes(&moved).unwrap();
+        assert_eq!(roster.begun().unwrap().epoch, epoch);
+        let mut leader = Leader::elected(Lease::default(), Moment::default(), &roster);
+        let mut out = LeaderEffects::default();
+        // Its member is never heard of: it would be evicted.
+        let later = Moment::default() + Duration::from_secs(60);
+        leader.tick(later, &roster, &mut out);
+        assert_eq!(out.propose.is_some(), begins, "{epoch}");
     }
 }
 

@@ -6,6 +6,7 @@ mod disk;
 mod far_terms;
 mod faults;
 mod former;
+mod golden;
 mod hostile;
 mod migration;
 mod net;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use openraft::storage::RaftLogStorage;
+use openraft::storage::{RaftLogStorage, RaftStateMachine};
 use openraft::testing::{StoreBuilder, Suite};
-use openraft::{StorageError, Vote};
-use soloist_node::cluster_identity::ClusterIdentity;
+use openraft::{RaftSnapshotBuilder, StorageError, Vote};
+use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::config::NodeName;
 use soloist_node::keepers::store::{LogStore, Machine};
 use soloist_node::keepers::{Store, StoreError, StoreIdentity, Types};
@@ -16,7 +16,12 @@ fn name(name: &str) -> NodeName {
 }
 
 fn identity() -> StoreIdentity {
-    StoreIdentity::fresh(ClusterIdentity::new())
+    let generation = Generation {
+        number: 0,
+        nonce: 7,
+    };
+    let id = ClusterId::from_bytes([7; 16]);
+    StoreIdentity::fresh(ClusterIdentity { id, generation })
 }
 
 /// A new store of node a, closed.
@@ -147,6 +152,22 @@ async fn a_store_that_is_set_aside_is_not_lost() {
     let error = Store::set_aside(folder.path(), "a test").unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     closer.close().await;
+}
+
+#[tokio::test]
+async fn another_clusters_snapshot_is_refused() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let other = StoreIdentity::fresh(ClusterIdentity::new());
+    let theirs = Store::create(folders[0].path(), &name("a"), other).await;
+    let (_, mut theirs, _closer) = theirs.unwrap().split();
+    let mut builder = theirs.get_snapshot_builder().await;
+    let snapshot = builder.build_snapshot().await.unwrap();
+    let mine = Store::create(folders[1].path(), &name("a"), identity()).await;
+    let (_, mut mine, _closer) = mine.unwrap().split();
+    let installed = mine.install_snapshot(&snapshot.meta, snapshot.snapshot);
+    let error = installed.await.unwrap_err().to_string();
+    assert!(error.contains("is of cluster"), "{error}");
+    assert!(mine.get_current_snapshot().await.unwrap().is_none());
 }
 
 #[tokio::test]

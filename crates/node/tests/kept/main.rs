@@ -1,7 +1,9 @@
 //! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
 
 mod hostile;
+mod upgrade;
 
+use std::path::Path;
 use std::time::Duration;
 
 use soloist_node::Node;
@@ -25,6 +27,11 @@ async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
 
 async fn start(nodes: usize, algorithm: &str, tls: bool) -> (LocalCluster, TempDir) {
     let folder = tempfile::tempdir().unwrap();
+    let cluster = start_in(folder.path(), nodes, algorithm, tls).await;
+    (cluster, folder)
+}
+
+async fn start_in(folder: &Path, nodes: usize, algorithm: &str, tls: bool) -> LocalCluster {
     let settings = LocalSettings {
         nodes,
         rule: RuleSettings {
@@ -32,13 +39,13 @@ async fn start(nodes: usize, algorithm: &str, tls: bool) -> (LocalCluster, TempD
             ..RuleSettings::default()
         },
         tls,
-        folder: folder.path().to_owned(),
+        folder: folder.to_owned(),
         keepers: LocalKeepers {
             lease: LEASE,
-            data: folder.path().join("data"),
+            data: folder.join("data"),
         },
     };
-    (LocalCluster::start(settings).await.unwrap(), folder)
+    LocalCluster::start(settings).await.unwrap()
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {

@@ -170,6 +170,13 @@ impl Cluster {
         self.carry_out(to);
     }
 
+    /// All messages under way say that this fence was given. It comes after their kind and their epoch.
+    pub fn raise_fences(&mut self, fence: Fence) {
+        for message in self.channels.values_mut().flatten() {
+            message[9..17].copy_from_slice(&fence.number().to_le_bytes());
+        }
+    }
+
     /// Delivers until nothing is under way.
     pub fn calm_down(&mut self) {
         while let Some(&channel) = self.under_way().first() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use cluster::{Cluster, FORGET_AFTER};
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
-use soloist_node::locks::{AskError, Denial, End, HoldError, LockName, Page};
+use soloist_node::locks::{AskError, Denial, End, Fence, HoldError, LockName, Page};
 
 fn raymond(nodes: usize) -> Cluster {
     Cluster::new(Choice::parse("raymond", "").unwrap(), nodes, 1)
@@ -39,6 +39,38 @@ fn one_node_alone_grants_at_once_and_in_order() {
     }
     cluster.rest();
     assert_eq!(cluster.tables[0].locks(), 0, "nothing is left of it");
+}
+
+/// The fences of an epoch are used up: nobody is refused, and nobody gets a fence twice. Waiters get the lock in the next
+/// epoch.
+#[test]
+fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
+    let mut cluster = raymond(2);
+    let lock = name("a");
+    let last = Fence::from_number(Fence::first_of(2).number() - 1);
+    cluster.use_once(0, &lock);
+    cluster.use_once(1, &lock);
+    assert!(!cluster.tables[0].is_exhausted() && !cluster.tables[1].is_exhausted());
+    // Node 0 asks for it, and what it is sent says that all but one of the fences were given.
+    let one = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    let two = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.raise_fences(Fence::from_number(last.number() - 1));
+    cluster.calm_down();
+    let (_, ticket, grant) = cluster.granted.last().unwrap();
+    assert_eq!((*ticket, grant.fence), (one, last));
+    let hold = cluster.hold_of(0, &lock);
+    cluster.release(0, hold).unwrap();
+    cluster.calm_down();
+    assert!(cluster.tables[0].is_exhausted());
+    assert!(cluster.denied.is_empty());
+    assert_eq!(cluster.granted.last().unwrap().1, one);
+    assert_eq!(cluster.tables[0].held(), []);
+    cluster.change_epoch(2, |_| {});
+    cluster.calm_down();
+    let (_, ticket, grant) = cluster.granted.last().unwrap();
+    assert_eq!(*ticket, two);
+    assert!(grant.fence > last && grant.fence.epoch() == 2);
+    assert!(!cluster.tables[0].is_exhausted());
 }
 
 #[test]

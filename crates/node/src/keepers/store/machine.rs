@@ -198,6 +198,16 @@ impl Machine {
         Ok(())
     }
 
+    /// What another cluster agreed on must not take the place of what this one did.
+    fn check_cluster(&self, state: &State) -> Result<(), String> {
+        match (self.identity.borrow().cluster, state.roster.cluster()) {
+            (Some(mine), Some(theirs)) if mine != theirs => Err(format!(
+                "the leader's snapshot is of cluster {theirs}, and this store is of cluster {mine}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     async fn tell(&mut self) -> Result<(), StorageError> {
         // Nobody may hear of the identity before it is on disk.
         let noted = self.note_identity().await;
@@ -261,6 +271,9 @@ impl RaftStateMachine<Types> for Machine {
         let signature = || Some(meta.signature());
         let state = state_of(&snapshot).map_err(|error| {
             let problem = format!("the leader's snapshot cannot be used: {error}");
+            StorageIOError::read_snapshot(signature(), AnyError::error(problem))
+        })?;
+        self.check_cluster(&state).map_err(|problem| {
             StorageIOError::read_snapshot(signature(), AnyError::error(problem))
         })?;
         self.used.set();

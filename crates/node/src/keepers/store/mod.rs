@@ -29,7 +29,7 @@ pub use error::StoreError;
 pub use identity::StoreIdentity;
 pub use log::LogStore;
 pub use machine::{AppliedMembership, Machine, SnapshotBuilder};
-pub use recover::Recovery;
+pub use recover::{Known, Recovery};
 pub use used::Used;
 
 use super::types::KeeperNode;
@@ -129,6 +129,14 @@ impl Store {
             aside.display()
         );
         Ok(aside)
+    }
+
+    /// What the store in a node's data folder knows of its cluster. Nothing is changed.
+    pub async fn known(folder: &Path, owner: &NodeName) -> Result<Known, StoreError> {
+        let (path, owner) = (folder.join(FILE_NAME), owner.clone());
+        let name = path.display().to_string();
+        let done = tokio::task::spawn_blocking(move || recover::known(&path, &owner)).await;
+        done.unwrap_or_else(|_| Err(StoreError::corrupt(&name, file::NONSENSE)))
     }
 
     /// For keepers of which a majority is lost for good: with the store of one that is left and does

@@ -13,6 +13,7 @@ use super::machine::{State, state_of, write_state};
 use super::tables::{self, COMMITTED, PURGED, SNAPSHOT, Snapshot, VOTE};
 use super::{StoreError, StoreIdentity};
 use crate::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use crate::config::NodeName;
 use crate::epochs::roster::{Member, Roster};
 use crate::keepers::types::{KeeperNode, LogId, Membership, Vote};
 
@@ -68,6 +69,31 @@ pub(super) fn recover(path: &Path, me: &KeeperNode) -> Result<Recovery, StoreErr
         members: (roster.begun()).map_or_else(Vec::new, |change| change.members.clone()),
         cut_off,
         kept,
+    })
+}
+
+/// What a store knows of its cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// The cluster, or `None` if it is from before clusters had an identity.
+    pub cluster: Option<ClusterIdentity>,
+    /// All members and keepers. A node may be there twice.
+    pub nodes: Vec<KeeperNode>,
+}
+
+/// Reads what a store knows of its cluster.
+pub(super) fn known(path: &Path, owner: &NodeName) -> Result<Known, StoreError> {
+    let existing = Existing::open(path, owner)?;
+    let found = Found::read(&existing.copy()?)
+        .map_err(|error| StoreError::corrupt(&path.display().to_string(), error))?;
+    let members = found.state.roster.begun().map(|change| &change.members[..]);
+    let members = members.unwrap_or_default().iter().map(|member| KeeperNode {
+        name: member.name.clone(),
+        address: member.address.clone(),
+    });
+    Ok(Known {
+        cluster: found.state.roster.cluster(),
+        nodes: members.chain(found.keepers().into_values()).collect(),
     })
 }
 

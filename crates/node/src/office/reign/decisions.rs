@@ -6,6 +6,7 @@ use tokio::time::sleep;
 
 use super::{Connection, RETRY_AFTER, Reign, reply_to};
 use crate::Moment;
+use crate::cluster_identity::Generation;
 use crate::epochs::leader::Leader;
 use crate::epochs::roster::{Applied, Command};
 use crate::keepers::{KeeperError, LeaderWord};
@@ -29,6 +30,25 @@ pub(super) enum Done {
     Judged(Result<Vec<(Connection, LeaderWord)>, KeeperError>),
 }
 
+/// Half of the epochs of a generation.
+const EPOCHS_HALF: u64 = 1 << (Generation::EPOCH_BITS - 1);
+
+/// Says in time that the epochs of the cluster's generation run out. At most `left` can begin.
+pub(super) fn tell_epochs_left(left: u64) {
+    match left {
+        0 => tracing::error!(
+            "the epochs of this generation are used up: nobody can join, and nobody who is gone can be replaced. \
+             Stop all nodes, run `soloist cluster recover` on a keeper, which begins the next generation, and start them"
+        ),
+        _ if left <= EPOCHS_HALF => tracing::warn!(
+            left,
+            "more than half of the epochs of this generation are used up; \
+             `soloist cluster recover` begins the next generation"
+        ),
+        _ => {}
+    }
+}
+
 impl Reign<'_> {
     /// Leaders before this one may have granted longer leases. When they are over, nobody need wait for them any more.
     pub(super) fn settle(&mut self) {
@@ -46,6 +66,10 @@ impl Reign<'_> {
             Command::Begin(change) => {
                 let (epoch, members) = (change.epoch, change.members.len());
                 tracing::info!(epoch, members, "an epoch is to begin");
+                let left = self.keeper.roster().last_epoch().saturating_sub(epoch);
+                if left == 0 || left == EPOCHS_HALF {
+                    tell_epochs_left(left);
+                }
             }
             Command::Install { epoch, holds } => {
                 tracing::info!(epoch, holds = holds.len(), "the epoch begins");

@@ -1,0 +1,54 @@
+//! A node whose store is from before clusters had an identity.
+
+use std::time::Duration;
+
+use soloist_node::config::NodeName;
+use soloist_node::epochs::roster::{Applied, Change, Command};
+use soloist_node::keepers::{Keeper, KeeperNode, Settings, Store, StoreIdentity, id_of};
+use soloist_node::transport::{Endpoint, Security};
+
+use crate::{LEASE, start_in, until};
+
+/// The store of the only keeper of such a cluster, after three epochs.
+async fn lay(data: &std::path::Path) {
+    let me: NodeName = "n1".parse().unwrap();
+    let identity = StoreIdentity {
+        cluster: None,
+        id: id_of(&me),
+    };
+    let store = Store::create(data, &me, identity).await.unwrap();
+    let address = "127.0.0.1:1".parse().unwrap();
+    let endpoint = Endpoint::new(me.clone(), Security::Plain);
+    let settings = Settings::new(KeeperNode { name: me, address }, endpoint);
+    let keeper = Keeper::start(settings, store).await.unwrap();
+    keeper.initialize().await.unwrap();
+    until("it leads", || keeper.view().leads).await;
+    let lease = LEASE.guarded();
+    let mut commands = vec![Command::Lead { lease }];
+    for epoch in 1..=3 {
+        let (members, holds) = (Vec::new(), Vec::new());
+        commands.push(Command::Begin(Change { epoch, members }));
+        commands.push(Command::Install { epoch, holds });
+    }
+    for command in commands {
+        let term = keeper.view().term;
+        let applied = keeper.propose(term, command).await.unwrap();
+        assert_eq!(applied, Applied::Done);
+    }
+    keeper.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_from_before_goes_on_with_higher_fences() {
+    let folder = tempfile::tempdir().unwrap();
+    lay(&folder.path().join("data/n1")).await;
+    let cluster = start_in(folder.path(), 1, "raymond", true).await;
+    let node = &cluster.nodes[0];
+    let guard = node.lock("x").unwrap().acquire().await.unwrap();
+    // When epochs had 24 bits, epoch 3 cannot have given a higher one.
+    let last_before: u64 = (3 << 40) | ((1 << 40) - 1);
+    assert!(guard.fence().number() > last_before, "{}", guard.fence());
+    assert!(node.epoch().unwrap() > 4 << 8);
+    guard.release().await.unwrap();
+    node.stop(Duration::ZERO).await;
+}
