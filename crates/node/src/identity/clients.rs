@@ -48,13 +48,16 @@ pub(crate) fn api_server(
     Ok(config)
 }
 
+/// Longer subjects stand in no error.
+const SUBJECT_BYTES_MAX: usize = 256;
+
 /// The name by which clients with certificates are told apart: the subject, which stays when a
-/// certificate is renewed, or, without one, the certificate's hash.
+/// certificate is renewed. If there is none, or it is too long, the certificate's hash.
 pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> String {
     let parsed = x509_parser::parse_x509_certificate(certificate);
     let subject = parsed.map(|(_, certificate)| certificate.subject().to_string());
     match subject {
-        Ok(subject) if !subject.is_empty() => subject.chars().take(SUBJECT_CHARS_MAX).collect(),
+        Ok(subject) if (1..=SUBJECT_BYTES_MAX).contains(&subject.len()) => subject,
         _ => {
             let hash = Sha256::digest(certificate);
             hash.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -62,5 +65,25 @@ pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> String {
     }
 }
 
-/// Longer subjects are cut: they stand in errors.
-const SUBJECT_CHARS_MAX: usize = 256;
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::pem::PemObject;
+
+    use super::super::Authority;
+    use super::*;
+
+    #[test]
+    fn a_client_keeps_its_name_when_its_certificate_is_renewed() {
+        let authority = Authority::new("test").unwrap();
+        let name = |client: &str| {
+            let issued = authority.issue(&client.parse().unwrap(), &[]).unwrap();
+            let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes());
+            client_name(&certificate.unwrap())
+        };
+        assert_eq!(name("alice"), "CN=alice");
+        assert_eq!(name("alice"), name("alice"));
+        assert_ne!(name("alice"), name("bob"));
+        let garbled = client_name(&CertificateDer::from(vec![1, 2, 3]));
+        assert_eq!(garbled.len(), 64, "its hash");
+    }
+}
