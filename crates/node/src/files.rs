@@ -7,6 +7,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Most connections of one listener of the API, however many files may be open.
 const LISTENER_CONNECTIONS_MAX: usize = 4096;
+/// Most connections that a follower forwards to the leader, however many files may be open.
+const FORWARDS_MAX: usize = 1024;
 /// Taken for the limit if there is none.
 const UNLIMITED: u64 = 1 << 20;
 
@@ -32,6 +34,12 @@ fn limit() -> u64 {
 /// that strangers on one do not keep the clients of the other out.
 pub(crate) fn api_connections_max(listeners: usize) -> usize {
     api_share(limit(), listeners)
+}
+
+/// Number of members' connections that a follower forwards at a time. Each takes two files.
+pub(crate) fn forwards_max() -> usize {
+    let eighth = usize::try_from(limit() / 8).unwrap_or(usize::MAX);
+    eighth.clamp(1, FORWARDS_MAX)
 }
 
 fn api_share(limit: u64, listeners: usize) -> usize {

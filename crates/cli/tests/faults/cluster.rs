@@ -265,6 +265,11 @@ impl Cluster {
         fs::read_to_string(self.file(node, "log")).unwrap_or_default()
     }
 
+    /// How often a node was elected.
+    pub fn elections_won(&self, node: usize) -> usize {
+        self.log(node).matches("this keeper leads term").count()
+    }
+
     /// Waits until a node has said this.
     pub async fn says(&self, node: usize, words: &str) {
         let what = format!("n{node} says {words:?}");

@@ -8,6 +8,7 @@
 
 mod cluster;
 mod descriptors;
+mod forwarding;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
 mod killed;

@@ -142,6 +142,7 @@ impl Handler for Shared {
         let office = Arc::clone(office);
         match arrival.hello.purpose {
             Purpose::Member { .. } => Ok(Box::pin(async move { office.serve(arrival).await })),
+            Purpose::Forward => Ok(Box::pin(async move { office.forward(arrival).await })),
             Purpose::Keeper { .. } => Ok(Box::pin(async move {
                 match office.keeper() {
                     Some(keeper) => {

@@ -2,6 +2,7 @@
 //!
 //! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end.
 //! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](crate::epochs::leader::Leader).
+//! - `knock`: one try to reach a keeper. `forward`: how a follower connects a node through to the leader.
 //! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
 //!   store is set aside when it is one no more.
 //! - `probe`: whether a cluster is alive, before it is recovered.
@@ -12,7 +13,9 @@
 mod appointment;
 mod clocks;
 mod desk;
+mod forward;
 mod founding;
+mod knock;
 mod post;
 mod probe;
 mod reign;
@@ -66,6 +69,7 @@ pub(crate) struct Office {
     reign: watch::Sender<Option<mpsc::Sender<reign::Letter>>>,
     /// This keeper leads, and there is something that it has begun.
     is_busy: watch::Sender<bool>,
+    forwards: forward::Forwards,
     /// Connections of nodes that are being answered.
     serving: TaskTracker,
     pub stop: CancellationToken,
@@ -131,6 +135,7 @@ impl Office {
             stores: watch::Sender::new(appointment::StoreNews::default()),
             reign: watch::Sender::new(None),
             is_busy: watch::Sender::new(false),
+            forwards: forward::Forwards::default(),
             serving: TaskTracker::new(),
             stop: CancellationToken::new(),
         }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::io::InspectReader;
 
 use super::Office;
+use super::knock::{Leading, Tried, Unreached, Way};
 use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
 use crate::cluster_identity::ClusterIdentity;
@@ -19,7 +20,7 @@ use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
 use crate::keepers::KeeperNode;
 use crate::links::Backoff;
-use crate::transport::{ConnectionError, Dialled, Stream};
+use crate::transport::Stream;
 
 /// So many words wait to be sent; more are lost, and said again later.
 const WORDS_MAX: usize = 64;
@@ -76,6 +77,7 @@ impl Post {
             exchanged: Arc::clone(&exchanged),
         };
         let courier = Courier {
+            unreached: Unreached::new(&office),
             office,
             words: incoming,
             questions: asked,
@@ -124,17 +126,9 @@ pub(crate) struct Courier {
     way: watch::Sender<WayToLeader>,
     /// Which of the keepers is tried next.
     next: usize,
+    unreached: Unreached,
     /// Words said and heard.
     exchanged: Arc<AtomicU64>,
-}
-
-/// What came of a try.
-enum Tried {
-    /// The keeper leads this cluster. It has these beside it.
-    Leads(Stream, Vec<KeeperNode>, ClusterIdentity),
-    /// Another one does, perhaps.
-    Elsewhere(Option<KeeperNode>),
-    Failed(String),
 }
 
 impl Courier {
@@ -155,38 +149,62 @@ impl Courier {
         let mut last_failure = String::new();
         loop {
             let is_hinted = hint.is_some();
-            let keeper = hint.take().unwrap_or_else(|| self.next_keeper());
-            let tried = timeout(self.patience(), self.knock(&keeper)).await;
-            match tried.unwrap_or(Tried::Failed("no answer in time".to_owned())) {
-                Tried::Leads(stream, keepers, cluster) => {
-                    tracing::debug!(%keeper, "connected to the keepers' leader");
+            let way = hint.take().unwrap_or_else(|| self.next_way());
+            let keeper = &way.keeper;
+            match self.office.knock(&way).await {
+                Tried::Leads(leading) => {
                     last_failure.clear();
-                    self.way.send_replace(WayToLeader {
-                        leader: Some(keeper),
-                        keepers: Some(keepers),
-                    });
-                    self.complain_of_lost_store();
                     let began = Instant::now();
-                    self.converse(stream, cluster, ear).await;
+                    self.follow(way, leading, ear).await;
                     // Two that take each other's place must not do so as fast as they can.
                     if began.elapsed() > STEADY {
                         backoff.reset();
                     }
-                    self.way.send_modify(|way| way.leader = None);
                 }
-                Tried::Elsewhere(leader) => hint = leader,
-                Tried::Failed(reason) => {
-                    let failure = format!("keeper {keeper}: {reason}");
-                    if failure != last_failure {
-                        tracing::debug!("{failure}");
-                    }
-                    last_failure = failure;
+                Tried::Elsewhere(leader) => {
+                    hint = leader.map(|leader| self.unreached.way(leader, keeper));
                 }
+                Tried::Unreached(reason) => {
+                    self.unreached.note(keeper);
+                    note_failure(&mut last_failure, keeper, &reason);
+                }
+                Tried::Refused(reason) => note_failure(&mut last_failure, keeper, &reason),
             }
             if is_hinted || hint.is_none() {
                 sleep(backoff.next(rand::random())).await;
             }
         }
+    }
+
+    /// Holds on to the leader. While the way goes through a follower, a direct one is looked for.
+    async fn follow(&mut self, mut way: Way, mut leading: Leading, ear: &dyn Ear) {
+        loop {
+            match &way.through {
+                Some(through) => {
+                    tracing::info!(leader = %way.keeper, %through, "connected to the leader through a follower");
+                }
+                None => tracing::debug!(leader = %way.keeper, "connected to the keepers' leader"),
+            }
+            self.way.send_replace(WayToLeader {
+                leader: Some(way.keeper.clone()),
+                keepers: Some(leading.keepers),
+            });
+            self.complain_of_lost_store();
+            let office = Arc::clone(&self.office);
+            let ended = tokio::select! {
+                ended = self.converse(leading.stream, leading.cluster, ear) => ended,
+                direct = office.find_direct(&way) => {
+                    leading = direct;
+                    way.through = None;
+                    continue;
+                }
+            };
+            if matches!(ended, Ended::Silent) || way.through.is_some() {
+                self.unreached.note(&way.keeper);
+            }
+            break;
+        }
+        self.way.send_modify(|way| way.leader = None);
     }
 
     /// A keeper that counts and has no store has lost it, and must not vote with an empty one.
@@ -204,13 +222,8 @@ impl Courier {
         }
     }
 
-    /// How long a keeper may take to answer.
-    fn patience(&self) -> Duration {
-        self.office.lease.answered_within()
-    }
-
     /// Those who are keepers now, and those of the configuration: all of the others may be gone.
-    fn next_keeper(&mut self) -> KeeperNode {
+    fn next_way(&mut self) -> Way {
         let mut all = self.way.borrow().keepers.clone().unwrap_or_default();
         for first in self.office.first_keepers() {
             // One that has moved may stand in the file with its new address.
@@ -218,49 +231,19 @@ impl Courier {
                 all.push(first);
             }
         }
-        self.next = (self.next + 1) % all.len();
-        all.swap_remove(self.next)
-    }
-
-    async fn knock(&self, keeper: &KeeperNode) -> Tried {
-        let office = &self.office;
-        let dialled = match keeper.name == office.me.name {
-            true => office.dial_itself().await,
-            false => office.dial(keeper, self.patience()).await,
-        };
-        let mut stream = match dialled {
-            Ok(Dialled { stream, .. }) => stream,
-            Err(ConnectionError::Refused(refusal)) => {
-                let reason = refusal.reason;
-                tracing::warn!(%keeper, reason, "refused by a keeper");
-                return Tried::Failed(reason);
-            }
-            Err(error) => return Tried::Failed(error.to_string()),
-        };
-        match read(&mut stream).await {
-            Ok(Some(FromKeeper::Welcome {
-                keepers,
-                cluster,
-                epoch,
-            })) => match office.memory.admits(&cluster, epoch) {
-                Ok(()) => Tried::Leads(stream, keepers, cluster),
-                Err(stranger) => {
-                    tracing::error!(%keeper, "this node does not follow that leader: {stranger}");
-                    Tried::Failed(stranger.to_string())
-                }
-            },
-            Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
-            Ok(Some(FromKeeper::Refused(reason))) => {
-                tracing::warn!(%keeper, reason, "refused by a keeper");
-                Tried::Failed(reason)
-            }
-            Ok(_) => Tried::Failed("an answer that makes no sense".to_owned()),
-            Err(error) => Tried::Failed(error.to_string()),
+        let following = (1..=all.len()).map(|step| (self.next + step) % all.len());
+        let reached = following
+            .clone()
+            .find(|&next| !self.unreached.is(&all[next]));
+        self.next = reached.or(following.clone().next()).unwrap_or_default();
+        Way {
+            keeper: all.swap_remove(self.next),
+            through: None,
         }
     }
 
     /// Carries words both ways until the connection ends, or the leader is silent.
-    async fn converse(&mut self, stream: Stream, cluster: ClusterIdentity, ear: &dyn Ear) {
+    async fn converse(&mut self, stream: Stream, cluster: ClusterIdentity, ear: &dyn Ear) -> Ended {
         // They were said to somebody who was not there.
         while self.words.try_recv().is_ok() {}
         ear.found_leader();
@@ -281,14 +264,14 @@ impl Courier {
             begins,
         };
         tokio::select! {
-            () = open.listen(reader, &hearing) => {}
-            () = self.speak(writer, &open) => {}
-            () = remember_and_hear(&office.memory, cluster, to_remember, ear) => {}
+            () = open.listen(reader, &hearing) => Ended::Closed,
+            ended = self.speak(writer, &open) => ended,
+            ended = remember_and_hear(&office.memory, cluster, to_remember, ear) => ended,
         }
     }
 
-    async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) {
-        let patience = self.patience();
+    async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) -> Ended {
+        let patience = self.office.patience();
         let (mut numbers, mut heard) = (0, 0);
         let mut stores = self.office.stores.subscribe();
         stores.mark_changed();
@@ -303,7 +286,7 @@ impl Courier {
             let message = tokio::select! {
                 biased;
                 word = self.words.recv() => {
-                    let Some((from, word)) = word else { return };
+                    let Some((from, word)) = word else { return Ended::Closed };
                     open.expect_answer(&word, patience);
                     open.exchanged.fetch_add(1, Ordering::Relaxed);
                     let clock = Moment::now().since(Moment::default()).as_millis();
@@ -311,7 +294,7 @@ impl Courier {
                     FromNode::Word { from, clock, word }
                 }
                 asked = self.questions.recv() => {
-                    let Some((question, sender)) = asked else { return };
+                    let Some((question, sender)) = asked else { return Ended::Closed };
                     if sender.is_closed() {
                         continue;
                     }
@@ -330,7 +313,7 @@ impl Courier {
                     if state.answer_by.is_some_and(|by| by <= Instant::now()) {
                         if bytes == heard {
                             tracing::debug!("the keepers' leader does not answer");
-                            return;
+                            return Ended::Silent;
                         }
                         state.answer_by = Some(Instant::now() + patience);
                     }
@@ -348,7 +331,8 @@ impl Courier {
             };
             match timeout(patience + long, write(&mut writer, &message)).await {
                 Ok(Ok(())) => {}
-                _ => return,
+                Ok(Err(_)) => return Ended::Closed,
+                Err(_) => return Ended::Silent,
             }
         }
     }
@@ -369,7 +353,7 @@ async fn remember_and_hear(
     cluster: ClusterIdentity,
     mut begins: mpsc::Receiver<(u64, ToMember)>,
     ear: &dyn Ear,
-) {
+) -> Ended {
     while let Some((incarnation, word)) = begins.recv().await {
         let ToMember::Begin(change) = &word else {
             continue;
@@ -380,6 +364,22 @@ async fn remember_and_hear(
         }
     }
     std::future::pending().await
+}
+
+/// The same failure is told once.
+fn note_failure(last: &mut String, keeper: &KeeperNode, reason: &str) {
+    let failure = format!("keeper {keeper}: {reason}");
+    if failure != *last {
+        tracing::debug!("{failure}");
+    }
+    *last = failure;
+}
+
+/// How a connection to the leader ended.
+enum Ended {
+    Closed,
+    /// Nothing came from it any more.
+    Silent,
 }
 
 /// A connection to the leader.

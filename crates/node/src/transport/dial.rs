@@ -50,7 +50,8 @@ impl Endpoint {
         dialled.unwrap_or_else(|_| Err(late(to.as_str(), within)))
     }
 
-    async fn connect(
+    /// Opens a TCP connection to one of a node's addresses.
+    pub(crate) async fn connect(
         &self,
         to: &NodeName,
         address: &str,
@@ -71,24 +72,31 @@ impl Endpoint {
             }
             let connected = timeout(each, TcpStream::connect(address)).await;
             match connected.unwrap_or_else(|_| Err(silent())) {
-                Ok(tcp) => return Ok(tcp),
+                Ok(tcp) => {
+                    self.security.admit(&tcp)?;
+                    return Ok(tcp);
+                }
                 Err(error) => last = failed(error),
             }
         }
         Err(last)
     }
 
-    async fn secure(&self, to: &NodeName, tcp: TcpStream) -> Result<Stream, ConnectionError> {
-        self.security.admit(&tcp)?;
+    /// Begins TLS with a node, on a connection that is open already.
+    pub(crate) async fn secure(
+        &self,
+        to: &NodeName,
+        stream: impl Io + 'static,
+    ) -> Result<Stream, ConnectionError> {
         let Security::Tls { client, .. } = &self.security else {
-            return Ok(Box::new(tcp));
+            return Ok(Box::new(stream));
         };
         let expected = ServerName::try_from(to.to_string()).expect("a node's name is a DNS label");
-        let connecting = TlsConnector::from(client.clone()).connect(expected, tcp);
+        let connecting = TlsConnector::from(client.clone()).connect(expected, stream);
         match connecting.into_fallible().await {
             Ok(stream) => Ok(Box::new(stream)),
-            Err((error, tcp)) => {
-                let (reader, writer) = tokio::io::split(tcp);
+            Err((error, stream)) => {
+                let (reader, writer) = tokio::io::split(stream);
                 drain(reader, writer).await;
                 let reason = format!("TLS with {to} failed: {error}");
                 Err(tls_failed(reason, &error))

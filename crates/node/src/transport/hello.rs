@@ -105,6 +105,9 @@ pub enum Purpose {
         /// The id of the keeper that is meant.
         to_id: u64,
     },
+    /// A node that cannot reach the keepers' leader, and asks a follower to connect it through. After
+    /// Welcome, the bytes are those of a connection to the leader, TLS included.
+    Forward,
 }
 
 impl Purpose {
@@ -114,6 +117,7 @@ impl Purpose {
             Purpose::Link { .. } => "link",
             Purpose::Member { .. } => "membership",
             Purpose::Keeper { .. } => "keeper",
+            Purpose::Forward => "forward",
         }
     }
 }
@@ -365,7 +369,7 @@ impl fmt::Display for Party<'_> {
 ///   learn it.
 /// - Keepers need equal identities. A keeper shows none only while its store is from a release that
 ///   had none, and the keepers' leader has not chosen one yet.
-/// - A member may have no identity, the same one, or an earlier generation of the same cluster, which
+/// - A member, also one that is to be connected through, may have no identity, the same one, or an earlier generation of the same cluster, which
 ///   it then replaces by the newer one.
 pub fn check_cluster(purpose: &Purpose, from: Party<'_>, to: Party<'_>) -> Result<(), Refusal> {
     let (theirs, mine) = (from.cluster, to.cluster);
@@ -376,7 +380,7 @@ pub fn check_cluster(purpose: &Purpose, from: Party<'_>, to: Party<'_>) -> Resul
         }
         Purpose::Link { .. } => theirs == mine,
         Purpose::Keeper { .. } => theirs.is_none() || mine.is_none() || theirs == mine,
-        Purpose::Member { .. } => match (theirs, mine) {
+        Purpose::Member { .. } | Purpose::Forward => match (theirs, mine) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(theirs), Some(mine)) => theirs == mine || mine.succeeds(&theirs),

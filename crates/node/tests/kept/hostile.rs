@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use soloist_node::config::Address;
+use soloist_node::local::LocalCluster;
 use soloist_node::transport::hello::{PREFACE, VERSIONS};
 use soloist_node::transport::{Hello, Purpose};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,6 +72,7 @@ async fn strangers_are_told_why_and_do_no_harm() {
     ] {
         say(&cluster.addresses[1], silent).await;
     }
+    forwards_to_the_leader_only(&cluster).await;
     // They stand as before, and the lock works.
     settle(&cluster.nodes).await;
     assert_eq!(cluster.nodes[0].epoch(), Some(1));
@@ -79,4 +81,34 @@ async fn strangers_are_told_why_and_do_no_harm() {
     assert!(guard.valid_for().unwrap() > Duration::ZERO);
     guard.release().await.unwrap();
     cluster.stop().await;
+}
+
+/// Followers connect a node through, to the leader and to nobody else; the leader connects nobody through.
+async fn forwards_to_the_leader_only(cluster: &LocalCluster) {
+    let names = ["n1", "n2", "n3"];
+    let forward = |to: &str| hello("n9", to, Purpose::Forward);
+    let mut leaders = Vec::new();
+    for (name, address) in names.iter().zip(&cluster.addresses) {
+        let heard = say(address, &forward(name)).await;
+        if String::from_utf8_lossy(&heard).contains("knows of no other leader") {
+            leaders.push(*name);
+        }
+    }
+    let [leader] = leaders[..] else {
+        panic!("all but one are followers: {leaders:?}");
+    };
+    let fingerprint = [7; 32];
+    let followers = names.iter().zip(&cluster.addresses);
+    for (follower, address) in followers.filter(|(name, _)| **name != leader) {
+        for to in names {
+            let inner = hello("n9", to, Purpose::Member { fingerprint });
+            let heard = say(address, &[forward(follower), inner].concat()).await;
+            let heard = String::from_utf8_lossy(&heard);
+            let word = match to == leader {
+                true => format!("the configurations of nodes n9 and {leader} differ"),
+                false => format!("looks for node {to} at the address of node {leader}"),
+            };
+            assert!(heard.contains(&word), "no {word:?} in {heard:?}");
+        }
+    }
 }

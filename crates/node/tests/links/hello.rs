@@ -62,6 +62,7 @@ fn golden_bytes_of_hellos() {
         (link(), [&[0][..], &[0xab; 32], &[0x82, 2, 1, 3]].concat()),
         (member(), [&[1][..], &[0xcd; 32]].concat()),
         (keeper(), vec![2, 5, 0xac, 2]),
+        (Purpose::Forward, vec![3]),
     ];
     for (purpose, rest) in all {
         let length = (common.len() + rest.len()) as u16;
@@ -197,6 +198,7 @@ fn who_may_dial_whom() {
         let is_allowed = |purpose: &Purpose| allowed(purpose, from, mine).is_ok();
         assert_eq!(is_allowed(&link()), link_to, "{from:?}");
         assert_eq!(is_allowed(&member()), member_to, "{from:?}");
+        assert_eq!(is_allowed(&Purpose::Forward), member_to, "{from:?}");
         assert_eq!(is_allowed(&keeper()), keeper_to, "{from:?}");
     }
     for (from, member_to) in [(None, true), (mine, false)] {
@@ -241,6 +243,7 @@ fn a_purpose() -> impl Strategy<Value = Purpose> {
         }),
         any::<[u8; 32]>().prop_map(|fingerprint| Purpose::Member { fingerprint }),
         any::<[u64; 2]>().prop_map(|[from_id, to_id]| Purpose::Keeper { from_id, to_id }),
+        Just(Purpose::Forward),
     ]
 }
 

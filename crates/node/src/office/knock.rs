@@ -1,0 +1,176 @@
+//! One try to reach a keeper, directly or through a follower.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Office;
+use super::wire::{FromKeeper, read};
+use crate::cluster_identity::ClusterIdentity;
+use crate::config::NodeName;
+use crate::keepers::KeeperNode;
+use crate::transport::{ConnectionError, Dialled, Purpose, Stream};
+
+/// While a node goes through a follower, it tries this often to reach the leader directly.
+const DIRECT_EVERY: Duration = Duration::from_secs(5);
+
+/// Outcome of a try.
+pub(super) enum Tried {
+    Leads(Leading),
+    /// Another one does, perhaps.
+    Elsewhere(Option<KeeperNode>),
+    /// There is no way to it. Another keeper may have one.
+    Unreached(String),
+    Refused(String),
+}
+
+/// A connection to a keeper that leads.
+pub(super) struct Leading {
+    pub stream: Stream,
+    /// All keepers.
+    pub keepers: Vec<KeeperNode>,
+    pub cluster: ClusterIdentity,
+}
+
+/// The way to a keeper.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Way {
+    pub keeper: KeeperNode,
+    /// The follower that connects this node through, if it is not dialled directly.
+    pub through: Option<KeeperNode>,
+}
+
+/// The keepers that could not be reached lately.
+///
+/// For a while they are dialled only if there is no other way: a try that gets no answer takes a part
+/// of the lease.
+pub(super) struct Unreached {
+    me: NodeName,
+    noted: Vec<(KeeperNode, Instant)>,
+    remember: Duration,
+}
+
+impl Unreached {
+    pub fn new(office: &Office) -> Self {
+        Unreached {
+            me: office.me.name.clone(),
+            noted: Vec::new(),
+            remember: office.lease.length,
+        }
+    }
+
+    /// A direct way to this keeper led nowhere.
+    pub fn note(&mut self, keeper: &KeeperNode) {
+        let (now, remember) = (Instant::now(), self.remember);
+        self.noted
+            .retain(|(noted, at)| noted != keeper && now - *at < remember);
+        self.noted.push((keeper.clone(), now));
+    }
+
+    pub fn is(&self, keeper: &KeeperNode) -> bool {
+        let mut noted = self.noted.iter();
+        noted.any(|(noted, at)| noted == keeper && at.elapsed() < self.remember)
+    }
+
+    /// The way to a leader that another keeper has named.
+    pub fn way(&self, leader: KeeperNode, told_by: &KeeperNode) -> Way {
+        let is_detour = self.is(&leader) && told_by.name != self.me;
+        Way {
+            keeper: leader,
+            through: is_detour.then(|| told_by.clone()),
+        }
+    }
+}
+
+impl Office {
+    /// Returns when the leader that is reached through a follower can be reached directly.
+    pub(super) async fn find_direct(self: &Arc<Self>, way: &Way) -> Leading {
+        let direct = Way {
+            keeper: way.keeper.clone(),
+            through: None,
+        };
+        loop {
+            match way.through {
+                Some(_) => sleep(DIRECT_EVERY).await,
+                None => std::future::pending().await,
+            }
+            if let Tried::Leads(leading) = self.knock(&direct).await {
+                return leading;
+            }
+        }
+    }
+
+    /// How long a keeper may take to answer.
+    pub(super) fn patience(&self) -> Duration {
+        self.lease.answered_within()
+    }
+
+    /// Asks a keeper whether it leads.
+    pub(super) async fn knock(self: &Arc<Self>, way: &Way) -> Tried {
+        let patience = match way.through {
+            Some(_) => 2 * self.patience(),
+            None => self.patience(),
+        };
+        let knocking = timeout(patience, self.knock_and_wait(way)).await;
+        knocking.unwrap_or_else(|_| Tried::Unreached(format!("no answer after {patience:?}")))
+    }
+
+    async fn knock_and_wait(self: &Arc<Self>, way: &Way) -> Tried {
+        let keeper = &way.keeper;
+        let dialled = match &way.through {
+            _ if keeper.name == self.me.name => self.dial_itself().await,
+            Some(follower) => self.dial_through(follower, keeper).await,
+            None => self.dial(keeper, self.patience()).await,
+        };
+        let mut stream = match dialled {
+            Ok(Dialled { stream, .. }) => stream,
+            Err(ConnectionError::Refused(refusal)) => {
+                let reason = refusal.reason;
+                tracing::warn!(%keeper, reason, "refused by a keeper");
+                return Tried::Refused(reason);
+            }
+            Err(error) => return Tried::Unreached(error.to_string()),
+        };
+        match read(&mut stream).await {
+            Ok(Some(FromKeeper::Welcome {
+                keepers,
+                cluster,
+                epoch,
+            })) => match self.memory.admits(&cluster, epoch) {
+                Ok(()) => Tried::Leads(Leading {
+                    stream,
+                    keepers,
+                    cluster,
+                }),
+                Err(stranger) => {
+                    tracing::error!(%keeper, "this node does not follow that leader: {stranger}");
+                    Tried::Refused(stranger.to_string())
+                }
+            },
+            Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
+            Ok(Some(FromKeeper::Refused(reason))) => {
+                tracing::warn!(%keeper, reason, "refused by a keeper");
+                Tried::Refused(reason)
+            }
+            Ok(_) => Tried::Refused("an answer that makes no sense".to_owned()),
+            Err(error) => Tried::Unreached(error.to_string()),
+        }
+    }
+
+    /// Opens a connection to the leader, as a member, through a follower.
+    async fn dial_through(
+        &self,
+        follower: &KeeperNode,
+        leader: &KeeperNode,
+    ) -> Result<Dialled, ConnectionError> {
+        let (address, patience) = (follower.address.to_string(), 2 * self.patience());
+        let dialling = self
+            .endpoint
+            .dial(&follower.name, &address, Purpose::Forward, patience);
+        let outer = dialling.await?.stream;
+        let inner = self.endpoint.secure(&leader.name, outer).await?;
+        let saying = self.endpoint.say_hello(inner, &leader.name, self.purpose());
+        saying.await
+    }
+}
