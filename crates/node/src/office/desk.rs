@@ -81,9 +81,12 @@ impl Office {
         sleep(LAST_WORDS).await;
     }
 
+    /// Where the leader is. An ordinary member says it too: the file of the node that asks may list
+    /// former keepers only.
     fn elsewhere(&self) -> FromKeeper {
         let view = self.keeper().map(|keeper| keeper.view());
         let leader = view.and_then(|view| view.leader);
+        let leader = self.follows.borrow().clone().or(leader);
         FromKeeper::Elsewhere {
             leader: leader.filter(|leader| leader.name != self.me.name),
             has_past: self.keeper().is_some() || self.memory.get().is_some(),

@@ -70,6 +70,8 @@ pub(crate) struct Office {
     /// This keeper leads, and there is something that it has begun.
     is_busy: watch::Sender<bool>,
     forwards: forward::Forwards,
+    /// The leader that this node is connected to as a member.
+    follows: watch::Sender<Option<KeeperNode>>,
     /// Connections of nodes that are being answered.
     serving: TaskTracker,
     pub stop: CancellationToken,
@@ -136,6 +138,7 @@ impl Office {
             reign: watch::Sender::new(None),
             is_busy: watch::Sender::new(false),
             forwards: forward::Forwards::default(),
+            follows: watch::Sender::new(None),
             serving: TaskTracker::new(),
             stop: CancellationToken::new(),
         }

@@ -189,6 +189,7 @@ impl Courier {
                 leader: Some(way.keeper.clone()),
                 keepers: Some(leading.keepers),
             });
+            self.office.follows.send_replace(Some(way.keeper.clone()));
             self.complain_of_lost_store();
             let office = Arc::clone(&self.office);
             let ended = tokio::select! {
@@ -204,6 +205,7 @@ impl Courier {
             }
             break;
         }
+        self.office.follows.send_replace(None);
         self.way.send_modify(|way| way.leader = None);
     }
 
