@@ -156,6 +156,16 @@ impl Cluster {
         command.args(arguments.split_whitespace()).output().unwrap()
     }
 
+    /// The number of nodes, running or not.
+    pub fn size(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Whether a node's process was started and not ended.
+    pub fn runs(&self, node: usize) -> bool {
+        self.processes[node].is_some()
+    }
+
     /// Where other nodes reach a node.
     pub fn address(&self, node: usize) -> &str {
         &self.addresses[node]

@@ -1,6 +1,7 @@
 //! The real executable under faults: nodes that are killed, paused, cut off and restarted, while a referee watches.
 //!
 //! - `cluster`: the node processes. `network`: a network of their own that can be cut.
+//! - `operator`: replaces keepers and brings machines back, as docs/operations.md says.
 //! - `referee`: who was inside when, and whether that was right. `workers`: those who go in and out all the time.
 //! - The other modules are the faults.
 //!
@@ -12,15 +13,17 @@ mod forwarding;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
 mod killed;
+mod manual;
 mod names;
 mod network;
+mod operator;
 mod partitions;
 mod paused;
 mod raw;
 mod referee;
 mod restarts;
+mod returns;
 mod stores;
-
 mod workers;
 
 use std::time::{Duration, Instant};

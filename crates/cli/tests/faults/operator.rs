@@ -1,0 +1,244 @@
+//! What an operator does by the manual (docs/operations.md): replaces keepers, and brings machines back, with the
+//! command line and files only.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+
+use crate::PATIENCE;
+use crate::cluster::{Cluster, stderr};
+use crate::referee::Referee;
+
+/// The part of a node's folder that `soloist init` made in its data folder.
+const FIRST_START: &str = "data/first-start";
+const STORE: &str = "data/keeper.redb";
+
+/// A change of the keepers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    Promote,
+    Demote,
+}
+
+impl Cluster {
+    /// Asks one node to change the keepers, and asks again until the cluster says that it is so.
+    pub async fn change(&self, asked: usize, change: Change, node: usize) {
+        let word = match change {
+            Change::Promote => "promote",
+            Change::Demote => "demote",
+        };
+        let began = Instant::now();
+        loop {
+            let command = format!("cluster {word} n{node}");
+            let output = block_in_place(|| self.soloist_at(asked, &command));
+            if output.status.success() {
+                return;
+            }
+            let said = stderr(&output);
+            assert!(began.elapsed() < PATIENCE, "{word} n{node}: {said}");
+            let keeps = self.keepers(asked).await.map(|all| all.contains(&node));
+            if keeps == Some(change == Change::Promote) {
+                return;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    pub async fn promote(&self, asked: usize, node: usize) {
+        self.change(asked, Change::Promote, node).await;
+    }
+
+    pub async fn demote(&self, asked: usize, node: usize) {
+        self.change(asked, Change::Demote, node).await;
+    }
+
+    /// The keepers, as a node sees them; `None` if it does not answer or knows no leader.
+    pub async fn keepers(&self, asked: usize) -> Option<Vec<usize>> {
+        let view = self
+            .view(asked)
+            .await
+            .filter(|view| view.leader.is_some())?;
+        let keepers = view.nodes.iter().filter(|node| node.keeper);
+        let numbers = keepers.map(|node| node.name.strip_prefix('n')?.parse().ok());
+        numbers.collect()
+    }
+
+    /// A stopped machine gets a new disk: everything that its node wrote is gone.
+    pub fn reimage(&self, node: usize) {
+        let data = self.file(node, "data");
+        if data.exists() {
+            fs::remove_dir_all(data).unwrap();
+        }
+    }
+
+    /// A stopped machine is deployed again from the folder that `soloist init` made, `first-start` included. Nobody but
+    /// the first keeper has that file.
+    pub fn redeploy(&self, node: usize) {
+        self.reimage(node);
+        if node == 0 {
+            create_folder(&self.file(node, "data"));
+            fs::write(self.file(node, FIRST_START), "").unwrap();
+        }
+    }
+
+    /// A copy of a stopped node's data folder: its disk as it is now.
+    pub fn copy_disk(&self, node: usize, name: &str) {
+        copy(&self.file(node, "data"), &self.file(node, name));
+    }
+
+    /// A stopped machine gets back the disk that was copied.
+    pub fn restore_disk(&self, node: usize, name: &str) {
+        self.reimage(node);
+        copy(&self.file(node, name), &self.file(node, "data"));
+    }
+
+    /// Writes who the keepers are into the configuration of a node.
+    pub fn list_keepers(&self, node: usize, keepers: &[usize]) {
+        let file = self.file(node, "soloist.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let mut written = format!("name = \"n{node}\"\n");
+        if !keepers.contains(&node) {
+            let _ = writeln!(written, "address = \"{}\"", self.address(node));
+        }
+        let mut is_list = false;
+        for line in text.lines() {
+            is_list = match line.starts_with('[') {
+                true => line == "[keepers]",
+                false => is_list,
+            };
+            let is_own = line.starts_with("name =") || line.starts_with("address =");
+            let is_entry = is_list && line.starts_with('n');
+            if !is_own && !is_entry {
+                let _ = writeln!(written, "{line}");
+            }
+            if line == "[keepers]" {
+                for &keeper in keepers {
+                    let _ = writeln!(written, "n{keeper} = \"{}\"", self.address(keeper));
+                }
+            }
+        }
+        fs::write(file, written).unwrap();
+    }
+
+    pub fn has_store(&self, node: usize) -> bool {
+        self.file(node, STORE).exists()
+    }
+
+    /// Whether a node has an earlier store beside its data, under another name.
+    pub fn has_store_set_aside(&self, node: usize) -> bool {
+        let Ok(files) = fs::read_dir(self.file(node, "data")) else {
+            return false;
+        };
+        let mut names = files.flatten().map(|file| file.file_name());
+        names.any(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with("keeper") && name != "keeper.redb"
+        })
+    }
+
+    /// The nodes that say that they lead.
+    pub async fn leaders(&self, nodes: &[usize]) -> Vec<usize> {
+        let mut leaders = Vec::new();
+        for &node in nodes {
+            let leader = self.view(node).await.and_then(|view| view.leader);
+            if leader == Some(format!("n{node}")) {
+                leaders.push(node);
+            }
+        }
+        leaders
+    }
+
+    /// Waits until these nodes are together under one leader, with these keepers. Fails as soon as the referee objects.
+    pub async fn settles(&self, referee: &Referee, nodes: &[usize], keepers: &[usize]) {
+        self.watched(referee, async || self.oddity(nodes, keepers).await)
+            .await;
+    }
+
+    /// Waits until nothing is left to be said, with the referee's eye on it.
+    async fn watched(&self, referee: &Referee, mut odd: impl AsyncFnMut() -> Option<String>) {
+        let began = Instant::now();
+        loop {
+            let odd = odd().await;
+            let violations = referee.violations();
+            if violations.is_empty() && odd.is_none() {
+                return;
+            }
+            if !violations.is_empty() || began.elapsed() > PATIENCE {
+                let running: Vec<usize> =
+                    (0..self.size()).filter(|&node| self.runs(node)).collect();
+                let leaders = self.leaders(&running).await;
+                let first = &violations[..violations.len().min(5)];
+                panic!(
+                    "after {:?}: {odd:?}; nodes that say they lead: {leaders:?}; {} violations, such as {first:#?}",
+                    began.elapsed(),
+                    violations.len()
+                );
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Why these nodes are not together under one leader with these keepers.
+    async fn oddity(&self, nodes: &[usize], keepers: &[usize]) -> Option<String> {
+        let names = |numbers: &[usize]| -> Vec<String> {
+            numbers.iter().map(|number| format!("n{number}")).collect()
+        };
+        let mut seen = None;
+        for &node in nodes {
+            let Some(view) = self.view(node).await else {
+                return Some(format!("n{node} does not answer"));
+            };
+            let members = view.nodes.iter().filter(|node| node.lease_ms.is_some());
+            let members: Vec<String> = members.map(|node| node.name.clone()).collect();
+            let kept = view.nodes.iter().filter(|node| node.keeper);
+            let kept: Vec<String> = kept.map(|node| node.name.clone()).collect();
+            let now = (view.leader.clone(), view.epoch);
+            let is_same = *seen.get_or_insert_with(|| now.clone()) == now;
+            let is_led = view
+                .leader
+                .as_ref()
+                .is_some_and(|leader| kept.contains(leader));
+            if !is_same || !is_led || members != names(nodes) || kept != names(keepers) {
+                let (leader, epoch, state) = (view.leader, view.epoch, view.state);
+                return Some(format!(
+                    "n{node} ({state:?}) sees epoch {epoch}, leader {leader:?}, keepers {kept:?}, members {members:?}"
+                ));
+            }
+        }
+        None
+    }
+
+    /// Waits until a node that was a keeper is none any more by its own files: its store is set aside.
+    pub async fn sets_store_aside(&self, referee: &Referee, node: usize) {
+        self.watched(referee, async || {
+            let is_aside = !self.has_store(node) && self.has_store_set_aside(node);
+            (!is_aside).then(|| format!("n{node} has not set its old store aside"))
+        })
+        .await;
+    }
+
+    /// Runs `soloist cluster recover` on a stopped keeper.
+    pub fn recover(&self, node: usize) -> Output {
+        let command = "cluster recover --the-others-are-lost --json --config";
+        self.soloist_at(node, &format!("{command} n{node}/soloist.toml"))
+    }
+}
+
+/// Nobody else may look into a data folder.
+fn create_folder(folder: &Path) {
+    DirBuilder::new().mode(0o700).create(folder).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    create_folder(to);
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}

@@ -1,0 +1,294 @@
+//! Machines that return after they were replaced: with their old disks, or re-imaged. There must never be a second
+//! cluster, and whoever returns must end up as an ordinary member.
+
+use std::time::Duration;
+
+use crate::cluster::{Cluster, Plan, stderr};
+use crate::workers::Workers;
+use crate::{ALL, GRACE, LEASE, LOCKS, until};
+
+const SIX: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
+async fn six(lease: Duration) -> Cluster {
+    Cluster::start(Plan {
+        nodes: 6,
+        lease,
+        ..Plan::default()
+    })
+    .await
+}
+
+/// Everybody is a member under one leader and is served, and these keep.
+async fn all_is_well(cluster: &Cluster, workers: &Workers, names: &[String], keepers: &[usize]) {
+    let all: Vec<usize> = (0..cluster.size()).collect();
+    cluster.settles(&workers.referee, &all, keepers).await;
+    workers.referee.serves(names, 2 * LEASE + GRACE).await;
+    cluster.settles(&workers.referee, &all, keepers).await;
+    assert_eq!(cluster.leaders(&all).await.len(), 1, "leaders");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_keepers_that_return_make_no_second_cluster() {
+    let mut cluster = six(LEASE).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &SIX, &LOCKS);
+    workers.referee.serves(&names, GRACE).await;
+    cluster.kill(2);
+    for (new, old) in [(3, 2), (4, 1), (5, 0)] {
+        cluster.promote(3, new).await;
+        cluster.demote(3, old).await;
+    }
+    // One is re-imaged, the other has the disk that it had when it went down.
+    cluster.kill(1);
+    cluster.reimage(1);
+    cluster.list_keepers(1, &[3, 4, 5]);
+    cluster.restart(1).await;
+    let elections = cluster.elections_won(2);
+    cluster.restart(2).await;
+    cluster.sets_store_aside(&workers.referee, 2).await;
+    all_is_well(&cluster, &workers, &names, &[3, 4, 5]).await;
+    assert_eq!(cluster.elections_won(2), elections, "a second leader");
+    assert!(!cluster.has_store(1), "nobody made n1 a keeper again");
+    workers.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_stayed_follows_no_replaced_one_that_returns() {
+    let mut cluster = six(LEASE).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &SIX, &LOCKS);
+    workers.referee.serves(&names, GRACE).await;
+    cluster.kill(2);
+    for (new, old) in [(3, 2), (4, 1)] {
+        cluster.promote(3, new).await;
+        cluster.demote(3, old).await;
+    }
+    cluster.kill(1);
+    cluster.reimage(1);
+    cluster.restart(1).await;
+    let elections = cluster.elections_won(2);
+    cluster.restart(2).await;
+    cluster.sets_store_aside(&workers.referee, 2).await;
+    all_is_well(&cluster, &workers, &names, &[0, 3, 4]).await;
+    assert_eq!(cluster.elections_won(2), elections, "a second leader");
+    // The one that stayed still counts.
+    cluster.kill(4);
+    let rest = [0, 1, 2, 3, 5];
+    cluster.settles(&workers.referee, &rest, &[0, 3, 4]).await;
+    cluster.restart(4).await;
+    all_is_well(&cluster, &workers, &names, &[0, 3, 4]).await;
+    workers.end().await;
+}
+
+/// How a lost machine comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Back {
+    Not,
+    OldDisk,
+    Reimaged,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_keepers_that_return_after_a_recovery_are_ordinary_members() {
+    use Back::{OldDisk, Reimaged};
+    returns_after_recovery(&[[OldDisk, OldDisk], [OldDisk, Reimaged]]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a minute: the most dangerous of these cases are in the test above"]
+async fn every_subset_of_lost_keepers_may_return_after_a_recovery() {
+    use Back::{Not, OldDisk, Reimaged};
+    let kinds = [Not, OldDisk, Reimaged];
+    let cases = kinds.map(|first| kinds.map(|second| [first, second]));
+    returns_after_recovery(&cases.concat()[1..]).await;
+}
+
+async fn returns_after_recovery(cases: &[[Back; 2]]) {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &ALL, &LOCKS);
+    workers.referee.serves(&names, GRACE).await;
+    for lost in [0, 1] {
+        cluster.kill(lost);
+        cluster.copy_disk(lost, "old-disk");
+    }
+    for node in [2, 3, 4] {
+        cluster.end(node).await;
+    }
+    let output = cluster.recover(2);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for node in [2, 3, 4] {
+        cluster.spawn(node);
+    }
+    cluster.settles(&workers.referee, &[2, 3, 4], &[2]).await;
+    for node in [3, 4] {
+        cluster.promote(2, node).await;
+    }
+    for case in cases {
+        println!("n0 and n1 come back: {case:?}");
+        let mut running = vec![2, 3, 4];
+        for (node, back) in case.iter().enumerate() {
+            match back {
+                Back::Not => continue,
+                Back::OldDisk => cluster.restore_disk(node, "old-disk"),
+                Back::Reimaged => cluster.reimage(node),
+            }
+            cluster.spawn(node);
+            running.push(node);
+        }
+        running.sort_unstable();
+        let old = (0..2).filter(|&node| case[node] == Back::OldDisk);
+        for node in old {
+            cluster.sets_store_aside(&workers.referee, node).await;
+        }
+        let keepers = [2, 3, 4];
+        cluster.settles(&workers.referee, &running, &keepers).await;
+        let served = running
+            .iter()
+            .flat_map(|node| LOCKS.map(|lock| format!("n{node} {lock}")));
+        let served: Vec<String> = served.collect();
+        workers.referee.serves(&served, 2 * LEASE + GRACE).await;
+        let back = running.iter().filter(|node| !keepers.contains(node));
+        back.for_each(|&node| cluster.kill(node));
+        cluster.settles(&workers.referee, &keepers, &keepers).await;
+    }
+    workers.end().await;
+}
+
+/// It knows neither the leader nor that it has become a keeper beside it, and yet its vote is needed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_slept_through_changes_gives_the_majority_that_is_needed() {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    let mut workers = Workers::new();
+    workers.start(&cluster, &[0, 2, 3, 4], &LOCKS);
+    cluster.kill(2);
+    cluster.promote(4, 3).await;
+    cluster.demote(4, 0).await;
+    // The new keeper leads; both of the two that run are needed for that.
+    until("the new keeper leads", async || {
+        if cluster.leader(4) == Some(3) {
+            return true;
+        }
+        cluster.end(1).await;
+        cluster.restart(1).await;
+        cluster.led_by(4, &[1, 3]).await == 3
+    })
+    .await;
+    // The other one that knows the new keeper dies. The one that returns knows n0, n1 and itself.
+    cluster.kill(1);
+    cluster.spawn(2);
+    let rest = [0, 2, 3, 4];
+    cluster.settles(&workers.referee, &rest, &[1, 2, 3]).await;
+    let names = rest.map(|node| LOCKS.map(|lock| format!("n{node} {lock}")));
+    let names = names.concat();
+    workers.referee.serves(&names, 2 * LEASE + GRACE).await;
+    workers.end().await;
+}
+
+/// Its file says that it may begin a cluster, and the files of others say that it is their keeper.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_do_not_follow_a_replaced_sole_keeper_that_begins_again() {
+    let mut cluster = Cluster::start(Plan {
+        nodes: 3,
+        keepers: 1,
+        ..Plan::default()
+    })
+    .await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &[1, 2], &LOCKS);
+    workers.referee.serves(&names, GRACE).await;
+    let before = cluster.view(2).await.expect("it runs").epoch;
+    cluster.promote(1, 1).await;
+    cluster.demote(1, 0).await;
+    cluster.kill(0);
+    cluster.settles(&workers.referee, &[1, 2], &[1]).await;
+    cluster.redeploy(0);
+    cluster.spawn(0);
+    // Whatever it is now, it has had the time to begin a cluster.
+    cluster.says(0, "ready").await;
+    let has_begun = async || cluster.is_member(0).await;
+    let _ = tokio::time::timeout(2 * LEASE, until("it begins", has_begun)).await;
+    cluster.kill(2);
+    cluster.spawn(2);
+    tokio::time::sleep(3 * LEASE).await;
+    let view = cluster.view(2).await.expect("it runs");
+    let follows = view.leader.as_deref() == Some("n0");
+    assert!(
+        !follows && (view.epoch == 0 || view.epoch > before),
+        "after epoch {before}: {view:?}"
+    );
+    let others = &workers.referee.violations();
+    assert!(others.is_empty(), "{others:#?}");
+
+    // With a file that is up to date, each is a member again.
+    for node in [0, 2] {
+        cluster.end(node).await;
+        cluster.list_keepers(node, &[1]);
+    }
+    cluster.reimage(0);
+    cluster.spawn(0);
+    cluster.spawn(2);
+    all_is_well(&cluster, &workers, &names, &[1]).await;
+    workers.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_keeper_that_is_reimaged_during_bootstrap_can_be_replaced() {
+    for pause in [0, 10, 40] {
+        let mut cluster = Cluster::init(&Plan::default());
+        let mut workers = Workers::new();
+        ALL.into_iter().for_each(|node| cluster.spawn(node));
+        until("n1 has a store", async || cluster.has_store(1)).await;
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        cluster.kill(1);
+        cluster.reimage(1);
+        cluster.spawn(1);
+        // It is a first keeper like before, or it has lost its store, as the manual says.
+        until("n1 takes part", async || cluster.is_member(1).await).await;
+        if cluster.log(1).contains("has lost its store") {
+            cluster.demote(4, 1).await;
+            cluster.promote(4, 1).await;
+        }
+        let names = workers.start(&cluster, &ALL, &LOCKS[..1]);
+        all_is_well(&cluster, &workers, &names, &[0, 1, 2]).await;
+        assert!(cluster.has_store(1));
+        // It counts.
+        cluster.kill(2);
+        let rest = [0, 1, 3, 4];
+        cluster.settles(&workers.referee, &rest, &[0, 1, 2]).await;
+        workers.end().await;
+    }
+}
+
+/// The old disk belongs to a keeper of the same name that is none any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_was_demoted_and_promoted_does_not_vote_with_its_old_disk() {
+    let mut cluster = Cluster::start(Plan::default()).await;
+    let mut workers = Workers::new();
+    let names = workers.start(&cluster, &[3, 4], &LOCKS);
+    let leader = cluster.led_by(4, &[0, 1, 2]).await;
+    let [again, other] = crate::keepers_but(leader);
+    cluster.kill(again);
+    cluster.copy_disk(again, "old-disk");
+    cluster.demote(4, again).await;
+    cluster.reimage(again);
+    cluster.restart(again).await;
+    cluster.promote(4, again).await;
+
+    cluster.kill(again);
+    cluster.restore_disk(again, "old-disk");
+    cluster.restart(again).await;
+    workers.referee.serves(&names, 2 * LEASE + GRACE).await;
+    // With its vote there would be a majority.
+    cluster.kill(other);
+    for node in [3, 4] {
+        until("nobody takes part", async || !cluster.is_member(node).await).await;
+    }
+    tokio::time::sleep(2 * LEASE).await;
+    assert!(!cluster.is_member(4).await, "the old disk voted");
+    cluster.restart(other).await;
+    cluster.demote(4, again).await;
+    cluster.promote(4, again).await;
+    all_is_well(&cluster, &workers, &names, &[0, 1, 2]).await;
+    workers.end().await;
+}
