@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, NO_REQUEST};
 use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Vote};
+use crate::links::Backoff;
 use crate::transport::{ConnectionError, Endpoint, Purpose, Stream, shown};
 
 /// A connection and its handshake must be there after so long.
@@ -174,7 +175,7 @@ struct Connection {
 impl Connection {
     /// Dials when something is asked and there is no connection.
     async fn keep(mut self, mut calls: mpsc::Receiver<Call>) {
-        let mut pause = RETRY_MIN;
+        let mut backoff = Backoff::new(RETRY_MIN, self.times.retry_max);
         let mut not_before = Instant::now();
         while let Some(call) = calls.recv().await {
             if call.reply.is_closed() {
@@ -189,7 +190,7 @@ impl Connection {
             match self.open().await {
                 Ok(stream) => {
                     tracing::info!("connected with keeper {}", self.keeper);
-                    pause = RETRY_MIN;
+                    backoff.reset();
                     self.last_error = None;
                     let reason = exchange(stream, call, &mut calls, self.times).await;
                     self.failed(reason);
@@ -198,8 +199,7 @@ impl Connection {
                     call.reply
                         .send_replace(Some(Err(CallError::Unreachable(reason.clone()))));
                     self.failed(reason);
-                    pause = longer(pause).min(self.times.retry_max);
-                    not_before = Instant::now() + pause;
+                    not_before = Instant::now() + backoff.next(rand::random());
                 }
             }
         }
@@ -229,11 +229,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// The next pause: one to three times the last one, by chance, so that keepers do not come back in step.
-fn longer(pause: Duration) -> Duration {
-    pause.mul_f64(1.0 + 2.0 * rand::random::<f64>())
 }
 
 /// Requests without an answer, and when the other side last gave a sign of life.

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 /// Pauses that grow from the shortest to the longest, with jitter, so that nodes that lost the same peer
 /// do not come back in step.
+///
+/// A pause is at most half of all pauses since the peer was lost. So a short outage is not followed by
+/// a long pause, however often dialling failed during it.
 #[derive(Debug)]
 pub struct Backoff {
     min: Duration,
     max: Duration,
-    last: Duration,
+    total: Duration,
 }
 
 impl Backoff {
@@ -17,20 +20,21 @@ impl Backoff {
         Self {
             min,
             max,
-            last: min,
+            total: Duration::ZERO,
         }
     }
 
-    /// The next pause: anything from the shortest to three times the last one. `chance` is uniform in 0..1.
+    /// The next pause. `chance` is uniform in 0..1.
     pub fn next(&mut self, chance: f64) -> Duration {
-        let span = (self.last * 3).min(self.max).saturating_sub(self.min);
-        self.last = (self.min + span.mul_f64(chance)).min(self.max);
-        self.last
+        let longest = (self.total / 2).clamp(self.min, self.max);
+        let pause = self.min + (longest - self.min).mul_f64(chance);
+        self.total = self.total.saturating_add(pause);
+        pause
     }
 
     /// A dial succeeded.
     pub fn reset(&mut self) {
-        self.last = self.min;
+        self.total = Duration::ZERO;
     }
 }
 
@@ -43,16 +47,30 @@ mod tests {
         let (min, max) = (Duration::from_millis(20), Duration::from_secs(2));
         let mut backoff = Backoff::new(min, max);
         assert_eq!(backoff.next(0.0), min);
-        assert_eq!(backoff.next(0.5), Duration::from_millis(40));
         let mut last = min;
-        for _ in 0..10 {
+        for _ in 0..40 {
             let next = backoff.next(0.999_999);
-            assert!(next > last || next.abs_diff(max) < Duration::from_millis(1));
-            assert!(next <= max);
+            assert!((min..=max).contains(&next));
+            assert!(next + Duration::from_micros(10) >= last);
             last = next;
         }
         assert!(last.abs_diff(max) < Duration::from_millis(1));
         backoff.reset();
-        assert!(backoff.next(0.999_999) <= min * 3);
+        assert_eq!(backoff.next(0.999_999), min);
+    }
+
+    #[test]
+    fn a_short_outage_is_followed_by_a_short_pause() {
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(2));
+        let mut outage = Duration::ZERO;
+        while outage < Duration::from_millis(200) {
+            let pause = backoff.next(0.999_999);
+            assert!(
+                pause <= Duration::from_millis(100),
+                "{pause:?} after {outage:?}"
+            );
+            outage += pause;
+        }
+        assert!(backoff.next(0.999_999) <= Duration::from_millis(160));
     }
 }
