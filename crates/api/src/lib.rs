@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `POST /v1/locks/{name}/acquire` with [`AcquireRequest`] | `200` [`Hold`]; `409` not granted in time |
 //! | `DELETE /v1/requests/{request_id}` | `204` cancelled; `404` no such request of this client |
-//! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`] while it is held, at once or after N ms; `410` as soon as it has ended |
+//! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`] while it is held, at once or after N ms, or as soon as it is `ending`; `410` as soon as it has ended |
 //! | `POST /v1/holds/{hold}/renew` with [`RenewRequest`] | `200` [`Hold`]; `410` if it has ended |
 //! | `DELETE /v1/holds/{hold}` | `204` released; `410` if it ended before |
 //! | `GET /v1/locks?after=NAME` | `200` [`Locks`] |
@@ -16,10 +16,17 @@
 //!
 //! Whatever fails is answered with [`Error`]. Names of locks are one segment of the path, percent-encoded: `a/b` is `a%2Fb`.
 
+#[cfg(feature = "clock")]
+mod clock;
+mod moment;
 mod whole;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+#[cfg(feature = "clock")]
+pub use clock::Reading;
+pub use moment::{Moment, NAP_MAX, nap, wait_until};
 
 /// Somebody wants a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -74,8 +81,13 @@ pub struct Hold {
     pub fence: u64,
     /// The lock's name.
     pub lock: String,
-    /// How much longer it lives if it is not renewed, in milliseconds.
+    /// How much longer it is certainly held if it is not renewed, in milliseconds. Count it from when the request was sent.
+    /// It is shorter than what the node waits, by how much clocks may run apart.
     pub valid_for_ms: u64,
+    /// Set when the node stops: the hold is not extended any more, and ends after `valid_for_ms` at the latest, for
+    /// this reason (`node-stopped`). Release it as soon as the work has stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<String>,
 }
 
 /// Something failed.

@@ -7,13 +7,15 @@ use anyhow::Result;
 use soloist_node::config::{Config, parse_duration};
 use soloist_node::{Node, api};
 
-use crate::{Verdict, logging, signals};
+use crate::{Verdict, logging, output, signals};
 
 /// Run one node of a cluster
 ///
 /// `soloist init` makes the configuration, the certificate and the key. The node joins by itself, as the keepers let it; the first start
-/// needs all of them. SIGTERM (or Ctrl-C) drains the node: nobody new gets in, holds go on to their end for as long as --drain says,
-/// and then it leaves, so that nobody waits for its lease; a second signal ends it at once.
+/// needs all of them. SIGTERM (or Ctrl-C) drains the node: nobody new gets in, and holds go on for as long as --drain says. After that, or
+/// after a second signal, no hold is extended: the node waits until each is released or the time that its holder was promised is
+/// over (at most the lease), and leaves, so that nobody waits for its lease.
+/// Exit code 70: the node has failed (a panic); start it again.
 /// The log goes to stderr; RUST_LOG says how much of it.
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,6 +45,7 @@ impl Args {
         let files = soloist_node::files::raise_limit();
         tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
+        end_with(&node);
         let server = match api::serve(&node).await {
             Ok(server) => server,
             Err(error) => {
@@ -56,7 +59,7 @@ impl Args {
         tokio::select! {
             () = node.stop(self.drain) => {}
             () = signals.next() => {
-                tracing::warn!("a second signal: ending at once");
+                tracing::warn!("a second signal: no hold is extended any more");
                 node.stop(Duration::ZERO).await;
             }
         }
@@ -64,4 +67,19 @@ impl Args {
         tracing::info!("stopped");
         Ok(Verdict::Well)
     }
+}
+
+/// The node panicked, as `EX_SOFTWARE`.
+const FAILED: i32 = 70;
+
+/// Ends this process when the node fails. Nothing is waited for: others go on when its lease has run out.
+pub fn end_with(node: &Node) {
+    let node = node.clone();
+    tokio::spawn(async move {
+        let reason = node.failed().await;
+        output::complain(&format!(
+            "error: the node has failed: {reason}; this is a bug: please report it with the lines above, and start the node again"
+        ));
+        std::process::exit(FAILED)
+    });
 }

@@ -14,7 +14,7 @@ use soloist_node::config::RuleSettings;
 use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
-use crate::{Verdict, logging, output, signals};
+use crate::{Verdict, logging, node, output, signals};
 
 /// Run a whole cluster on this machine, to try things
 ///
@@ -91,6 +91,7 @@ impl Args {
                 .collect(),
         };
         self.print(&up)?;
+        cluster.nodes.iter().for_each(node::end_with);
         signals.next().await;
         folder.withdraw();
         cluster.stop().await;

@@ -6,7 +6,7 @@ use soloist_api::Hold;
 use tokio::sync::{oneshot, watch};
 
 use crate::keeper::{Keeper, Standing, loss_in};
-use crate::{Client, ClientError, Loss, LossReason, Moment};
+use crate::{Client, ClientError, Loss, LossReason, Moment, reached};
 
 /// The lock is held. It is renewed in the background until it is released or lost; dropping the guard releases it.
 #[must_use = "the lock is released as soon as its guard is dropped"]
@@ -73,14 +73,15 @@ impl Guard {
         self.standing.borrow().valid_until
     }
 
-    /// How much longer the lock is surely held, even if no renewal succeeds from now on; nothing, once it is lost. It is
+    /// How much longer the lock is surely held, even if no renewal succeeds from now on; zero, once it is lost. It is
     /// counted from when the last renewal was sent, by a clock that also counts while the machine sleeps.
     pub fn valid_for(&self) -> Duration {
         let standing = self.standing.borrow();
-        match standing.loss {
-            Some(_) => Duration::ZERO,
-            None => standing.valid_until.since(Moment::now()),
-        }
+        let loss = standing.loss.as_ref();
+        let until = loss.map_or(standing.valid_until, |loss| {
+            loss.since.min(standing.valid_until)
+        });
+        until.since(Moment::now())
     }
 
     /// Waits until [`valid_until`](Guard::valid_until) is later than `known`; for ever, once it is lost.
@@ -92,7 +93,9 @@ impl Guard {
         }
     }
 
-    /// Waits until the lock is lost, and says why. May be asked as often as one likes.
+    /// Waits until the lock is lost, or certain to be lost because its node stops, and says why. In the second case
+    /// [`valid_for`](Guard::valid_for) tells how much time is left: stop working, and release it. May be asked as often
+    /// as one likes.
     pub async fn lost(&self) -> Loss {
         let mut standing = self.standing.clone();
         let found = standing.wait_for(|standing| standing.loss.is_some()).await;
@@ -101,7 +104,7 @@ impl Guard {
         }
         // Nobody renews any more: the runtime that did was shut down.
         let valid_until = self.valid_until();
-        valid_until.reached().await;
+        reached(valid_until).await;
         Loss {
             reason: LossReason::Expired,
             since: valid_until,
@@ -110,7 +113,9 @@ impl Guard {
 
     /// Releases the lock, and says if it was lost before.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
-        if let Some(loss) = self.standing.borrow().loss.clone() {
+        let loss = self.standing.borrow().loss.clone();
+        // While the node stops, the lock is still held, and the node waits for this.
+        if let Some(loss) = loss.filter(|loss| loss.since <= Moment::now()) {
             self.held.is_over = true;
             return Err(loss.into());
         }

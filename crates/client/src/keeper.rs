@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use soloist_api::ErrorKind;
+use soloist_api::{ErrorKind, Hold};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
-use crate::{Client, ClientError, Loss, LossReason, Moment};
+use crate::{Client, ClientError, Loss, LossReason, Moment, reached};
 
 /// How long the node is asked to think before it says that nothing has happened.
 const LISTEN_FOR: Duration = Duration::from_secs(30);
@@ -168,6 +168,9 @@ impl Keeper {
                             standing.ttl = ttl;
                         }
                     });
+                    if let Some(loss) = self.ending(&hold) {
+                        return loss;
+                    }
                     pause = self.lives_for() / 3;
                 }
                 Err(error) => match loss_in(&error) {
@@ -182,7 +185,13 @@ impl Keeper {
     async fn listen(&self) -> Loss {
         loop {
             let asked = Moment::now();
-            let pause = match self.client.watch(&self.hold, LISTEN_FOR).await {
+            let watched = self.client.watch(&self.hold, LISTEN_FOR).await;
+            if let Ok(hold) = &watched
+                && let Some(loss) = self.ending(hold)
+            {
+                return loss;
+            }
+            let pause = match watched {
                 // A node that answers at once would be asked without end.
                 Ok(_) if Moment::now().since(asked) > Duration::from_millis(100) => continue,
                 Ok(_) => Duration::from_millis(100),
@@ -195,6 +204,15 @@ impl Keeper {
         }
     }
 
+    /// The node stops: the hold is valid for as long as was promised, and then lost.
+    fn ending(&self, hold: &Hold) -> Option<Loss> {
+        let reason = hold.ending.as_deref()?;
+        Some(Loss {
+            reason: LossReason::from_name(reason),
+            since: self.standing.borrow().valid_until,
+        })
+    }
+
     /// Several attempts fit into what is left when a renewal has failed.
     fn pause_after_failure(&self) -> Duration {
         (self.lives_for() / 15).clamp(Duration::from_millis(5), Duration::from_secs(1))
@@ -204,7 +222,7 @@ impl Keeper {
     async fn expire(&self) -> Loss {
         loop {
             let valid_until = self.standing.borrow().valid_until;
-            valid_until.reached().await;
+            reached(valid_until).await;
             if self.standing.borrow().valid_until == valid_until {
                 return Loss {
                     reason: LossReason::Expired,

@@ -33,11 +33,12 @@ mod tls;
 
 pub use acquire::{Acquire, AcquireError};
 pub use client::Client;
-pub use clock::Moment;
+pub use clock::reached;
 pub use error::{Attempt, ClientError};
 pub use events::Events;
 pub use guard::{Guard, ReleaseError};
 pub use loss::{Loss, LossReason};
+pub use soloist_api::Moment;
 pub use target::{Target, TargetError};
 
 /// What nodes and clients say to each other.

@@ -4,13 +4,14 @@ use std::fmt;
 
 use crate::Moment;
 
-/// The lock was lost before it was released: somebody else may hold it.
+/// The lock was lost before it was released: somebody else may hold it, from `since` on.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the lock was lost before it was released: {reason}")]
 pub struct Loss {
     /// Why.
     pub reason: LossReason,
-    /// Since when, as far as is known: a node that slept may notice late that it was cut off.
+    /// Since when, as far as is known: a node that slept may notice late that it was cut off. If the node stops, this is
+    /// still to come: until then the lock is held.
     pub since: Moment,
 }
 

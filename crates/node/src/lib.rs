@@ -15,15 +15,13 @@ pub mod links;
 pub mod local;
 pub mod locks;
 mod metrics;
-mod moment;
 mod mutant;
 mod node;
 mod office;
 pub mod transport;
 
-pub use moment::Moment;
 #[cfg(feature = "mutants")]
 pub use mutant::Mutant;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
 pub use office::{FIRST_START, OfficeError, Shown, probe};
-pub use soloist_api::{Event, EventKind};
+pub use soloist_api::{Event, EventKind, Moment};

@@ -39,6 +39,12 @@ pub enum Mutant {
     NoBackOff,
     /// A request that is sent again shortens what its hold was promised. Of the locks, not of the epochs.
     PromiseShortened,
+    /// A node that drains leaves while its clients still rely on what they were promised.
+    LeaveWhilePromised,
+    /// A node panics while somebody asks for a lock. Not a fault of a rule: it shows what becomes of a panic.
+    PanicInCore,
+    /// The keepers' leader panics when it hears something. The same.
+    PanicInLeader,
 }
 
 #[cfg(feature = "mutants")]
@@ -47,7 +53,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of those that are faults of the epochs.
-    pub const ALL: [Mutant; 14] = [
+    pub const ALL: [Mutant; 15] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -62,12 +68,26 @@ impl Mutant {
         Mutant::PartAtOnce,
         Mutant::JoinUnprobed,
         Mutant::NoBackOff,
+        Mutant::LeaveWhilePromised,
     ];
 
     /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.
     pub fn plant(mutant: Option<Mutant>) {
         let number = mutant.map_or(0, |mutant| mutant as usize + 1);
         PLANTED.store(number, Ordering::SeqCst);
+    }
+
+    /// Plants the fault that SOLOIST_MUTANT names, for tests of the executable.
+    pub(crate) fn plant_from_env() {
+        let name = std::env::var("SOLOIST_MUTANT");
+        let panics = [Mutant::PanicInCore, Mutant::PanicInLeader];
+        let mut all = panics.into_iter().chain(Mutant::ALL);
+        if let Some(mutant) = name
+            .ok()
+            .and_then(|name| all.find(|one| format!("{one:?}") == name))
+        {
+            Mutant::plant(Some(mutant));
+        }
     }
 
     pub(crate) fn planted(self) -> bool {

@@ -15,7 +15,7 @@ SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group. When t
 is ended before the lock is released (SIGTERM, after the grace SIGKILL), unless --leave-children is given.
 
 The lock is renewed while the command runs. If it is lost, the group gets SIGTERM, and SIGKILL after the grace, but no
-later than the moment until which the lock was known to be held. If it cannot be renewed, SIGTERM comes a third of the time to live before
+later than the moment until which the lock was known to be held. The same if its node stops; the lock is released when the group is gone. If it cannot be renewed, SIGTERM comes a third of the time to live before
 that moment (or the grace, if that is less): nothing of the group is left when another may come in. The same holds if `soloist lock` is killed or
 stopped, also with SIGKILL or Ctrl-Z: its guard process sees to it. A process that has left the group (setsid) is not seen; nor is anybody seen
 if `soloist lock` and its guard are killed both at once. A resource that checks fences is safe even then.

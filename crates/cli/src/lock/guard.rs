@@ -182,7 +182,7 @@ async fn end(work: &Work, kill_at: Moment) {
 
 async fn reached(moment: Option<Moment>) {
     match moment {
-        Some(moment) => moment.reached().await,
+        Some(moment) => soloist_client::reached(moment).await,
         None => std::future::pending().await,
     }
 }

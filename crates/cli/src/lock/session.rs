@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_current_process_group, waitpid};
-use soloist_client::{Guard, Moment};
+use soloist_client::{Guard, Moment, reached};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
                 loss = self.lock.lost(), if !self.lost => {
                     self.lose(work, &loss.to_string());
                 }
-                () = warn_at.reached(), if !self.lost => {
+                () = reached(warn_at), if !self.lost => {
                     self.lose(work, "the lock could not be renewed and is about to be lost");
                 }
                 () = sleep(LOOK_EVERY), if self.kill_at.is_some() => self.kill_if_due(work, terminal).await,

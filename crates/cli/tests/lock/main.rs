@@ -5,6 +5,7 @@ mod algorithms;
 mod draining;
 mod ending;
 mod exit_codes;
+mod failing;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
 mod kept;
@@ -16,6 +17,7 @@ mod referee;
 mod shows;
 mod signals;
 mod starting;
+mod stopping;
 mod terminal;
 mod up;
 

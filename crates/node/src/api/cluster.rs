@@ -175,7 +175,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
         let mut core = shared.core();
         core.look(shared);
         shared.metrics.observe(core.table(), &links);
-        let until = core.valid_until(None);
+        let until = core.valid_until();
         let lease = until.map_or(Duration::ZERO, |until| until.since(Moment::now()));
         let epoch = match core.standing() {
             Standing::Member(epoch) => epoch,
@@ -199,7 +199,9 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     security(()),
 )]
 pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Failure> {
-    let stops = api.node.shared.stopping.is_cancelled() || api.stopping.is_cancelled();
+    let shared = &api.node.shared;
+    let stops = shared.stopping.is_cancelled() || shared.fault.has_happened();
+    let stops = stops || api.stopping.is_cancelled();
     match stops {
         true => Err(Failure::stopping()),
         false => Ok("ok"),

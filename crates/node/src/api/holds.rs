@@ -13,26 +13,31 @@ use super::Api;
 use super::error::Failure;
 use super::request::{Content, Id, Params, Who, wait};
 use crate::Moment;
-use crate::locks::{Grant, HoldError, HoldId};
+use crate::locks::{End, Grant, HoldError, HoldId};
 use crate::node::core::{Core, Held};
 use crate::node::event::milliseconds;
 use crate::node::shared::Shared;
 
-/// A hold as its holder sees it.
-fn describe(core: &Core, grant: &Grant, expires: Option<Moment>) -> Hold {
-    let valid_until = core.valid_until(expires);
-    let valid_for = valid_until.map(|until| until.since(Moment::now()));
-    Hold {
+/// A hold as its holder sees it. The holder's clock may run slower than this node's: it is promised less than this node
+/// waits.
+fn describe(shared: &Shared, core: &Core, grant: &Grant) -> Result<Hold, Failure> {
+    let promise = core.promise(grant.hold);
+    let until = promise.map_err(|error| gone(core, grant.hold, error))?;
+    let valid_for = until.map(|until| shared.lease().told(until.since(Moment::now())));
+    let ending = core
+        .is_draining()
+        .then(|| End::NodeStopped.name().to_owned());
+    Ok(Hold {
         hold: grant.hold.to_string(),
         fence: grant.fence.number(),
         lock: grant.lock.to_string(),
         valid_for_ms: valid_for.map_or(u64::MAX, milliseconds),
-    }
+        ending,
+    })
 }
 
-/// What is wrong with a hold; its holder knows it now.
-pub(super) fn gone(shared: &Shared, core: &Core, hold: HoldId, error: HoldError) -> Failure {
-    shared.untold.told(hold);
+/// What is wrong with a hold.
+pub(super) fn gone(core: &Core, hold: HoldId, error: HoldError) -> Failure {
     let ended = core.table().ended_at(hold);
     let ago = ended.map(|ended| milliseconds(Moment::now().since(ended)));
     Failure::from(error).ended_ago(ago)
@@ -50,7 +55,7 @@ pub(super) struct Watch {
 
 /// Whether a hold still is
 ///
-/// Answers at once, or, with `wait_ms`, as soon as it has ended.
+/// Answers at once, or, with `wait_ms`, as soon as it has ended, or is `ending` because the node stops.
 #[utoipa::path(
     get, path = "/v1/holds/{hold}", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
@@ -73,14 +78,15 @@ pub(super) async fn hold(
     let held = {
         let mut core = shared.core();
         core.look(shared);
-        let expires = core.table().expires(id);
-        expires.map_err(|error| gone(shared, &core, id, error))?;
+        let promise = core.promise(id);
+        promise.map_err(|error| gone(&core, id, error))?;
         core.hold(id).expect("the table has it")
     };
     if !limit.is_zero() {
         let _one_of_many = api.long.place(&client)?;
         tokio::select! {
             _ = held.ended() => {}
+            () = shared.draining.cancelled() => {}
             () = tokio::time::sleep(limit) => {}
             () = api.stopping.cancelled() => {}
         }
@@ -92,15 +98,13 @@ pub(super) async fn hold(
 pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure> {
     let mut core = shared.core();
     core.look(shared);
-    let id = held.grant.hold;
-    let expires = core.table().expires(id);
-    let expires = expires.map_err(|error| gone(shared, &core, id, error))?;
-    Ok(Json(describe(&core, &held.grant, expires)))
+    Ok(Json(describe(shared, &core, &held.grant)?))
 }
 
 /// Let a hold live on
 ///
 /// The first renewal also confirms that the grant was read, see `request_id` of an acquisition.
+/// While the node stops, it is not extended any more: the answer says how long it still lives, and that it is `ending`.
 #[utoipa::path(
     post, path = "/v1/holds/{hold}/renew", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
@@ -121,9 +125,9 @@ pub(super) async fn renew(
     let ttl = request.ttl_ms.map(Duration::from_millis);
     let mut core = shared.core();
     let renewed = core.renew(shared, id, ttl);
-    let expires = renewed.map_err(|error| gone(shared, &core, id, error))?;
+    renewed.map_err(|error| gone(&core, id, error))?;
     let held = core.hold(id).expect("it was just renewed");
-    Ok(Json(describe(&core, &held.grant, expires)))
+    Ok(Json(describe(shared, &core, &held.grant)?))
 }
 
 /// Release a hold
@@ -140,6 +144,6 @@ pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<Status
     let shared = &api.node.shared;
     let mut core = shared.core();
     let released = core.release(shared, id);
-    released.map_err(|error| gone(shared, &core, id, error))?;
+    released.map_err(|error| gone(&core, id, error))?;
     Ok(StatusCode::NO_CONTENT)
 }

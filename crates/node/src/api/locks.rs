@@ -127,7 +127,7 @@ fn refused(api: &Api, error: NotAcquired) -> Failure {
             let shared = &api.node.shared;
             let core = shared.core();
             let error = core.table().expires(hold).err();
-            holds::gone(shared, &core, hold, error.unwrap_or(HoldError::Unknown))
+            holds::gone(&core, hold, error.unwrap_or(HoldError::Unknown))
         }
         NotAcquired::Error(error) => error.into(),
     }

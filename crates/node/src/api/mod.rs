@@ -40,10 +40,6 @@ use socket::SocketFile;
 /// How many requests at a time ask all nodes: each takes memory for all their answers.
 const LOOKING_MAX: usize = 16;
 
-/// How long holders may take to come and hear that their node has stopped and their holds with it. Clients
-/// listen all the time, but for the first moment of a hold, and while they connect anew.
-const LAST_NEWS: Duration = Duration::from_secs(2);
-
 /// How long requests may take to end when the API stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -78,7 +74,6 @@ impl Api {
 /// gently.
 #[must_use = "the API ends as soon as this is dropped"]
 pub struct ApiServer {
-    node: Node,
     addresses: Addresses,
     socket: SocketFile,
     stopping: CancellationToken,
@@ -137,13 +132,23 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         Door::new(router, &stopping, &cut, &tasks, connections_max)
     };
     tasks.spawn(listen::unix(listener, door(None, false)));
+    // Nobody should take a node that has failed for one that serves.
+    tasks.spawn({
+        let (node, stopping, cut) = (node.clone(), stopping.clone(), cut.clone());
+        async move {
+            tokio::select! {
+                _ = node.shared.fault.happened() => cut.cancel(),
+                () = stopping.cancelled() => {}
+            }
+            stopping.cancel();
+        }
+    });
     let address = tcp.as_ref().map(|tcp| tcp.address);
     if let Some(tcp) = tcp {
         let door = door(tcp.token, tcp.certificate);
         tasks.spawn(listen::tcp(tcp.listener, tcp.tls, door));
     }
     Ok(ApiServer {
-        node: node.clone(),
         addresses: Addresses {
             socket: config.socket.clone(),
             tcp: address,
@@ -166,11 +171,9 @@ impl ApiServer {
         &self.addresses.socket
     }
 
-    /// If the node was stopped, lets holders hear of it first, for up to two seconds. Then takes no new connections,
-    /// answers whoever waits that the node stops, and ends when all requests are answered; after five seconds,
-    /// without.
+    /// Takes no new connections, answers whoever waits that the node stops, and ends when all requests are answered; after
+    /// five seconds, without. Stop the node first: until it has left, its clients need the API.
     pub async fn stop(self) {
-        self.node.shared.untold.all_told(LAST_NEWS).await;
         self.stopping.cancel();
         self.socket.remove();
         self.tasks.close();

@@ -3,6 +3,8 @@
 //! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
 //! final: the node comes back as another member, and its waiters with it.
 
+mod leaving;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,8 +17,7 @@ use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
 use crate::locks::wire::WireError;
 use crate::locks::{
-    Ask, AskError, Effects, End, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket,
-    wire,
+    Ask, AskError, Effects, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
 };
 use crate::mutant::Mutant;
 
@@ -58,6 +59,8 @@ pub struct Participant {
     is_suspicious: bool,
     unreached: Vec<u64>,
     has_complained: bool,
+    /// It leaves as soon as nothing is held any more.
+    is_draining: bool,
     has_left: bool,
 }
 
@@ -109,6 +112,7 @@ impl Participant {
             is_suspicious: false,
             unreached: Vec::new(),
             has_complained: false,
+            is_draining: false,
             has_left: false,
         }
     }
@@ -163,7 +167,9 @@ impl Participant {
         out: &mut MemberEffects,
     ) -> Result<(), HoldError> {
         self.check_lease(now, out);
-        self.table.release(now, hold, &mut out.locks)
+        let released = self.table.release(now, hold, &mut out.locks);
+        self.leave_if_over(now, out);
+        released
     }
 
     /// See [`Table::renew`].
@@ -266,6 +272,7 @@ impl Participant {
     pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         self.table.tick(now, &mut out.locks);
+        self.leave_if_over(now, out);
         if self.renew_at.is_some_and(|at| at <= now) {
             self.say_hello(now, out);
         }
@@ -288,44 +295,22 @@ impl Participant {
     /// When [`tick`](Participant::tick) has something to do next.
     pub fn next_deadline(&self) -> Option<Moment> {
         let lease = self.valid_until;
-        let all = [self.table.next_deadline(), lease, self.renew_at];
+        let leaves = self.is_to_leave().then(Moment::default);
+        let all = [self.table.next_deadline(), lease, self.renew_at, leaves];
         all.into_iter().flatten().min()
-    }
-
-    /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
-    pub fn stop(&mut self, now: Moment, out: &mut MemberEffects) {
-        self.check_lease(now, out);
-        self.table.stop(now, &mut out.locks);
-    }
-
-    /// Takes no part any more. Holds that are left are lost as `end` says; nobody else gets them before this node
-    /// [leaves](Participant::leave), or its lease has run out.
-    pub fn retire(&mut self, now: Moment, end: End, out: &mut MemberEffects) {
-        self.check_lease(now, out);
-        self.table.freeze();
-        self.table.end_all(now, end, &mut out.locks);
-        self.stage = Stage::Gone;
-        self.current = None;
-        self.valid_until = None;
-        self.renewals.clear();
-        self.pending = None;
-        self.renew_at = None;
-    }
-
-    /// Tells the keepers that it is [gone](Participant::retire): they need not wait for its lease.
-    pub fn leave(&mut self, now: Moment, out: &mut MemberEffects) {
-        if self.stage == Stage::Gone {
-            self.say_hello(now, out);
-        }
-    }
-
-    /// Whether it has left, and the keepers know.
-    pub fn has_left(&self) -> bool {
-        self.has_left
     }
 
     fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
         if self.valid_until.is_some_and(|until| until <= now) && !Mutant::LapseUnnoticed.planted() {
+            self.lapse(now, out);
+        }
+    }
+
+    /// The machine slept, and its clock is not to be trusted for as long as that took: a lease that was asked for before is
+    /// worth nothing.
+    pub fn wake(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.renewals.clear();
+        if self.valid_until.is_some() {
             self.lapse(now, out);
         }
     }

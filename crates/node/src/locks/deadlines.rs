@@ -23,6 +23,8 @@ pub(super) enum Due {
     Abandoned(Ticket),
     /// A hold ends that was not renewed.
     Expiry(HoldId),
+    /// A hold ends because the node stops: it was promised for no longer.
+    Stop(HoldId),
     /// The node has stood back long enough.
     Ask(LockName),
 }

@@ -58,6 +58,8 @@ pub(super) struct Rest {
     pub ids: ChaCha12Rng,
     pub tickets_given: u64,
     pub stopping: bool,
+    /// No hold is extended any more.
+    pub draining: bool,
     pub counts: Counts,
     pub outbox: ByteOutbox,
 }
@@ -78,7 +80,8 @@ impl Hash for Table {
             lock.hash(hasher);
         }
         let rest = &self.rest;
-        (rest.floor, rest.clock, rest.stopping, rest.is_exhausted).hash(hasher);
+        (rest.floor, rest.clock, rest.is_exhausted).hash(hasher);
+        (rest.stopping, rest.draining).hash(hasher);
         rest.current.hash(hasher);
     }
 }
@@ -103,6 +106,7 @@ impl Table {
                 ids: ChaCha12Rng::from_seed(settings.seed),
                 tickets_given: 0,
                 stopping: false,
+                draining: false,
                 counts: Counts::default(),
                 outbox: ByteOutbox::new(),
                 settings,
@@ -188,7 +192,8 @@ impl Table {
         self.end(now, hold, End::Released, out)
     }
 
-    /// A holder lives: its hold ends no sooner than this long from now. Tells when it will.
+    /// A holder lives: its hold ends no sooner than this long from now, unless the table [drains](Table::drain). Tells
+    /// when it will.
     pub fn renew(
         &mut self,
         now: Moment,
@@ -202,6 +207,9 @@ impl Table {
         let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
         let lock = self.locks.get_mut(name).expect("somebody holds it");
         let hold = lock.hold.as_mut().expect("somebody holds it");
+        if rest.draining {
+            return Ok(hold.deadline.map(|key| key.moment()));
+        }
         hold.ttl = ttl.or(hold.ttl);
         hold.is_confirmed = true;
         rest.deadlines.remove(hold.deadline);
@@ -270,10 +278,8 @@ impl Table {
                 Due::Abandoned(ticket) => {
                     self.cancel(now, ticket, out);
                 }
-                Due::Expiry(hold) => {
-                    let ended = self.end(now, hold, End::Expired, out);
-                    ended.expect("a deadline goes with its hold");
-                }
+                Due::Expiry(hold) => self.end_due(now, hold, End::Expired, out),
+                Due::Stop(hold) => self.end_due(now, hold, End::NodeStopped, out),
                 Due::Ask(name) => {
                     if let Some(lock) = self.locks.get_mut(&name) {
                         lock.stands_back = None;
@@ -303,6 +309,22 @@ impl Table {
         tickets.sort_unstable();
         for ticket in tickets {
             self.deny(now, ticket, Denial::NodeStopped, out);
+        }
+    }
+
+    /// Extends no hold from now on: each ends when it would have ended, and at `until` at the latest.
+    pub fn drain(&mut self, until: Moment) {
+        self.rest.draining = true;
+        let mut holds: Vec<_> = self.rest.holds.iter().collect();
+        holds.sort_unstable();
+        for (id, name) in holds {
+            let lock = self.locks.get_mut(name).expect("somebody holds it");
+            let hold = lock.hold.as_mut().expect("somebody holds it");
+            if hold.deadline.is_none_or(|key| key.moment() > until) {
+                let deadlines = &mut self.rest.deadlines;
+                deadlines.remove(hold.deadline);
+                hold.deadline = Some(deadlines.add(until, Due::Stop(*id)));
+            }
         }
     }
 
@@ -349,6 +371,12 @@ impl Table {
             lock,
             denial,
         });
+    }
+
+    /// Ends a hold whose deadline has come.
+    fn end_due(&mut self, now: Moment, hold: HoldId, end: End, out: &mut Effects) {
+        let ended = self.end(now, hold, end, out);
+        ended.expect("a deadline goes with its hold");
     }
 
     fn end(

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use soloist_api::Reading;
 use tokio::sync::{Notify, oneshot};
 
 use super::event;
@@ -18,6 +19,7 @@ use crate::locks::{
     Ask, AskError, Client, Denial, End, Grant, Happening, HoldError, HoldId, LockName,
     ReceiveError, RequestId, Resumed, Table, Ticket,
 };
+use crate::mutant::Mutant;
 
 /// A hold, as its holder and the node share it.
 pub(crate) struct Held {
@@ -84,6 +86,8 @@ pub(crate) struct Core {
     holds: HashMap<HoldId, Arc<Held>>,
     /// When the timer will wake up.
     alarm: Option<Moment>,
+    /// What the clock showed last, as far as sleep is concerned.
+    clock: Reading,
 }
 
 impl Core {
@@ -101,7 +105,18 @@ impl Core {
             waiting: HashMap::new(),
             holds: HashMap::new(),
             alarm: None,
+            clock: Reading::take(),
         }
+    }
+
+    /// Reads the clock before something happens. A machine that slept has lost its lease.
+    fn now(&mut self) -> Moment {
+        let clock = Reading::take();
+        if clock.has_slept_since(self.clock) {
+            self.clock = clock;
+            self.part.wake(clock.now, &mut self.effects);
+        }
+        clock.now
     }
 
     pub fn table(&self) -> &Table {
@@ -127,15 +142,25 @@ impl Core {
         self.part.standing()
     }
 
-    /// Until when a hold is surely held that expires then, whatever happens.
-    pub fn valid_until(&self, expires: Option<Moment>) -> Option<Moment> {
-        let both = [expires, self.part.valid_until()];
-        both.into_iter().flatten().min()
+    /// Until when this node may rely on being a member.
+    pub fn valid_until(&self) -> Option<Moment> {
+        self.part.valid_until()
+    }
+
+    /// Until when the holder may rely on a hold without hearing anything.
+    pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
+        self.part.promise(hold)
+    }
+
+    /// Whether it extends no promise any more.
+    pub fn is_draining(&self) -> bool {
+        self.part.is_draining()
     }
 
     /// Looks at the clock, so that what is shown is true.
     pub fn look(&mut self, shared: &Shared) {
-        self.part.look(Moment::now(), &mut self.effects);
+        let now = self.now();
+        self.part.look(now, &mut self.effects);
         self.carry_out(shared);
     }
 
@@ -149,7 +174,8 @@ impl Core {
         name: &LockName,
         ask: Ask,
     ) -> Result<Asked, AskError> {
-        let now = Moment::now();
+        assert!(!Mutant::PanicInCore.planted(), "a planted fault");
+        let now = self.now();
         let resumed = self.part.look(now, &mut self.effects);
         let resumed = resumed.resume(now, name, &ask);
         if let Some(resumed) = resumed.transpose() {
@@ -205,7 +231,7 @@ impl Core {
     /// The connection of a waiter broke.
     pub fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
-        let now = Moment::now();
+        let now = self.now();
         self.part.look(now, &mut self.effects).abandon(now, ticket);
         self.carry_out(shared);
     }
@@ -224,13 +250,13 @@ impl Core {
 
     pub fn cancel(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
-        let now = Moment::now();
+        let now = self.now();
         self.part.cancel(now, ticket, &mut self.effects);
         self.carry_out(shared);
     }
 
     pub fn release(&mut self, shared: &Shared, hold: HoldId) -> Result<(), HoldError> {
-        let now = Moment::now();
+        let now = self.now();
         let released = self.part.release(now, hold, &mut self.effects);
         self.carry_out(shared);
         released
@@ -242,7 +268,7 @@ impl Core {
         hold: HoldId,
         ttl: Option<Duration>,
     ) -> Result<Option<Moment>, HoldError> {
-        let now = Moment::now();
+        let now = self.now();
         let renewed = self.part.renew(now, hold, ttl, &mut self.effects);
         self.carry_out(shared);
         renewed
@@ -255,7 +281,7 @@ impl Core {
         from: u64,
         bytes: &[u8],
     ) -> Result<(), ReceiveError> {
-        let now = Moment::now();
+        let now = self.now();
         let received = self.part.receive(now, from, bytes, &mut self.effects);
         if matches!(received, Err(ReceiveError::Full(_))) {
             self.part.suspect(&mut self.effects);
@@ -267,7 +293,8 @@ impl Core {
     /// There is a way to the keepers' leader.
     pub fn find_leader(&mut self, shared: &Shared) {
         self.look_at_links(shared);
-        self.part.find_leader(Moment::now(), &mut self.effects);
+        let now = self.now();
+        self.part.find_leader(now, &mut self.effects);
         self.carry_out(shared);
     }
 
@@ -276,7 +303,7 @@ impl Core {
         if incarnation != self.part.me().incarnation {
             return;
         }
-        let now = Moment::now();
+        let now = self.now();
         let is_due = |at| now.since(at) >= TELL_AGAIN;
         if self.refusal_told.is_none_or(is_due)
             && let Some(notice) = Notice::of_refusal(&word)
@@ -293,7 +320,7 @@ impl Core {
 
     /// Does what is due, and tells when the next thing is.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
-        let now = Moment::now();
+        let now = self.now();
         if self.part.is_renewal_due(now) {
             self.look_at_links(shared);
         }
@@ -310,24 +337,15 @@ impl Core {
     }
 
     pub fn stop(&mut self, shared: &Shared) {
-        self.part.stop(Moment::now(), &mut self.effects);
+        let now = self.now();
+        self.part.stop(now, &mut self.effects);
         self.carry_out(shared);
     }
 
-    /// Ends the holds that are left, and takes no part any more.
-    pub fn retire(&mut self, shared: &Shared) {
-        // Who has a guard in this process hears of it through that; such holds live for ever.
-        let elsewhere = self.holds.values().map(|held| &held.grant);
-        let elsewhere = elsewhere.filter(|grant| grant.expires.is_some());
-        shared.untold.note(elsewhere.map(|grant| grant.hold));
-        let end = End::NodeStopped;
-        self.part.retire(Moment::now(), end, &mut self.effects);
-        self.carry_out(shared);
-    }
-
-    /// Tells the keepers that it is gone.
-    pub fn leave(&mut self, shared: &Shared) {
-        self.part.leave(Moment::now(), &mut self.effects);
+    /// Extends no promise any more, and leaves when all are over.
+    pub fn drain(&mut self, shared: &Shared) {
+        let now = self.now();
+        self.part.drain(now, &mut self.effects);
         self.carry_out(shared);
     }
 

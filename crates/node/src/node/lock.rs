@@ -116,7 +116,11 @@ impl Node {
     ) -> Result<Arc<Held>, AcquireError> {
         // Who acquires and releases in a loop must let peers' messages through.
         tokio::task::consume_budget().await;
-        let asked = self.shared.core().acquire(&self.shared, name, ask)?;
+        let stopped = || AcquireError::NodeStopped(name.clone());
+        let asked = {
+            let mut core = self.shared.living().ok_or_else(stopped)?;
+            core.acquire(&self.shared, name, ask)?
+        };
         let (ticket, answer) = match asked {
             Asked::Granted(held) => return Ok(held),
             Asked::Waits(ticket, answer) => (ticket, answer),
@@ -128,11 +132,15 @@ impl Node {
             answer,
             if_dropped,
         };
-        let answer = (&mut waiting.answer).await;
+        let answer = tokio::select! {
+            biased;
+            answer = &mut waiting.answer => answer,
+            _ = self.shared.fault.happened() => return Err(stopped()),
+        };
         let answer = answer.map_err(|_| AcquireError::Superseded(name.clone()))?;
         answer.map_err(|denial| match denial {
             Denial::Late => AcquireError::Late(name.clone()),
-            Denial::NodeStopped => AcquireError::NodeStopped(name.clone()),
+            Denial::NodeStopped => stopped(),
         })
     }
 }
@@ -152,7 +160,9 @@ impl Drop for Waiting<'_> {
         }
         let shared = &self.node.shared;
         // Answers come only while somebody has this, so none comes between the look and what follows.
-        let mut core = shared.core();
+        let Some(mut core) = shared.living() else {
+            return;
+        };
         match (self.answer.try_recv(), self.if_dropped) {
             // The same request was sent again: the waiter is not this one's any more.
             (Err(TryRecvError::Closed), _) => {}
@@ -184,26 +194,32 @@ impl Guard {
         self.held.grant.fence
     }
 
-    /// How much longer the lock is certainly held, if nothing is heard meanwhile; nothing, if it was lost.
+    /// How much longer the lock is certainly held, if nothing is heard meanwhile; zero, if it was lost.
     /// `None`: until it is released or the node stops. In a cluster with keepers it moves on as long as they are
-    /// reached.
+    /// reached and the node does not stop.
     pub fn valid_for(&self) -> Option<Duration> {
         let shared = &self.node.shared;
-        let mut core = shared.core();
+        let Some(mut core) = shared.living() else {
+            return Some(Duration::ZERO);
+        };
         // Whether it has ended is known only after a look at the clock.
         core.look(shared);
-        match self.held.end() {
-            Some(_) => Some(Duration::ZERO),
-            None => {
-                let until = core.valid_until(self.held.grant.expires)?;
-                Some(until.since(Moment::now()))
-            }
+        match core.promise(self.held.grant.hold) {
+            Err(_) => Some(Duration::ZERO),
+            Ok(until) => Some(until?.since(Moment::now())),
         }
     }
 
-    /// Waits until the lock is lost, and tells why. Never returns while it is held.
+    /// Waits until the lock is lost, or certain to be lost, and tells why. When the node stops, this returns at once, and
+    /// [`valid_for`](Guard::valid_for) tells how much time is left to finish and to release.
     pub async fn lost(&self) -> Lost {
-        Lost(self.held.ended().await)
+        let shared = &self.node.shared;
+        tokio::select! {
+            biased;
+            end = self.held.ended() => Lost(end),
+            _ = shared.fault.happened() => Lost(End::EpochLost),
+            () = shared.draining.cancelled() => Lost(End::NodeStopped),
+        }
     }
 
     /// Gives the lock back, and tells if it was lost before.
@@ -216,7 +232,10 @@ impl Guard {
             return Err(Lost(end));
         }
         let shared = &self.node.shared;
-        let released = shared.core().release(shared, self.held.grant.hold);
+        let Some(mut core) = shared.living() else {
+            return Err(Lost(End::EpochLost));
+        };
+        let released = core.release(shared, self.held.grant.hold);
         released.map_err(|_| Lost(self.held.end().expect("it is no longer held")))
     }
 }

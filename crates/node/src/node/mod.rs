@@ -2,16 +2,17 @@
 
 pub(crate) mod core;
 pub(crate) mod event;
+pub(crate) mod fault;
 pub(crate) mod inquiry;
 pub(crate) mod lock;
 mod notice;
 pub(crate) mod shared;
-mod untold;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soloist_api::{NAP_MAX, nap};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -30,6 +31,7 @@ use crate::locks::{LockName, LockNameError, Settings, Table};
 use crate::office::{Courier, Office, OfficeError, Post};
 use crate::transport::{Endpoint, Security};
 use core::Core;
+use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
 
@@ -38,9 +40,6 @@ const LOCKS_MAX: usize = 1 << 22;
 
 /// After how long without use a lock is forgotten, or sent home.
 const FORGET_AFTER: Duration = Duration::from_secs(10);
-
-/// The timer looks at least so often: it does not count while the machine sleeps, deadlines do.
-const TIMER_MAX: Duration = Duration::from_secs(1);
 
 /// A node. Cheap to clone; it runs until it is [stopped](Node::stop).
 #[derive(Clone)]
@@ -102,6 +101,8 @@ impl Node {
         identity: Option<Identity>,
         listener: TcpListener,
     ) -> Result<Node, StartError> {
+        #[cfg(feature = "mutants")]
+        crate::Mutant::plant_from_env();
         let security = match &identity {
             Some(identity) => Security::tls(identity),
             None => Security::Plain,
@@ -122,10 +123,12 @@ impl Node {
             seed: rand::random(),
         });
         let core = core(&config, table);
-        let (keeping, courier) = keep(&config, endpoint, memory);
+        let fault = Arc::new(Fault::default());
+        let (keeping, courier) = keep(&config, endpoint, memory, &fault);
         let office = Arc::clone(&keeping.office);
         let (notices, log) = Notices::new();
-        let shared = Arc::new(Shared::new(config, core, keeping, notices));
+        let shared = Shared::new(config, core, keeping, notices, Arc::clone(&fault));
+        let shared = Arc::new(shared);
         office.begin().await?;
         let links = match Links::start(settings, listener, shared.clone()) {
             Ok(links) => links,
@@ -138,9 +141,16 @@ impl Node {
         assert!(set.is_ok(), "links are set once");
         shared.core().carry_out(&shared);
         tokio::spawn(log);
-        tokio::spawn(keep_time(Arc::clone(&shared)));
-        tokio::spawn(courier.run(shared.clone()));
+        fault.watch("its timer", keep_time(Arc::clone(&shared)));
+        fault.watch("its connection to the leader", courier.run(shared.clone()));
+        tokio::spawn(close_after_fault(Arc::clone(&shared)));
         Ok(Node { shared })
+    }
+
+    /// Waits until this node fails because of a panic, and tells how. It has left its peers alone then, and its holds are
+    /// lost with its lease. The process should end.
+    pub async fn failed(&self) -> String {
+        self.shared.fault.happened().await.to_owned()
     }
 
     /// Waits until this node takes part in an epoch: it is let in, and nothing is being changed.
@@ -153,7 +163,7 @@ impl Node {
 
     /// The epoch in which this node takes part; nothing, while it takes part in none.
     pub fn epoch(&self) -> Option<u64> {
-        match self.shared.core().standing() {
+        match self.shared.living()?.standing() {
             Standing::Member(epoch) => Some(epoch),
             Standing::Changing(_) | Standing::Outside => None,
         }
@@ -161,12 +171,13 @@ impl Node {
 
     /// How many nodes take part in the epoch, this one among them.
     pub fn members(&self) -> usize {
-        self.shared.core().members().len()
+        let core = self.shared.living();
+        core.map_or(0, |core| core.members().len())
     }
 
     /// How long this node's locks stood still when the epoch was changed last; nothing, if it took part in no epoch before.
     pub fn standstill(&self) -> Option<Duration> {
-        self.shared.core().stood_still()
+        self.shared.living()?.stood_still()
     }
 
     /// How many words it has exchanged with the keepers' leader.
@@ -187,7 +198,8 @@ impl Node {
 
     /// How many locks it has to do with: they are held, waited for, or were used a little while ago.
     pub fn locks(&self) -> usize {
-        self.shared.core().table().locks()
+        let core = self.shared.living();
+        core.map_or(0, |core| core.table().locks())
     }
 
     /// Its links, in the order of the nodes' names.
@@ -197,32 +209,44 @@ impl Node {
         links
     }
 
-    /// Stops: lets nobody new in, waits up to `within` for holds to end, ends those that are left as lost, and leaves: other
-    /// nodes need not wait for its lease.
+    /// Stops in good order. Nobody new gets in, and holds go on for up to `within`. From then on no hold is extended, and
+    /// holders are told. A hold ends when it is released, or when the time that its holder was last promised has passed,
+    /// at most a lease later. Then the node leaves: others need not wait for its lease.
+    ///
+    /// May be dropped and called again, to shorten `within`. A promise is not shortened.
     pub async fn stop(&self, within: Duration) {
-        self.shared.core().stop(&self.shared);
-        self.shared.stopping.cancel();
-        let ended = async {
-            loop {
-                let ended = self.shared.no_hold_left.notified();
-                if self.shared.core().table().holds() == 0 {
-                    return;
-                }
-                ended.await;
-            }
+        let shared = &self.shared;
+        let drain = async {
+            shared.core().stop(shared);
+            shared.stopping.cancel();
+            let _ = timeout(within, self.no_hold_left()).await;
+            shared.core().drain(shared);
+            shared.draining.cancel();
+            self.no_hold_left().await;
+            let _ = timeout(LEAVE_MAX, self.left()).await;
         };
-        let _ = timeout(within, ended).await;
-        self.shared.core().retire(&self.shared);
-        // Nobody else gets what they held before they know, or their time is over anyway.
-        let office = &self.shared.keeping.office;
-        self.shared.untold.all_told(office.lease.length).await;
-        self.shared.core().leave(&self.shared);
-        let _ = timeout(LEAVE_MAX, self.left()).await;
+        tokio::select! {
+            biased;
+            // There is nothing left to do in good order.
+            _ = shared.fault.happened() => return,
+            () = drain => {}
+        }
+        let office = &shared.keeping.office;
         let _ = timeout(LEAVE_MAX, office.finish()).await;
         office.close().await;
-        self.shared.stopped.cancel();
+        shared.stopped.cancel();
         // Members have no use for frames of a node that has left.
-        self.shared.links().close(Duration::ZERO).await;
+        shared.links().close(Duration::ZERO).await;
+    }
+
+    async fn no_hold_left(&self) {
+        loop {
+            let ended = self.shared.no_hold_left.notified();
+            if self.shared.core().table().holds() == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Waits until the keepers know that this node has left.
@@ -248,7 +272,12 @@ fn core(config: &Config, table: Table) -> Core {
     Core::new(part, MemberEffects::default())
 }
 
-fn keep(config: &Config, endpoint: Endpoint, memory: Arc<ClusterMemory>) -> (Keeping, Courier) {
+fn keep(
+    config: &Config,
+    endpoint: Endpoint,
+    memory: Arc<ClusterMemory>,
+    fault: &Arc<Fault>,
+) -> (Keeping, Courier) {
     let kept = &config.members;
     let me = KeeperNode {
         name: config.name.clone(),
@@ -262,6 +291,7 @@ fn keep(config: &Config, endpoint: Endpoint, memory: Arc<ClusterMemory>) -> (Kee
         kept.data.clone(),
         endpoint,
         memory,
+        Arc::clone(fault),
     ));
     let (post, courier) = Post::new(Arc::clone(&office));
     (Keeping { office, post }, courier)
@@ -274,7 +304,7 @@ const LEAVE_MAX: Duration = Duration::from_secs(1);
 async fn keep_time(shared: Arc<Shared>) {
     loop {
         let next = shared.core().tick(&shared);
-        let pause = next.map_or(TIMER_MAX, |next| next.since(Moment::now()).min(TIMER_MAX));
+        let pause = next.map_or(NAP_MAX, |next| nap(next.since(Moment::now())));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shared.alarm.notified() => {}
@@ -282,4 +312,17 @@ async fn keep_time(shared: Arc<Shared>) {
         }
         shared.metrics.tidy_up();
     }
+}
+
+/// A node that has failed says nothing to anybody any more. Its lease runs out.
+async fn close_after_fault(shared: Arc<Shared>) {
+    tokio::select! {
+        _ = shared.fault.happened() => {}
+        () = shared.stopped.cancelled() => return,
+    }
+    shared.stopping.cancel();
+    shared.draining.cancel();
+    shared.stopped.cancel();
+    shared.keeping.office.close().await;
+    shared.links().close(Duration::ZERO).await;
 }

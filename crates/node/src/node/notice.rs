@@ -53,7 +53,7 @@ impl Notice {
                 tracing::warn!(
                     holds = lost.len(),
                     locks = named.join(", "),
-                    "cut off from the keepers for longer than the lease: all holds are lost, asking to be let in again"
+                    "cut off from the keepers for longer than the lease, or asleep: all holds are lost, asking to be let in again"
                 );
             }
             Notice::FencesHalfUsed { epoch, lock } => tracing::warn!(

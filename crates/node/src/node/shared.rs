@@ -1,16 +1,17 @@
 //! What a node's tasks, its links and its users share.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use soloist_api::Event;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
+use super::fault::{Fault, LockedCore};
 use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
-use super::untold::Untold;
 use crate::config::Config;
+use crate::epochs::lease::Lease;
 use crate::epochs::member::Standing;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
@@ -31,7 +32,6 @@ pub(crate) struct Shared {
     /// Something is due earlier than the timer thinks.
     pub alarm: Notify,
     pub no_hold_left: Notify,
-    pub untold: Untold,
     pub keeping: Keeping,
     pub notices: Notices,
     pub standing: watch::Sender<Standing>,
@@ -39,7 +39,10 @@ pub(crate) struct Shared {
     pub left: Notify,
     /// It lets nobody new in.
     pub stopping: CancellationToken,
+    /// It extends no promise any more.
+    pub draining: CancellationToken,
     pub stopped: CancellationToken,
+    pub fault: Arc<Fault>,
 }
 
 /// A node's way to the keepers, and its own part in keeping.
@@ -52,8 +55,15 @@ pub(crate) struct Keeping {
 const EVENTS_MAX: usize = 4096;
 
 impl Shared {
-    pub fn new(config: Config, core: Core, keeping: Keeping, notices: Notices) -> Self {
+    pub fn new(
+        config: Config,
+        core: Core,
+        keeping: Keeping,
+        notices: Notices,
+        fault: Arc<Fault>,
+    ) -> Self {
         Shared {
+            fault,
             metrics: Metrics::new(config.metrics.lock_names),
             config,
             core: Mutex::new(core),
@@ -62,18 +72,33 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS_MAX),
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
-            untold: Untold::default(),
             keeping,
             notices,
             standing: watch::Sender::new(Standing::Outside),
             left: Notify::new(),
             stopping: CancellationToken::new(),
+            draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }
     }
 
-    pub fn core(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().expect("no thread panicked in it")
+    /// The node's state.
+    ///
+    /// # Panics
+    /// If the node has failed: whoever may ask then uses [`living`](Shared::living).
+    pub fn core(&self) -> LockedCore<'_> {
+        self.living().expect("the node has not failed")
+    }
+
+    /// The node's state, or `None` if the node has failed.
+    pub fn living(&self) -> Option<LockedCore<'_>> {
+        let core = self.core.lock().ok()?;
+        Some(LockedCore::new(core, &self.fault))
+    }
+
+    /// The cluster's leases, and its margin for clocks.
+    pub fn lease(&self) -> Lease {
+        self.keeping.office.lease
     }
 
     pub fn name(&self) -> &str {

@@ -8,25 +8,39 @@ use crate::config::NodeName;
 use crate::epochs::lease::Lease;
 use crate::epochs::roster::Member;
 
-/// Words are on their way for a while, not always the same: only what has gone apart by more than this is the clock's.
-const JITTER: Duration = Duration::from_secs(1);
+/// Words are on their way for a while, not always the same: only what has gone apart by more than a third of a lease, and
+/// at most this, is the clock's.
+const JITTER_MAX: Duration = Duration::from_secs(1);
+
+/// Clocks are compared over one to two windows of so many leases: one that begins to run wrong after a day is noticed as
+/// soon as one that always did.
+const WINDOW: u32 = 8;
 
 /// Nodes' clocks, as their words show them.
 pub(super) struct Clocks {
     /// In percent.
     margin: u32,
+    jitter: Duration,
+    window: Duration,
     seen: HashMap<NodeName, Seen>,
 }
 
 struct Seen {
     /// In which life of the node: another one may be on another machine.
     incarnation: u64,
-    /// By how much the node's clock is ahead of the leader's, in milliseconds, as the first words show it.
-    first: Ahead,
-    /// As the last ones do.
+    /// What the last words show.
     last: Ahead,
-    since: Moment,
+    /// What words showed at the beginning of the window before, and of this one.
+    before: Option<Mark>,
+    this: Option<Mark>,
     is_told: bool,
+}
+
+/// By how much a node's clock was ahead of the leader's, in milliseconds.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Moment,
+    ahead: i128,
 }
 
 /// What some words in a row show. One that was late on its way shows too little: the most counts.
@@ -37,19 +51,14 @@ struct Ahead(VecDeque<i128>);
 const WORDS: usize = 8;
 
 impl Ahead {
-    fn is_full(&self) -> bool {
-        self.0.len() == WORDS
-    }
-
-    fn note(&mut self, ahead: i128) {
-        if self.is_full() {
+    /// Tells what these and the words before show, once they are enough.
+    fn note(&mut self, ahead: i128) -> Option<i128> {
+        if self.0.len() == WORDS {
             self.0.pop_front();
         }
         self.0.push_back(ahead);
-    }
-
-    fn most(&self) -> i128 {
-        self.0.iter().copied().max().unwrap_or(0)
+        let most = self.0.iter().copied().max();
+        most.filter(|_| self.0.len() == WORDS)
     }
 }
 
@@ -57,6 +66,8 @@ impl Clocks {
     pub fn new(lease: &Lease) -> Self {
         Clocks {
             margin: lease.drift,
+            jitter: (lease.length / 3).min(JITTER_MAX),
+            window: lease.length * WINDOW,
             seen: HashMap::new(),
         }
     }
@@ -64,35 +75,40 @@ impl Clocks {
     /// By how many percent a node's clock runs too fast, or, below zero, too slow, if that is beyond the margin and not
     /// told yet.
     pub fn compare(&mut self, node: &Member, now: Moment, clock: u64) -> Option<i64> {
-        let own = i128::try_from(now.since(Moment::default()).as_millis()).unwrap_or(i128::MAX);
-        let ahead = i128::from(clock) - own;
+        let own = milliseconds(now.since(Moment::default()));
         let begin = || Seen {
             incarnation: node.incarnation,
-            first: Ahead::default(),
             last: Ahead::default(),
-            since: now,
+            before: None,
+            this: None,
             is_told: false,
         };
         let seen = self.seen.entry(node.name.clone()).or_insert_with(begin);
         if seen.incarnation != node.incarnation {
             *seen = begin();
         }
-        if !seen.first.is_full() {
-            seen.first.note(ahead);
-            return None;
+        let ahead = seen.last.note(i128::from(clock) - own)?;
+        let mark = Mark { at: now, ahead };
+        let this = *seen.this.get_or_insert(mark);
+        let begun = *seen.before.get_or_insert(this);
+        if now.since(this.at) >= self.window {
+            (seen.before, seen.this) = (Some(this), Some(mark));
         }
-        seen.last.note(ahead);
-        let here = i128::try_from(now.since(seen.since).as_millis()).unwrap_or(i128::MAX);
-        let apart = seen.last.most().saturating_sub(seen.first.most());
+        let here = milliseconds(now.since(begun.at));
+        let apart = ahead.saturating_sub(begun.ahead);
         let margin = here.saturating_mul(i128::from(self.margin)) / 100;
-        let is_apart = apart.saturating_abs() > margin + JITTER.as_millis() as i128;
-        if seen.is_told || !seen.last.is_full() || !is_apart {
+        let is_apart = apart.saturating_abs() > margin + milliseconds(self.jitter);
+        if seen.is_told || !is_apart {
             return None;
         }
         seen.is_told = true;
         let percent = apart.saturating_mul(100) / here.max(1);
         Some(percent.clamp(-1000, 1000) as i64)
     }
+}
+
+fn milliseconds(duration: Duration) -> i128 {
+    i128::try_from(duration.as_millis()).unwrap_or(i128::MAX)
 }
 
 #[cfg(test)]
@@ -124,6 +140,32 @@ mod tests {
                 seen.iter().all(|seen| (seen - told).abs() <= 40),
                 "{seen:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_clock_that_begins_to_run_wrong_after_a_day_is_told_within_a_few_leases() {
+        for length_ms in [500, 3000, 30_000] {
+            let length = Duration::from_millis(length_ms);
+            let lease = Lease { length, drift: 5 };
+            for (percent, leases) in [(50, 6), (200, 4), (90, 16)] {
+                let mut clocks = Clocks::new(&lease);
+                let node = member("a", 1);
+                let (mut own, mut clock) = (0, 7_000_000);
+                let mut say = |percent: u64| {
+                    own += length_ms / 3;
+                    clock += length_ms / 3 * percent / 100;
+                    clocks.compare(&node, Moment::new(Duration::from_millis(own)), clock)
+                };
+                let day = 24 * 3_600_000 / (length_ms / 3);
+                assert!(
+                    (0..day).all(|_| say(100).is_none()),
+                    "a clock that runs well"
+                );
+                let told = (1..=3 * leases).find(|_| say(percent).is_some());
+                let told = told.unwrap_or_else(|| panic!("{percent} %, {length_ms} ms"));
+                println!("{percent} %, lease {length_ms} ms: told after {told} thirds of a lease");
+            }
         }
     }
 

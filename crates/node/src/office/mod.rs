@@ -40,6 +40,7 @@ use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::Nodes;
 use crate::epochs::lease::Lease;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
+use crate::node::fault::Fault;
 use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
@@ -75,6 +76,7 @@ pub(crate) struct Office {
     /// Connections of nodes that are being answered.
     serving: TaskTracker,
     pub stop: CancellationToken,
+    fault: Arc<Fault>,
 }
 
 /// Why a node cannot be a keeper.
@@ -123,6 +125,7 @@ impl Office {
         data: PathBuf,
         endpoint: Endpoint,
         memory: Arc<ClusterMemory>,
+        fault: Arc<Fault>,
     ) -> Self {
         Office {
             me,
@@ -141,6 +144,7 @@ impl Office {
             follows: watch::Sender::new(None),
             serving: TaskTracker::new(),
             stop: CancellationToken::new(),
+            fault,
         }
     }
 
@@ -166,7 +170,8 @@ impl Office {
         self.memory.show_store(keeper.identity().cluster);
         self.set_keeper(Some(Arc::clone(&keeper)));
         self.tell_store(None);
-        tokio::spawn(reign::preside(Arc::clone(self), Arc::clone(&keeper)));
+        let task = reign::preside(Arc::clone(self), Arc::clone(&keeper));
+        self.fault.watch("the leader's task", task);
         tokio::spawn(Arc::clone(self).heed_successors(Arc::clone(&keeper)));
         tokio::spawn(Arc::clone(self).show_cluster(keeper.identities()));
         Ok(keeper)

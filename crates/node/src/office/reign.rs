@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soloist_api::{NAP_MAX, Reading, nap};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -26,13 +27,12 @@ use crate::epochs::lease::Lease;
 use crate::epochs::message::ToKeepers;
 use crate::epochs::roster::{Applied, Command, Member};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
+use crate::mutant::Mutant;
 
 /// So many words of nodes wait for the leader.
 const LETTERS_MAX: usize = 1024;
 /// After something has failed, it is tried again no sooner.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-/// The timer looks at least so often: it does not count while the machine sleeps, leases do.
-const TIMER_MAX: Duration = Duration::from_secs(1);
 
 /// What connections tell the leader.
 pub(super) enum Letter {
@@ -144,7 +144,7 @@ struct Reign<'o> {
     keeper: &'o Arc<Keeper>,
     term: u64,
     cluster: ClusterIdentity,
-    began: Moment,
+    began: Reading,
     views: watch::Receiver<View>,
     /// Nobody decides anything before the first keepers have come together.
     leader: Option<Leader>,
@@ -179,7 +179,7 @@ impl<'o> Reign<'o> {
             keeper,
             term,
             cluster,
-            began: Moment::now(),
+            began: Reading::take(),
             views: keeper.views(),
             leader: None,
             letters,
@@ -206,7 +206,7 @@ impl<'o> Reign<'o> {
                 .as_ref()
                 .and_then(|leader| leader.next_deadline(now));
             let next = deadline.into_iter().chain(self.retry_at).min();
-            let pause = next.map_or(TIMER_MAX, |next| next.since(now).min(TIMER_MAX));
+            let pause = next.map_or(NAP_MAX, |next| nap(next.since(now)));
             self.note_busy();
             tokio::select! {
                 biased;
@@ -214,7 +214,10 @@ impl<'o> Reign<'o> {
                 changed = self.views.changed() => self.look(changed.is_ok()),
                 Some(done) = self.work.join_next() => match done {
                     Ok(done) => self.take(done),
-                    Err(_) => return,
+                    Err(error) => match error.try_into_panic() {
+                        Ok(panic) => std::panic::resume_unwind(panic),
+                        Err(_) => return,
+                    },
                 },
                 letter = self.letters.recv() => match letter {
                     Some(letter) => self.read(letter),
@@ -382,9 +385,16 @@ impl<'o> Reign<'o> {
         let Some(leader) = &mut self.leader else {
             return;
         };
+        assert!(!Mutant::PanicInLeader.planted(), "a planted fault");
+        let clock = Reading::take();
+        if clock.has_slept_since(self.began) {
+            // It cannot tell how long leases have run. The next reign waits for all of them.
+            self.is_over = true;
+            return;
+        }
         let mut out = LeaderEffects::default();
         let roster = self.keeper.roster();
-        act(leader, Moment::now(), &roster, &mut out);
+        act(leader, clock.now, &roster, &mut out);
         for (member, word) in out.sends {
             let incarnation = member.incarnation;
             self.send(&member.name, FromKeeper::Word { incarnation, word });

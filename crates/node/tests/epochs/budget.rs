@@ -17,6 +17,8 @@ pub struct Budget {
     pub suspicions: u8,
     /// The first says that it does not reach the second: the second is done without.
     pub complaints: u8,
+    /// A node is told to stop: it drains, and leaves.
+    pub stops: u8,
 }
 
 impl Budget {

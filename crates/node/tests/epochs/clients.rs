@@ -49,9 +49,10 @@ impl Clients {
 /// A client of a node does something.
 pub fn act(world: &mut World, node: usize) {
     world.think(node);
-    if world.nodes[node].participant.is_none() {
+    let Some(participant) = &world.nodes[node].participant else {
         return;
-    }
+    };
+    let is_draining = participant.is_draining();
     let held = world.nodes[node].clients.holds.first().copied();
     if let Some(hold) = held.filter(|_| world.rng.random_bool(0.7)) {
         world.with(node, |participant, now, out| {
@@ -60,7 +61,7 @@ pub fn act(world: &mut World, node: usize) {
         return;
     }
     let clients = &world.nodes[node].clients;
-    if clients.calm || clients.waiting.len() > 3 {
+    if clients.calm || clients.waiting.len() > 3 || is_draining {
         return;
     }
     let lock = ["a", "b/c", "d"][world.rng.random_range(0..3)];

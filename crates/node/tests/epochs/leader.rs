@@ -194,7 +194,7 @@ fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     }
     let refused = trial.renew(after(2500), &b).sends;
     assert_eq!(refused, [(b.clone(), ToMember::NoMember)]);
-    // Its last lease runs until 5,150.
+    // Its last lease runs until 5,158.
     for tenth in 26..=51 {
         let now = after(100 * tenth);
         assert_eq!(trial.renew(now, &a).propose, None);

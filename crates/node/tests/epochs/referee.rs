@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use soloist_node::Moment;
 use soloist_node::locks::{Fence, HoldId, LockName};
 
-/// Somebody who entered and has not left.
+/// Somebody who entered and has not left. Clients outlive their nodes: whatever becomes of the node, they rely on their hold
+/// for as long as they were promised.
 pub struct Entry {
     pub node: usize,
     pub hold: HoldId,
+    /// By the node's clock.
+    pub promised: Moment,
 }
 
 #[derive(Default)]
@@ -23,18 +26,19 @@ pub struct Referee {
 }
 
 impl Referee {
-    /// A node lets somebody in. `is_valid` tells whether another node may still rely on its holds.
+    /// A node lets somebody in. `is_valid` tells whether another one may still rely on its hold.
     pub fn enter(
         &mut self,
         lock: &LockName,
         fence: Fence,
         entry: Entry,
-        is_valid: impl Fn(usize) -> bool,
+        is_valid: impl Fn(&Entry) -> bool,
         clocks_keep_the_margin: bool,
     ) {
         self.entries += 1;
         let inside = self.inside.entry(lock.clone()).or_default();
-        let others = inside.iter().filter(|other| is_valid(other.node)).count();
+        inside.retain(is_valid);
+        let others = inside.len();
         let highest = self.fences.get(lock).copied();
         if clocks_keep_the_margin {
             assert!(
@@ -61,10 +65,12 @@ impl Referee {
         inside.retain(|entry| entry.hold != hold);
     }
 
-    /// A node is gone, with whatever it held.
-    pub fn crash(&mut self, node: usize) {
-        for inside in self.inside.values_mut() {
-            inside.retain(|entry| entry.node != node);
+    /// What the clients of a node are promised may have been extended.
+    pub fn extend(&mut self, node: usize, promise: impl Fn(HoldId) -> Option<Moment>) {
+        let entries = self.inside.values_mut().flatten();
+        for entry in entries.filter(|entry| entry.node == node) {
+            let promised = promise(entry.hold);
+            entry.promised = entry.promised.max(promised.unwrap_or_default());
         }
     }
 }

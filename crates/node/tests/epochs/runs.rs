@@ -14,7 +14,7 @@ fn disturb(world: &mut World) {
     let nodes = world.nodes.len();
     let node = world.rng.random_range(0..nodes);
     let other = world.rng.random_range(0..nodes);
-    match world.rng.random_range(0..14) {
+    match world.rng.random_range(0..15) {
         0 => world.crash(node),
         1 | 2 => world.start(node),
         3 => world.pause(node),
@@ -31,7 +31,8 @@ fn disturb(world: &mut World) {
         9 => world.nodes[node].to_keepers_cut ^= true,
         10 => world.nodes[node].from_keepers_cut ^= true,
         11 => world.elect(),
-        12 => world.leave(node),
+        12 => world.stop(node),
+        13 => world.suspend(node),
         _ => world.slowest = [500, 5_000, 50_000][world.rng.random_range(0..3)],
     }
 }

@@ -75,6 +75,7 @@ const NO_FAULTS: Budget = Budget {
     elections: 0,
     suspicions: 0,
     complaints: 0,
+    stops: 0,
 };
 
 const CHANGE: Case = Case {
@@ -113,6 +114,28 @@ const APART: Case = Case {
     budget: Budget {
         steps: 6,
         complaints: 1,
+        ..NO_FAULTS
+    },
+};
+
+/// A node stops in good order, while its client holds the lock or not.
+const STOP: Case = Case {
+    what: "stop",
+    nodes: 3,
+    budget: Budget {
+        steps: 4,
+        stops: 1,
+        ..NO_FAULTS
+    },
+};
+
+/// The epoch changes while it drains.
+const STOP_IN_CHANGE: Case = Case {
+    what: "stop in a change",
+    nodes: 2,
+    budget: Budget {
+        suspicions: 1,
+        stops: 1,
         ..NO_FAULTS
     },
 };
@@ -185,11 +208,13 @@ const ASTRAY: Case = Case {
 };
 
 /// Searches of seconds.
-const SHORT: [Case; 9] = [
+const SHORT: [Case; 11] = [
     CHANGE,
     CRASH,
     CUT,
     APART,
+    STOP,
+    STOP_IN_CHANGE,
     SLOW_AND_CUT,
     SLEEP,
     DEPOSED,
@@ -256,7 +281,7 @@ fn all_interleavings_with_more_time_are_safe() {
 }
 
 /// Planted faults that a search shows, and which.
-const SHOWN: [(Mutant, Case); 12] = [
+const SHOWN: [(Mutant, Case); 13] = [
     (Mutant::NoFreeze, CHANGE),
     (Mutant::AnyEpoch, CHANGE),
     (Mutant::GrantUnconfirmed, ASTRAY),
@@ -269,6 +294,7 @@ const SHOWN: [(Mutant, Case); 12] = [
     (Mutant::EarlyDropped, CHANGE),
     (Mutant::FenceWithoutEpoch, CHANGE),
     (Mutant::PartAtOnce, APART),
+    (Mutant::LeaveWhilePromised, STOP),
 ];
 
 #[test]

@@ -47,6 +47,8 @@ pub enum Action {
     Suspect(usize),
     /// It does not reach the other.
     Miss(usize, usize),
+    /// It is told to stop.
+    Stop(usize),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -137,15 +139,19 @@ impl State {
             elections,
             suspicions,
             complaints,
+            stops,
         } = self.budget;
         let alive = (0..self.nodes.len()).filter(|&node| self.nodes[node].is_some());
         let mut actions = Vec::new();
         for node in alive {
-            if requests > 0 && node < 2 && self.witness.is_idle(node) {
+            if requests > 0 && node < 2 && self.witness.is_idle(node) && !self.drains(node) {
                 actions.push(Action::Request(node));
             }
             if self.witness.hold(node).is_some() {
                 actions.push(Action::Release(node));
+            }
+            if stops > 0 && node == 0 {
+                actions.push(Action::Stop(node));
             }
             if crashes > 0 {
                 actions.push(Action::Crash(node));
@@ -182,7 +188,7 @@ impl State {
 
     pub fn apply(&mut self, action: Action) -> Result<(), Violation> {
         self.act(action)?;
-        self.witness.look(|node| self.relies(node))
+        self.witness.look(self.now())
     }
 
     fn act(&mut self, action: Action) -> Result<(), Violation> {
@@ -256,6 +262,14 @@ impl State {
                 self.missed = Some((node, other));
                 Ok(())
             }
+            Action::Stop(node) => {
+                self.budget.stops -= 1;
+                self.witness.may_lose(node);
+                self.with(node, |participant, now, out| {
+                    participant.drain(now, out);
+                    Ok(())
+                })
+            }
             Action::Elect(astray) => {
                 self.budget.elections -= 1;
                 self.elect();
@@ -281,7 +295,7 @@ impl State {
         self.serve_all()?;
         self.budget.requests = self.nodes.len() as u8;
         for node in 0..self.nodes.len() {
-            if self.nodes[node].is_some() {
+            if self.nodes[node].is_some() && !self.drains(node) {
                 self.apply(Action::Request(node))?;
             }
         }
@@ -330,6 +344,7 @@ impl State {
 
     fn step(&mut self) -> Result<(), Violation> {
         self.steps += 1;
+        self.witness.forget(self.now());
         let awake = (0..self.nodes.len()).filter(|node| self.asleep != Some(*node));
         for node in awake.collect::<Vec<_>>() {
             let unreached = self.unreached(node);
@@ -386,8 +401,13 @@ impl State {
         })
     }
 
-    /// Whether its holders may rely on what they hold.
-    fn relies(&self, node: usize) -> bool {
+    fn drains(&self, node: usize) -> bool {
+        let participant = self.nodes[node].as_ref();
+        participant.is_some_and(|one| one.is_draining())
+    }
+
+    /// Whether it may let somebody in.
+    fn has_lease(&self, node: usize) -> bool {
         let participant = self.nodes[node].as_ref();
         let until = participant.and_then(|participant| participant.valid_until());
         until.is_some_and(|until| until > self.now())

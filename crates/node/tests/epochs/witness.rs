@@ -1,5 +1,6 @@
 //! What the clients of a small cluster see of their one lock, and whether it may be.
 
+use soloist_node::Moment;
 use soloist_node::locks::{Fence, Happening, HoldId};
 
 /// What went wrong.
@@ -9,6 +10,9 @@ pub type Violation = String;
 #[derive(Clone, Hash, Debug)]
 pub struct Witness {
     holds: Vec<Option<HoldId>>,
+    /// Until when a client relies on the lock that it got on this node, whatever becomes of the node: until it releases it,
+    /// or until the time that it was promised has passed.
+    promised: Vec<Option<Moment>>,
     waiting: Vec<u8>,
     fence: Option<Fence>,
     /// What it holds may be lost, because it may be taken for dead.
@@ -19,6 +23,7 @@ impl Witness {
     pub fn new(nodes: usize, is_gentle: bool) -> Self {
         Witness {
             holds: vec![None; nodes],
+            promised: vec![None; nodes],
             waiting: vec![0; nodes],
             fence: None,
             may_lose: vec![!is_gentle; nodes],
@@ -51,18 +56,36 @@ impl Witness {
         self.may_lose[node] = true;
     }
 
-    /// `relies` tells whether its holders may rely on what they hold.
+    /// The client on this node is promised this much.
+    pub fn promise(&mut self, node: usize, until: Moment) {
+        self.promised[node] = self.promised[node].max(Some(until));
+    }
+
+    /// Promises that have passed make no difference any more.
+    pub fn forget(&mut self, now: Moment) {
+        for promised in &mut self.promised {
+            *promised = promised.filter(|until| *until > now);
+        }
+    }
+
+    /// `has_lease` tells whether the node may let somebody in.
     pub fn sees(
         &mut self,
         node: usize,
         happening: &Happening,
-        relies: bool,
+        has_lease: bool,
+        now: Moment,
     ) -> Result<(), Violation> {
         match happening {
             Happening::Granted { grant, .. } => {
                 self.waiting[node] -= 1;
-                if !relies {
+                if !has_lease {
                     return Err(format!("node {node} enters without a lease"));
+                }
+                if self.promised[node] > Some(now) {
+                    return Err(format!(
+                        "node {node} lets somebody in, and somebody there relies on it"
+                    ));
                 }
                 if self.fence >= Some(grant.fence) {
                     return Err(format!("fence {} after {:?}", grant.fence, self.fence));
@@ -72,21 +95,27 @@ impl Witness {
             }
             Happening::Ended { end, .. } => {
                 self.holds[node] = None;
+                if !end.is_loss() {
+                    self.promised[node] = None;
+                }
                 if end.is_loss() && !self.may_lose[node] {
                     return Err(format!(
                         "node {node} loses its hold, and nothing was wrong with it"
                     ));
                 }
             }
-            Happening::Waiting { .. } | Happening::Denied { .. } => {}
+            Happening::Denied { .. } => self.waiting[node] -= 1,
+            Happening::Waiting { .. } => {}
         }
         Ok(())
     }
 
-    /// At most one is inside. `relies` tells whether a node's holders may rely on what they hold.
-    pub fn look(&self, relies: impl Fn(usize) -> bool) -> Result<(), Violation> {
-        let holders = (0..self.holds.len()).filter(|&node| self.holds[node].is_some());
-        let inside: Vec<_> = holders.filter(|&node| relies(node)).collect();
+    /// At most one is inside.
+    pub fn look(&self, now: Moment) -> Result<(), Violation> {
+        let nodes = 0..self.promised.len();
+        let inside: Vec<_> = nodes
+            .filter(|&node| self.promised[node] > Some(now))
+            .collect();
         match inside.len() {
             0 | 1 => Ok(()),
             _ => Err(format!("nodes {inside:?} are inside")),

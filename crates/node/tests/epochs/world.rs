@@ -151,8 +151,8 @@ impl World {
 
     /// A clock that runs apart from every other by at most so many percent.
     fn some_clock(&mut self, percent: u32) -> Clock {
-        // Two clocks at the ends differ by (1 + d) / (1 - d), which must stay within the margin.
-        let most = i64::from(percent) * 10_000 / 2 - 300;
+        // A clock at one end runs at (1 - x) / (1 + x) of one at the other end, which is just the margin: 1 - percent.
+        let most = i64::from(percent) * 1_000_000 / (200 - i64::from(percent));
         let faster_by = match self.rng.random_range(0..4) {
             0 => most,
             1 => -most,
@@ -344,7 +344,14 @@ impl World {
                 self.schedule(self.now + delay, Event::ToKeepers { from, message });
             }
         }
-        let next = self.nodes[index].participant.as_ref()?.next_deadline();
+        let participant = self.nodes[index].participant.as_ref()?;
+        self.referee
+            .extend(index, |hold| participant.promise(hold).ok().flatten());
+        if participant.has_left() {
+            self.crash(index);
+            return Some(result);
+        }
+        let next = participant.next_deadline();
         if let Some(next) = next {
             let left = next.since(self.local(index));
             self.wake(index, self.now + left.as_micros() as u64 * 21 / 20 + 1000);
@@ -375,21 +382,23 @@ impl World {
     fn note(&mut self, index: usize, happening: &Happening) {
         match happening {
             Happening::Granted { grant, .. } => {
+                let (nodes, now) = (&self.nodes, self.now);
+                let participant = nodes[index].participant.as_ref();
+                let promise = participant.and_then(|one| one.promise(grant.hold).ok()?);
                 let entry = Entry {
                     node: index,
                     hold: grant.hold,
+                    promised: promise.unwrap_or_default(),
                 };
-                let (nodes, now) = (&self.nodes, self.now);
-                let is_valid = |node: usize| {
-                    let participant = nodes[node].participant.as_ref();
-                    let until = participant.and_then(|participant| participant.valid_until());
-                    until.is_some_and(|until| until > nodes[node].clock.at(now))
-                };
+                let is_valid = |entry: &Entry| entry.promised > nodes[entry.node].clock.at(now);
                 let strict = self.clocks_keep_the_margin;
                 self.referee
                     .enter(&grant.lock, grant.fence, entry, is_valid, strict);
             }
-            Happening::Ended { hold, lock, .. } => self.referee.leave(lock, *hold),
+            // Who has lost it may not have heard of it.
+            Happening::Ended {
+                hold, lock, end, ..
+            } if !end.is_loss() => self.referee.leave(lock, *hold),
             _ => {}
         }
     }

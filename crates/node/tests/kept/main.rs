@@ -1,6 +1,8 @@
 //! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
 
+mod failing;
 mod hostile;
+mod stopping;
 mod upgrade;
 
 use std::path::Path;

@@ -27,7 +27,7 @@ pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measu
     Ok(measured)
 }
 
-/// SIGTERM to the holder's node, which does not wait for its holder.
+/// SIGTERM to the holder's node, which extends nothing; the holder releases as soon as it is told.
 pub async fn leaving(times: usize) -> Result<Measured> {
     let what = "SIGTERM to the holder's node to the next entry";
     let lease = Lease::default().length;
@@ -53,6 +53,10 @@ async fn again_and_again(
     for turn in 0..times {
         let holder = Client::connect(processes.target(VICTIM)).await?;
         let guard = holder.acquire(LOCK).await?;
+        let holds = tokio::spawn(async move {
+            guard.lost().await;
+            guard.release().await
+        });
         let next = Client::connect(processes.target(1)).await?;
         let waiter = tokio::spawn(async move {
             let guard = next.acquire(LOCK).await?;
@@ -67,7 +71,7 @@ async fn again_and_again(
         processes.signal(VICTIM, signal)?;
         let entered = waiter.await??;
         samples.add(entered.saturating_duration_since(signalled));
-        drop(guard);
+        holds.abort();
         processes.ended(VICTIM)?;
         processes.start_node(VICTIM)?;
         processes.takes_part(VICTIM, NODES).await?;

@@ -54,7 +54,7 @@ impl Reign<'_> {
     pub(super) fn settle(&mut self) {
         let longest = self.keeper.roster().longest_lease();
         let lease = self.office.lease.guarded();
-        let are_over = Moment::now().since(self.began) >= longest;
+        let are_over = Moment::now().since(self.began.now) >= longest;
         if longest > lease && are_over && !self.has_settled {
             self.has_settled = true;
             self.propose(Command::Settle { lease });

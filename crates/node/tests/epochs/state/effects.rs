@@ -128,10 +128,12 @@ impl State {
             self.put(link, frame);
         }
         for happening in &out.locks.happenings {
-            let relies = self.relies(index);
-            self.witness.sees(index, happening, relies)?;
-            self.witness.look(|node| self.relies(node))?;
+            let has_lease = self.has_lease(index);
+            self.witness.sees(index, happening, has_lease, now)?;
+            self.note_promise(index);
+            self.witness.look(now)?;
         }
+        self.note_promise(index);
         for message in out.keepers {
             let is_renewal = matches!(
                 message,
@@ -148,6 +150,16 @@ impl State {
             self.say(index, way, Parcel::ToKeepers(me.clone(), message), renewal)?;
         }
         Ok(())
+    }
+
+    /// The client of a node knows at any time what it is promised.
+    fn note_promise(&mut self, index: usize) {
+        let (hold, participant) = (self.witness.hold(index), &self.nodes[index]);
+        if let (Some(hold), Some(participant)) = (hold, participant)
+            && let Ok(Some(until)) = participant.promise(hold)
+        {
+            self.witness.promise(index, until);
+        }
     }
 
     pub(super) fn with_leader(

@@ -2,7 +2,6 @@
 
 use soloist_node::epochs::leader::Leader;
 use soloist_node::epochs::member::Participant;
-use soloist_node::locks::End;
 
 use super::{Event, World};
 use crate::setup::{member, table};
@@ -29,19 +28,20 @@ impl World {
         node.backlog.clear();
         node.paused = false;
         node.clients.crash();
-        self.referee.crash(index);
     }
 
-    /// Leaves in an orderly way, and goes down.
-    pub fn leave(&mut self, index: usize) {
-        if self.nodes[index].paused {
-            return;
+    /// Is told to stop. It goes down when no promise runs any more and the keepers have let it go.
+    pub fn stop(&mut self, index: usize) {
+        if !self.nodes[index].paused {
+            self.with(index, |participant, now, out| participant.drain(now, out));
         }
-        self.with(index, |participant, now, out| {
-            participant.retire(now, End::NodeStopped, out);
-            participant.leave(now, out);
-        });
-        self.crash(index);
+    }
+
+    /// Its machine slept, if only for a moment.
+    pub fn suspend(&mut self, index: usize) {
+        if !self.nodes[index].paused {
+            self.with(index, |participant, now, out| participant.wake(now, out));
+        }
     }
 
     pub fn pause(&mut self, index: usize) {

@@ -1,0 +1,115 @@
+//! The one clock: how long ago something was, also if the machine slept, and whatever NTP daemons do.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::Moment;
+
+/// A machine that slept for less has not slept.
+const SLEEP_LEAST: i64 = 10_000_000;
+
+/// What the clock shows.
+///
+/// Time is `CLOCK_MONOTONIC_RAW` plus the time asleep (`CLOCK_BOOTTIME` - `CLOCK_MONOTONIC`). Daemons slew the latter two,
+/// chrony by up to 8.33 %, but both alike, so that their difference changes only when the machine sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Now.
+    pub now: Moment,
+    /// How long the machine has slept since it started, in nanoseconds, up to a constant.
+    asleep: i64,
+}
+
+/// The longest time asleep that was seen in this process.
+static ASLEEP: AtomicI64 = AtomicI64::new(i64::MIN);
+
+impl Reading {
+    /// Reads the clock.
+    pub fn take() -> Self {
+        // The order matters: time that passes between the first two makes the time asleep too short, never too long.
+        let boot = nanoseconds(ClockId::Boottime);
+        let monotonic = nanoseconds(ClockId::Monotonic);
+        let raw = nanoseconds(ClockId::MonotonicRaw);
+        Self::of(&ASLEEP, boot, monotonic, raw)
+    }
+
+    /// The time asleep never gets less, so neither does the sum: time does not run backwards.
+    fn of(known: &AtomicI64, boot: i64, monotonic: i64, raw: i64) -> Self {
+        let seen = boot - monotonic;
+        let mut asleep = known.load(Ordering::SeqCst);
+        if seen > asleep {
+            asleep = seen.max(known.fetch_max(seen, Ordering::SeqCst));
+        }
+        let now = u64::try_from(raw.saturating_add(asleep)).unwrap_or(0);
+        Reading {
+            now: Moment::new(Duration::from_nanos(now)),
+            asleep,
+        }
+    }
+
+    /// Whether the machine has slept since an earlier reading.
+    pub fn has_slept_since(self, earlier: Reading) -> bool {
+        self.asleep.saturating_sub(earlier.asleep) > SLEEP_LEAST
+    }
+}
+
+impl Moment {
+    /// Now.
+    pub fn now() -> Self {
+        Reading::take().now
+    }
+}
+
+fn nanoseconds(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn a_daemon_that_slews_changes_nothing_and_a_sleep_is_seen() {
+        let known = AtomicI64::new(i64::MIN);
+        let read = |boot, monotonic, raw| Reading::of(&known, boot, monotonic, raw);
+        // The machine slept for 5 s before; each reading takes 50 ns, the third one 3 ms.
+        let first = read(105 * SECOND, 100 * SECOND + 50, 90 * SECOND);
+        // 10 s later, slewed by 10 %.
+        let second = read(116 * SECOND, 111 * SECOND + 50, 100 * SECOND);
+        assert_eq!(second.now.since(first.now), Duration::from_secs(10));
+        let third = read(116 * SECOND, 111 * SECOND + 3_000_000, 100 * SECOND + 7);
+        assert_eq!(third.now.since(second.now), Duration::from_nanos(7));
+        assert!(!third.has_slept_since(first));
+        // Asleep for 2 s: the raw clock stood still.
+        let fourth = read(119 * SECOND, 112 * SECOND + 50, 101 * SECOND);
+        assert_eq!(fourth.now.since(second.now), Duration::from_secs(3));
+        assert!(fourth.has_slept_since(third));
+        assert!(!third.has_slept_since(fourth));
+    }
+
+    #[test]
+    fn time_never_runs_backwards_however_readings_are_held_up() {
+        let known = AtomicI64::new(i64::MIN);
+        let mut last = Moment::default();
+        for number in 0..1000 {
+            let (raw, held_up) = (number * 100, number * 7919 % 5_000);
+            let reading = Reading::of(&known, 2 * SECOND + raw, SECOND + raw + held_up, raw);
+            assert!(reading.now >= last, "{reading:?} after {last:?}");
+            last = reading.now;
+        }
+    }
+
+    #[test]
+    fn the_real_clock_runs() {
+        let first = Reading::take();
+        std::thread::sleep(Duration::from_millis(20));
+        let second = Reading::take();
+        assert!(second.now.since(first.now) >= Duration::from_millis(15));
+        assert!(Moment::now() >= second.now);
+    }
+}

@@ -1,0 +1,107 @@
+//! A panic where a node keeps its state, or leads, ends the node. What would be left looks alive and serves nobody.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard, OnceLock};
+use std::thread::panicking;
+
+use tokio_util::sync::CancellationToken;
+
+use super::core::Core;
+
+/// Whether a node has failed, and how.
+#[derive(Default)]
+pub(crate) struct Fault {
+    reason: OnceLock<String>,
+    happened: CancellationToken,
+}
+
+impl Fault {
+    /// The node has failed. The first report counts.
+    pub fn report(&self, reason: String) {
+        if self.reason.set(reason).is_ok() {
+            tracing::error!(
+                "this node has failed and takes part no more: {}",
+                self.reason()
+            );
+        }
+        self.happened.cancel();
+    }
+
+    pub fn has_happened(&self) -> bool {
+        self.happened.is_cancelled()
+    }
+
+    /// Waits until the node fails, and tells how.
+    pub async fn happened(&self) -> &str {
+        self.happened.cancelled().await;
+        self.reason()
+    }
+
+    fn reason(&self) -> &str {
+        self.reason.get().map_or("", String::as_str)
+    }
+
+    /// Runs a task without which the node is no good.
+    pub fn watch(
+        self: &Arc<Self>,
+        what: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let fault = Arc::clone(self);
+        tokio::spawn(async move {
+            // One that is cancelled ends with its runtime.
+            let Err(error) = tokio::spawn(task).await else {
+                return;
+            };
+            if let Ok(panic) = error.try_into_panic() {
+                let text = panic.downcast_ref::<&str>().copied();
+                let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+                fault.report(format!(
+                    "{what} panicked: {}",
+                    text.unwrap_or("no reason given")
+                ));
+            }
+        });
+    }
+}
+
+/// The core, locked. A panic while it is locked is a [`Fault`] of the node.
+pub(crate) struct LockedCore<'s> {
+    core: MutexGuard<'s, Core>,
+    fault: &'s Fault,
+    /// Somebody else's panic, which drops a guard of this node, perhaps.
+    was_panicking: bool,
+}
+
+impl<'s> LockedCore<'s> {
+    pub fn new(core: MutexGuard<'s, Core>, fault: &'s Fault) -> Self {
+        LockedCore {
+            core,
+            fault,
+            was_panicking: panicking(),
+        }
+    }
+}
+
+impl Deref for LockedCore<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for LockedCore<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for LockedCore<'_> {
+    fn drop(&mut self) {
+        if panicking() && !self.was_panicking {
+            let reason = "its core panicked; the panic's message is on stderr, above";
+            self.fault.report(reason.to_owned());
+        }
+    }
+}

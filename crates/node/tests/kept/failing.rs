@@ -1,0 +1,67 @@
+//! A panic ends a node: nothing is left that looks alive.
+
+use std::time::Duration;
+
+use soloist_node::locks::End;
+use soloist_node::{AcquireError, Mutant, api};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::{PATIENCE, cluster, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
+    let (cluster, _folder) = cluster(3, "raymond").await;
+    let nodes = &cluster.nodes;
+    let server = api::serve(&nodes[2]).await.unwrap();
+    let guard = nodes[2].lock("x").unwrap().acquire().await.unwrap();
+    let fence = guard.fence();
+    Mutant::plant(Some(Mutant::PanicInCore));
+    let lock = nodes[2].lock("y").unwrap();
+    let panicked = tokio::spawn(async move { lock.acquire().await.map(drop) }).await;
+    Mutant::plant(None);
+    assert!(panicked.unwrap_err().is_panic());
+
+    let failed = timeout(PATIENCE, nodes[2].failed()).await;
+    assert!(failed.expect("it is told").contains("core"));
+    let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    assert_eq!(lost.0, End::EpochLost);
+    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
+    assert!(guard.release().await.is_err());
+    let again = nodes[2].lock("y").unwrap().acquire().await.map(drop);
+    assert!(
+        matches!(again, Err(AcquireError::NodeStopped(_))),
+        "{again:?}"
+    );
+    assert_eq!((nodes[2].epoch(), nodes[2].members()), (None, 0));
+    let socket = server.socket().to_owned();
+    let connects = || std::os::unix::net::UnixStream::connect(&socket).is_ok();
+    until("its API ends", || !connects()).await;
+    assert!(UnixStream::connect(&socket).await.is_err());
+    // Its lease runs out.
+    let next = nodes[0].lock("x").unwrap();
+    let next = timeout(PATIENCE, next.acquire()).await.expect("served");
+    assert!(next.unwrap().fence() > fence);
+    timeout(PATIENCE, cluster.stop()).await.expect("all stop");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_whose_task_panics_is_gone_and_another_one_leads() {
+    let (cluster, _folder) = cluster(3, "raymond").await;
+    let nodes = &cluster.nodes;
+    Mutant::plant(Some(Mutant::PanicInLeader));
+    // The first keepers come together under the first of them.
+    let failed = timeout(PATIENCE, nodes[0].failed()).await;
+    Mutant::plant(None);
+    let failed = failed.expect("it is told");
+    assert!(
+        failed.contains("the leader's task panicked: a planted fault"),
+        "{failed}"
+    );
+    crate::settle(&nodes[1..]).await;
+    let lock = nodes[1].lock("x").unwrap();
+    let guard = timeout(PATIENCE, lock.acquire()).await.expect("served");
+    guard.unwrap().release().await.unwrap();
+    timeout(PATIENCE, cluster.stop()).await.expect("all stop");
+}
