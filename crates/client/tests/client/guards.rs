@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use soloist_client::api::LockState;
-use soloist_client::{AcquireError, Client, ClientError, LossReason, Moment, ReleaseError};
+use soloist_client::{
+    AcquireError, Client, ClientError, LossReason, Moment, ReleaseError, reached,
+};
 
 use crate::{Nodes, held, soon, until, waiting};
 
@@ -66,7 +68,7 @@ async fn validity_is_counted_from_before_the_answer_also_after_a_long_wait() {
         (granted, Moment::now())
     });
     until("it waits", async || waiting(&one, "a").await == 1).await;
-    (asked + ttl * 2).reached().await;
+    reached(asked + ttl * 2).await;
     guard.release().await.unwrap();
     let (granted, answered) = soon("granted", waiter).await.unwrap();
     let granted = granted.unwrap();

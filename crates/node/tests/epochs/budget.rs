@@ -26,6 +26,6 @@ impl Budget {
     /// or stays with a leader that is none any more.
     pub fn is_gentle(&self) -> bool {
         let is_quick = STEP * (u32::from(self.steps) + 1) < LEASE.length;
-        self.elections + self.suspicions == 0 || is_quick
+        self.elections + self.suspicions + self.stops == 0 || is_quick
     }
 }
