@@ -11,9 +11,6 @@ const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.02; done";
 /// Cleans up for 400 ms.
 const TIDY: &str = "trap 'sleep 0.4; exit 0' TERM; echo $$; while :; do sleep 0.02; done";
 
-/// Ends by itself, a moment after the node was told to stop.
-const BRIEF: &str = "trap '' TERM; echo $$; sleep 0.6";
-
 fn runs() -> usize {
     let runs = std::env::var("SOLOIST_RUNS");
     runs.map_or(1, |runs| runs.parse().expect("SOLOIST_RUNS is a number"))
@@ -58,9 +55,4 @@ fn a_command_that_ignores_sigterm_never_runs_beside_the_next_one() {
 #[test]
 fn a_command_that_cleans_up_never_runs_beside_the_next_one() {
     never_at_once(TIDY);
-}
-
-#[test]
-fn a_command_that_ends_by_itself_never_runs_beside_the_next_one() {
-    never_at_once(BRIEF);
 }

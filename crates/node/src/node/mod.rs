@@ -286,9 +286,7 @@ fn keep(
     let office = Arc::new(Office::new(
         me,
         config.fingerprint(),
-        kept.lease,
-        kept.keepers.clone(),
-        kept.data.clone(),
+        kept,
         endpoint,
         memory,
         Arc::clone(fault),

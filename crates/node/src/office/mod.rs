@@ -37,7 +37,7 @@ pub(crate) use wire::{ClusterView, Question, Reply};
 
 use crate::cluster_identity::ClusterIdentity;
 use crate::cluster_memory::{ClusterMemory, RememberError};
-use crate::config::Nodes;
+use crate::config::{Kept, Nodes};
 use crate::epochs::lease::Lease;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::node::fault::Fault;
@@ -120,9 +120,7 @@ impl Office {
     pub fn new(
         me: KeeperNode,
         fingerprint: [u8; 32],
-        lease: Lease,
-        first: Nodes,
-        data: PathBuf,
+        kept: &Kept,
         endpoint: Endpoint,
         memory: Arc<ClusterMemory>,
         fault: Arc<Fault>,
@@ -130,9 +128,9 @@ impl Office {
         Office {
             me,
             fingerprint,
-            lease,
-            first,
-            data,
+            lease: kept.lease,
+            first: kept.keepers.clone(),
+            data: kept.data.clone(),
             endpoint,
             memory,
             keeper: RwLock::default(),

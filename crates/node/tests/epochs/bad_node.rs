@@ -127,7 +127,7 @@ fn misbehave(world: &mut World, trouble: Trouble) {
         Trouble::Away(_) => {}
         Trouble::DiesInChange if is_begun => world.crash(BAD),
         Trouble::DiesAsMember if is_in => world.crash(BAD),
-        Trouble::Leaves if is_in => world.leave(BAD),
+        Trouble::Leaves if is_in => world.stop(BAD),
         Trouble::Suspects if is_in => {
             world.with(BAD, |participant, _, out| participant.suspect(out));
         }
