@@ -26,9 +26,8 @@ fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
     let holds = Vec::new();
     node.hear(begin, ToMember::Install { change, holds }, out);
     let ask = Ask {
-        owner: "somebody".into(),
         ttl: Some(Duration::from_secs(60)),
-        until: None,
+        ..Ask::new("somebody")
     };
     let lock = LockName::new("a").unwrap();
     node.acquire(begin, &lock, ask, out).unwrap();
