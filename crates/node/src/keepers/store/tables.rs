@@ -156,7 +156,7 @@ pub(super) fn ends(database: &Database) -> Result<(Option<LogId>, Option<LogId>)
     let purged = get(database, PURGED)?;
     let log = database.begin_read()?.open_table(LOG)?;
     let last = match log.last()? {
-        Some((index, bytes)) => Some(entry(index.value(), bytes.value())?.log_id),
+        Some((index, bytes)) => Some(log_id(index.value(), bytes.value())?),
         None => purged,
     };
     Ok((purged, last))
@@ -195,6 +195,17 @@ fn is_empty((start, end): Range) -> bool {
         Bound::Included(index) => index < first,
         Bound::Excluded(index) => index <= first,
         Bound::Unbounded => false,
+    }
+}
+
+/// The id of an entry, which its bytes begin with. The rest may be long, and this is asked for often.
+fn log_id(index: u64, bytes: &[u8]) -> Result<LogId, redb::Error> {
+    let read = postcard::take_from_bytes::<LogId>(bytes);
+    match read {
+        Ok((id, _)) if id.index == index => Ok(id),
+        _ => Err(corrupted(&format!(
+            "entry {index} of the log does not begin with its id"
+        ))),
     }
 }
 
