@@ -1,6 +1,7 @@
 //! `soloist init`.
 
 mod add;
+mod client;
 mod folder;
 mod text;
 
@@ -38,7 +39,9 @@ Nothing that is there is overwritten, and if anything fails, nothing is left beh
 Examples:
   soloist init --nodes a=10.0.0.1:7401,b=10.0.0.2:7401,c=10.0.0.3:7401
   soloist init --nodes a=127.0.0.1:7401     one node, which is its own keeper
-  soloist init --add d=10.0.0.4:7401        a node more, later; no other needs to be told";
+  soloist init --add d=10.0.0.4:7401        a node more, later; no other needs to be told
+  soloist init --client backup,ci           DIR/client-backup and DIR/client-ci, each with ca.pem, client.pem and
+                                            client.key: they are let in by [api.tls] client_ca, and are no nodes";
 
 /// Make configurations, certificates and keys for a cluster
 ///
@@ -52,7 +55,7 @@ pub struct Args {
         long,
         value_name = "NAME=HOST:PORT,...",
         value_delimiter = ',',
-        required_unless_present = "add",
+        required_unless_present_any = ["add", "client"],
         value_parser = node
     )]
     nodes: Vec<(NodeName, Address)>,
@@ -74,6 +77,15 @@ pub struct Args {
         conflicts_with_all = ["nodes", "keepers", "lease", "cluster", "algorithm"]
     )]
     add: Vec<(NodeName, Address)>,
+
+    /// Certificates for clients of the API of the cluster that was made in DIR, for [api.tls] client_ca
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        conflicts_with_all = ["nodes", "add", "keepers", "lease", "cluster", "algorithm"]
+    )]
+    client: Vec<NodeName>,
 
     /// The folder to make, or to make them in
     #[arg(long, value_name = "DIR", default_value = "soloist-cluster")]
@@ -137,6 +149,14 @@ struct MadeNode {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
+        if !self.client.is_empty() {
+            let made = client::issue(&self.client, &self.out)?;
+            match self.json {
+                true => output::json(&made)?,
+                false => output::text(&client::text(&made))?,
+            }
+            return Ok(Verdict::Well);
+        }
         let is_new = self.add.is_empty();
         let made = match is_new {
             true => self.begin()?,

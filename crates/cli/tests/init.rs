@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use soloist_node::config::{Config, Kept};
-use soloist_node::identity::Authority;
+use soloist_node::identity::{Authority, Identity};
 use tempfile::tempdir;
 
 const NODES: &str = "a=10.0.0.1:7401,b=db.example.org:7401,c=[fd00::3]:7401";
@@ -426,5 +426,55 @@ fn a_folder_that_cannot_be_written_is_told() {
         folder.path(),
         &format!("--nodes {NODES} --out {long}"),
         &["cannot make", "xxx"],
+    );
+}
+
+#[test]
+fn clients_get_certificates_that_no_node_can_use() {
+    let folder = tempdir().unwrap();
+    made(folder.path(), &format!("--nodes {NODES}"));
+    let text = made(folder.path(), "--client backup,ci");
+    assert!(
+        text.contains("Made soloist-cluster/client-backup."),
+        "{text}"
+    );
+    assert!(text.contains("client_ca"), "{text}");
+    let cluster = folder.path().join("soloist-cluster");
+    for name in ["backup", "ci"] {
+        let client = cluster.join(format!("client-{name}"));
+        let [ca, certificate, key] =
+            ["ca.pem", "client.pem", "client.key"].map(|file| client.join(file));
+        assert_eq!(
+            fs::metadata(&key).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let error = Identity::load(&ca, &certificate, &key).unwrap_err();
+        let text = "is a client's certificate, and a node's is needed";
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    // They are not taken for nodes by what reads the folder.
+    made(folder.path(), "--add d=10.0.0.4:7401");
+    let json: Value = serde_json::from_str(&made(folder.path(), "--client x --json")).unwrap();
+    let key = json["clients"][0]["key"].as_str().unwrap();
+    assert_eq!(key, "soloist-cluster/client-x/client.key");
+}
+
+#[test]
+fn clients_that_cannot_be_made_are_told() {
+    let folder = tempdir().unwrap();
+    refused(folder.path(), "--client x", &["the cluster's CA is needed"]);
+    made(folder.path(), &format!("--nodes {NODES}"));
+    made(folder.path(), "--client x");
+    refused(
+        folder.path(),
+        "--client y,x",
+        &["client-x", "is there already"],
+    );
+    refused(folder.path(), "--client y,y", &["a name is given twice"]);
+    nothing_made(folder.path(), "--client Y", &["'Y' as character 1"]);
+    nothing_made(
+        folder.path(),
+        "--client y --add d=10.0.0.4:7401",
+        &["cannot be used with"],
     );
 }

@@ -1,14 +1,15 @@
 //! Who a node is: TLS 1.3 with certificates on both sides.
 //!
 //! The cluster has its own CA ([`Authority`]). Each node has a certificate of it with one DNS name,
-//! the node's. Whoever opens a link asks for the peer by its node name and so verifies it; whoever
-//! accepts one demands a certificate and takes the peer's name out of it
-//! ([`Identity::peer_name`]). Addresses play no part: a node may move.
+//! the node's, and its [`Role`]. The node that dials asks for the peer by its name; the one that
+//! accepts demands a certificate. Both take the peer's name out of its certificate, and refuse one
+//! that is not a node's ([`Identity::peer_name`]). Addresses play no part: a node may move.
 
 mod authority;
 mod clients;
 mod error;
 mod pem;
+mod role;
 
 use std::fmt;
 use std::path::Path;
@@ -25,6 +26,7 @@ use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 pub use authority::{Authority, Issued, Validity};
 pub(crate) use clients::{api_server, client_name};
 pub use error::IdentityError;
+pub use role::Role;
 
 use crate::config::NodeName;
 use pem::Pem;
@@ -72,6 +74,7 @@ impl Identity {
         let parsed = pem::parse(&chain[0], &certificate.file)?;
         pem::check_dates(&parsed, &certificate.file)?;
         let name = pem::node_name(&parsed, &certificate.file)?;
+        role::check_node(&parsed, &certificate.file)?;
         check_signed(&provider, &roots, &chain, &name).map_err(|problem| {
             IdentityError::NotAccepted {
                 certificate: certificate.file.clone(),
@@ -111,13 +114,14 @@ impl Identity {
         Arc::clone(&self.client)
     }
 
-    /// The name of the peer that showed these certificates. TLS has verified them; only the first
-    /// one is the peer's.
+    /// The name of the node that showed these certificates. TLS has verified them; only the first
+    /// one is the peer's. It must be a node's: see [`Role`].
     pub fn peer_name(certificates: &[CertificateDer<'_>]) -> Result<String, IdentityError> {
         let first = certificates.first().ok_or(IdentityError::NoCertificate)?;
         let file = "the peer's certificate";
-        let name = pem::node_name(&pem::parse(first, file)?, file)?;
-        Ok(name.into())
+        let parsed = pem::parse(first, file)?;
+        role::check_node(&parsed, file)?;
+        Ok(pem::node_name(&parsed, file)?.into())
     }
 }
 
@@ -147,16 +151,32 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The CA's certificates as what is trusted, and nothing else.
+/// The CA's certificates as what is trusted, and nothing else. A bundle may have one that has
+/// expired, as long as another one is valid.
 fn trusted(ca: &Pem) -> Result<RootCertStore, IdentityError> {
     let mut roots = RootCertStore::empty();
+    let mut expired = None;
     for certificate in ca.certificates()? {
-        pem::check_dates(&pem::parse(&certificate, &ca.file)?, &ca.file)?;
+        match pem::check_dates(&pem::parse(&certificate, &ca.file)?, &ca.file) {
+            Ok(()) => {}
+            Err(error @ IdentityError::Expired { .. }) => {
+                expired = Some(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
         roots
             .add(certificate)
             .map_err(|error| pem::unusable(&ca.file, error.to_string()))?;
     }
-    Ok(roots)
+    match (expired, roots.is_empty()) {
+        (Some(error), true) => Err(error),
+        (Some(error), false) => {
+            tracing::warn!("a CA is not trusted any more: {error}; remove it from the file");
+            Ok(roots)
+        }
+        (None, _) => Ok(roots),
+    }
 }
 
 /// Peers would refuse a certificate of another CA; better to know at the start.

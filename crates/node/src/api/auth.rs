@@ -15,6 +15,7 @@ use soloist_api::ErrorKind;
 
 use super::error::Failure;
 use super::listen::ApiError;
+use crate::transport::Stranger;
 
 /// The longest token, in bytes.
 const TOKEN_MAX: u64 = 4096;
@@ -70,7 +71,12 @@ fn hash(token: &[u8]) -> [u8; 32] {
 /// Lets a request pass if it shows the token.
 pub(super) async fn check(State(token): State<Token>, request: Request, next: Next) -> Response {
     match bearer(request.headers()) {
-        Some(shown) if token.is(shown) => next.run(request).await,
+        Some(shown) if token.is(shown) => {
+            if let Some(stranger) = request.extensions().get::<Arc<Stranger>>() {
+                stranger.recognize();
+            }
+            next.run(request).await
+        }
         Some(_) => unauthorized("the token is wrong: it is in the node's token_file"),
         None => unauthorized("a token is demanded: send the header `authorization: Bearer TOKEN`"),
     }

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
@@ -26,6 +26,16 @@ use super::auth::Token;
 use crate::config::ApiTcp;
 use crate::identity::{IdentityError, api_server, client_name};
 use crate::locks::Client;
+use crate::transport::{Stranger, Strangers};
+
+/// Time for the first bytes of a connection, and for the first after its TLS handshake: whoever
+/// connects speaks first, and at once.
+const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(1);
+/// What is buffered of them.
+const FIRST_BYTES_MAX: usize = 512;
+
+/// Time for a connection that must make room to be gone.
+const ROOM_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -185,6 +195,8 @@ pub(super) struct Door {
     cut: CancellationToken,
     tasks: TaskTracker,
     room: Room,
+    /// Whether clients must show a token.
+    has_token: bool,
 }
 
 /// Places for the connections of one listener. Cheap to clone.
@@ -192,17 +204,28 @@ pub(super) struct Door {
 struct Room {
     places: Arc<Semaphore>,
     limit: usize,
+    /// Connections on which no request was accepted yet.
+    strangers: Arc<Strangers>,
 }
 
 impl Room {
     fn new(limit: usize) -> Self {
-        let places = Arc::new(Semaphore::new(limit));
-        Room { places, limit }
+        Room {
+            places: Arc::new(Semaphore::new(limit)),
+            limit,
+            strangers: Strangers::new(limit),
+        }
     }
 
-    /// A place for one more connection. A client that comes when all are taken is turned away.
-    fn place(&self) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+    /// A place for one more connection. If all are taken, the oldest connection that has shown no
+    /// request makes room. Only if there is none, a client is turned away.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
+        if place.is_none() && self.strangers.close_oldest() {
+            let next = Arc::clone(&self.places).acquire_owned();
+            let next = tokio::time::timeout(ROOM_WITHIN, next).await;
+            place = next.ok().and_then(Result::ok);
+        }
         if place.is_none() {
             tracing::warn!(
                 "a client was turned away: the API has {} connections; raise the limit of open \
@@ -221,6 +244,7 @@ impl Door {
         cut: &CancellationToken,
         tasks: &TaskTracker,
         connections_max: usize,
+        has_token: bool,
     ) -> Self {
         Door {
             router,
@@ -228,6 +252,7 @@ impl Door {
             cut: cut.clone(),
             tasks: tasks.clone(),
             room: Room::new(connections_max),
+            has_token,
         }
     }
 
@@ -254,19 +279,32 @@ impl Door {
 
     /// Answers what comes over a connection, until it ends. If the client goes away, so does the
     /// request that it waits for.
-    async fn converse<S>(&self, stream: S, client: Client)
+    async fn converse<S>(&self, stream: S, client: Client, stranger: &Arc<Stranger>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let mut stream = BufReader::with_capacity(FIRST_BYTES_MAX, stream);
+        let first = tokio::time::timeout(FIRST_BYTES_WITHIN, stream.fill_buf());
+        if !matches!(first.await, Ok(Ok([_, ..]))) {
+            tracing::debug!("a client sent nothing within {FIRST_BYTES_WITHIN:?}");
+            return;
+        }
+        stranger.speaks();
         let mut http = Builder::new(TokioExecutor::new()).http1_only();
         http.http1()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_MAX)
             .half_close(false);
+        let (has_token, stranger) = (self.has_token, Arc::clone(stranger));
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client.clone());
+            match has_token {
+                // Whether it is the right one is seen later.
+                true => drop(request.extensions_mut().insert(stranger.clone())),
+                false => stranger.recognize(),
+            }
             router.call(request)
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
@@ -288,13 +326,17 @@ impl Door {
 
 pub(super) async fn unix(listener: UnixListener, door: Door) {
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.room.place() else {
+        let Some(place) = door.room.place().await else {
             continue;
         };
         let door = door.clone();
+        let stranger = Arc::new(door.room.strangers.admit().0);
         door.tasks.clone().spawn(async move {
             let client = unix_user(&stream);
-            door.converse(stream, client).await;
+            tokio::select! {
+                () = stranger.closed() => {}
+                () = door.converse(stream, client, &stranger) => {}
+            }
             drop(place);
         });
     }
@@ -302,7 +344,7 @@ pub(super) async fn unix(listener: UnixListener, door: Door) {
 
 pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: Door) {
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.room.place() else {
+        let Some(place) = door.room.place().await else {
             continue;
         };
         if let Err(error) = tune(&stream) {
@@ -310,15 +352,11 @@ pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: D
             continue;
         }
         let (door, tls) = (door.clone(), tls.clone());
+        let stranger = Arc::new(door.room.strangers.admit().0);
         door.tasks.clone().spawn(async move {
-            match tls {
-                Some(tls) => {
-                    if let Some(stream) = shake_hands(&door, &tls, stream).await {
-                        let client = over_tls(&stream);
-                        door.converse(stream, client).await;
-                    }
-                }
-                None => door.converse(stream, over_tcp()).await,
+            tokio::select! {
+                () = stranger.closed() => {}
+                () = serve_tcp(&door, tls, stream, &stranger) => {}
             }
             drop(place);
         });
@@ -348,6 +386,27 @@ fn over_tls(stream: &tokio_rustls::server::TlsStream<TcpStream>) -> Client {
 /// The clients without certificates. There is one token for all of them, if any.
 fn over_tcp() -> Client {
     Client::new("of the TCP address, with the token")
+}
+
+async fn serve_tcp(
+    door: &Door,
+    tls: Option<TlsAcceptor>,
+    stream: TcpStream,
+    stranger: &Arc<Stranger>,
+) {
+    let Some(tls) = tls else {
+        return door.converse(stream, over_tcp(), stranger).await;
+    };
+    let mut first = [0];
+    let first = tokio::time::timeout(FIRST_BYTES_WITHIN, stream.peek(&mut first));
+    if !matches!(first.await, Ok(Ok(1))) {
+        tracing::debug!("a client sent nothing within {FIRST_BYTES_WITHIN:?}");
+        return;
+    }
+    if let Some(stream) = shake_hands(door, &tls, stream).await {
+        let client = over_tls(&stream);
+        door.converse(stream, client, stranger).await;
+    }
 }
 
 async fn shake_hands(

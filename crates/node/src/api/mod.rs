@@ -128,8 +128,9 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         long: LongRequests::new(long_max),
     }));
     let door = |token: Option<Token>, certificate| {
+        let has_token = token.is_some();
         let router = router(api.clone(), token, certificate);
-        Door::new(router, &stopping, &cut, &tasks, connections_max)
+        Door::new(router, &stopping, &cut, &tasks, connections_max, has_token)
     };
     tasks.spawn(listen::unix(listener, door(None, false)));
     // Nobody should take a node that has failed for one that serves.

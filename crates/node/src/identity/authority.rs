@@ -11,8 +11,8 @@ use rcgen::{
 };
 use rustls::pki_types::DnsName;
 
-use super::IdentityError;
 use super::pem::{self, Pem};
+use super::{IdentityError, Role};
 use crate::config::NodeName;
 
 /// When a certificate is valid.
@@ -159,6 +159,16 @@ impl Authority {
         self.issue_valid(name, also, Validity::default())
     }
 
+    /// A certificate and key for this role. `also` as in [`issue`](Self::issue).
+    pub fn issue_as(
+        &self,
+        role: Role,
+        name: &NodeName,
+        also: &[&str],
+    ) -> Result<Issued, IdentityError> {
+        self.sign(role, name, also, Validity::default())
+    }
+
     /// As [`issue`](Self::issue), with a validity of one's own.
     pub fn issue_valid(
         &self,
@@ -166,7 +176,19 @@ impl Authority {
         also: &[&str],
         validity: Validity,
     ) -> Result<Issued, IdentityError> {
+        self.sign(Role::Node, name, also, validity)
+    }
+
+    fn sign(
+        &self,
+        role: Role,
+        name: &NodeName,
+        also: &[&str],
+        validity: Validity,
+    ) -> Result<Issued, IdentityError> {
         let mut params = CertificateParams::new([name.to_string()])?;
+        let uri = role.uri().try_into()?;
+        params.subject_alt_names.push(SanType::URI(uri));
         for name in also {
             params.subject_alt_names.push(alternative(name)?);
         }
@@ -174,11 +196,15 @@ impl Authority {
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        // A node accepts links and opens them.
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
+        params.extended_key_usages = match role {
+            // It accepts connections and opens them.
+            Role::Node => vec![
+                ExtendedKeyUsagePurpose::ServerAuth,
+                ExtendedKeyUsagePurpose::ClientAuth,
+            ],
+            Role::ApiServer => vec![ExtendedKeyUsagePurpose::ServerAuth],
+            Role::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
+        };
         params.not_before = validity.from.into();
         params.not_after = validity.until.into();
         let key = KeyPair::generate()?;

@@ -100,6 +100,16 @@ pub enum IdentityError {
         /// What is there instead.
         problem: String,
     },
+    /// It is not a node's.
+    #[error(
+        "{file} is {found}, and a node's is needed: make one with `soloist init --add NAME=HOST:PORT`"
+    )]
+    NotANode {
+        /// The certificate's file.
+        file: String,
+        /// What it is instead.
+        found: String,
+    },
     /// It is another node's.
     #[error("{file} is the certificate of {found:?}, and this node is {wanted:?}: use its own")]
     OtherNode {

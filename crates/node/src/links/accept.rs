@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::connection::{close_with, in_time};
 use super::frame::{Decoder, RECORD_BYTES_MAX, Record};
@@ -16,34 +15,38 @@ use super::shared::{End, Shared, lock};
 use super::status::count;
 use super::{LinkChange, Serving};
 use crate::config::NodeName;
-use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
+use crate::transport::{
+    Arrival, Code, ConnectionError, Declined, Purpose, Refusal, Stranger, Strangers,
+};
 
 /// When the system has no more sockets to give, asking again at once would only burn time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The listener's task.
 pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(shared.limits().unauthenticated_max));
+    let strangers = Strangers::new(shared.limits().unauthenticated_max);
     loop {
         let accepted = tokio::select! {
             biased;
             () = shared.stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        match (accepted, places.clone().try_acquire_owned()) {
-            (Ok((tcp, from)), Ok(place)) => {
+        match accepted {
+            Ok((tcp, from)) => {
                 count(&shared.totals.accepted);
-                let serving = serve(shared.clone(), tcp, from, place);
+                let (stranger, closes) = strangers.admit();
+                if closes {
+                    count(&shared.totals.turned_away);
+                    let limit = shared.limits().unauthenticated_max;
+                    shared.notes.log(&format!(
+                        "the oldest of {limit} connections in their handshake was closed for that \
+                         of {from}; find out who opens so many, and keep them from this port"
+                    ));
+                }
+                let serving = serve(shared.clone(), tcp, from, stranger);
                 shared.tasks.spawn(serving);
             }
-            (Ok((_, from)), Err(_)) => {
-                count(&shared.totals.turned_away);
-                let limit = shared.limits().unauthenticated_max;
-                shared.notes.log(&format!(
-                    "connection from {from} turned away: {limit} others are in their handshake"
-                ));
-            }
-            (Err(error), _) => {
+            Err(error) => {
                 shared
                     .notes
                     .log(&format!("cannot accept a connection: {error}"));
@@ -53,22 +56,24 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: OwnedSemaphorePermit) {
+async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, stranger: Stranger) {
     let name = from.to_string();
     let limit = shared.limits().handshake;
     let mut greeting = Greeting {
         shared: &shared,
+        stranger: &stranger,
         peer: None,
     };
     let greeted = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return,
+        () = stranger.closed() => return,
         greeted = in_time(limit, &name, greeting.greet(tcp, &name)) => greeted,
     };
     let peer = greeting.peer;
     match greeted {
         Ok(Greeted::Link(receiving)) => {
-            drop(place);
+            drop(stranger);
             // Boxed, so that it is not paid for by connections that do not come so far.
             let (end, stream) = Box::pin(receiving.run()).await;
             note(&shared, peer, from, &end);
@@ -77,7 +82,7 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
             }
         }
         Ok(Greeted::Service(serving)) => {
-            drop(place);
+            drop(stranger);
             tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => {}
@@ -85,10 +90,13 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, place: Own
             }
         }
         Ok(Greeted::Overtaken) => {}
-        // It keeps its place until it is gone.
+        // It stays a stranger until it is gone.
         Err(declined) => {
             note(&shared, peer, from, &declined.error.clone().into());
-            shared.settings.endpoint.dismiss(declined).await;
+            tokio::select! {
+                () = stranger.closed() => {}
+                () = shared.settings.endpoint.dismiss(declined) => {}
+            }
         }
     }
 }
@@ -145,11 +153,14 @@ pub(super) struct LinkHello {
 /// A handshake, with what is known so far if it fails.
 struct Greeting<'a> {
     shared: &'a Arc<Shared>,
+    stranger: &'a Stranger,
     peer: Option<Arc<PeerState>>,
 }
 
 impl Greeting<'_> {
     async fn greet(&mut self, tcp: TcpStream, from: &str) -> Result<Greeted, Declined> {
+        first_bytes(&tcp, from, self.shared.limits().first_bytes).await?;
+        self.stranger.speaks();
         let endpoint = &self.shared.settings.endpoint;
         let (stream, certified) = endpoint.take(tcp).await?;
         let arrival = endpoint.greet(stream, certified.as_ref(), from).await?;
@@ -255,6 +266,17 @@ impl Greeting<'_> {
             _turn: turn,
         };
         Ok(Greeted::Link(receiving.welcome(arrival).await?))
+    }
+}
+
+/// Waits until something has arrived: whoever dials speaks first, and at once.
+async fn first_bytes(tcp: &TcpStream, from: &str, limit: Duration) -> Result<(), ConnectionError> {
+    match timeout(limit, tcp.peek(&mut [0])).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(ConnectionError::Failed(error.to_string())),
+        Err(_) => Err(ConnectionError::Failed(format!(
+            "{from} sent nothing within {limit:?} of connecting"
+        ))),
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Limits {
     pub ack_bytes: usize,
     /// or so long after the first of them.
     pub ack_delay: Duration,
+    /// The first bytes of an incoming connection must arrive within this time.
+    pub first_bytes: Duration,
     /// A handshake must be done after so long.
     pub handshake: Duration,
     /// An idle connection is probed so often.
@@ -57,7 +59,7 @@ pub struct Limits {
     pub retry_min: Duration,
     /// The longest pause between dials.
     pub retry_max: Duration,
-    /// Incoming connections whose handshake is not done; more are turned away.
+    /// Incoming connections whose handshake is not done. The oldest is closed when another comes.
     pub unauthenticated_max: usize,
 }
 
@@ -70,6 +72,7 @@ impl Default for Limits {
             ack_frames: 64,
             ack_bytes: 64 << 10,
             ack_delay: Duration::from_millis(20),
+            first_bytes: Duration::from_secs(1),
             handshake: Duration::from_secs(5),
             probe_every: Duration::from_secs(1),
             silence_max: Duration::from_secs(5),
@@ -149,8 +152,10 @@ impl Limits {
                 "retry_min must be longer than 0 and no longer than retry_max",
             ),
             (
-                !self.handshake.is_zero() && self.unauthenticated_max > 0,
-                "handshake and unauthenticated_max must be more than 0",
+                !self.handshake.is_zero()
+                    && !self.first_bytes.is_zero()
+                    && self.unauthenticated_max > 0,
+                "handshake, first_bytes and unauthenticated_max must be more than 0",
             ),
         ];
         match rules.iter().find(|(kept, _)| !kept) {

@@ -56,7 +56,7 @@ pub struct Counters {
     pub refused_by_peers: u64,
     /// Connections closed because of what came over them.
     pub hostile: u64,
-    /// Connections turned away because too many were in their handshake.
+    /// Connections closed in their handshake, as the oldest of too many.
     pub turned_away: u64,
     /// Frames that did not fit into a peer's buffer.
     pub full: u64,

@@ -179,8 +179,8 @@ fn declined(error: impl Into<ConnectionError>, stream: Stream) -> Declined {
     }
 }
 
-/// The certificate's own name counts, not any other that it may be good for.
-fn certified_name(shown: &[CertificateDer<'_>]) -> Result<NodeName, Refusal> {
+/// The name of the node that showed these certificates, if they are a node's.
+pub(super) fn certified_name(shown: &[CertificateDer<'_>]) -> Result<NodeName, Refusal> {
     let refuse = |reason: String| Refusal::new(Code::Name, reason);
     let name = Identity::peer_name(shown).map_err(|error| refuse(error.to_string()))?;
     NodeName::try_from(name).map_err(|error| refuse(error.to_string()))

@@ -3,17 +3,19 @@
 use std::io;
 use std::time::Duration;
 
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use super::accept::certified_name;
 use super::endpoint::Endpoint;
 use super::error::{ConnectionError, broken, late, shown, tls_failed};
 use super::farewell::{drain, write};
 use super::hello::{
-    HELLO_BYTES_MAX, Hello, HelloError, Party, Purpose, Refusal, Reply, VERSIONS, check_cluster,
+    Code, HELLO_BYTES_MAX, Hello, HelloError, Party, Purpose, Refusal, Reply, VERSIONS,
+    check_cluster,
 };
 use super::security::{Security, off_loopback};
 use super::{Io, Stream};
@@ -94,7 +96,11 @@ impl Endpoint {
         let expected = ServerName::try_from(to.to_string()).expect("a node's name is a DNS label");
         let connecting = TlsConnector::from(client.clone()).connect(expected, stream);
         match connecting.into_fallible().await {
-            Ok(stream) => Ok(Box::new(stream)),
+            Ok(stream) => {
+                let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                check_certificate(to, shown)?;
+                Ok(Box::new(stream))
+            }
             Err((error, stream)) => {
                 let (reader, writer) = tokio::io::split(stream);
                 drain(reader, writer).await;
@@ -123,6 +129,17 @@ impl Endpoint {
             cluster,
         })
     }
+}
+
+/// TLS has found the name among those that the certificate is good for; it must be its only one.
+fn check_certificate(to: &NodeName, shown: &[CertificateDer<'_>]) -> Result<(), Refusal> {
+    let problem = match certified_name(shown) {
+        Ok(name) if name == *to => return Ok(()),
+        Ok(name) => format!("it is that of node {name}"),
+        Err(refusal) => refusal.reason,
+    };
+    let reason = format!("the certificate that {to} showed is not accepted: {problem}");
+    Err(Refusal::new(Code::Name, reason))
 }
 
 async fn read_reply(stream: &mut impl Io, to: &NodeName) -> Result<Reply, ConnectionError> {

@@ -4,6 +4,7 @@
 //!   Without I/O.
 //! - `endpoint`: what this node shows of itself. `security`: TLS or plain TCP.
 //! - `dial`: opens a connection and says hello. `accept`: takes a connection and reads its hello.
+//! - `strangers`: which connection is closed when too many have not shown whose they are.
 //! - `error`: how a connection fails. `farewell`: how one is closed so that the last message arrives.
 //!
 //! Invariants: nothing here knows what a message after the hello means. Nothing of a protocol is
@@ -16,6 +17,7 @@ mod error;
 mod farewell;
 pub mod hello;
 mod security;
+mod strangers;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -28,6 +30,7 @@ pub use security::Security;
 
 pub(crate) use error::{broken, closed_by, late, shown};
 pub(crate) use farewell::{farewell, write};
+pub(crate) use strangers::{Stranger, Strangers};
 
 /// Bytes both ways.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -8,6 +8,7 @@ mod hostile;
 mod http;
 mod quotas;
 mod requests;
+mod silent;
 mod socket;
 mod tcp;
 mod views;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use soloist_node::identity::{Authority, Identity, Issued, api_server_config};
+use soloist_node::identity::{Authority, Identity, Issued, Role, api_server_config};
 use tempfile::TempDir;
 
 use crate::{future, name, past};
@@ -190,4 +190,46 @@ fn the_api_has_a_certificate_of_its_own() {
             .unwrap(),
     );
     assert!(refused(&pem, &key, None).contains("expired"));
+}
+
+#[test]
+fn an_expired_ca_in_a_bundle_is_skipped_while_another_is_valid() {
+    let files = Files::new();
+    let expired = Authority::valid("orchestra", past()).unwrap();
+    let both = format!("{}{}", expired.certificate(), files.authority.certificate());
+    files.put("ca.pem", &both, 0o644);
+    assert_eq!(files.load().unwrap().name(), "a");
+    // It is not trusted, though.
+    files.put_issued(&expired.issue(&name("a"), &[]).unwrap());
+    files.refused("node.pem", "is not accepted by the CA");
+    files.put("ca.pem", expired.certificate(), 0o644);
+    files.refused("ca.pem", "expired at 20");
+    let twice = format!("{0}{0}", expired.certificate());
+    files.put("ca.pem", &twice, 0o644);
+    files.refused("ca.pem", "expired at 20");
+    let future = Authority::valid("orchestra", future()).unwrap();
+    let both = format!("{}{}", future.certificate(), files.authority.certificate());
+    files.put("ca.pem", &both, 0o644);
+    files.refused("ca.pem", "is valid only from 20");
+}
+
+#[test]
+fn a_node_does_not_start_with_a_certificate_of_another_role() {
+    let files = Files::new();
+    for (role, says) in [
+        (
+            Role::Client,
+            "is a client's certificate, and a node's is needed",
+        ),
+        (
+            Role::ApiServer,
+            "is an API server's certificate, and a node's is needed",
+        ),
+    ] {
+        files.put_issued(&files.authority.issue_as(role, &name("a"), &[]).unwrap());
+        files.refused("node.pem", says);
+    }
+    let issued = files.authority.issue_as(Role::Node, &name("a"), &[]);
+    files.put_issued(&issued.unwrap());
+    assert_eq!(files.load().unwrap().name(), "a");
 }

@@ -2,6 +2,7 @@
 
 mod failing;
 mod hostile;
+mod silent;
 mod stopping;
 mod upgrade;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use soloist_node::identity::{Authority, Identity, Issued, Validity};
+use soloist_node::identity::{Authority, Identity, Issued, Role, Validity, api_server_config};
 use soloist_node::transport::Security;
 
 use crate::net::{Node, Wire, pair, until};
@@ -158,4 +158,124 @@ async fn what_is_no_tls_is_hostile() {
     until("it is counted", || a.links.counters().hostile == 1).await;
     b.links.send(0, b"x").unwrap();
     until("peers come in", || a.seen.count() == 1).await;
+}
+
+/// Puts files where the API's settings look for them.
+fn files(
+    folder: &std::path::Path,
+    authority: &Authority,
+    shown: &Issued,
+) -> [std::path::PathBuf; 3] {
+    use std::os::unix::fs::PermissionsExt;
+    let put = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    };
+    [
+        put("ca.pem", authority.certificate()),
+        put("api.pem", &shown.certificate),
+        put("api.key", &shown.key),
+    ]
+}
+
+/// A node's security, but it accepts with a certificate that `Identity` would refuse to load.
+fn accepting_with(authority: &Authority, me: &Identity, shown: &Issued) -> Security {
+    let folder = tempfile::tempdir().unwrap();
+    let [ca, certificate, key] = files(folder.path(), authority, shown);
+    Security::Tls {
+        server: api_server_config(&certificate, &key, Some(&ca)).unwrap(),
+        client: me.client_config(),
+    }
+}
+
+#[tokio::test]
+async fn an_api_certificate_is_not_a_nodes() {
+    let ca = Authority::new("orchestra").unwrap();
+    // What clients of b's API see. It is valid for the name b, too.
+    let api = ca
+        .issue(&"b".parse().unwrap(), &["api.example.org"])
+        .unwrap();
+    let b = accepting_with(&ca, &identity(&ca, "b"), &api);
+    let (a, b) = secured(Security::tls(&identity(&ca, "a")), b).await;
+    a.links.send(1, b"x").unwrap();
+    until("it is refused, or goes through", || {
+        b.seen.count() > 0 || a.seen.was_refused("b", "must have exactly one DNS name")
+    })
+    .await;
+    assert_eq!(
+        b.seen.count(),
+        0,
+        "a frame went to somebody with an API's certificate"
+    );
+}
+
+/// A certificate of another role, with the right name and from the right CA, on either side.
+#[tokio::test]
+async fn certificates_of_other_roles_are_refused_by_both_sides() {
+    let ca = Authority::new("orchestra").unwrap();
+    let issue = |role, name: &str| ca.issue_as(role, &name.parse().unwrap(), &[]).unwrap();
+    let (of_a, of_b) = (identity(&ca, "a"), identity(&ca, "b"));
+    let api = accepting_with(&ca, &of_b, &issue(Role::ApiServer, "b"));
+    let (a, b) = secured(Security::tls(&of_a), api).await;
+    a.links.send(1, b"x").unwrap();
+    let text =
+        "the certificate that b showed is not accepted: the peer's certificate is an API server's";
+    until("the dialler refuses", || a.seen.was_refused("b", text)).await;
+    assert_eq!(b.seen.count(), 0);
+
+    let client = showing(&ca, &of_a, &issue(Role::Client, "a"));
+    let (a, b) = secured(client, Security::tls(&of_b)).await;
+    let text = "the peer's certificate is a client's certificate, and a node's is needed";
+    refused(&a, &b, text, text).await;
+}
+
+/// The usual TLS rules refuse what is used the wrong way round.
+#[tokio::test]
+async fn a_clients_certificate_serves_nobody_and_an_apis_dials_nobody() {
+    let ca = Authority::new("orchestra").unwrap();
+    let issue = |role, name: &str| ca.issue_as(role, &name.parse().unwrap(), &[]).unwrap();
+    let (of_a, of_b) = (identity(&ca, "a"), identity(&ca, "b"));
+    let client = accepting_with(&ca, &of_b, &issue(Role::Client, "b"));
+    let (a, _b) = secured(Security::tls(&of_a), client).await;
+    a.links.send(1, b"x").unwrap();
+    until("it is refused", || {
+        a.seen.was_refused("b", "invalid peer certificate")
+    })
+    .await;
+    let api = showing(&ca, &of_a, &issue(Role::ApiServer, "a"));
+    let (a, b) = secured(api, Security::tls(&of_b)).await;
+    let seen_by_a = "b refused this node's certificate";
+    refused(&a, &b, seen_by_a, "invalid peer certificate").await;
+}
+
+/// A certificate as releases made it before roles were marked.
+fn unmarked(authority: &Authority, name: &str) -> Issued {
+    use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+    let key = KeyPair::from_pem(&authority.key()).unwrap();
+    let issuer = Issuer::from_ca_cert_pem(authority.certificate(), key).unwrap();
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.use_authority_key_identifier_extension = true;
+    params.extended_key_usages = vec![
+        ExtendedKeyUsagePurpose::ServerAuth,
+        ExtendedKeyUsagePurpose::ClientAuth,
+    ];
+    let key = KeyPair::generate().unwrap();
+    Issued {
+        certificate: params.signed_by(&key, &issuer).unwrap().pem(),
+        key: key.serialize_pem(),
+    }
+}
+
+#[tokio::test]
+async fn certificates_from_before_roles_go_on_being_nodes() {
+    let ca = Authority::new("orchestra").unwrap();
+    let issued = unmarked(&ca, "a");
+    let old = Identity::from_pem(ca.certificate(), &issued.certificate, &issued.key).unwrap();
+    let new = Security::tls(&identity(&ca, "b"));
+    let (a, b) = secured(Security::tls(&old), new).await;
+    a.links.send(1, b"x").unwrap();
+    b.links.send(0, b"x").unwrap();
+    until("both arrive", || a.seen.count() + b.seen.count() == 2).await;
 }

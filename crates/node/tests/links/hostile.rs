@@ -143,19 +143,36 @@ async fn a_receiver_that_acknowledges_too_much_is_left() {
 }
 
 #[tokio::test]
-async fn only_so_many_strangers_at_a_time() {
+async fn the_oldest_of_too_many_strangers_is_closed() {
     let (a, b) = pair(|settings| {
         settings.limits.unauthenticated_max = 2;
+        settings.limits.first_bytes = Duration::from_secs(30);
         settings.limits.handshake = Duration::from_secs(30);
     })
     .await;
-    let strangers = [Wire::to(&a).await, Wire::to(&a).await];
-    until("both came in", || a.links.counters().accepted == 2).await;
-    Wire::to(&a).await.closed().await;
+    let mut first = Wire::to(&a).await;
+    until("it came in", || a.links.counters().accepted == 1).await;
+    let mut others = vec![Wire::to(&a).await];
+    until("another came in", || a.links.counters().accepted == 2).await;
+    assert_eq!(a.links.counters().turned_away, 0);
+    others.push(Wire::to(&a).await);
+    first.closed().await;
     assert_eq!(a.links.counters().turned_away, 1);
-    drop(strangers);
     b.links.send(0, b"x").unwrap();
-    until("a peer comes in again", || a.seen.count() == 1).await;
+    until("a peer comes in", || a.seen.count() == 1).await;
+    others.remove(0).closed().await;
+    // The peer is no stranger any more, so the third one need not go.
+    assert_eq!(a.links.counters().turned_away, 2);
+}
+
+#[tokio::test]
+async fn a_stranger_has_little_time_for_its_first_bytes() {
+    let (a, _b) = pair(|settings| {
+        settings.limits.first_bytes = Duration::from_millis(50);
+        settings.limits.handshake = Duration::from_secs(3600);
+    })
+    .await;
+    Wire::to(&a).await.closed().await;
 }
 
 #[tokio::test]
