@@ -7,14 +7,15 @@ use soloist_client::{Client, ClientError, Target};
 
 /// For the help of each command that talks to a node.
 pub const FINDING: &str = "\
-The node is the one that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock or https://host:port. Without them, the
-first that answers of: the cluster that `soloist up` runs for this user, ./soloist.sock, /run/soloist/soloist.sock. For https,
+The node is the one that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock, https://host:port, or `up` for the cluster
+that `soloist up` runs for this user. Without them, it is the system's node (/run/soloist/soloist.sock) or that of this folder
+(./soloist.sock); if both are there, you must name one. The cluster of `soloist up` is used only if neither socket exists. For https,
 SOLOIST_CA is the file with the cluster's CA; SOLOIST_TOKEN or SOLOIST_TOKEN_FILE, or SOLOIST_CERTIFICATE and SOLOIST_KEY, show
 who one is.";
 
 #[derive(clap::Args)]
 pub struct Connect {
-    /// The node: unix:/path/of.sock, /path/of.sock or https://host:port
+    /// The node: unix:/path/of.sock, /path/of.sock, https://host:port or up
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     api: Option<Target>,
 }

@@ -13,6 +13,7 @@ use crate::connection::{Answer, Call, Connections};
 use crate::error::ClientError;
 use crate::keeper::Young;
 use crate::path::escaped;
+use crate::target::Place;
 use crate::tls::Tls;
 use crate::{Acquire, Events, Target, TargetError};
 
@@ -34,9 +35,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a node: the first of the target's places where one answers.
+    /// Connects to a node.
+    ///
+    /// If the target names none, it is the system's node or that of the working folder; if both are there, this fails with
+    /// [`ClientError::Ambiguous`]. The cluster of `soloist up` is used only if there is no trace of them.
     pub async fn connect(target: Target) -> Result<Client, ClientError> {
-        let mut tried = Vec::new();
+        let (mut tried, mut silent) = (Vec::new(), None);
+        let mut found: Option<Connections> = None;
         for place in &target.places {
             if let Some(problem) = place.planted() {
                 tried.push(crate::Attempt {
@@ -45,26 +50,55 @@ impl Client {
                 });
                 continue;
             }
-            let tls = Tls::new(&target, place)?;
-            if target.token.is_some() && tls.is_none() && !place.is_local() {
-                return Err(TargetError::TokenInTheClear(place.to_string()).into());
+            match &found {
+                Some(found) if place.is_up() || place.is_same(&found.place) => continue,
+                _ => {}
             }
-            let node = Connections::new(place.clone(), tls, target.token.clone());
-            match node.open().await {
-                Ok(line) => {
-                    node.keep(line);
-                    return Ok(Client {
-                        node: node.into(),
-                        young: Arc::default(),
-                        background: Arc::default(),
-                        runtime: Handle::current(),
-                    });
+            let node = match Self::open(&target, place).await {
+                Ok(node) => node,
+                Err(ClientError::Unreachable(attempts)) => {
+                    silent = silent.or(place.exists().then_some(place));
+                    tried.extend(attempts);
+                    continue;
                 }
-                Err(ClientError::Unreachable(attempts)) => tried.extend(attempts),
                 Err(other) => return Err(other),
+            };
+            let other = match &found {
+                Some(found) => Some(found.place.to_string()),
+                None if place.is_up() => silent.map(|silent| format!("{silent} (does not answer)")),
+                None => None,
+            };
+            if let Some(other) = other {
+                let place = place.to_string();
+                return Err(ClientError::Ambiguous { place, other });
             }
+            found = Some(node);
         }
-        Err(ClientError::Unreachable(tried))
+        match found {
+            None => Err(ClientError::Unreachable(tried)),
+            Some(node) => Ok(Client {
+                node: node.into(),
+                young: Arc::default(),
+                background: Arc::default(),
+                runtime: Handle::current(),
+            }),
+        }
+    }
+
+    async fn open(target: &Target, place: &Place) -> Result<Connections, ClientError> {
+        let tls = Tls::new(target, place)?;
+        if target.token.is_some() && tls.is_none() && !place.is_local() {
+            return Err(TargetError::TokenInTheClear(place.to_string()).into());
+        }
+        let node = Connections::new(place.clone(), tls, target.token.clone());
+        let line = node.open().await?;
+        node.keep(line);
+        Ok(node)
+    }
+
+    /// Whether this is the cluster of `soloist up`, which nobody asked for: no other node was found.
+    pub fn is_last_resort(&self) -> bool {
+        self.node.place.is_up()
     }
 
     /// Where the node is.
@@ -237,4 +271,61 @@ pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
 
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("requests are plain values")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::target::Origin;
+
+    /// A target as the default one is, with sockets in this folder.
+    fn target(folder: &Path) -> Target {
+        let place = |name: &str, origin| Place::Unix {
+            socket: folder.join(name),
+            origin,
+        };
+        Target {
+            places: vec![
+                place("system", Origin::System),
+                place("folder", Origin::Folder),
+                place("up", Origin::Up),
+            ],
+            ..Target::socket("unused")
+        }
+    }
+
+    #[tokio::test]
+    async fn the_system_comes_first_and_two_nodes_are_one_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let listen = |name: &str| UnixListener::bind(at(name)).unwrap();
+        let connect = || Client::connect(target(folder.path()));
+        let _up = listen("up");
+        let client = connect().await.unwrap();
+        assert!(client.is_last_resort(), "{}", client.place());
+        let system = listen("system");
+        let client = connect().await.unwrap();
+        assert!(client.place().ends_with("system"), "{}", client.place());
+        assert!(!client.is_last_resort());
+        // The same one by another path is no other one.
+        std::os::unix::fs::symlink(at("system"), at("folder")).unwrap();
+        assert!(connect().await.is_ok());
+        std::fs::remove_file(at("folder")).unwrap();
+        let _other = listen("folder");
+        let error = connect().await.err().expect("two answer").to_string();
+        for word in ["/system", "/folder", "--api", "SOLOIST_API"] {
+            assert!(error.contains(word), "{error}");
+        }
+        std::fs::remove_file(at("folder")).unwrap();
+        // A node that is down is not replaced by the cluster that is up.
+        drop(system);
+        let error = connect().await.err().expect("it is unclear").to_string();
+        for word in ["/system (does not answer)", "/up"] {
+            assert!(error.contains(word), "{error}");
+        }
+    }
 }

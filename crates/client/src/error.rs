@@ -20,6 +20,17 @@ pub enum ClientError {
         list(.0)
     )]
     Unreachable(Vec<Attempt>),
+    /// More than one node may be meant.
+    #[error(
+        "there is a node at {place} and another at {other}: say which one is meant with --api or SOLOIST_API, \
+         such as --api {place}"
+    )]
+    Ambiguous {
+        /// One that answers.
+        place: String,
+        /// Another one.
+        other: String,
+    },
     /// The connection broke. Whether the request was served is not known.
     #[error("the connection to {place} broke: {source}")]
     Broken {
@@ -68,7 +79,9 @@ impl ClientError {
             | ClientError::Broken { .. }
             | ClientError::Silent { .. } => true,
             ClientError::Refused { kind, .. } => *kind == ErrorKind::Stopping,
-            ClientError::Target(_) | ClientError::Garbled { .. } => false,
+            ClientError::Target(_)
+            | ClientError::Ambiguous { .. }
+            | ClientError::Garbled { .. } => false,
         }
     }
 }

@@ -17,6 +17,9 @@ const SYSTEM_SOCKET: &str = "/run/soloist/soloist.sock";
 /// A node's socket in the working folder, as its configuration calls it if it says nothing.
 const LOCAL_SOCKET: &str = "soloist.sock";
 
+/// As the cluster of `soloist up` is asked for.
+const UP: &str = "up";
+
 /// No token is near this long.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
@@ -43,16 +46,21 @@ pub struct Target {
 /// Where a node may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    Unix {
-        socket: PathBuf,
-        /// Nobody named it: it must belong to this user, or anyone could pose as the node.
-        guessed: bool,
-    },
-    Tcp {
-        host: String,
-        port: u16,
-        tls: bool,
-    },
+    Unix { socket: PathBuf, origin: Origin },
+    Tcp { host: String, port: u16, tls: bool },
+}
+
+/// How a socket came to be tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// Somebody named it.
+    Named,
+    /// The node that the system runs.
+    System,
+    /// The node of the working folder.
+    Folder,
+    /// The cluster of `soloist up`, which is for trying things: the last resort.
+    Up,
 }
 
 impl fmt::Display for Place {
@@ -87,7 +95,7 @@ impl fmt::Debug for Token {
 pub enum TargetError {
     /// It is no socket and no address.
     #[error(
-        "{text:?} is no target: {problem}; use unix:/path/of.sock, /path/of.sock or https://host:port"
+        "{text:?} is no target: {problem}; use unix:/path/of.sock, /path/of.sock, https://host:port or up"
     )]
     Form {
         /// As it was given.
@@ -138,22 +146,15 @@ pub enum TargetError {
     },
 }
 
-/// The first of these where a node answers: the socket that `soloist up` announces, `soloist.sock` in the working
-/// folder, the socket of the node that the system runs.
+/// The node that the system runs, or that of the working folder (`soloist.sock`); if both answer, connecting is refused.
+/// The cluster of `soloist up` is used only if there is no trace of another node.
 impl Default for Target {
     fn default() -> Self {
-        let guessed = |socket| Place::Unix {
-            socket,
-            guessed: true,
-        };
-        let system = Place::Unix {
-            socket: SYSTEM_SOCKET.into(),
-            guessed: false,
-        };
+        let unix = |socket, origin| Place::Unix { socket, origin };
         Target::at(vec![
-            guessed(Target::announced()),
-            guessed(LOCAL_SOCKET.into()),
-            system,
+            unix(SYSTEM_SOCKET.into(), Origin::System),
+            unix(LOCAL_SOCKET.into(), Origin::Folder),
+            unix(Target::announced(), Origin::Up),
         ])
     }
 }
@@ -176,12 +177,16 @@ impl Target {
         Path::new(&folder).join(format!("soloist-{user}/up.sock"))
     }
 
-    /// Reads `unix:/path`, a path with a `/` in it, `http://host:port` or `https://host:port`.
+    /// Reads `unix:/path`, a path with a `/` in it, `http://host:port`, `https://host:port`, or `up` for the
+    /// cluster of `soloist up`.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let wrong = |problem| TargetError::Form {
             text: text.chars().take(200).collect(),
             problem,
         };
+        if text == UP {
+            return Ok(Target::socket(Target::announced()));
+        }
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() {
@@ -230,7 +235,7 @@ impl Target {
     pub fn socket(path: impl Into<PathBuf>) -> Self {
         Target::at(vec![Place::Unix {
             socket: path.into(),
-            guessed: false,
+            origin: Origin::Named,
         }])
     }
 
@@ -311,9 +316,10 @@ impl Target {
 impl Place {
     /// Why this place must not be used, if somebody else could have put it there.
     pub fn planted(&self) -> Option<&'static str> {
+        // The system's folder is root's: nobody else can put a socket there.
         let Place::Unix {
             socket,
-            guessed: true,
+            origin: Origin::Folder | Origin::Up,
         } = self
         else {
             return None;
@@ -322,6 +328,31 @@ impl Place {
         let metadata = fs::symlink_metadata(socket).ok()?;
         let mine = metadata.uid() == me || metadata.uid() == 0;
         (!mine).then_some("belongs to another user: name it with SOLOIST_API to use it")
+    }
+
+    /// The cluster of `soloist up`, found as the last resort.
+    pub fn is_up(&self) -> bool {
+        let Place::Unix { origin, .. } = self else {
+            return false;
+        };
+        *origin == Origin::Up
+    }
+
+    /// Whether there is a socket, though perhaps nobody who answers.
+    pub fn exists(&self) -> bool {
+        match self {
+            Place::Unix { socket, .. } => fs::symlink_metadata(socket).is_ok(),
+            Place::Tcp { .. } => true,
+        }
+    }
+
+    /// Whether both are the same socket, by whatever path.
+    pub fn is_same(&self, other: &Place) -> bool {
+        let (Place::Unix { socket, .. }, Place::Unix { socket: other, .. }) = (self, other) else {
+            return self == other;
+        };
+        let same = |one: &Path| fs::metadata(one).map(|found| (found.dev(), found.ino()));
+        matches!((same(socket), same(other)), (Ok(one), Ok(other)) if one == other)
     }
 
     /// Whether what is said there stays on this machine.
