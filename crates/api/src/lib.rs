@@ -126,7 +126,8 @@ pub enum ErrorKind {
     Conflict,
     /// `503`: the node stops.
     Stopping,
-    /// `503`: the keepers' leader cannot be reached.
+    /// `503`: the cluster cannot tell now: this node is not a member, other nodes do not answer, or the keepers' leader
+    /// cannot be reached. `detail` says which.
     Unavailable,
     /// Something that this version does not know.
     #[serde(other)]
@@ -166,6 +167,9 @@ pub struct LockInfo {
     pub waiting: u64,
     /// Nodes that did not answer: they may have holders and waiters of their own.
     pub silent: Vec<String>,
+    /// Why holders or waiters may be missing, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Somebody who holds a lock.
@@ -209,6 +213,9 @@ pub struct Locks {
     pub next: Option<String>,
     /// Nodes that did not answer.
     pub silent: Vec<String>,
+    /// Why locks may be missing, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The cluster, as one node sees it.
@@ -218,6 +225,9 @@ pub struct Cluster {
     pub node: String,
     /// Whether it takes part.
     pub state: NodeState,
+    /// Why it does not, if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The epoch.
     pub epoch: u64,
     /// The keepers' leader, if it can be reached.
@@ -259,6 +269,9 @@ pub struct NodeInfo {
     /// What it says; nothing, if it does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<NodeHealth>,
+    /// What came of the last attempt to reach it as a keeper, if it says nothing of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// How a node is.

@@ -18,7 +18,7 @@ use crate::{Verdict, output};
 /// Members take part in the locks; each relies on a lease that the keepers' leader renews. A few of them, the keepers, agree
 /// on who the members are. Without a majority of the keepers nobody joins or leaves, and leases run out.
 ///
-/// Exit codes: 0 all is well, 1 a keeper is down, the node that was asked takes no part, or no leader can be reached;
+/// Exit codes: 0 all is well, 1 a keeper is down, or no leader can be reached; 74 not known: the node that was asked is not a member;
 /// 2 wrong input, 69 no node can be reached.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING, args_conflicts_with_subcommands = true)]
@@ -112,9 +112,8 @@ impl List {
         let mut keepers = cluster.nodes.iter().filter(|node| node.keeper);
         let all_keep = keepers.all(|node| node.lease_ms.is_some());
         let is_led = cluster.leader.is_some();
-        Ok(Verdict::of(
-            cluster.state == NodeState::Member && all_keep && is_led,
-        ))
+        let verdict = Verdict::of(all_keep && is_led);
+        Ok(output::verdict(cluster.reason.as_deref(), verdict))
     }
 }
 

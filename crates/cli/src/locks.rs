@@ -11,7 +11,8 @@ use crate::{Verdict, output};
 
 /// List the locks that somebody holds or waits for
 ///
-/// Exit codes: 0 listed, 3 some nodes do not answer and may have more, 2 wrong input, 69 no node can be reached.
+/// Exit codes: 0 listed; 74 not known: there may be more, since some nodes do not answer, the node that was asked is cut off, or
+/// members are just being changed; 2 wrong input, 69 no node can be reached.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
@@ -31,20 +32,16 @@ impl Args {
         } else {
             output::text(&table(&locks))?;
         }
-        match locks.silent.is_empty() {
-            true => Ok(Verdict::Well),
-            false => {
-                let silent = locks.silent.join(", ");
-                output::complain(&format!("not all may be listed: no answer from {silent}"));
-                Ok(Verdict::Unknown)
-            }
-        }
+        Ok(output::verdict(locks.reason.as_deref(), Verdict::Well))
     }
 }
 
 fn table(locks: &Locks) -> String {
     if locks.locks.is_empty() {
-        return "no lock is held or waited for\n".to_owned();
+        return match locks.reason {
+            Some(_) => "no lock is known to be held or waited for\n".to_owned(),
+            None => "no lock is held or waited for\n".to_owned(),
+        };
     }
     let names = locks
         .locks

@@ -1,7 +1,7 @@
 //! The `soloist` command: one file a subcommand.
 //!
 //! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted,
-//! 69 no node can be reached. `soloist lock` has codes of its own.
+//! 69 no node can be reached, 74 the cluster cannot tell. `soloist lock` has codes of its own.
 
 mod bench;
 mod cluster;
@@ -64,8 +64,10 @@ enum Verdict {
     Well,
     /// Mutual exclusion was broken, or somebody was left waiting.
     Failed,
-    /// There was too much to look at, or not everybody answered.
+    /// There was too much to look at.
     Unknown,
+    /// The node that was asked is not a member, or others do not answer it.
+    CannotTell,
     /// An exit code of the command's own.
     Code(u8),
 }
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Ok(Verdict::Unknown) => ExitCode::from(3),
+        Ok(Verdict::CannotTell) => ExitCode::from(UNKNOWN),
         Ok(Verdict::Code(code)) => ExitCode::from(code),
         Err(error) => {
             output::complain(&format!("error: {}", explain(&error)));
@@ -131,6 +134,9 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// No node can be reached, as `EX_UNAVAILABLE`.
 const NO_NODE: u8 = 69;
+
+/// The cluster cannot tell who holds what: no majority of the keepers, or nodes that do not answer. As `EX_IOERR`.
+const UNKNOWN: u8 = 74;
 
 /// A value that cannot be gets one line; help, and the rest, as clap prints it.
 fn usage_error(error: &clap::Error) -> ExitCode {

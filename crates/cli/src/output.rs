@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::Verdict;
+
 /// Prints text as it is. If nobody reads it any more, that is no error: they had enough of it.
 pub fn text(text: &str) -> Result<()> {
     line_is_read(text).map(|_| ())
@@ -35,6 +37,17 @@ pub fn progress_bar(length: u64, what: &str) -> ProgressBar {
 /// Says something on stderr; if that cannot be written either, there is nobody left to tell.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The verdict, unless there is a reason why the cluster cannot tell, which is said on stderr.
+pub fn verdict(unknown: Option<&str>, known: Verdict) -> Verdict {
+    match unknown {
+        None => known,
+        Some(reason) => {
+            complain(&format!("not known: {reason}"));
+            Verdict::CannotTell
+        }
+    }
 }
 
 /// Prints a value as JSON.

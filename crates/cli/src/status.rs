@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use soloist_client::api::Cluster;
+use soloist_client::api::{Cluster, NodeInfo, NodeState};
 
 use crate::connect::{Connect, FINDING, block_on};
 use crate::{Verdict, output};
 
 /// Show the nodes of the cluster and how they are
 ///
-/// Exit codes: 0 all nodes answer, 1 some do not, 2 wrong input, 69 no node can be reached.
+/// Exit codes: 0 all nodes answer, 1 some do not, 74 not known: the node that was asked is not a member; 2 wrong input, 69 no
+/// node can be reached.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
@@ -31,7 +32,10 @@ impl Args {
             output::text(&table(&cluster))?;
         }
         let all_answer = cluster.nodes.iter().all(|node| node.health.is_some());
-        Ok(Verdict::of(all_answer))
+        Ok(output::verdict(
+            cluster.reason.as_deref(),
+            Verdict::of(all_answer),
+        ))
     }
 }
 
@@ -55,7 +59,7 @@ fn table(cluster: &Cluster) -> String {
     for node in &cluster.nodes {
         let _ = write!(page, "{:<name$}  {:<address$}  ", node.name, node.address);
         let _ = match &node.health {
-            None => writeln!(page, "does not answer"),
+            None => writeln!(page, "{}", silence(cluster, node)),
             Some(health) => writeln!(
                 page,
                 "{:>7}  {:>7}  {:>7}  {:>5}  {}",
@@ -64,4 +68,13 @@ fn table(cluster: &Cluster) -> String {
         };
     }
     page
+}
+
+/// Why nothing is known of a node. Only members are asked, by members.
+fn silence(cluster: &Cluster, node: &NodeInfo) -> String {
+    match &node.problem {
+        Some(problem) => format!("not a member ({problem})"),
+        None if cluster.state == NodeState::Outside => "not known".to_owned(),
+        None => "does not answer".to_owned(),
+    }
 }

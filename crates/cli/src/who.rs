@@ -10,7 +10,7 @@ use crate::{Verdict, output};
 
 /// Show who holds a lock and who waits for it
 ///
-/// Exit codes: 0 it is held, 1 it is free, 3 not known: nobody is known to hold it, but some nodes do not answer, the node that was
+/// Exit codes: 0 it is held, 1 it is free, 74 not known: nobody is known to hold it, but some nodes do not answer, the node that was
 /// asked is cut off, or members are just being changed; 2 wrong input, 69 no node can be reached.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
@@ -38,7 +38,13 @@ impl Args {
         Ok(match lock.state {
             LockState::Held => Verdict::Well,
             LockState::Free => Verdict::Failed,
-            _ => Verdict::Unknown,
+            _ => {
+                let reason = lock.reason.as_deref();
+                output::verdict(
+                    reason.or(Some("the node does not say why")),
+                    Verdict::Failed,
+                )
+            }
         })
     }
 }

@@ -31,9 +31,22 @@ pub struct Acquire {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Not granted in time.
-    #[error("lock {0:?} was not granted in time")]
-    NotGranted(String),
+    /// Not granted in time: others hold it, or wait for it.
+    #[error("{reason}")]
+    NotGranted {
+        /// The lock's name.
+        lock: String,
+        /// Who, as the node says.
+        reason: String,
+    },
+    /// Not granted in time, and whether somebody holds it is not known: the node is cut off, or others do not answer it.
+    #[error("{reason}")]
+    Unknown {
+        /// The lock's name.
+        lock: String,
+        /// Why.
+        reason: String,
+    },
     /// It was granted, but lost before that was known here.
     #[error("lock {lock:?} was granted, and lost at once: {}", .loss.reason)]
     Lost {
@@ -115,8 +128,20 @@ impl Acquire {
             .map_err(|error| match error {
                 ClientError::Refused {
                     kind: ErrorKind::NotGranted,
+                    detail,
                     ..
-                } => AcquireError::NotGranted(self.name.clone()),
+                } => AcquireError::NotGranted {
+                    lock: self.name.clone(),
+                    reason: detail,
+                },
+                ClientError::Refused {
+                    kind: ErrorKind::Unavailable,
+                    detail,
+                    ..
+                } => AcquireError::Unknown {
+                    lock: self.name.clone(),
+                    reason: detail,
+                },
                 other => AcquireError::Client(other),
             })?;
         self.confirmed(hold, asked).await

@@ -1,6 +1,7 @@
 //! What `soloist lock` is told.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use soloist_client::{AcquireError, Client, Guard};
@@ -20,7 +21,9 @@ that moment (or the grace, if that is less): nothing of the group is left when a
 stopped, also with SIGKILL or Ctrl-Z: its guard process sees to it. A process that has left the group (setsid) is not seen; nor is anybody seen
 if `soloist lock` and its guard are killed both at once. A resource that checks fences is safe even then.
 
-Exit codes: the command's (128+N if signal N ended it); 75, or that of -E, if the lock was not acquired in time; 76 if it was lost while the command
+Exit codes: the command's (128+N if signal N ended it); 75, or that of -E, if the lock was not acquired in time since
+others hold it or wait for it; 74 if it was not acquired in time and the cluster cannot tell whether it is held (no majority of the keepers, nodes that
+do not answer; the reason is on stderr); 76 if it was lost while the command
 ran; 127 if the command was not found, 126 if it cannot be run; 69 if no node can be reached; 2 for wrong input; 128+N if signal N came while waiting.";
 
 /// Run a command while holding a lock, as flock(1) does on one machine
@@ -55,6 +58,10 @@ pub struct Args {
     #[arg(long)]
     pub leave_children: bool,
 
+    /// Say on stderr whom it waits for; on a terminal, it does so anyway
+    #[arg(short, long)]
+    verbose: bool,
+
     #[command(flatten)]
     pub connect: Connect,
 
@@ -68,6 +75,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// Whether to say whom it waits for.
+    pub fn is_talkative(&self) -> bool {
+        self.verbose || std::io::stderr().is_terminal()
+    }
+
     pub async fn acquire(&self, client: &Client) -> Result<Guard, AcquireError> {
         let mut acquire = client.acquire(&self.name);
         if self.nonblock {

@@ -8,6 +8,7 @@ pub mod guard;
 mod session;
 mod signals;
 mod terminal;
+mod waiting;
 mod work;
 
 pub use args::Args;
@@ -22,7 +23,7 @@ use rustix::process::{Pid, Signal};
 use soloist_client::{AcquireError, Guard};
 
 use crate::connect::block_on;
-use crate::{Verdict, output};
+use crate::{UNKNOWN, Verdict, output};
 use guard::GuardProcess;
 use session::{Ended, Session};
 use signals::Signals;
@@ -52,9 +53,16 @@ impl Args {
             client = self.connect.client() => client?,
             signal = signals.next() => return ended_by(signal),
         };
+        if client.is_last_resort() {
+            let place = client.place();
+            output::complain(&format!(
+                "note: no node was found; this lock is one of the cluster of `soloist up` ({place})"
+            ));
+        }
         let mut process = GuardProcess::start(self.grace)?;
         let acquired = tokio::select! {
             acquired = self.acquire(&client) => acquired,
+            never = waiting::tell(&client, &self.name), if self.is_talkative() => match never {},
             signal = signals.next() => {
                 // Its place in the queue is free at once, not when the node notices.
                 client.settle(CANCEL_MAX).await;
@@ -63,7 +71,16 @@ impl Args {
         };
         let lock = match acquired {
             Ok(lock) => lock,
-            Err(AcquireError::NotGranted(_)) => return Ok(self.not_acquired),
+            Err(AcquireError::NotGranted { reason, .. }) => {
+                if self.is_talkative() {
+                    output::complain(&reason);
+                }
+                return Ok(self.not_acquired);
+            }
+            Err(AcquireError::Unknown { reason, .. }) => {
+                output::complain(&format!("error: {reason}"));
+                return Ok(UNKNOWN);
+            }
             Err(AcquireError::Client(error)) => return Err(error.into()),
             Err(error) => {
                 output::complain(&format!("error: {error}"));

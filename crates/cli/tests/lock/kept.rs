@@ -151,9 +151,9 @@ fn a_node_that_is_cut_off_says_that_it_knows_nothing() {
         .output()
         .unwrap();
     assert_eq!(json(&who)["state"], "unknown");
-    assert_eq!(who.status.code(), Some(3));
+    assert_eq!(who.status.code(), Some(74));
     let shown = nodes[0].soloist().arg("cluster").output().unwrap();
-    assert_eq!(shown.status.code(), Some(1));
+    assert_eq!(shown.status.code(), Some(74));
     assert!(
         stdout(&shown).contains("takes no part"),
         "{}",

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::processes::{Cluster, NodeProcess};
 use crate::{Running, stderr, stdout};
 
 /// A user with nothing but a home.
@@ -170,4 +171,65 @@ fn wrong_input_is_told() {
     let output = user.soloist("up").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("chmod 700"), "{}", stderr(&output));
+}
+
+/// A node of a real cluster, in whose folder commands are run.
+fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
+    let user = User::new();
+    let (up, _) = user.up("up --nodes 1");
+    let cluster = Cluster::init(1, "raymond");
+    let mut node = cluster.start(0, "");
+    node.ready();
+    node.says("taking part in the epoch");
+    (user, up, cluster, node)
+}
+
+#[test]
+fn a_node_of_this_folder_is_asked_before_the_cluster_that_is_up() {
+    let (user, mut up, _cluster, node) = beside_a_node();
+    let here = |arguments: &str| {
+        let mut command = user.soloist(arguments);
+        command.current_dir(node.socket.parent().unwrap());
+        command.output().unwrap()
+    };
+    let mut lock = node.lock("nightly", "echo in; exec sleep 1000");
+    let mut holder = Running::start(&mut lock);
+    holder.line();
+    let asked = here("lock -n nightly true");
+    assert_eq!(asked.status.code(), Some(75), "it is held on this node");
+    // The other one is there for who asks for it.
+    let asked = here("lock --api up -n nightly true");
+    assert_eq!(asked.status.code(), Some(0), "{}", stderr(&asked));
+    assert_eq!(stderr(&asked), "", "it was asked for");
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+}
+
+#[test]
+fn a_node_that_is_down_is_not_replaced_by_the_cluster_that_is_up() {
+    let (user, mut up, cluster, mut node) = beside_a_node();
+    node.running.signal(Signal::KILL);
+    node.running.code();
+    assert!(node.socket.exists(), "it is left behind");
+    let here = |arguments: &str| {
+        let mut command = user.soloist(arguments);
+        command.current_dir(cluster.file(0, ""));
+        command.output().unwrap()
+    };
+    let asked = here("lock -n nightly true");
+    assert_eq!(asked.status.code(), Some(2), "{}", stderr(&asked));
+    for word in ["unix:soloist.sock", "up.sock", "--api", "SOLOIST_API"] {
+        assert!(stderr(&asked).contains(word), "{}", stderr(&asked));
+    }
+    // Without a trace of a node, it is used, and that is said.
+    fs::remove_file(&node.socket).unwrap();
+    let asked = here("lock -n nightly true");
+    assert_eq!(asked.status.code(), Some(0), "{}", stderr(&asked));
+    assert!(
+        stderr(&asked).contains("`soloist up`"),
+        "{}",
+        stderr(&asked)
+    );
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
 }

@@ -33,7 +33,7 @@ async fn one_holder_at_a_time_and_no_waiting_if_none_is_wanted() {
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
         let asked = Moment::now();
         let denied = soon("denied", two.acquire("a").wait(wait).into_future()).await;
-        assert!(matches!(denied, Err(AcquireError::NotGranted(name)) if name == "a"));
+        assert!(matches!(denied, Err(AcquireError::NotGranted { lock, .. }) if lock == "a"));
         assert!(Moment::now().since(asked) >= wait);
     }
     guard.release().await.unwrap();

@@ -54,6 +54,11 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
             });
         }
     }
+    let tried = shared.keeping.post.way().tried;
+    for node in nodes.iter_mut().filter(|node| node.health.is_none()) {
+        let known = tried.iter().find(|(name, _)| name.as_str() == node.name);
+        node.problem = known.map(|(_, problem)| problem.clone());
+    }
     let default = shared.config.rules.all().last();
     let (state, epoch) = match state {
         Standing::Member(epoch) => (NodeState::Member, epoch),
@@ -63,6 +68,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
     Json(Cluster {
         node: api.node.name().to_owned(),
         state,
+        reason: shared.why_unknown(),
         epoch,
         leader: led.map(|led| led.leader.to_string()),
         algorithm: default.map_or("", |rule| rule.choice().name).to_owned(),
@@ -86,6 +92,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
         keeper: false,
         lease_ms,
         health: None,
+        problem: None,
     };
     let mut nodes: Vec<NodeInfo> = match led {
         Some(led) => {
@@ -105,6 +112,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
                 keeper: true,
                 lease_ms: None,
                 health: None,
+                problem: None,
             }),
         }
     }
@@ -192,18 +200,40 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind)], shared.metrics.render())
 }
 
-/// Whether this node serves
+/// Whether this node's process works
+///
+/// Also while it is not a member, or stops: see `/readyz`.
 #[utoipa::path(
     get, path = "/healthz", tag = "node",
     responses((status = 200, description = "`ok`", body = String, content_type = "text/plain")),
     security(()),
 )]
 pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Failure> {
-    let shared = &api.node.shared;
-    let stops = shared.stopping.is_cancelled() || shared.fault.has_happened();
-    let stops = stops || api.stopping.is_cancelled();
-    match stops {
+    match api.node.shared.fault.has_happened() {
         true => Err(Failure::stopping()),
         false => Ok("ok"),
+    }
+}
+
+/// Whether this node can grant locks
+///
+/// It is a member of an epoch that has begun, has a valid lease, and does not stop.
+#[utoipa::path(
+    get, path = "/readyz", tag = "node",
+    responses(
+        (status = 200, description = "`ok`", body = String, content_type = "text/plain"),
+        (status = 503, description = "It cannot; `detail` says why", body = Error),
+    ),
+    security(()),
+)]
+pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, Failure> {
+    let shared = &api.node.shared;
+    let stops = shared.stopping.is_cancelled() || api.stopping.is_cancelled();
+    if stops || shared.fault.has_happened() {
+        return Err(Failure::stopping());
+    }
+    match shared.why_unknown() {
+        Some(reason) => Err(Failure::unavailable(reason)),
+        None => Ok("ok"),
     }
 }

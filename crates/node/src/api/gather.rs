@@ -66,6 +66,8 @@ fn is_down(link: &LinkStatus) -> bool {
 pub(super) struct Seen {
     /// What a lock is that nobody was seen to hold.
     nobody: LockState,
+    /// Why something may be missing.
+    reason: Option<String>,
     /// By lock: nodes and what they see.
     locks: BTreeMap<String, Vec<Sight>>,
     silent: Vec<String>,
@@ -85,6 +87,7 @@ struct Sight {
 pub(super) async fn look(node: &Node, question: Question) -> Seen {
     let mut seen = Seen {
         nobody: LockState::Free,
+        reason: None,
         locks: BTreeMap::new(),
         silent: Vec::new(),
         complete_to: None,
@@ -98,9 +101,13 @@ pub(super) async fn look(node: &Node, question: Question) -> Seen {
         seen.take(name.as_str(), answer, after);
     }
     seen.silent.sort_unstable();
-    let mut core = node.shared.core();
-    core.look(&node.shared);
-    seen.nobody = match core.standing() {
+    let silence = || format!("no answer from {}", seen.silent.join(", "));
+    let is_silent = !seen.silent.is_empty();
+    seen.reason = node
+        .shared
+        .why_unknown()
+        .or_else(|| is_silent.then(silence));
+    seen.nobody = match node.shared.core().standing() {
         Standing::Member(_) if seen.silent.is_empty() => LockState::Free,
         Standing::Member(_) | Standing::Outside => LockState::Unknown,
         Standing::Changing(_) => LockState::Changing,
@@ -138,7 +145,9 @@ impl Seen {
     /// One lock.
     pub fn lock(mut self, name: &str, algorithm: &str) -> LockInfo {
         let sights = self.locks.remove(name).unwrap_or_default();
-        merge(name, algorithm, sights, self.silent, self.nobody)
+        let mut lock = merge(name, algorithm, sights, self.silent, self.nobody);
+        lock.reason = self.reason;
+        lock
     }
 
     /// All locks, as many as an answer takes. `algorithm` tells which one a lock has.
@@ -149,6 +158,7 @@ impl Seen {
             locks: Vec::new(),
             next: None,
             silent: self.silent,
+            reason: self.reason,
         };
         let mut bytes = 0;
         for (name, sights) in self.locks {
@@ -228,5 +238,6 @@ fn merge(
         waiters: waiters.collect(),
         waiting,
         silent,
+        reason: None,
     }
 }

@@ -57,6 +57,7 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
         (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or was for another lock", body = Error),
         (status = 410, description = "It was granted, and lost before this was answered", body = Error),
         (status = 429, description = "Beyond a quota of the client or of the node", body = Error),
+        (status = 503, description = "Whether it is held is not known, `detail` says why; or the node stops", body = Error),
     ),
 )]
 pub(super) async fn acquire(
@@ -94,7 +95,10 @@ pub(super) async fn acquire(
         granted = granted => granted,
         () = api.stopping.cancelled() => return Err(Failure::stopping()),
     };
-    let held = held.map_err(|error| refused(&api, error))?;
+    let held = match held {
+        Ok(held) => held,
+        Err(error) => return Err(refused(&api, &name, error).await),
+    };
     // It may have been lost meanwhile, if this machine slept.
     holds::answer(&api.node.shared, &held)
 }
@@ -115,14 +119,12 @@ fn check_owner(owner: &str) -> Result<(), Failure> {
 }
 
 /// Why a lock was not acquired, as its client hears it.
-fn refused(api: &Api, error: NotAcquired) -> Failure {
+async fn refused(api: &Api, name: &LockName, error: NotAcquired) -> Failure {
     match error {
-        NotAcquired::Taken(name) => Failure::not_granted(format!(
-            "lock {name:?} is not free: somebody holds it or waits for it; give a wait_ms to wait"
-        )),
-        NotAcquired::NotSeen(name) => Failure::not_granted(format!(
-            "lock {name:?} did not come within {TRY_MAX:?}, though nobody was seen with it: a node may be down or slow"
-        )),
+        NotAcquired::Taken | NotAcquired::Error(AcquireError::Late(_)) => why_not(api, name).await,
+        NotAcquired::NotSeen => unknown(name, &api.node.shared.why_unknown().unwrap_or(format!(
+            "nobody was seen with it, but it did not come within {TRY_MAX:?}: a node may be down or slow"
+        ))),
         NotAcquired::Error(AcquireError::Ended(hold)) => {
             let shared = &api.node.shared;
             let core = shared.core();
@@ -133,12 +135,35 @@ fn refused(api: &Api, error: NotAcquired) -> Failure {
     }
 }
 
+/// Why a lock was not granted in time: somebody has it, or this node cannot tell.
+async fn why_not(api: &Api, name: &LockName) -> Failure {
+    let _one_of_few = api.looking.acquire().await;
+    let seen = look(&api.node, Question::Lock(name.to_string())).await;
+    let lock = seen.lock(name.as_str(), api.algorithm(name.as_str()));
+    match (lock.holder, lock.reason) {
+        (Some(holder), _) => Failure::not_granted(format!(
+            "lock {name:?} is held by {} on node {}; give a longer wait_ms to wait for it",
+            holder.owner, holder.node
+        )),
+        (None, Some(reason)) => unknown(name, &reason),
+        (None, None) => Failure::not_granted(format!(
+            "lock {name:?} was not granted in time: others were before this one"
+        )),
+    }
+}
+
+fn unknown(name: &LockName, reason: &str) -> Failure {
+    Failure::unavailable(format!(
+        "whether lock {name:?} is held is not known: {reason}"
+    ))
+}
+
 /// Why a lock was not acquired.
 enum NotAcquired {
     /// Somebody was before.
-    Taken(LockName),
+    Taken,
     /// Nobody was seen with it, and yet it did not come.
-    NotSeen(LockName),
+    NotSeen,
     Error(AcquireError),
 }
 
@@ -161,7 +186,7 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
     };
     ask.until = Some(asked + TRY_MAX);
     let late = |error| match error {
-        AcquireError::Late(name) => NotAcquired::NotSeen(name),
+        AcquireError::Late(_) => NotAcquired::NotSeen,
         other => other.into(),
     };
     let mut acquire = pin!(api.node.acquire(name, ask, IfDropped::Cancel));
@@ -170,7 +195,7 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
         return acquire.await.map_err(late);
     }
     if own.is_some() {
-        return Err(NotAcquired::Taken(name.clone()));
+        return Err(NotAcquired::Taken);
     }
     let granted = tokio::select! {
         biased;
@@ -180,7 +205,7 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
             tokio::select! {
                 biased;
                 granted = &mut acquire => granted,
-                () = std::future::ready(()) => return Err(NotAcquired::Taken(name.clone())),
+                () = std::future::ready(()) => return Err(NotAcquired::Taken),
             }
         }
     };

@@ -219,6 +219,7 @@ fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
     };
     guarded
         .route("/healthz", get(cluster::healthz))
+        .route("/readyz", get(cluster::readyz))
         .method_not_allowed_fallback(error::no_such_method)
         .with_state(api)
 }

@@ -30,12 +30,16 @@ use crate::node::event::milliseconds;
         cluster::demote,
         cluster::metrics,
         cluster::healthz,
+        cluster::readyz,
         events::events,
         describe_itself,
     ),
     components(schemas(soloist_api::Error))
 )]
 struct Description;
+
+/// Paths that need no token.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 /// This description
 #[utoipa::path(
@@ -85,8 +89,11 @@ fn add_failures(document: &mut Value, token: bool) {
     for (path, operation) in operations(document) {
         let has_body = operation.get("requestBody").is_some();
         let responses = &mut operation["responses"];
-        responses["503"] = failure("The node stops");
-        if token && path != "/healthz" {
+        if responses.get("503").is_none() {
+            responses["503"] = failure("The node stops");
+        }
+        let is_open = OPEN.contains(&path.as_str());
+        if token && !is_open {
             responses["401"] = failure("No token, or a wrong one");
         }
         if has_body {
@@ -115,7 +122,9 @@ fn demand(document: &mut Value, token: bool, certificate: bool) {
     }
     if certificate {
         // The connection itself takes it.
-        document["paths"]["/healthz"]["get"]["security"] = json!([{ "certificate": [] }]);
+        for path in OPEN {
+            document["paths"][path]["get"]["security"] = json!([{ "certificate": [] }]);
+        }
     }
 }
 

@@ -122,6 +122,32 @@ impl Shared {
         set.expect("members have names, each its own");
     }
 
+    /// Why this node cannot tell who holds what; `None` while it is a member with a valid lease.
+    pub fn why_unknown(&self) -> Option<String> {
+        let standing = {
+            let mut core = self.core();
+            core.look(self);
+            core.standing()
+        };
+        let me = self.name();
+        match standing {
+            Standing::Member(_) => None,
+            Standing::Changing(epoch) => Some(format!(
+                "the cluster is changing to epoch {epoch}, and nobody gets a lock meanwhile"
+            )),
+            Standing::Outside => {
+                let way = self.keeping.post.way();
+                let why = match &way.leader {
+                    Some(leader) => format!("the keepers' leader, {leader}, has not let it in yet"),
+                    None => format!("it finds no leader of the keepers ({})", way.problems()),
+                };
+                Some(format!(
+                    "node {me} is not a member of the cluster now: {why}"
+                ))
+            }
+        }
+    }
+
     /// Says something to the keepers' leader. It may be lost.
     pub fn say(&self, me: &Member, word: ToKeepers) {
         self.keeping.post.say(me.clone(), word);

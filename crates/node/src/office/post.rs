@@ -1,6 +1,6 @@
 //! A node's end of its connection to the keepers' leader: finds it, and holds on to it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
 use crate::cluster_identity::ClusterIdentity;
 use crate::cluster_memory::ClusterMemory;
+use crate::config::NodeName;
 use crate::epochs::message::{ToKeepers, ToMember};
 use crate::epochs::roster::Member;
 use crate::keepers::KeeperNode;
@@ -33,6 +34,11 @@ const RETRY_MIN: Duration = Duration::from_millis(10);
 /// The least and the most that the longest pause between two tries can be.
 const RETRY_MAX: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(200)];
 
+/// This many attempts are remembered.
+const TRIED_MAX: usize = 16;
+/// A node that finds no leader says so this often.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
 /// Whose words they are, and who hears the answers.
 pub(crate) trait Ear: Send + Sync + 'static {
     /// There is a way to the leader: what was said before may be lost.
@@ -48,6 +54,28 @@ pub(crate) struct WayToLeader {
     pub leader: Option<KeeperNode>,
     /// All keepers, as a leader said last.
     pub keepers: Option<Vec<KeeperNode>>,
+    /// What came of the last attempts, by keeper, since there is no connection.
+    pub tried: BTreeMap<NodeName, String>,
+}
+
+impl WayToLeader {
+    /// Whom this node tried, and why it failed.
+    pub fn problems(&self) -> String {
+        if self.tried.is_empty() {
+            return "none was tried yet".to_owned();
+        }
+        let each = self.tried.iter();
+        let each: Vec<_> = each.map(|(name, why)| format!("{name}: {why}")).collect();
+        each.join(", ")
+    }
+
+    fn note(&mut self, keeper: NodeName, problem: String) {
+        // Leaders that others name come from the network.
+        if self.tried.len() >= TRIED_MAX && !self.tried.contains_key(&keeper) {
+            self.tried.clear();
+        }
+        self.tried.insert(keeper, problem);
+    }
 }
 
 /// There is no way to the leader, or it did not answer.
@@ -146,29 +174,42 @@ impl Courier {
         let retry_max = (self.office.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
         let mut backoff = Backoff::new(RETRY_MIN, retry_max);
         let mut hint = None;
-        let mut last_failure = String::new();
+        let mut tell_at = Instant::now() + TELL_EVERY;
         loop {
             let is_hinted = hint.is_some();
             let way = hint.take().unwrap_or_else(|| self.next_way());
             let keeper = &way.keeper;
             match self.office.knock(&way).await {
                 Tried::Leads(leading) => {
-                    last_failure.clear();
                     let began = Instant::now();
                     self.follow(way, leading, ear).await;
                     // Two that take each other's place must not do so as fast as they can.
                     if began.elapsed() > STEADY {
                         backoff.reset();
                     }
+                    tell_at = Instant::now() + TELL_EVERY;
                 }
                 Tried::Elsewhere(leader) => {
+                    let problem = match &leader {
+                        Some(leader) => format!("answers that {} leads", leader.name),
+                        None => "answers, but knows no leader".to_owned(),
+                    };
+                    self.note(keeper, problem);
                     hint = leader.map(|leader| self.unreached.way(leader, keeper));
                 }
                 Tried::Unreached(reason) => {
                     self.unreached.note(keeper);
-                    note_failure(&mut last_failure, keeper, &reason);
+                    self.note(keeper, reason);
                 }
-                Tried::Refused(reason) => note_failure(&mut last_failure, keeper, &reason),
+                Tried::Refused(reason) => self.note(keeper, reason),
+            }
+            if tell_at <= Instant::now() {
+                let tried = self.way.borrow().problems();
+                tracing::warn!(
+                    tried,
+                    "no leader of the keepers is found: this node cannot be a member; trying again"
+                );
+                tell_at = Instant::now() + TELL_EVERY;
             }
             if is_hinted || hint.is_none() {
                 sleep(backoff.next(rand::random())).await;
@@ -188,6 +229,7 @@ impl Courier {
             self.way.send_replace(WayToLeader {
                 leader: Some(way.keeper.clone()),
                 keepers: Some(leading.keepers),
+                tried: BTreeMap::new(),
             });
             self.office.follows.send_replace(Some(way.keeper.clone()));
             self.complain_of_lost_store();
@@ -207,6 +249,12 @@ impl Courier {
         }
         self.office.follows.send_replace(None);
         self.way.send_modify(|way| way.leader = None);
+    }
+
+    /// What came of an attempt.
+    fn note(&self, keeper: &KeeperNode, problem: String) {
+        let name = keeper.name.clone();
+        self.way.send_modify(|way| way.note(name, problem));
     }
 
     /// A keeper that counts and has no store has lost it, and must not vote with an empty one.
@@ -366,15 +414,6 @@ async fn remember_and_hear(
         }
     }
     std::future::pending().await
-}
-
-/// The same failure is told once.
-fn note_failure(last: &mut String, keeper: &KeeperNode, reason: &str) {
-    let failure = format!("keeper {keeper}: {reason}");
-    if failure != *last {
-        tracing::debug!("{failure}");
-    }
-    *last = failure;
 }
 
 /// How a connection to the leader ended.

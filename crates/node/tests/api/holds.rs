@@ -301,7 +301,7 @@ async fn a_node_that_stops_answers_waiters_and_watchers_and_lets_nobody_in() {
     let stops = tokio::spawn(async move { node.stop(Duration::from_secs(60)).await });
     assert_eq!(waits.await.unwrap().error(503).error, ErrorKind::Stopping);
     until("it says that it stops", async || {
-        (http.get("/healthz").await.status == 503).then_some(())
+        (http.get("/readyz").await.status == 503).then_some(())
     })
     .await;
     assert_eq!(

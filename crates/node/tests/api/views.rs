@@ -359,6 +359,7 @@ async fn the_description_has_every_path_with_its_answers() {
         ("/v1/events", "get", &[200, 503]),
         ("/metrics", "get", &[200, 503]),
         ("/healthz", "get", &[200, 503]),
+        ("/readyz", "get", &[200, 503]),
         ("/openapi.json", "get", &[200, 503]),
     ] {
         let responses = document["paths"][path][method]["responses"].as_object();

@@ -1,0 +1,46 @@
+//! Says whom `soloist lock` waits for.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use soloist_client::Client;
+use soloist_client::api::LockInfo;
+use tokio::time::sleep;
+
+use crate::output;
+use crate::who::quoted;
+
+/// Shorter waits are not worth a line.
+const FIRST_AFTER: Duration = Duration::from_millis(500);
+/// How often it is looked whether that has changed.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+
+/// Says on stderr whom this lock is waited for, again whenever that changes. Never returns.
+pub async fn tell(client: &Client, lock: &str) -> Infallible {
+    let mut last = String::new();
+    sleep(FIRST_AFTER).await;
+    loop {
+        let line = match client.lock_info(lock).await {
+            Ok(info) => whom(&info),
+            Err(error) => error.to_string(),
+        };
+        if line != last {
+            output::complain(&format!("waiting for lock {lock:?}: {line}"));
+            last = line;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+fn whom(lock: &LockInfo) -> String {
+    match (&lock.holder, &lock.reason) {
+        (Some(holder), _) => format!(
+            "held by {} on node {}, fence {}",
+            quoted(&holder.owner),
+            holder.node,
+            holder.fence
+        ),
+        (None, Some(reason)) => format!("not known who holds it: {reason}"),
+        (None, None) => "nobody holds it now".to_owned(),
+    }
+}
