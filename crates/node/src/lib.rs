@@ -18,6 +18,7 @@ mod metrics;
 mod mutant;
 mod node;
 mod office;
+mod throttle;
 pub mod transport;
 
 #[cfg(feature = "mutants")]

@@ -30,6 +30,14 @@ const EPOCHS: &str = "soloist_epochs_total";
 const REFUSALS: &str = "soloist_requests_refused_total";
 const LAPSES: &str = "soloist_lapses_total";
 
+const REFUSED_ELSEWHERE: &str = "soloist_connections_refused_elsewhere_total";
+
+/// Refusals beside those of links, by this node and of this node.
+pub(crate) struct Refused {
+    pub here: u64,
+    pub elsewhere: u64,
+}
+
 /// One node's metrics.
 pub(crate) struct Metrics {
     recorder: PrometheusRecorder,
@@ -65,7 +73,11 @@ impl Metrics {
             STANDSTILL,
             "How long locks stood still on this node while an epoch was changed.",
         );
-        let counts: [(&'static str, &'static str); 12] = [
+        let counts: [(&'static str, &'static str); 13] = [
+            (
+                REFUSED_ELSEWHERE,
+                "Connections of this node that other nodes refused.",
+            ),
             (ENTRIES, "Locks granted."),
             (EPOCHS, "Epochs that this node has taken part in."),
             (
@@ -215,7 +227,7 @@ impl Metrics {
     }
 
     /// Takes over what is only counted elsewhere.
-    pub fn observe(&self, table: &Table, links: &Counters) {
+    pub fn observe(&self, table: &Table, links: &Counters, refusals: Refused) {
         let counts = table.counts();
         for ((algorithm, kind), sent) in &counts.sent {
             let labels = vec![
@@ -239,7 +251,14 @@ impl Metrics {
             ("soloist_messages_of_other_epochs_total", counts.other_epoch),
             ("soloist_frames_resent_total", links.frames_resent),
             ("soloist_frames_sent_total", links.frames_sent),
-            ("soloist_connections_refused_total", links.refused),
+            (
+                "soloist_connections_refused_total",
+                links.refused + refusals.here,
+            ),
+            (
+                REFUSED_ELSEWHERE,
+                links.refused_by_peers + refusals.elsewhere,
+            ),
             ("soloist_connections_hostile_total", links.hostile),
         ];
         for (name, count) in counters {

@@ -93,6 +93,26 @@ fn a_lock_that_is_held_is_not_waited_for_beyond_what_was_asked() {
 }
 
 #[test]
+fn it_says_whom_it_waits_for_if_it_is_asked_to() {
+    let nodes = Nodes::start(2);
+    let mut holder =
+        Running::start(&mut nodes.lock(0, "--owner ann a", "echo in; exec sleep 1000"));
+    holder.line();
+    let quiet = nodes.lock(1, "-w 1 a", "exit 0").output().unwrap();
+    assert_eq!(stderr(&quiet), "");
+    let told = nodes
+        .lock(1, "--verbose -w 2 a", "exit 0")
+        .output()
+        .unwrap();
+    assert_eq!(told.status.code(), Some(75));
+    let words = "waiting for lock \"a\": held by ann on node n1";
+    assert!(stderr(&told).contains(words), "{}", stderr(&told));
+    let told = nodes.lock(1, "-v -n a", "exit 0").output().unwrap();
+    assert_eq!(told.status.code(), Some(75));
+    assert!(stderr(&told).contains("held by ann"), "{}", stderr(&told));
+}
+
+#[test]
 fn who_waits_gets_the_lock_when_it_is_released() {
     let nodes = Nodes::start(2);
     let mut holder = Running::start(nodes.lock(0, "a", "echo in; read go").stdin(Stdio::piped()));

@@ -1,5 +1,7 @@
 //! Clusters with keepers: what is shown of them, and the demonstrations of faults.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -133,6 +135,85 @@ fn members_keepers_and_leases_are_shown_and_keepers_changed() {
         "n2 is a keeper\n",
         "{}",
         stderr(&promoted)
+    );
+}
+
+/// The status and the body that a node's API answers.
+fn get(node: &NodeProcess, path: &str) -> (u16, String) {
+    let mut stream = UnixStream::connect(&node.socket).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
+}
+
+#[test]
+fn an_outage_does_not_look_like_a_lock_that_is_held() {
+    let (_cluster, mut nodes) = three();
+    assert_eq!(get(&nodes[0], "/readyz"), (200, "ok".to_owned()));
+    drop(nodes.pop());
+    until("a leader says who is evicted, and why", || {
+        let mut logs = nodes.iter().map(NodeProcess::log);
+        logs.any(|log| {
+            let mut lines = log
+                .lines()
+                .filter(|line| line.contains("a member is evicted"));
+            lines.any(|line| line.contains("n2") && line.contains("its lease expired"))
+        })
+    });
+    drop(nodes.pop());
+    until("it is not ready", || get(&nodes[0], "/readyz").0 == 503);
+    let (_, reason) = get(&nodes[0], "/readyz");
+    let reason: Value = serde_json::from_str(&reason).unwrap();
+    assert_eq!(reason["error"], "unavailable");
+    let detail = reason["detail"].as_str().unwrap();
+    assert!(detail.contains("n0 is not a member"), "{detail}");
+    assert_eq!(get(&nodes[0], "/healthz"), (200, "ok".to_owned()));
+    // Whom it tried, and why it failed, is in the log again and again.
+    nodes[0].says("no leader of the keepers is found");
+    let log = nodes[0].log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("no leader of the keepers"));
+    assert!(
+        line.is_some_and(|line| line.contains("n1:") && line.contains("n2:")),
+        "{log}"
+    );
+
+    for command in [
+        "lock -n x true",
+        "lock -w 0.2 x true",
+        "locks",
+        "who x",
+        "status",
+        "cluster",
+    ] {
+        let mut asked = nodes[0].soloist();
+        let asked = asked.args(command.split_whitespace()).output().unwrap();
+        assert_eq!(
+            asked.status.code(),
+            Some(74),
+            "{command}: {}",
+            stderr(&asked)
+        );
+        let said = stderr(&asked);
+        for word in ["n0 is not a member", "n1: "] {
+            assert!(said.contains(word), "{command}: no {word:?} in {said}");
+        }
+        assert!(
+            !stdout(&asked).contains("does not answer"),
+            "{}",
+            stdout(&asked)
+        );
+    }
+    let locks = nodes[0].soloist().arg("locks").output().unwrap();
+    assert!(
+        stdout(&locks).contains("no lock is known"),
+        "{}",
+        stdout(&locks)
     );
 }
 

@@ -16,6 +16,7 @@ use super::request::NodeOf;
 use crate::Moment;
 use crate::epochs::member::Standing;
 use crate::epochs::roster::Member;
+use crate::metrics::Refused;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
 use crate::office::{self, ClusterView, Reply};
@@ -182,7 +183,13 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     {
         let mut core = shared.core();
         core.look(shared);
-        shared.metrics.observe(core.table(), &links);
+        let office = &shared.keeping.office;
+        let keepers = office.keeper().map_or(0, |keeper| keeper.refusals());
+        let refusals = Refused {
+            here: office.refused.count() + keepers,
+            elsewhere: office.refused_by.count(),
+        };
+        shared.metrics.observe(core.table(), &links, refusals);
         let until = core.valid_until();
         let lease = until.map_or(Duration::ZERO, |until| until.since(Moment::now()));
         let epoch = match core.standing() {

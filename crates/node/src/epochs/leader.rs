@@ -427,6 +427,7 @@ impl Leader {
             false => is_smaller || gathered || is_suspected,
         };
         if is_due && roster.next_epoch() <= roster.last_epoch() {
+            self.log_evictions(now, is_changing);
             let stay = stay.clone().map(|known| &known.member);
             let members = stay.chain(ready.members());
             let change = Change {

@@ -392,6 +392,11 @@ impl Keeper {
         self.served.serve(arrival, &self.raft.0).await
     }
 
+    /// How many connections of other keepers it has refused.
+    pub fn refusals(&self) -> u64 {
+        self.served.refused.count()
+    }
+
     /// Stops, and returns when the store's file is free.
     pub async fn shutdown(&self) {
         self.stop.cancel();

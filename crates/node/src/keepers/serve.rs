@@ -14,6 +14,7 @@ use super::network::answer;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
 use super::types::Raft;
 use crate::config::NodeName;
+use crate::throttle::Refusals;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
 
 /// So many requests of one connection are worked on at once, and no more of their bytes are in memory
@@ -56,6 +57,7 @@ pub(super) struct Served {
     canvass: Arc<Canvass>,
     stop: CancellationToken,
     connections: Arc<Mutex<HashMap<NodeName, CancellationToken>>>,
+    pub(super) refused: Arc<Refusals>,
 }
 
 impl Served {
@@ -65,6 +67,7 @@ impl Served {
             canvass,
             stop,
             connections: Arc::default(),
+            refused: Arc::default(),
         }
     }
 
@@ -83,7 +86,9 @@ impl Served {
             Ok(sender) => sender,
             Err(refusal) => {
                 let reason = refusal.reason.clone();
-                tracing::warn!("a connection from keeper {peer} was refused: {reason}");
+                if let Some(withheld) = self.refused.note(peer.as_str(), &reason) {
+                    tracing::warn!(%peer, reason, withheld, "a keeper was refused by this one");
+                }
                 arrival.refuse(refusal).await;
                 return ServeEnd::Refused(reason);
             }

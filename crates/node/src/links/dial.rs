@@ -350,7 +350,7 @@ impl Link {
                 (End::Goodbye(_), _) | (End::Failed(_), Some(LinkChange::Goodbye)) => {
                     notes.debug(&line);
                 }
-                _ => notes.log(&line),
+                _ => notes.about(name, reason, &line),
             }
         }
         if let Some(change) = end.change() {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::shared::lock;
+use crate::throttle::Throttle;
 
 /// The two links with one peer: from this node to it, and from it to this node.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -142,6 +143,7 @@ const LINES_A_SECOND: u32 = 10;
 pub(super) struct Notes {
     refusals: Mutex<VecDeque<RefusedFrom>>,
     second: Mutex<Second>,
+    throttle: Throttle,
 }
 
 #[derive(Debug)]
@@ -160,11 +162,13 @@ impl Notes {
                 lines: 0,
                 withheld: 0,
             }),
+            throttle: Throttle::default(),
         }
     }
 
     pub fn refusal(&self, from: SocketAddr, reason: &str) {
-        self.log(&format!("connection from {from} closed: {reason}"));
+        let line = format!("connection from {from} closed: {reason}");
+        self.about(&from.ip().to_string(), reason, &line);
         let mut refusals = lock(&self.refusals);
         if refusals.len() == REFUSALS_KEPT {
             refusals.pop_front();
@@ -182,6 +186,13 @@ impl Notes {
     /// Something that is as it should be.
     pub fn debug(&self, line: &str) {
         tracing::debug!(target: "soloist::links", "{line}");
+    }
+
+    /// A line about a peer, unless the same was said of it in the last minute.
+    pub fn about(&self, peer: &str, reason: &str, line: &str) {
+        if self.throttle.admit(peer, reason, Instant::now()).is_some() {
+            self.log(line);
+        }
     }
 
     pub fn log(&self, line: &str) {

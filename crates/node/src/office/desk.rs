@@ -44,8 +44,7 @@ impl Office {
         let _serving = self.serving.token();
         let name = arrival.hello.from.clone();
         if let Err(refusal) = self.check(&arrival.hello) {
-            let reason = &refusal.reason;
-            tracing::warn!(node = %name, reason, "a node was refused by this keeper");
+            self.note_refusal(&name, &refusal.reason);
             return arrival.refuse(refusal).await;
         }
         let Ok(stream) = arrival.welcome(&[]).await else {
@@ -63,7 +62,7 @@ impl Office {
             End::Closed => return,
             End::Elsewhere => self.elsewhere(),
             End::Refused(reason) => {
-                tracing::warn!(node = %name, reason, "a node was refused by this keeper");
+                self.note_refusal(&name, &reason);
                 FromKeeper::Refused(shown(&reason))
             }
         };
@@ -73,6 +72,12 @@ impl Office {
             writer.shutdown().await
         };
         let _ = timeout(Duration::from_millis(500), farewell).await;
+    }
+
+    fn note_refusal(&self, node: &NodeName, reason: &str) {
+        if let Some(withheld) = self.refused.note(node.as_str(), reason) {
+            tracing::warn!(%node, reason, withheld, "a node was refused by this keeper");
+        }
     }
 
     /// The reign ends first, and with it what it has to say.

@@ -126,9 +126,7 @@ impl Office {
         let mut stream = match dialled {
             Ok(Dialled { stream, .. }) => stream,
             Err(ConnectionError::Refused(refusal)) => {
-                let reason = refusal.reason;
-                tracing::warn!(%keeper, reason, "refused by a keeper");
-                return Tried::Refused(reason);
+                return self.refused(keeper, refusal.reason);
             }
             Err(error) => return Tried::Unreached(error.to_string()),
         };
@@ -149,13 +147,17 @@ impl Office {
                 }
             },
             Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
-            Ok(Some(FromKeeper::Refused(reason))) => {
-                tracing::warn!(%keeper, reason, "refused by a keeper");
-                Tried::Refused(reason)
-            }
+            Ok(Some(FromKeeper::Refused(reason))) => self.refused(keeper, reason),
             Ok(_) => Tried::Refused("an answer that makes no sense".to_owned()),
             Err(error) => Tried::Unreached(error.to_string()),
         }
+    }
+
+    fn refused(&self, keeper: &KeeperNode, reason: String) -> Tried {
+        if let Some(withheld) = self.refused_by.note(keeper.name.as_str(), &reason) {
+            tracing::warn!(%keeper, reason, withheld, "refused by a keeper");
+        }
+        Tried::Refused(reason)
     }
 
     /// Opens a connection to the leader, as a member, through a follower.

@@ -41,6 +41,7 @@ use crate::config::{Kept, Nodes};
 use crate::epochs::lease::Lease;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::node::fault::Fault;
+use crate::throttle::Refusals;
 use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
@@ -59,6 +60,10 @@ pub(crate) struct Office {
     pub first: Nodes,
     pub data: PathBuf,
     pub endpoint: Endpoint,
+    /// Nodes that this keeper refused.
+    pub refused: Refusals,
+    /// Times that a keeper refused this node.
+    pub refused_by: Refusals,
     /// The cluster that this node belongs to.
     pub memory: Arc<ClusterMemory>,
     keeper: RwLock<Option<Arc<Keeper>>>,
@@ -132,6 +137,8 @@ impl Office {
             first: kept.keepers.clone(),
             data: kept.data.clone(),
             endpoint,
+            refused: Refusals::default(),
+            refused_by: Refusals::default(),
             memory,
             keeper: RwLock::default(),
             changing: tokio::sync::Mutex::default(),

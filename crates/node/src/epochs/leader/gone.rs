@@ -41,6 +41,24 @@ impl Leader {
         }
     }
 
+    /// Says which members are evicted by the change that is about to begin, and why.
+    pub(super) fn log_evictions(&self, now: Moment, is_changing: bool) {
+        for known in self.members.iter().filter(|known| known.until <= now) {
+            let name = &known.member.name;
+            let is_apart = || !self.rifts.keeps_out(now, name, |_| true).is_empty();
+            let reason = match known {
+                Known { has_left: true, .. } => {
+                    tracing::info!(%name, "a member left");
+                    continue;
+                }
+                _ if is_apart() => "it and other members do not reach each other",
+                Known { report: None, .. } if is_changing => "it did not report in time",
+                _ => "its lease expired",
+            };
+            tracing::warn!(%name, reason, "a member is evicted");
+        }
+    }
+
     /// Notes members that are out, if they disturbed most others.
     pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool) {
         let gone = |known: &&Known| known.until <= now;
