@@ -155,6 +155,13 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
     let (_cluster, mut nodes) = three();
     assert_eq!(get(&nodes[0], "/readyz"), (200, "ok".to_owned()));
     drop(nodes.pop());
+    // Until it is evicted it may hold what it held.
+    let who = nodes[0].soloist().args(["who", "x", "--json"]).output();
+    let (who, evicted) = (who.unwrap(), "a member is evicted");
+    if !nodes.iter().any(|node| node.log().contains(evicted)) {
+        assert_eq!(json(&who)["state"], "unknown");
+        assert_eq!(who.status.code(), Some(74), "{}", stderr(&who));
+    }
     until("a leader says who is evicted, and why", || {
         let mut logs = nodes.iter().map(NodeProcess::log);
         logs.any(|log| {

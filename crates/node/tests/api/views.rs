@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use soloist_api::{Cluster, Event, EventKind, Hold, LockInfo, LockState, Locks};
+use soloist_api::{Cluster, Event, EventKind, Hold, LockInfo, LockState, Locks, NodeState};
 use soloist_node::api;
 use soloist_node::config::{Api, Metrics};
 use tempfile::TempDir;
@@ -98,39 +98,36 @@ async fn locks_come_in_pages_that_leave_out_none() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_gone_is_silent_and_makes_free_locks_unknown() {
+async fn a_node_that_has_left_hides_nothing() {
     let served = served(3).await;
     let hold = served.https[0].hold("held").await;
+    let before: Cluster = served.https[0].get("/v1/cluster").await.ok();
     served.cluster.nodes[2]
         .stop(std::time::Duration::ZERO)
         .await;
-    let cluster = until("its silence is noticed", async || {
+    let cluster = until("it has left", async || {
         let cluster: Cluster = served.https[0].get("/v1/cluster").await.ok();
-        cluster.nodes[2].health.is_none().then_some(cluster)
+        let is_member = cluster.state == NodeState::Member;
+        (is_member && cluster.epoch > before.epoch).then_some(cluster)
     })
     .await;
-    assert_eq!((cluster.node.as_str(), cluster.epoch), ("n1", 1));
+    assert_eq!((cluster.node.as_str(), cluster.reason), ("n1", None));
     assert_eq!(cluster.algorithm, "raymond");
-    let names: Vec<_> = cluster
-        .nodes
-        .iter()
-        .map(|node| node.name.as_str())
-        .collect();
-    assert_eq!(names, ["n1", "n2", "n3"]);
     let health = cluster.nodes[0].health.as_ref().unwrap();
     assert_eq!((health.holds, health.waiters), (1, 0));
-    let info: LockInfo = served.https[0].get("/v1/locks/other").await.ok();
-    assert_eq!(
-        (info.state, info.silent),
-        (LockState::Unknown, vec!["n3".to_owned()])
-    );
+    let other = cluster.nodes.iter().find(|node| node.name == "n3");
+    // It is a keeper all the same, and the leader says that it has no lease.
+    assert!(other.is_some_and(|node| node.lease_ms.is_none() && node.health.is_none()));
+    until("the others know all", async || {
+        let info: LockInfo = served.https[1].get("/v1/locks/other").await.ok();
+        let is_known = info.silent.is_empty() && info.reason.is_none();
+        (is_known && info.state == LockState::Free).then_some(())
+    })
+    .await;
     let info: LockInfo = served.https[1].get("/v1/locks/held").await.ok();
     assert_eq!(info.state, LockState::Held);
     let locks: Locks = served.https[0].get("/v1/locks").await.ok();
-    assert_eq!(
-        (locks.locks.len(), locks.silent),
-        (1, vec!["n3".to_owned()])
-    );
+    assert_eq!((locks.locks.len(), locks.silent.len()), (1, 0));
     assert_eq!(served.https[0].release(&hold).await.status, 204);
     served.stop().await;
 }
