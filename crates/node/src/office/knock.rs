@@ -75,7 +75,8 @@ impl Unreached {
 
     /// The way to a leader that another keeper has named.
     pub fn way(&self, leader: KeeperNode, told_by: &KeeperNode) -> Way {
-        let is_detour = self.is(&leader) && told_by.name != self.me;
+        let is_other = leader.name != self.me && told_by.name != self.me;
+        let is_detour = is_other && self.is(&leader);
         Way {
             keeper: leader,
             through: is_detour.then(|| told_by.clone()),
@@ -170,9 +171,43 @@ impl Office {
         let dialling = self
             .endpoint
             .dial(&follower.name, &address, Purpose::Forward, patience);
-        let outer = dialling.await?.stream;
+        // A follower that connects nobody through has refused nothing but the detour.
+        let detour = |error: ConnectionError| ConnectionError::Failed(error.to_string());
+        let outer = dialling.await.map_err(detour)?.stream;
         let inner = self.endpoint.secure(&leader.name, outer).await?;
         let saying = self.endpoint.say_hello(inner, &leader.name, self.purpose());
         saying.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeper(name: &str) -> KeeperNode {
+        KeeperNode {
+            name: name.parse().unwrap(),
+            address: "127.0.0.1:7401".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn only_a_leader_that_was_not_reached_lately_is_reached_through_another_keeper() {
+        let (leader, follower) = (keeper("leader"), keeper("follower"));
+        let mut unreached = Unreached {
+            me: "me".parse().unwrap(),
+            noted: Vec::new(),
+            remember: Duration::from_secs(60),
+        };
+        assert_eq!(unreached.way(leader.clone(), &follower).through, None);
+        unreached.note(&leader);
+        unreached.note(&keeper("me"));
+        let way = unreached.way(leader.clone(), &follower);
+        assert_eq!(way.through, Some(follower.clone()));
+        // A node is no detour to itself, and needs none.
+        assert_eq!(unreached.way(leader.clone(), &keeper("me")).through, None);
+        assert_eq!(unreached.way(keeper("me"), &follower).through, None);
+        unreached.remember = Duration::ZERO;
+        assert_eq!(unreached.way(leader, &follower).through, None);
     }
 }
