@@ -123,6 +123,13 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         out.is_empty() && anew == *self
     }
 
+    /// Whether all parts are [at rest](Algorithm::is_at_rest) once nothing is under way and nobody waits or is
+    /// inside, so that each node can forget its part by itself. Otherwise, and by default, the parts that have to do
+    /// with each other are forgotten together.
+    fn rests_alone(_variants: VariantSet, _start: Start) -> bool {
+        false
+    }
+
     /// Whether a cluster with these variants, over such channels, is promised to get over crashes.
     fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
         false

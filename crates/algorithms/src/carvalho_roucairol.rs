@@ -21,11 +21,10 @@
 //! **Invariants**: who is inside misses no permission, who waits misses one at least; deferred
 //! replies exist only while waiting or inside.
 //!
-//! **Forgetting**: an idle node that is made anew has the permissions of the initial state. It may be,
-//! if it has all of these: to have fewer than before is safe, since who misses a permission asks for it, and
-//! costs two messages each. So without the staircase any idle node may be forgotten. With it
-//! only while it has every permission that it began with: what it gave away, it must not find again.
-//! The highest number seen stays, so that it asks later than whom it gave its permission.
+//! **Forgetting**: without the staircase a node that is made anew has no permission. To have fewer than
+//! before is safe, since who misses a permission asks for it, and costs two messages each: any idle node may be
+//! forgotten. The highest number seen stays, so that it asks later than whom it gave its permission.
+//! With the staircase it would find again what it gave away, so all are forgotten together.
 //!
 //! **Deviations**: none known. The number is always updated when a request arrives.
 
@@ -37,7 +36,7 @@ use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Preset,
-    RequestId, Start, Variant, Violation,
+    RequestId, Start, Variant, VariantSet, Violation,
 };
 
 /// Of each two nodes, the one nearer to home has the permission of the other from the start, as
@@ -200,14 +199,13 @@ impl Algorithm for CarvalhoRoucairol {
         }
     }
 
+    /// What was given away on the staircase must not be found again.
+    fn rests_alone(variants: VariantSet, _start: Start) -> bool {
+        !variants.has(STAIRCASE) || Mutant::CarvalhoRoucairolGivenComesBack.planted()
+    }
+
     fn is_at_rest(&self, config: &Config<Complete>) -> bool {
-        let Config { place, start, .. } = config.idle();
-        let staircase = config.variants.has(STAIRCASE);
-        let begins =
-            |giver| begins_with_permission(place.me, giver, start, staircase, place.nodes());
-        let is_given_away =
-            !Mutant::CarvalhoRoucairolGivenComesBack.planted() && self.missing.iter().any(begins);
-        self.phase == Phase::Idle && !is_given_away
+        self.phase == Phase::Idle && Self::rests_alone(config.variants, config.start)
     }
 
     fn phase(&self) -> Phase {

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Violation,
+    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Start,
+    VariantSet, Violation,
 };
 
 /// One node's part.
@@ -156,6 +157,10 @@ impl Algorithm for Central {
             out.send(self.coordinator, Release);
         }
         Ok(())
+    }
+
+    fn rests_alone(_variants: VariantSet, _start: Start) -> bool {
+        true
     }
 
     fn phase(&self) -> Phase {

@@ -40,7 +40,7 @@ use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
-    Variant, Violation,
+    Start, Variant, VariantSet, Violation,
 };
 
 /// No ACK to whom something later was sent before.
@@ -258,6 +258,10 @@ impl Algorithm for Lamport {
         if !Mutant::LamportClockForgotten.planted() {
             self.clock = self.clock.max(clock);
         }
+    }
+
+    fn rests_alone(_variants: VariantSet, _start: Start) -> bool {
+        true
     }
 
     fn is_at_rest(&self, _config: &Config<Complete>) -> bool {

@@ -39,7 +39,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Ring;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, Violation,
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, Variant,
+    VariantSet, Violation,
 };
 
 /// An idle ring sends nothing: the token rests where it started until somebody asks for it.
@@ -197,6 +198,11 @@ impl Algorithm for LeLann {
         let Place { me, shape } = place;
         let is_beside = |peer: &NodeId| shape.right(*me) == *peer || shape.right(*peer) == *me;
         place.peers().filter(is_beside).collect()
+    }
+
+    /// The token rests where it started: elsewhere than at home, if somebody was inside there.
+    fn rests_alone(variants: VariantSet, start: Start) -> bool {
+        variants.has(RESTING) && start.token() == start.home
     }
 
     fn phase(&self) -> Phase {

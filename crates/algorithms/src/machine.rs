@@ -52,6 +52,8 @@ pub trait Machine: Send {
     /// See [`Algorithm::is_at_rest`]. Costs no more than to make a new part; not while it waits or
     /// is inside.
     fn is_at_rest(&self) -> bool;
+    /// See [`Algorithm::rests_alone`].
+    fn rests_alone(&self) -> bool;
     /// The same part once more, for a search.
     fn copy(&self) -> Box<dyn Machine>;
     /// All that decides what it does next.
@@ -280,6 +282,10 @@ impl<A: Algorithm> Machine for MachineOf<A> {
 
     fn is_at_rest(&self) -> bool {
         self.node.is_at_rest(&self.config)
+    }
+
+    fn rests_alone(&self) -> bool {
+        A::rests_alone(self.config.variants, self.config.start)
     }
 
     fn copy(&self) -> Box<dyn Machine> {

@@ -87,7 +87,6 @@ mutants! {
         LodhaKshemkalyaniDoneForgotten: "what is known to be satisfied is not kept (repair 2)",
         LodhaKshemkalyaniSatisfiedNotTold: "REQUEST does not name what is satisfied (repair 3)",
         LodhaKshemkalyaniReplyForgotten: "the first of the deferred requests is never answered",
-        LodhaKshemkalyaniSatisfiedForgotten: "a node is forgotten although it was satisfied last, as far as it knows",
         LodhaKshemkalyaniErrandLost: "one-reply: of the errands to carry on, the last is lost",
     }
     "central" {

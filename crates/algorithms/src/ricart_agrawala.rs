@@ -24,7 +24,7 @@ use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
     Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
-    Variant, Violation,
+    Start, Variant, VariantSet, Violation,
 };
 
 /// The highest number seen is updated only when a reply is deferred, as in Fig. 1 of Lodha and
@@ -185,8 +185,13 @@ impl Algorithm for RicartAgrawala {
         }
     }
 
+    /// By the published rule numbers do not mean much.
+    fn rests_alone(variants: VariantSet, _start: Start) -> bool {
+        !variants.has(AS_PUBLISHED)
+    }
+
     fn is_at_rest(&self, _config: &Config<Complete>) -> bool {
-        // An idle node awaits and defers nothing. By the published rule numbers do not mean much.
+        // An idle node awaits and defers nothing.
         self.phase == Phase::Idle && !self.as_published
     }
 

@@ -20,6 +20,7 @@
 //! | `deliver A B [KIND\|MESSAGE]` | the oldest message (of that kind, or just this) from A to B that may arrive |
 //! | `run` | delivers everything in the order sent, until nothing is under way |
 //! | `show A` | A's state |
+//! | `forget all [A CLOCK]` | nobody waits or is inside and nothing is under way: all nodes are forgotten together and made anew, with their clocks, or A with this one |
 //! | `forget A [CLOCK]` | A is at rest, is forgotten and made anew, with its clock or this one |
 //! | `crash A`, `restart A`, `settled A` | recovery, for algorithms that know it |
 //!
@@ -35,13 +36,13 @@ use std::sync::Arc;
 use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::shape::check_nodes;
 use soloist_algorithms::{
-    Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Place,
+    Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Phase, Place,
     ShapeError, Start,
 };
 
 use crate::network::Letter;
 use crate::shape_given::ShapeGiven;
-use crate::world::{Event, Fault, World};
+use crate::world::{self, Event, Fault, World};
 
 /// Why a text is no scenario.
 #[derive(Debug, thiserror::Error)]
@@ -268,12 +269,13 @@ impl<'a, A: Algorithm> Stage<'a, A> {
                 let state = self.world.node(self.node(who)?).to_string();
                 let _ = writeln!(self.transcript, "{who}: {state}");
             }
+            ["forget", "all"] => self.forget_all(None)?,
+            ["forget", "all", who, clock] => {
+                self.forget_all(Some((self.node(who)?, parse_clock(clock)?)))?;
+            }
             ["forget", who] => self.forget(self.node(who)?, None)?,
             ["forget", who, clock] => {
-                let clock = clock
-                    .parse()
-                    .map_err(|_| format!("'{clock}' is no clock"))?;
-                self.forget(self.node(who)?, Some(clock))?;
+                self.forget(self.node(who)?, Some(parse_clock(clock)?))?;
             }
             ["crash", who] => self.crash(self.node(who)?)?,
             ["restart", who] => {
@@ -360,10 +362,28 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         if !state.is_at_rest(&config) {
             return Err(format!("{} is not at rest", self.name(node)));
         }
-        let now = state.clock();
-        let jump = clock.unwrap_or(now).checked_sub(now);
-        let jump = jump.ok_or_else(|| format!("its clock is at {now} and never goes back"))?;
+        let jump = jump(state.clock(), clock)?;
         self.world.forget(node, &config, jump);
+        Ok(())
+    }
+
+    fn forget_all(&mut self, jumps: Option<(NodeId, u64)>) -> Result<(), String> {
+        if !world::forgets_together::<A>(&self.config(NodeId::new(0))) {
+            return Err("this algorithm's nodes are not forgotten together".to_owned());
+        }
+        let is_idle = |(_, state): (NodeId, &A)| state.phase() == Phase::Idle;
+        if !self.under_way.is_empty() || !self.world.iter().all(is_idle) {
+            return Err("somebody waits or is inside, or something is under way".to_owned());
+        }
+        let nodes: Vec<_> = self.world.iter().map(|(node, _)| node).collect();
+        for node in nodes {
+            let clock = jumps
+                .filter(|(who, _)| *who == node)
+                .map(|(_, clock)| clock);
+            let jump = jump(self.world.node(node).clock(), clock)?;
+            let config = self.config(node);
+            self.world.forget(node, &config, jump);
+        }
         Ok(())
     }
 
@@ -399,4 +419,14 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             let _ = writeln!(self.transcript, "FAULT {fault}");
         }
     }
+}
+
+fn parse_clock(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is no clock"))
+}
+
+/// How far a clock jumps to what is asked for.
+fn jump(now: u64, clock: Option<u64>) -> Result<u64, String> {
+    let jump = clock.unwrap_or(now).checked_sub(now);
+    jump.ok_or_else(|| format!("its clock is at {now} and never goes back"))
 }

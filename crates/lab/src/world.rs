@@ -67,6 +67,17 @@ pub fn anew<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -
     node
 }
 
+/// Whether all nodes of such a cluster are forgotten together, when nothing is under way and nobody waits or is inside.
+pub fn forgets_together<A: Algorithm>(config: &Config<A::Shape>) -> bool {
+    let is_silent = |node| {
+        let mut out = Outbox::new();
+        A::new(&config.idle().at(node)).start(&mut out);
+        out.is_empty()
+    };
+    !A::rests_alone(config.variants, config.start)
+        && NodeId::all(config.place.nodes()).all(is_silent)
+}
+
 /// What must never happen in a cluster of correct nodes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

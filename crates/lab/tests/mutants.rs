@@ -100,9 +100,6 @@ fn judge(mutant: Mutant) -> Verdict {
         LodhaKshemkalyaniDoneForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
         LodhaKshemkalyaniSatisfiedNotTold => holds(case::<LodhaKshemkalyani>("", &[1, 1, 2])),
         LodhaKshemkalyaniReplyForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
-        LodhaKshemkalyaniSatisfiedForgotten => {
-            holds(forgetting(case::<LodhaKshemkalyani>("", &[1, 1, 1])))
-        }
         LodhaKshemkalyaniErrandLost => {
             holds(with(ONE_REPLY, case::<LodhaKshemkalyani>("", &[1, 1])))
         }

@@ -95,6 +95,10 @@ impl Metrics {
                 "Grants that came when nobody waited any more.",
             ),
             (
+                "soloist_forget_messages_total",
+                "Messages sent to forget idle locks.",
+            ),
+            (
                 "soloist_messages_of_other_epochs_total",
                 "Messages of other epochs, dropped.",
             ),
@@ -248,6 +252,7 @@ impl Metrics {
         }
         let counters = [
             ("soloist_grants_unclaimed_total", counts.unclaimed),
+            ("soloist_forget_messages_total", counts.forgetting),
             ("soloist_messages_of_other_epochs_total", counts.other_epoch),
             ("soloist_frames_resent_total", links.frames_resent),
             ("soloist_frames_sent_total", links.frames_sent),

@@ -45,6 +45,14 @@ pub enum Mutant {
     PanicInCore,
     /// The keepers' leader panics when it hears something. The same.
     PanicInLeader,
+    /// A lock is forgotten although not all that have to do with it have offered it, or messages are under way.
+    ForgetUnbalanced,
+    /// A lock that was held when the epoch began is forgotten before all have offered it.
+    ForgetNotByAll,
+    /// A node uses a lock again that it has offered, without a word to its home.
+    OfferNotWithdrawn,
+    /// A lock is forgotten with its fence.
+    FenceForgotten,
 }
 
 #[cfg(feature = "mutants")]

@@ -42,13 +42,8 @@
 //! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so
 //! for its request (0, node).
 //!
-//! **Forgetting**: what was satisfied last may be needed. A node that left names its request in a REPLY
-//! to who asks later, and that may be the only word which a third one's request gets of what went before it: forgotten,
-//! it is a deadlock at N = 3 (the lab's mutant `lodha-kshemkalyani-satisfied-forgotten`). So a node forgets only when it knows of a
-//! request that was satisfied after its own, or had none: then the owner of the last one before a
-//! request names it, as ever. `done` says nothing to an idle node: what can reach it from then on was not satisfied yet, and comes
-//! after `done`. If somebody started inside, its request (0, node) may be named at any time, and nothing
-//! is forgotten.
+//! **Forgetting**: all nodes together. A node that left names its request in a REPLY to who asks later, and
+//! that may be the only word which a third one's request gets of what went before it.
 //!
 //! **The improvements of §5**. The third is the variant `clock-everywhere`. The first is the variant
 //! `one-reply`: who leaves answers only the first of the deferred requests, which carries the other
@@ -302,15 +297,6 @@ impl Algorithm for LodhaKshemkalyani {
 
     fn set_clock(&mut self, clock: u64) {
         self.see(clock);
-    }
-
-    fn is_at_rest(&self, _config: &Config<Complete>) -> bool {
-        let is_last_known = self.last_satisfied.is_some() && self.done == self.last_satisfied;
-        self.phase == Phase::Idle
-            && self.entrusted.is_empty()
-            && self.started_inside.is_none()
-            && !self.as_published
-            && (!is_last_known || Mutant::LodhaKshemkalyaniSatisfiedForgotten.planted())
     }
 
     fn phase(&self) -> Phase {

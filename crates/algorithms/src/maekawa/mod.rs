@@ -47,8 +47,8 @@ use std::fmt;
 use crate::mutant::Mutant;
 use crate::shape::Quorums;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Variant,
-    Violation,
+    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Start,
+    Variant, VariantSet, Violation,
 };
 
 pub use message::MaekawaMessage;
@@ -199,8 +199,13 @@ impl Algorithm for Maekawa {
         }
     }
 
+    /// By the letter nothing can be relied on.
+    fn rests_alone(variants: VariantSet, _start: Start) -> bool {
+        !variants.has(AS_PUBLISHED)
+    }
+
     fn is_at_rest(&self, _config: &Config<Quorums>) -> bool {
-        // Who is not locked has nobody waiting. By the letter none of that can be relied on.
+        // Who is not locked has nobody waiting.
         self.phase == Phase::Idle && self.locking_request.is_none() && !self.as_published
     }
 

@@ -31,8 +31,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Torus;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Variant, VariantSet,
-    Violation,
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, Variant,
+    VariantSet, Violation,
 };
 use resting::{Resting, RestingToken};
 
@@ -284,6 +284,11 @@ impl Algorithm for Neamatollahi {
             self.on_request(origin, out);
         }
         Ok(())
+    }
+
+    /// The token rests where it started: elsewhere than at home, if somebody was inside there.
+    fn rests_alone(variants: VariantSet, start: Start) -> bool {
+        variants.has(RESTING) && start.token() == start.home
     }
 
     fn phase(&self) -> Phase {

@@ -93,8 +93,8 @@ pub struct Args {
     #[arg(long)]
     neighbours: bool,
 
-    /// Nodes that are at rest may be forgotten and made anew at any time, as on the network; one clock may
-    /// jump meanwhile
+    /// Idle nodes may be forgotten and made anew at any time, as on the network: each by itself if it is at
+    /// rest, or all together if nothing is under way; one clock may jump meanwhile
     #[arg(long)]
     forget: bool,
 

@@ -6,12 +6,12 @@
 //! alone and, on its own, lets messages wait that may (`postpone`); and `graph`, breadth first, which keeps all states and steps, so that a fault comes with a
 //! shortest trace, and `starvation` can look for endless runs.
 
+#[cfg(test)]
+mod alone;
 mod bounds;
 mod case;
 mod components;
 pub(crate) mod graph;
-#[cfg(test)]
-mod homecoming;
 mod parts;
 mod postpone;
 mod properties;

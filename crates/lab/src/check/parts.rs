@@ -63,6 +63,10 @@ pub(crate) struct Facts {
     pub may_be_forgotten: bool,
     /// Whether it may be forgotten and its clock jump.
     pub may_jump: bool,
+    /// Whether it is idle, and all may be forgotten together.
+    pub may_be_forgotten_with_all: bool,
+    /// Whether it makes a difference to make it anew, with its clock, and with a later one.
+    pub differs: [bool; 2],
 }
 
 /// More different nodes' states or messages than there are numbers for.
@@ -73,6 +77,8 @@ pub(crate) struct Parts<A: Algorithm> {
     config: Config<A::Shape>,
     /// Whether nodes may be forgotten.
     forgets: bool,
+    /// Whether all nodes may be forgotten together.
+    forgets_together: bool,
     locals: IndexSet<A, FxBuildHasher>,
     facts: Vec<Facts>,
     messages: IndexSet<A::Message, FxBuildHasher>,
@@ -86,9 +92,11 @@ pub(crate) struct Parts<A: Algorithm> {
 
 impl<A: Algorithm> Parts<A> {
     pub fn new(config: Config<A::Shape>, forgets: bool) -> Self {
+        let forgets_together = forgets && world::forgets_together::<A>(&config);
         Parts {
             config,
             forgets,
+            forgets_together,
             locals: IndexSet::default(),
             facts: Vec::new(),
             messages: IndexSet::default(),
@@ -212,8 +220,12 @@ impl<A: Algorithm> Parts<A> {
         if is_new {
             let state = &self.locals[number];
             let config = self.config.at(node);
-            let is_at_rest = self.forgets && state.is_at_rest(&config);
-            let differs = |jump| world::anew(state, &config, jump) != *state;
+            let rests_alone = A::rests_alone(config.variants, config.start);
+            let is_at_rest = self.forgets && rests_alone && state.is_at_rest(&config);
+            let with_all = self.forgets_together && state.phase() == Phase::Idle;
+            let may_be_new = is_at_rest || with_all;
+            let differs = |jump| may_be_new && world::anew(state, &config, jump) != *state;
+            let jumps = differs(1) && A::clock(&world::anew(state, &config, 1)) > state.clock();
             let facts = Facts {
                 phase: state.phase(),
                 has_token: state.has_token(),
@@ -221,9 +233,9 @@ impl<A: Algorithm> Parts<A> {
                 request: self.requests.insert_full(state.request_id()).0 as u32,
                 broken: state.invariant().err(),
                 may_be_forgotten: is_at_rest && differs(0),
-                may_jump: is_at_rest
-                    && differs(1)
-                    && A::clock(&world::anew(state, &config, 1)) > state.clock(),
+                may_jump: is_at_rest && jumps,
+                may_be_forgotten_with_all: with_all,
+                differs: [differs(0), jumps],
             };
             self.facts.push(facts);
         }

@@ -27,6 +27,9 @@ pub(crate) enum Action {
     Forget(NodeId),
     /// The same, and its clock is further by 1.
     ForgetAndJump(NodeId),
+    /// Nobody waits or is inside and nothing is under way: all nodes are forgotten together and made anew, and the
+    /// clock of one of them, perhaps, is further by 1.
+    ForgetTogether(Option<NodeId>),
 }
 
 /// What has to happen some time if it can happen all the time.
@@ -186,6 +189,42 @@ impl<A: Algorithm> System<A> {
                 actions.push(Action::ForgetAndJump(node));
             }
         }
+        let facts = |(_, word): (NodeId, NodeWord)| parts.facts(word.local());
+        let mut all = self.words(state).map(facts);
+        if state.len() > self.letters || !all.all(|facts| facts.may_be_forgotten_with_all) {
+            return;
+        }
+        if self.words(state).map(facts).any(|facts| facts.differs[0]) {
+            actions.push(Action::ForgetTogether(None));
+        }
+        let jumps = self
+            .words(state)
+            .filter(|&word| facts(word).differs[1] && may_jump);
+        actions.extend(jumps.map(|(node, _)| Action::ForgetTogether(Some(node))));
+    }
+
+    /// All nodes are made anew.
+    fn forget_together(
+        &self,
+        parts: &Parts<A>,
+        jumps: Option<NodeId>,
+        state: &mut [u32],
+    ) -> Result<Entry, Halt> {
+        // The order of entries begins anew.
+        let mut history = History(state[0]).with_last(0);
+        if jumps.is_some() {
+            history = history.with_jump();
+        }
+        state[0] = history.0;
+        for node in NodeId::all(self.nodes) {
+            let jump = u8::from(jumps == Some(node));
+            let cause = self.cause(state, node, Happening::Forget(jump));
+            let consequence = parts.consequence(&cause).ok_or(Halt::Unknown(cause))?;
+            let word = self.word(state, node).with_local(consequence.local);
+            // The word to forget carries the highest fence.
+            state[NODES + node.index()] = word.with_knows(self.fences).0;
+        }
+        Ok(Entry::default())
     }
 
     /// Who may crash, and who may go on recovering.
@@ -225,7 +264,8 @@ impl<A: Algorithm> System<A> {
             Action::Request(_)
             | Action::Crash(_)
             | Action::Forget(_)
-            | Action::ForgetAndJump(_) => None,
+            | Action::ForgetAndJump(_)
+            | Action::ForgetTogether(_) => None,
             Action::Release(node) => Some(Duty::Leave(node)),
             Action::Restart(node) | Action::Settled(node) => Some(Duty::Recover(node)),
             Action::Deliver(_) => {
@@ -296,6 +336,7 @@ impl<A: Algorithm> System<A> {
                 after[0] = History(before[0]).with_jump().0;
                 self.cause(before, node, Happening::Forget(1))
             }
+            Action::ForgetTogether(jumps) => return self.forget_together(parts, jumps, after),
         };
         self.carry_out(parts, cause, after)
     }
@@ -397,6 +438,11 @@ impl<A: Algorithm> System<A> {
             Action::ForgetAndJump(node) => {
                 let clock = parts.local(self.word(state, node).local()).clock();
                 format!("forget {node} {}", clock + 1)
+            }
+            Action::ForgetTogether(None) => "forget all".to_owned(),
+            Action::ForgetTogether(Some(node)) => {
+                let clock = parts.local(self.word(state, node).local()).clock();
+                format!("forget all {node} {}", clock + 1)
             }
             Action::Deliver(place) => {
                 let letter = LetterWord(state[self.letters + place]);

@@ -1,4 +1,4 @@
-//! Nodes at rest are forgotten and made anew, at any time or never: is all still well?
+//! Nodes at rest are forgotten and made anew, by themselves or all together, at any time or never: is all still well?
 
 use std::sync::Arc;
 
@@ -110,8 +110,9 @@ fn carvalho_roucairol_needs_its_clock_only() {
     may_forget_whoever_starts_inside::<CarvalhoRoucairol>(None, &[2, 1, 1]);
 }
 
+/// Alone, it would find again what it gave away: so does a mutant.
 #[test]
-fn staircase_must_not_find_again_what_was_given_away() {
+fn staircase_is_forgotten_together() {
     may_forget::<CarvalhoRoucairol>("", Some(STAIRCASE), &[3, 3]);
     may_forget::<CarvalhoRoucairol>("", Some(STAIRCASE), &[2, 2, 2]);
     may_forget_whoever_starts_inside::<CarvalhoRoucairol>(Some(STAIRCASE), &[2, 1, 1]);
@@ -145,16 +146,15 @@ fn maekawa_needs_its_clock_only_in_any_order() {
     }
 }
 
-/// What must not be forgotten: the mutant that does so ends in a deadlock.
 #[test]
-fn lodha_kshemkalyani_may_forget_what_was_not_the_last() {
+fn lodha_kshemkalyani_is_forgotten_together() {
     may_forget::<LodhaKshemkalyani>("", None, &[3, 3]);
     may_forget::<LodhaKshemkalyani>("", None, &[2, 2, 2]);
     may_forget::<LodhaKshemkalyani>("", None, &[1, 1, 1, 0]);
 }
 
 #[test]
-fn lodha_kshemkalyani_may_forget_in_its_variants() {
+fn lodha_kshemkalyani_is_forgotten_together_in_its_variants() {
     may_forget::<LodhaKshemkalyani>("", Some(ONE_REPLY), &[2, 2, 1]);
     may_forget::<LodhaKshemkalyani>("", Some(CLOCK_EVERYWHERE), &[2, 2, 1]);
     may_forget_whoever_starts_inside::<LodhaKshemkalyani>(None, &[2, 1, 1]);
@@ -163,16 +163,53 @@ fn lodha_kshemkalyani_may_forget_in_its_variants() {
 #[test]
 fn others_are_at_rest_only_when_as_new() {
     differs_in_nothing::<Central>("", None, &[2, 2, 2]);
-    differs_in_nothing::<SuzukiKasami>("", None, &[2, 2, 2]);
-    differs_in_nothing::<NaimiTrehel>("", None, &[2, 2, 2]);
-    differs_in_nothing::<NeilsenMizuno>("line", None, &[2, 2, 2, 2]);
-    differs_in_nothing::<Raymond>("line", None, &[2, 2, 2, 2]);
-    differs_in_nothing::<Raymond>("star:4", None, &[1; 5]);
     differs_in_nothing::<Raymond>("line", Some(INITIALIZE), &[1, 1, 1]);
-    differs_in_nothing::<ChaudhuriKaraata>("2x1x2", None, &[2, 2, 2, 2]);
     differs_in_nothing::<LeLann>("", None, &[1, 1, 1]);
     differs_in_nothing::<LeLann>("", Some(le_lann::RESTING), &[2, 2, 2]);
     differs_in_nothing::<Neamatollahi>("2x2", Some(neamatollahi::RESTING), &[1, 1, 1, 1]);
+}
+
+#[test]
+fn tokens_are_forgotten_together() {
+    may_forget::<SuzukiKasami>("", None, &[2, 2, 2]);
+    may_forget::<NaimiTrehel>("", None, &[2, 2, 2]);
+    may_forget::<NeilsenMizuno>("line", None, &[2, 2, 2, 2]);
+    may_forget::<Raymond>("line", None, &[2, 2, 2, 2]);
+    may_forget::<Raymond>("star:4", None, &[1; 5]);
+    may_forget::<ChaudhuriKaraata>("2x1x2", None, &[2, 2, 2, 2]);
+    may_forget_whoever_starts_inside::<SuzukiKasami>(None, &[1, 1, 1]);
+    may_forget_whoever_starts_inside::<NaimiTrehel>(None, &[2, 1, 1]);
+    may_forget_whoever_starts_inside::<NeilsenMizuno>(None, &[2, 1, 1]);
+    may_forget_whoever_starts_inside::<Raymond>(None, &[2, 1, 1]);
+    may_forget_whoever_starts_inside::<ChaudhuriKaraata>(None, &[2, 1, 1]);
+}
+
+/// The steps that a trace of such a search has.
+#[test]
+fn a_scenario_can_forget_all() {
+    let text = "algorithm suzuki-kasami\nnodes 2\n\n> request 1\n";
+    let refused = replay(&format!("{text}> forget all\n")).unwrap_err();
+    assert!(
+        refused.to_string().ends_with("or something is under way"),
+        "{refused}"
+    );
+    let all = replay(&format!(
+        "{text}> run\n> release 1\n> forget all\n> request 0\n"
+    ))
+    .unwrap();
+    assert!(all.ends_with("> request 0\n0 enters\n"), "{all}");
+    let fair = text.replace("suzuki-kasami", "lodha-kshemkalyani");
+    let jumped = replay(&format!(
+        "{fair}> run\n> release 1\n> forget all 0 7\n> request 0\n"
+    ));
+    let jumped = jumped.unwrap();
+    assert!(jumped.contains("0 -> 1 REQUEST 8"), "{jumped}");
+    let alone = text.replace("suzuki-kasami", "ra");
+    let refused = replay(&format!("{alone}> run\n> release 1\n> forget all\n")).unwrap_err();
+    assert!(
+        refused.to_string().ends_with("are not forgotten together"),
+        "{refused}"
+    );
 }
 
 /// The steps that a trace of such a search has.

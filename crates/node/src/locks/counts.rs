@@ -13,6 +13,8 @@ pub struct Counts {
     pub other_epoch: u64,
     /// Requests refused because of a quota, by the limit's key.
     pub refused: BTreeMap<&'static str, u64>,
+    /// Messages sent to forget idle locks.
+    pub forgetting: u64,
     /// Grants that came when nobody was left to take them.
     pub unclaimed: u64,
     /// The highest fence that was given here.

@@ -8,6 +8,7 @@ use soloist_algorithms::Phase;
 
 use super::by_name::LocksByName;
 use super::deadlines::Due;
+use super::forget::weight;
 use super::lock::{Hold, Lock, Waiter};
 use super::table::Rest;
 use super::{AskError, Effects, FIRST_PROMISE, Fence, Grant, Happening, HoldId, LockName, wire};
@@ -56,7 +57,8 @@ impl Rest {
             last_end: None,
             touched: now,
             is_listed: false,
-            comes_home: false,
+            balance: 0,
+            offer: None,
             stands_back: None,
         }
     }
@@ -94,8 +96,7 @@ impl Rest {
             match machine.phase() {
                 Phase::Inside if lock.hold.is_none() => {
                     if lock.waiters.is_empty() || lock.turns_left == 0 {
-                        let has_come_home = std::mem::take(&mut lock.comes_home);
-                        if lock.turns_left == lock.turns_max && !has_come_home {
+                        if lock.turns_left == lock.turns_max {
                             self.counts.unclaimed += 1;
                         }
                         let left = machine.release(&mut self.outbox);
@@ -109,12 +110,8 @@ impl Rest {
                     lock.turns_left -= 1;
                     self.serve_next(now, name, lock, fence, out);
                 }
-                Phase::Idle if lock.comes_home && machine.has_token() => {
-                    lock.comes_home = false;
-                    continue;
-                }
                 Phase::Idle if lock.stands_back.is_some() => {}
-                Phase::Idle if !lock.waiters.is_empty() || lock.comes_home => {
+                Phase::Idle if !lock.waiters.is_empty() => {
                     let asked = machine.request(&mut self.outbox);
                     asked.expect("who is idle may ask");
                     continue;
@@ -135,10 +132,11 @@ impl Rest {
             lock.last_end = None;
             let key = (lock.algorithm, send.name);
             *self.counts.sent.entry(key).or_default() += 1;
-            let epoch = self
-                .current
-                .as_ref()
-                .map_or(0, |current| current.epoch.number);
+            let current = self.current.as_ref();
+            let (epoch, me) = current.map_or((0, send.to), |current| {
+                (current.epoch.number, current.epoch.me)
+            });
+            lock.balance = lock.balance.wrapping_add(weight(me, send.to));
             out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
         }
         let entered = self.outbox.entered();

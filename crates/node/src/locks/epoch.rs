@@ -105,10 +105,13 @@ impl Table {
         rest.current = None;
         rest.is_exhausted = false;
         rest.idle.clear();
+        rest.offers.clear();
+        rest.held_bytes = 0;
         self.locks.retain(|lock| {
             lock.machine = None;
             lock.is_listed = false;
-            lock.comes_home = false;
+            lock.balance = 0;
+            lock.offer = None;
             lock.last_end = None;
             rest.deadlines.remove(lock.stands_back.take());
             !lock.is_unused()

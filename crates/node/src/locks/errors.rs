@@ -31,7 +31,10 @@ pub enum AskError {
         lock: LockName,
     },
     /// Too many locks.
-    #[error("this node has to do with {0} locks already, and no more are allowed: release some")]
+    #[error(
+        "this node has to do with {0} locks, the most allowed: release some, or try again when idle \
+         ones are forgotten"
+    )]
     LocksFull(usize),
     /// The node stops.
     #[error("this node stops and takes no new requests: ask another one")]
@@ -68,11 +71,21 @@ pub enum ReceiveError {
         /// What is wrong.
         violation: Violation,
     },
-    /// A lock is to come home to a node that is not its home.
-    #[error("lock {lock:?} is to come home, and this is not its home")]
-    NotHome {
+    /// A word on an idle lock that no correct peer says now.
+    #[error("idle lock {lock:?}: {reason}")]
+    Idle {
         /// The lock.
         lock: LockName,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Too much came for locks that this node has offered to their homes.
+    #[error("lock {lock:?}: {most} bytes are held back for idle locks, and no more are allowed")]
+    Held {
+        /// The lock.
+        lock: LockName,
+        /// The limit.
+        most: usize,
     },
     /// Too many locks.
     #[error(transparent)]

@@ -1,9 +1,4 @@
-//! Locks that nobody on this node uses: after a while they are forgotten, or sent home.
-//!
-//! A lock whose part of the algorithm is [at rest](soloist_algorithms::Machine::is_at_rest) costs
-//! nothing once it is forgotten. A token that was used away from home keeps the parts of several nodes
-//! from resting; so the node that has it asks the lock's home to come for it. Where that does not
-//! bring all parts to rest (old paths of `naimi-trehel`, numbers of `suzuki-kasami`), they stay.
+//! Locks that nobody on this node uses, in the order in which they are to be looked at. What becomes of them: `forget.rs`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -5,9 +5,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_algorithms::Machine;
+use soloist_algorithms::{Machine, Phase};
 
 use super::deadlines::Key;
+use super::forget::Offer;
 use super::{Client, Fence, RequestId, Ticket};
 use crate::Moment;
 
@@ -60,8 +61,10 @@ pub(super) struct Lock {
     pub touched: Moment,
     /// Whether it is in the list of those that may be idle.
     pub is_listed: bool,
-    /// This node is its home and asks for it, although nobody here waits, to let it rest.
-    pub comes_home: bool,
+    /// What was sent less what was received, by weight: see `forget.rs`.
+    pub balance: u64,
+    /// It is idle, and its home decides whether it is forgotten. Until then nothing happens to it here.
+    pub offer: Option<Box<Offer>>,
     /// The node has had its turns, and its epoch has just begun: until then, or until it hears of others, it does not ask.
     pub stands_back: Option<Key>,
 }
@@ -72,9 +75,15 @@ impl Lock {
         self.hold.is_some() || !self.waiters.is_empty()
     }
 
-    /// Whether this node has nothing to do with it, not even to let it come home.
+    /// Whether nobody on this node holds it or waits for it.
     pub fn is_unused(&self) -> bool {
-        !self.is_wanted() && !self.comes_home
+        !self.is_wanted()
+    }
+
+    /// Whether it is unused and its part of the algorithm neither waits nor is inside.
+    pub fn is_idle(&self) -> bool {
+        let machine = self.machine.as_ref();
+        self.is_unused() && machine.is_some_and(|machine| machine.phase() == Phase::Idle)
     }
 }
 
@@ -95,7 +104,8 @@ impl Hash for Lock {
             (hold.fence, hold.ttl, hold.deadline, whose)
         });
         let stands_back = self.stands_back.is_some();
-        (waiters, hold, self.fence, self.turns_left, self.comes_home).hash(hasher);
+        (waiters, hold, self.fence, self.turns_left).hash(hasher);
+        (self.balance, &self.offer).hash(hasher);
         stands_back.hash(hasher);
     }
 }

@@ -13,6 +13,7 @@ mod ended;
 mod epoch;
 mod errors;
 mod fence;
+mod forget;
 mod idle;
 mod lock;
 mod name;

@@ -18,8 +18,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How many locks this node may have to do with at a time.
     pub locks_max: usize,
-    /// After how long without use a lock is forgotten, or sent home. Used at once again, it need not be
-    /// made anew, and its token or permissions are still here.
+    /// After how long without use a lock is forgotten. Used again before that, its token or permissions
+    /// are still here.
     pub forget_after: Duration,
     /// From where the names of holds are drawn: 32 bytes that nobody can guess.
     pub seed: [u8; 32],

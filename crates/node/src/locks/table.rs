@@ -16,6 +16,7 @@ use super::deadlines::{Deadlines, Due};
 use super::drive::lock_of;
 use super::ended::EndedHolds;
 use super::epoch::Current;
+use super::forget::{Offers, weight};
 use super::idle::IdleLocks;
 use super::lock::{Lock, Waiter};
 use super::quota::Usage;
@@ -49,6 +50,10 @@ pub(super) struct Rest {
     pub usage: Usage,
     pub deadlines: Deadlines,
     pub idle: IdleLocks,
+    /// Of locks whose home this node is.
+    pub offers: Offers,
+    /// How much is held back for locks that this node has offered.
+    pub held_bytes: usize,
     /// The highest fence of all locks that were forgotten.
     pub floor: Fence,
     /// A lock has used up the fences of the epoch: its waiters wait for the next one.
@@ -67,7 +72,7 @@ pub(super) struct Rest {
 impl Rest {
     /// A peer's message that is refused is lost, and somebody may wait for it for ever: before that happens, this node's
     /// own clients are refused for a long while.
-    fn peers_locks_max(&self) -> usize {
+    pub fn peers_locks_max(&self) -> usize {
         self.settings.locks_max.saturating_mul(2)
     }
 }
@@ -82,6 +87,7 @@ impl Hash for Table {
         let rest = &self.rest;
         (rest.floor, rest.clock, rest.is_exhausted).hash(hasher);
         (rest.stopping, rest.draining).hash(hasher);
+        rest.offers.hash(hasher);
         rest.current.hash(hasher);
     }
 }
@@ -99,6 +105,8 @@ impl Table {
                 usage: Usage::default(),
                 deadlines: Deadlines::default(),
                 idle: IdleLocks::new(settings.forget_after),
+                offers: Offers::default(),
+                held_bytes: 0,
                 current: None,
                 floor: Fence::default(),
                 is_exhausted: false,
@@ -244,20 +252,24 @@ impl Table {
             self.rest.counts.other_epoch += 1;
             return Ok(());
         }
+        if message.kind == wire::IDLE {
+            return self.hear_idle(now, from, &message, out);
+        }
         let rest = &mut self.rest;
         let name = message.name;
-        if message.kind == wire::HOME {
-            return self.come_home(now, &name, out);
-        }
         let most = rest.peers_locks_max();
+        let count = self.locks.len();
         let lock =
             lock_of(&mut self.locks, rest, &name, most, now, out).map_err(ReceiveError::Full)?;
+        if lock.offer.is_some() && !Mutant::OfferNotWithdrawn.planted() {
+            return self.receive_offered(now, from, &name, bytes, out);
+        }
         rest.deadlines.remove(lock.stands_back.take());
         let machine = lock.machine.as_mut().expect("it takes part in the epoch");
         let received = machine.receive(from, message.payload, &mut rest.outbox);
         if let Err(violation) = received {
             // One that was made for this message alone goes with it.
-            if machine.is_at_rest() && !lock.is_listed && lock.is_unused() {
+            if self.locks.len() > count {
                 self.locks.remove(&name);
             }
             return Err(ReceiveError::Violation {
@@ -266,6 +278,11 @@ impl Table {
             });
         }
         lock.fence = lock.fence.max(message.fence);
+        let me = rest
+            .current
+            .as_ref()
+            .map_or(from, |current| current.epoch.me);
+        lock.balance = lock.balance.wrapping_sub(weight(from, me));
         self.settle(now, &name, out);
         Ok(())
     }
@@ -294,6 +311,7 @@ impl Table {
         // Many locks that were used once must not weigh for ever.
         self.locks.shrink();
         self.rest.idle.shrink();
+        self.rest.offers.shrink();
     }
 
     /// When [`tick`](Table::tick) has something to do next.
@@ -409,9 +427,15 @@ impl Table {
 
     /// Does what follows from a change of a lock.
     pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let lock = self.locks.get_mut(name).expect("what has changed is there");
-        self.rest.settle(now, name, lock, out);
+        let mut lock = self.locks.get_mut(name).expect("what has changed is there");
         lock.touched = now;
+        if lock.offer.is_some() {
+            if !lock.is_wanted() || !self.reopen(name, out) {
+                return;
+            }
+            lock = self.locks.get_mut(name).expect("it is still there");
+        }
+        self.rest.settle(now, name, lock, out);
         if !lock.is_unused() {
             return;
         }
@@ -421,61 +445,5 @@ impl Table {
             lock.is_listed = true;
             self.rest.idle.add(now, name.clone());
         }
-    }
-
-    /// Looks at a lock that may be idle: forgets it if it is, and nothing is left of it.
-    fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let rest = &mut self.rest;
-        let current = rest
-            .current
-            .as_mut()
-            .expect("nothing is listed while it is frozen");
-        let lock = self.locks.get_mut(name).expect("what is listed is there");
-        let machine = lock.machine.as_ref().expect("it takes part in the epoch");
-        let idle_for = now.since(lock.touched);
-        if lock.is_unused() && idle_for >= rest.idle.after() && machine.is_at_rest() {
-            rest.floor = rest.floor.max(lock.fence);
-            rest.clock = rest.clock.max(machine.clock());
-            // Whoever was inside at first has left.
-            current.epoch.inside.remove(name);
-            self.locks.remove(name);
-            return;
-        }
-        if lock.is_unused() && idle_for < rest.idle.after() {
-            rest.idle.add(now, name.clone());
-            return;
-        }
-        lock.is_listed = false;
-        let home = current.home(name);
-        if lock.is_unused() && machine.has_token() && home != current.epoch.me {
-            // Whatever comes of it makes the lock be looked at again.
-            out.send(
-                home,
-                wire::HOME,
-                current.epoch.number,
-                lock.fence,
-                name,
-                &[],
-            );
-        }
-    }
-
-    /// A peer has the token and does not use it: this node asks for it, and lets it rest here.
-    fn come_home(
-        &mut self,
-        now: Moment,
-        name: &LockName,
-        out: &mut Effects,
-    ) -> Result<(), ReceiveError> {
-        let current = self.rest.current.as_ref();
-        if current.is_none_or(|current| current.home(name) != current.epoch.me) {
-            let lock = name.clone();
-            return Err(ReceiveError::NotHome { lock });
-        }
-        let most = self.rest.peers_locks_max();
-        let lock = lock_of(&mut self.locks, &mut self.rest, name, most, now, out);
-        lock.map_err(ReceiveError::Full)?.comes_home = true;
-        self.settle(now, name, out);
-        Ok(())
     }
 }

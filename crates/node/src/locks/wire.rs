@@ -6,18 +6,18 @@ use super::{Fence, LockName, LockNameError};
 /// The first byte of an algorithm's message.
 pub const KIND: u8 = 1;
 
-/// The first byte of a message to a lock's home: the token is here and nobody uses it, come for it.
-pub const HOME: u8 = 4;
+/// The first byte of what nodes and a lock's home say to each other to forget it.
+pub const IDLE: u8 = 5;
 
 /// Whether a frame of a link is a lock's message, by its first byte.
 pub fn is_lock(kind: u8) -> bool {
-    matches!(kind, KIND | HOME)
+    matches!(kind, KIND | IDLE)
 }
 
 /// A lock's message, read where it lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockMessage<'a> {
-    /// [`KIND`] or [`HOME`].
+    /// [`KIND`] or [`IDLE`].
     pub kind: u8,
     /// The epoch in which it was sent.
     pub epoch: u64,

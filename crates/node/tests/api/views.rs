@@ -291,6 +291,7 @@ async fn metrics_have_their_names_and_no_lock_as_a_label() {
         "soloist_frames_resent_total",
         "soloist_frames_sent_total",
         "soloist_grants_unclaimed_total",
+        "soloist_forget_messages_total",
         "soloist_messages_of_other_epochs_total",
         "soloist_connections_refused_total",
         "soloist_connections_hostile_total",

@@ -3,6 +3,7 @@
 #[path = "../common/alone.rs"]
 mod alone;
 mod cut;
+mod forgetting;
 #[path = "../common/free.rs"]
 mod free;
 mod listen;

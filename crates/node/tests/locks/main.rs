@@ -1,17 +1,19 @@
 //! The lock table: local rules one by one, and whole clusters of tables in random runs.
 
 mod cluster;
+mod forgetting;
 mod listing;
 mod quotas;
 mod random;
 mod requests;
+mod search;
 
 use std::time::Duration;
 
 use cluster::{Cluster, FORGET_AFTER};
 use soloist_algorithms::Choice;
 use soloist_node::Moment;
-use soloist_node::locks::{AskError, Denial, End, Fence, HoldError, LockName, Page};
+use soloist_node::locks::{AskError, Denial, End, Fence, HoldError, LockName};
 
 fn raymond(nodes: usize) -> Cluster {
     Cluster::new(Choice::parse("raymond", "").unwrap(), nodes, 1)
@@ -88,53 +90,6 @@ fn a_lock_that_is_used_again_soon_is_not_forgotten() {
     cluster.now = cluster.now + FORGET_AFTER;
     cluster.tick(0);
     assert_eq!(cluster.tables[0].locks(), 0);
-}
-
-#[test]
-fn a_lock_that_nobody_uses_comes_home_and_leaves_nothing_behind() {
-    for algorithm in [
-        "raymond",
-        "neilsen-mizuno",
-        "chaudhuri-karaata",
-        "maekawa",
-        "central",
-    ] {
-        let choice = Choice::parse(algorithm, "").unwrap();
-        let mut cluster = Cluster::new(choice, 7, 1);
-        let mut fence = None;
-        for node in [3, 6, 0, 5] {
-            let lock = name("a/lock");
-            cluster.use_once(node, &lock);
-            cluster.rest();
-            let locks: Vec<_> = cluster.tables.iter().map(|table| table.locks()).collect();
-            assert_eq!(locks, [0; 7], "{algorithm}");
-            // The referee sees that fences rise over what was forgotten.
-            assert!(fence < Some(cluster.fences[&lock]));
-            fence = Some(cluster.fences[&lock]);
-        }
-    }
-}
-
-#[test]
-fn a_lock_on_its_way_home_is_free_for_all_to_see() {
-    let mut cluster = raymond(5);
-    let mut homecomings = 0;
-    for number in 0..5 {
-        let lock = name(&format!("lock/{number}"));
-        cluster.use_once(4, &lock);
-        cluster.now = cluster.now + FORGET_AFTER;
-        cluster.tick(4);
-        // Its home is told to come for it, and asks.
-        while let Some(&channel) = cluster.under_way().first() {
-            cluster.deliver(channel);
-            homecomings += 1;
-            for table in &cluster.tables {
-                assert_eq!(table.view(cluster.now, &lock), None);
-                assert_eq!(table.views(cluster.now, None, 1000, 1000), Page::default());
-            }
-        }
-    }
-    assert!(homecomings > 0, "some lock has its home elsewhere");
 }
 
 #[test]

@@ -115,10 +115,8 @@ impl Run {
             assert_eq!((table.holds(), table.waiters()), (0, 0));
         }
         let used = self.cluster.tables.iter().map(|table| table.locks());
-        if ["raymond", "maekawa", "central", "neamatollahi"].contains(&algorithm) {
-            assert_eq!(used.max(), Some(0), "{algorithm}: idle locks are forgotten");
-        }
-        // What is left of idle locks still works.
+        assert_eq!(used.max(), Some(0), "{algorithm}: idle locks are forgotten");
+        // They work as before.
         let lock = self.locks[0].clone();
         for node in 0..self.cluster.tables.len() {
             self.cluster.use_once(node, &lock);

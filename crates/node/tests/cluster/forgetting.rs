@@ -1,0 +1,56 @@
+//! Locks that nobody uses leave nothing on any node.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use soloist_node::local::LocalCluster;
+
+/// After this long something is wrong.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
+
+const NAMES: usize = 100;
+
+/// Each node uses each lock once; fences rise.
+async fn use_all(cluster: &LocalCluster, fences: &mut HashMap<usize, u64>) {
+    for number in 0..NAMES {
+        for place in 0..cluster.nodes.len() {
+            let node = &cluster.nodes[(place + number) % cluster.nodes.len()];
+            let lock = node.lock(&format!("idle/{number}")).unwrap();
+            let guard = lock.acquire().await.unwrap();
+            let fence = guard.fence().number();
+            let last = fences.insert(number, fence);
+            assert!(last < Some(fence), "{last:?}, then {fence}");
+            guard.release().await.unwrap();
+        }
+    }
+}
+
+async fn entries_left(cluster: &LocalCluster) -> usize {
+    let begin = Instant::now();
+    loop {
+        let left = cluster.nodes.iter().map(|node| node.locks()).sum();
+        if left == 0 || begin.elapsed() > FORGOTTEN_WITHIN {
+            return left;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn forgets(algorithm: &'static str) {
+    let cluster = crate::cluster(4, algorithm).await;
+    let mut fences = HashMap::new();
+    use_all(&cluster, &mut fences).await;
+    assert_eq!(entries_left(&cluster).await, 0, "{algorithm}");
+    use_all(&cluster, &mut fences).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_names_used_on_four_nodes_leave_nothing() {
+    // They are idle at the same time.
+    let algorithms = ["suzuki-kasami", "lodha-kshemkalyani", "naimi-trehel"];
+    let clusters = algorithms.map(|algorithm| tokio::spawn(forgets(algorithm)));
+    for cluster in clusters {
+        cluster.await.unwrap();
+    }
+}
