@@ -73,7 +73,7 @@ impl Metrics {
             STANDSTILL,
             "How long locks stood still on this node while an epoch was changed.",
         );
-        let counts: [(&'static str, &'static str); 13] = [
+        let counts: [(&'static str, &'static str); 14] = [
             (
                 REFUSED_ELSEWHERE,
                 "Connections of this node that other nodes refused.",

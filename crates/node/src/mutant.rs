@@ -45,7 +45,8 @@ pub enum Mutant {
     PanicInCore,
     /// The keepers' leader panics when it hears something. The same.
     PanicInLeader,
-    /// A lock is forgotten although not all that have to do with it have offered it, or messages are under way.
+    /// A lock is forgotten although not all that have to do with it have offered it, or messages are under way. This and the
+    /// next ones are of the locks, too.
     ForgetUnbalanced,
     /// A lock that was held when the epoch began is forgotten before all have offered it.
     ForgetNotByAll,

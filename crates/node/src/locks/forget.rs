@@ -286,6 +286,14 @@ impl Table {
         let Some(word) = Word::decode(message.payload) else {
             return refuse("a word that there is not");
         };
+        let nodes = self
+            .rest
+            .current
+            .as_ref()
+            .map_or(0, |current| current.epoch.nodes);
+        if from.index() >= nodes {
+            return refuse("its sender is no member");
+        }
         let (me, home) = self.rest.me_and_home(name);
         let is_offered = |table: &Table| {
             let lock = table.locks.get(name);
@@ -332,9 +340,6 @@ impl Table {
         let rest = &mut self.rest;
         let current = rest.current.as_ref().expect("offers go with their epoch");
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
-        if from.index() >= nodes {
-            return false;
-        }
         let is_full = rest.offers.0.len() >= rest.peers_locks_max();
         if is_full && !rest.offers.0.contains_key(name) {
             if from == me {

@@ -37,7 +37,7 @@ async fn entries_left(cluster: &LocalCluster) -> usize {
 }
 
 async fn forgets(algorithm: &'static str) {
-    let cluster = crate::cluster(4, algorithm).await;
+    let (cluster, _folder) = crate::cluster(4, algorithm).await;
     let mut fences = HashMap::new();
     use_all(&cluster, &mut fences).await;
     assert_eq!(entries_left(&cluster).await, 0, "{algorithm}");

@@ -164,7 +164,7 @@ fn any_word_on_an_idle_lock_is_refused_or_harmless() {
         }
         for (number, kind) in (0..3).flat_map(|number| (0..7).map(move |kind| (number, kind))) {
             for length in [1, 9, 12] {
-                for (from, to) in [(0, 1), (1, 0), (2, 0), (0, 2), (9, 0), (9, 1), (9, 2)] {
+                for (from, to) in [(0, 1), (1, 0), (2, 0), (0, 2), (900, 0), (900, 1), (3, 2)] {
                     let bytes = idle_message(&name(number), &vec![kind; length]);
                     let table = &mut cluster.tables[to];
                     let before = table.locks();

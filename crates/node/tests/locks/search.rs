@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
-use soloist_node::config::{RuleSettings, Rules};
+use soloist_node::config::{Limits, RuleSettings, Rules};
 use soloist_node::locks::{
     Ask, Effects, Epoch, Fence, Happening, HoldId, LockName, Settings, Table, wire,
 };
@@ -88,7 +88,7 @@ fn table(rules: &Rules, me: usize) -> Table {
     Table::new(Settings {
         rules: rules.clone(),
         ttl_max: Duration::from_secs(3600),
-        waiters_max: 10,
+        limits: Limits::default(),
         locks_max: 10,
         forget_after: Duration::ZERO,
         seed: [me as u8; 32],
@@ -186,11 +186,7 @@ impl State {
             Action::Request(node) => {
                 self.left[node] -= 1;
                 self.clients[node] = Client::Waits;
-                let ask = Ask {
-                    owner: "somebody".into(),
-                    ttl: None,
-                    until: None,
-                };
+                let ask = Ask::new("somebody");
                 let asked = table.acquire(now, &self.lock, ask, &mut out);
                 asked.map_err(|error| error.to_string())?;
             }
