@@ -203,7 +203,7 @@ fn a_scenario_can_forget_all() {
         "{fair}> run\n> release 1\n> forget all 0 7\n> request 0\n"
     ));
     let jumped = jumped.unwrap();
-    assert!(jumped.contains("0 -> 1 REQUEST 8"), "{jumped}");
+    assert!(jumped.contains("0 -> 1 REQUEST (8,0)"), "{jumped}");
     let alone = text.replace("suzuki-kasami", "ra");
     let refused = replay(&format!("{alone}> run\n> release 1\n> forget all\n")).unwrap_err();
     assert!(

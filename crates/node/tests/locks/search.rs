@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::rc::Rc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
@@ -39,7 +39,7 @@ enum Client {
 /// A table that most copies of a state share, with its fingerprint.
 #[derive(Clone)]
 struct Shared {
-    table: Arc<Table>,
+    table: Rc<Table>,
     fingerprint: u128,
 }
 
@@ -53,7 +53,7 @@ fn fingerprint(value: &impl Hash) -> u128 {
 struct State {
     lock: LockName,
     tables: Vec<Shared>,
-    channels: BTreeMap<(usize, usize), VecDeque<Arc<[u8]>>>,
+    channels: BTreeMap<(usize, usize), VecDeque<Rc<[u8]>>>,
     clients: Vec<Client>,
     /// How often each may still ask.
     left: Vec<u8>,
@@ -110,7 +110,7 @@ impl State {
         let name = names.into_iter().find(is_at_home).unwrap();
         let tables = (0..nodes).map(|me| Shared {
             fingerprint: 0,
-            table: Arc::new(table(&rules, me)),
+            table: Rc::new(table(&rules, me)),
         });
         let mut state = State {
             lock: LockName::new(&name).unwrap(),
@@ -181,7 +181,7 @@ impl State {
             | Action::Freeze(node)
             | Action::Install(node) => node,
         };
-        let table = Arc::make_mut(&mut self.tables[node].table);
+        let table = Rc::make_mut(&mut self.tables[node].table);
         match action {
             Action::Request(node) => {
                 self.left[node] -= 1;
@@ -223,7 +223,7 @@ impl State {
                 }
             }
             Action::Install(node) => {
-                let inside = self.inside.map(|inside| NodeId::from_index(inside));
+                let inside = self.inside.map(NodeId::from_index);
                 let inside = inside.map(|inside| (self.lock.clone(), inside));
                 let epoch = Epoch {
                     number: self.epoch,
