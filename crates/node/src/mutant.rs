@@ -54,6 +54,8 @@ pub enum Mutant {
     OfferNotWithdrawn,
     /// A lock is forgotten with its fence.
     FenceForgotten,
+    /// A report or an epoch counts as whole though its last piece is missing.
+    PieceForgotten,
 }
 
 #[cfg(feature = "mutants")]
@@ -62,7 +64,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All of those that are faults of the epochs.
-    pub const ALL: [Mutant; 15] = [
+    pub const ALL: [Mutant; 16] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -78,6 +80,7 @@ impl Mutant {
         Mutant::JoinUnprobed,
         Mutant::NoBackOff,
         Mutant::LeaveWhilePromised,
+        Mutant::PieceForgotten,
     ];
 
     /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.

@@ -4,20 +4,21 @@
 //! granted may run for a full lease more, and what was reported is reported again.
 
 mod gone;
+mod reports;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use self::reports::{Report, Reports};
 use super::backoff::BackOff;
 use super::candidates::Candidates;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::pace::Pace;
 use super::rifts::Rifts;
-use super::roster::{Change, Command, HeldLock, Member, Roster};
+use super::roster::{Change, Command, Member, Roster};
 use crate::Moment;
 use crate::config::NodeName;
-use crate::locks::LockName;
 use crate::mutant::Mutant;
 
 /// How many members are named to somebody who does not reach them.
@@ -62,6 +63,7 @@ pub struct Leader {
     /// Renewals that the confirmation under way is for, and when it began.
     confirming: Option<(Moment, Vec<(Member, u64)>)>,
     rifts: Rifts,
+    reports: Reports,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -82,7 +84,7 @@ struct Known {
     /// It was noted in the back-off that it is out.
     is_noted: bool,
     /// What it holds, once it has said so for the epoch that is to begin.
-    report: Option<Vec<LockName>>,
+    report: Report,
 }
 
 impl Leader {
@@ -104,6 +106,7 @@ impl Leader {
             asking: Vec::new(),
             confirming: None,
             rifts: Rifts::default(),
+            reports: Reports::default(),
         };
         leader.know(now, roster);
         leader
@@ -120,7 +123,7 @@ impl Leader {
     ) {
         self.keep_up(now, roster, out);
         let place = self.members.iter().position(|known| known.member == *from);
-        let Some(known) = place.map(|place| &mut self.members[place]) else {
+        let Some(place) = place else {
             match message {
                 ToKeepers::Join => self.ask_to_join(now, from, out),
                 ToKeepers::Probed { number } => {
@@ -133,12 +136,14 @@ impl Leader {
                 // Whether it is none, only a leader that still leads can tell.
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
                 ToKeepers::Report { .. }
+                | ToKeepers::SendHolds { .. }
                 | ToKeepers::Suspect { .. }
                 | ToKeepers::Exhausted { .. }
                 | ToKeepers::Unreached { .. } => {}
             }
             return self.act(now, roster, out);
         };
+        let known = &mut self.members[place];
         known.heard = now;
         match message {
             // It was admitted and does not know yet.
@@ -153,12 +158,20 @@ impl Leader {
                 }
                 self.ask(from, number);
             }
-            ToKeepers::Report { epoch, mut held } => {
+            ToKeepers::Report {
+                epoch,
+                pieces,
+                number,
+                held,
+            } => {
                 if roster.is_changing() && epoch == self.begun {
-                    held.sort_unstable();
-                    held.dedup();
-                    known.report = Some(held);
+                    self.take_report(place, pieces, number, held, out);
                 }
+            }
+            ToKeepers::SendHolds { epoch, number } => {
+                let holds = roster.holds(epoch, number);
+                let holds = holds.filter(|_| !roster.is_changing());
+                out.sends.extend(holds.map(|holds| (from.clone(), holds)));
             }
             ToKeepers::Leave => {
                 known.is_leaving = true;
@@ -209,6 +222,7 @@ impl Leader {
     /// The roster has changed.
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
+        self.reports.staged();
         self.keep_up(now, roster, out);
         if std::mem::take(&mut self.is_news) {
             let told = self.members.iter();
@@ -222,16 +236,7 @@ impl Leader {
     /// the roster shows it.
     pub fn refused(&mut self) {
         self.proposing = false;
-    }
-
-    /// What was reported is too much to be written down: everybody is asked anew. Some may hold less by then.
-    pub fn ask_anew(&mut self, now: Moment) {
-        self.proposing = false;
-        self.begun_at = now;
-        self.others_reported = None;
-        self.members
-            .iter_mut()
-            .for_each(|known| known.report = None);
+        self.reports.stage_again();
     }
 
     /// The confirmation under way failed, though the term goes on: it is tried again.
@@ -300,7 +305,7 @@ impl Leader {
     }
 
     fn report_by(&self) -> Moment {
-        self.begun_at + self.lease.length
+        self.begun_at + self.lease.length + self.reports.time()
     }
 
     /// Takes over the members of the epoch that was begun last. Whoever is not known yet may have been granted a lease
@@ -329,11 +334,11 @@ impl Leader {
                 is_leaving: false,
                 has_left: false,
                 is_noted: false,
-                report: None,
+                report: Report::Missing,
             }
         };
         let known = members.iter().map(|member| Known {
-            report: None,
+            report: Report::Missing,
             ..before.get(member).cloned().unwrap_or_else(|| fresh(member))
         });
         self.members = known.collect();
@@ -341,6 +346,7 @@ impl Leader {
         self.begun = roster.begun().map_or(0, |change| change.epoch);
         self.begun_at = now;
         self.others_reported = None;
+        self.reports = Reports::default();
         self.suspected = false;
     }
 
@@ -445,40 +451,11 @@ impl Leader {
         }
         if is_changing {
             let install = self.installation();
-            self.is_news |= install.is_some();
+            self.is_news |= !matches!(install, None | Some(Command::Stage { .. }));
             return install;
         }
         let held_off = self.back_off.held_off();
         (held_off != roster.held_off()).then_some(Command::HoldOff(held_off))
-    }
-
-    /// The epoch that was begun starts from what its members have reported, once all have.
-    fn installation(&mut self) -> Option<Command> {
-        let all_have_reported = self.members.iter().all(|known| known.report.is_some());
-        if !all_have_reported && !Mutant::InstallTooEarly.planted() {
-            return None;
-        }
-        let members = self.members.iter().enumerate();
-        let holds = members.flat_map(|(place, known)| {
-            let held = known.report.iter().flatten();
-            held.map(move |lock| HeldLock {
-                lock: lock.clone(),
-                holder: place as u32,
-            })
-        });
-        let mut holds: Vec<_> = holds.collect();
-        holds.sort_by(|one, other| one.lock.cmp(&other.lock));
-        let twice = holds.windows(2).find(|pair| pair[0].lock == pair[1].lock);
-        if let Some([one, other]) = twice {
-            // One of them lies, or an algorithm is wrong. Neither is believed: the next change is without both.
-            tracing::error!(lock = ?one.lock, "two members say that they hold it");
-            for place in [one.holder, other.holder] {
-                self.members[place as usize].is_leaving = true;
-            }
-            return None;
-        }
-        let epoch = self.begun;
-        Some(Command::Install { epoch, holds })
     }
 }
 
@@ -486,14 +463,15 @@ impl Known {
     /// What it does not know yet, or has not answered.
     fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
         let message = if roster.is_changing() {
-            let is_open = self.report.is_none();
+            let is_open = !self.report.is_whole();
             let change = roster.begun().filter(|_| is_open)?;
             ToMember::Begin(change.clone())
         } else {
-            let (change, holds) = roster.installed()?;
+            let (change, pieces) = roster.installed()?;
             (installed < change.epoch).then(|| ToMember::Install {
                 change: change.clone(),
-                holds: holds.to_vec(),
+                pieces: pieces.len() as u32,
+                first: pieces.first().cloned(),
             })?
         };
         Some((self.member.clone(), message))

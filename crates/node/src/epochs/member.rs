@@ -3,6 +3,7 @@
 //! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
 //! final: the node comes back as another member, and its waiters with it.
 
+mod change;
 mod leaving;
 
 use std::collections::BTreeMap;
@@ -13,11 +14,12 @@ use soloist_algorithms::NodeId;
 use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
+use super::pieces::{Incoming, Piece};
 use super::roster::{Change, HeldLock, Member};
 use crate::Moment;
 use crate::locks::wire::WireError;
 use crate::locks::{
-    Ask, AskError, Effects, Epoch, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
+    Ask, AskError, Effects, HoldError, HoldId, LockName, ReceiveError, Table, Ticket, wire,
 };
 use crate::mutant::Mutant;
 
@@ -55,6 +57,10 @@ pub struct Participant {
     installed: u64,
     /// An epoch that begins as soon as the lease is there.
     pending: Option<(Change, Vec<HeldLock>)>,
+    /// What it has reported for the epoch that was begun, in pieces.
+    report: Vec<Vec<LockName>>,
+    /// An epoch that begins when all pieces have come.
+    incoming: Option<(Change, Incoming<Piece>)>,
     early: EarlyFrames,
     is_suspicious: bool,
     unreached: Vec<u64>,
@@ -108,6 +114,8 @@ impl Participant {
             renewals_sent: 0,
             installed: 0,
             pending: None,
+            report: Vec::new(),
+            incoming: None,
             early: EarlyFrames::default(),
             is_suspicious: false,
             unreached: Vec::new(),
@@ -236,7 +244,11 @@ impl Participant {
     pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
         self.check_lease(now, out);
         match message {
-            ToMember::Granted { .. } | ToMember::Install { .. } if self.stage != Stage::Member => {}
+            ToMember::Granted { .. }
+            | ToMember::Install { .. }
+            | ToMember::Holds { .. }
+            | ToMember::SendReport { .. }
+                if self.stage != Stage::Member => {}
             ToMember::Granted { number } => {
                 self.granted(now, number);
                 if self.valid_until.is_some()
@@ -264,7 +276,17 @@ impl Participant {
                 }
             }
             ToMember::Begin(change) => self.begin(now, &change, out),
-            ToMember::Install { change, holds } => self.install(now, change, holds, out),
+            ToMember::SendReport { epoch, number } => self.send_report(epoch, number, out),
+            ToMember::Install {
+                change,
+                pieces,
+                first,
+            } => self.expect_holds(now, change, pieces, first, out),
+            ToMember::Holds {
+                epoch,
+                number,
+                piece,
+            } => self.take_holds(now, epoch, number, piece, out),
         }
     }
 
@@ -328,6 +350,8 @@ impl Participant {
         self.renewals.clear();
         self.installed = 0;
         self.pending = None;
+        self.report = Vec::new();
+        self.incoming = None;
         self.early = EarlyFrames::default();
         self.is_suspicious = false;
         self.unreached.clear();
@@ -381,85 +405,6 @@ impl Participant {
                 self.valid_until = self.valid_until.max(Some(until));
             }
             self.renewals.retain(|(other, _)| *other > number);
-        }
-    }
-
-    /// Another epoch is to begin: this node takes no part in the one before any more, and says what it holds.
-    fn begin(&mut self, now: Moment, change: &Change, out: &mut MemberEffects) {
-        let is_over = change.epoch < self.begun || change.epoch <= self.installed;
-        let takes_part = matches!(self.stage, Stage::Outside | Stage::Member);
-        if !takes_part || is_over || !change.is_sound() || !change.members.contains(&self.me) {
-            return;
-        }
-        if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
-            self.table.freeze();
-        }
-        if change.epoch > self.begun {
-            self.early = EarlyFrames::default();
-            self.is_suspicious = false;
-        }
-        let is_new = self.stage == Stage::Outside;
-        self.stage = Stage::Member;
-        self.begun = change.epoch;
-        out.keepers.push(ToKeepers::Report {
-            epoch: change.epoch,
-            held: match Mutant::HoldsNotReported.planted() {
-                true => Vec::new(),
-                false => self.table.held(),
-            },
-        });
-        if is_new {
-            self.say_hello(now, out);
-        }
-    }
-
-    fn install(
-        &mut self,
-        now: Moment,
-        change: Change,
-        holds: Vec<HeldLock>,
-        out: &mut MemberEffects,
-    ) {
-        // What it has not reported for, it was not counted in.
-        let is_frozen_for = self.begun == change.epoch && self.installed < change.epoch;
-        let me = change.members.iter().position(|member| *member == self.me);
-        let (true, Some(me)) = (is_frozen_for, me) else {
-            return;
-        };
-        if self.valid_until.is_none() {
-            self.pending = Some((change, holds));
-            return;
-        }
-        let place = |index: usize| NodeId::from_index(index);
-        let inside = holds.iter();
-        let inside = inside.map(|held| (held.lock.clone(), place(held.holder as usize)));
-        let epoch = Epoch {
-            number: change.epoch,
-            me: place(me),
-            nodes: change.members.len(),
-            inside: inside.collect(),
-        };
-        let places = change.members.iter().enumerate();
-        let places = places.map(|(index, member)| (member.incarnation, place(index)));
-        if Mutant::NoFreeze.planted() {
-            self.table.freeze();
-        }
-        self.current = Some(Current {
-            epoch: change.epoch,
-            places: places.collect(),
-        });
-        self.installed = change.epoch;
-        let early = self.early.take();
-        out.links = Some(change);
-        self.table.install(now, epoch, &mut out.locks);
-        for (from, bytes) in early {
-            if let Err(error) = self.receive(now, from, &bytes, out) {
-                tracing::error!("a message that came before its epoch is refused: {error}");
-                self.is_suspicious = true;
-            }
-        }
-        if self.is_suspicious {
-            self.suspect(out);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::roster::{Change, HeldLock};
+use super::pieces::Piece;
+use super::roster::Change;
 use crate::config::NodeName;
 use crate::locks::LockName;
 
@@ -25,12 +26,24 @@ pub enum ToKeepers {
         /// How far I have come: the epoch that I have installed, 0 for none.
         installed: u64,
     },
-    /// I take no part in earlier epochs any more; this is what my clients hold.
+    /// I take no part in earlier epochs any more; this is what my clients hold. The first piece is sent when the epoch
+    /// is to begin, others when the leader asks for them.
     Report {
         /// The epoch that is to begin.
         epoch: u64,
-        /// The locks, by name.
+        /// The number of pieces, at least one.
+        pieces: u32,
+        /// Which one this is, from 0.
+        number: u32,
+        /// The locks in it, by name.
         held: Vec<LockName>,
+    },
+    /// From a member that installs an epoch: send me this piece of what is held.
+    SendHolds {
+        /// The epoch.
+        epoch: u64,
+        /// Which piece.
+        number: u32,
     },
     /// I take no part any more: do not wait for my lease.
     Leave,
@@ -84,12 +97,30 @@ pub enum ToMember {
     NameTaken,
     /// An epoch is to begin: stop the one before, and report.
     Begin(Change),
-    /// An epoch begins.
+    /// Send me this piece of your report.
+    SendReport {
+        /// The epoch that is to begin.
+        epoch: u64,
+        /// Which piece.
+        number: u32,
+    },
+    /// An epoch begins, from what its members hold. The member asks for all pieces but the first.
     Install {
         /// The epoch and its members.
         change: Change,
-        /// What they hold.
-        holds: Vec<HeldLock>,
+        /// The number of pieces of what they hold.
+        pieces: u32,
+        /// The first one, if there is any.
+        first: Option<Piece>,
+    },
+    /// A piece of what members hold when an epoch begins.
+    Holds {
+        /// The epoch.
+        epoch: u64,
+        /// Which piece.
+        number: u32,
+        /// The piece.
+        piece: Piece,
     },
     /// You would not reach these members, nor they you: you are not let in yet.
     KeptOut {

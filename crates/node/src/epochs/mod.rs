@@ -4,6 +4,7 @@
 //! - [`leader`]: what the keepers' leader does: leases, and the way from one epoch to the next.
 //! - [`member`]: a node's part: its lease, its lock table, freezing, reporting and installing.
 //! - `candidates`: who may join, `backoff`: who waits before that, `pace`: how often an epoch may begin.
+//! - [`pieces`]: long reports, and long lists of what is held.
 //! - `rifts`: who cannot reach whom, and who is done without because of it.
 //! - [`message`]: what the two say to each other. [`lease`]: how long a word holds.
 //!
@@ -23,5 +24,6 @@ pub mod lease;
 pub mod member;
 pub mod message;
 mod pace;
+pub mod pieces;
 mod rifts;
 pub mod roster;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::message::ToMember;
+use super::pieces::{HOLDS_BYTES_MAX, Piece};
 use crate::cluster_identity::{ClusterIdentity, Generation};
 use crate::config::{Address, NodeName};
 use crate::locks::{Fence, LockName};
@@ -81,6 +83,23 @@ pub enum Command {
     /// These nodes disturbed the members lately, and wait before they may join: all of them, in place of those before. So
     /// the next leader knows. Not part of `Begin`, which must not grow with what is only worth knowing.
     HoldOff(Vec<HeldOff>),
+    /// Some of what the members of the epoch that was begun last hold, if all of it does not fit a command. The first
+    /// pieces take the place of all that were staged before: a new leader starts over.
+    Stage {
+        /// The epoch's number.
+        epoch: u64,
+        /// The number of pieces before these.
+        first: u32,
+        /// The pieces.
+        pieces: Vec<Piece>,
+    },
+    /// As `Install`, with the pieces that were staged: they count from here on, all at once.
+    InstallStaged {
+        /// The epoch's number.
+        epoch: u64,
+        /// The number of pieces.
+        pieces: u32,
+    },
 }
 
 /// A node that waits before it may join.
@@ -108,7 +127,9 @@ pub struct Roster {
     is_founded: bool,
     longest_lease: Duration,
     begun: Option<Change>,
-    installed: Option<(Change, Vec<HeldLock>)>,
+    installed: Option<(Change, Vec<Piece>)>,
+    /// What members of the epoch that was begun last hold, as far as it was staged.
+    staged: Vec<Piece>,
     held_off: Vec<HeldOff>,
 }
 
@@ -128,7 +149,10 @@ impl From<OldRoster> for Roster {
             is_founded: old.is_founded,
             longest_lease: old.longest_lease,
             begun: old.begun,
-            installed: old.installed,
+            installed: old
+                .installed
+                .map(|(change, holds)| (change, Piece::pack(&holds))),
+            staged: Vec::new(),
             held_off: Vec::new(),
         }
     }
@@ -171,9 +195,22 @@ impl Roster {
     }
 
     /// The epoch that was installed last, and what its members held then.
-    pub fn installed(&self) -> Option<(&Change, &[HeldLock])> {
-        let (change, holds) = self.installed.as_ref()?;
-        Some((change, holds))
+    pub fn installed(&self) -> Option<(&Change, &[Piece])> {
+        let (change, pieces) = self.installed.as_ref()?;
+        Some((change, pieces))
+    }
+
+    /// A piece of what was held when this epoch was installed, if it was installed last.
+    pub(super) fn holds(&self, epoch: u64, number: u32) -> Option<ToMember> {
+        let (_, pieces) = self
+            .installed()
+            .filter(|(change, _)| change.epoch == epoch)?;
+        let piece = pieces.get(number as usize)?.clone();
+        Some(ToMember::Holds {
+            epoch,
+            number,
+            piece,
+        })
     }
 
     /// Whether an epoch was begun and is not installed yet.
@@ -221,6 +258,7 @@ impl Roster {
                 members: members.unwrap_or_default(),
             }),
             installed: None,
+            staged: Vec::new(),
             held_off: self.held_off.clone(),
         }
     }
@@ -232,6 +270,7 @@ impl Roster {
         }
         self.cluster = Some(cluster);
         self.installed = None;
+        self.staged.clear();
         if let Some(change) = &mut self.begun {
             change.epoch = renumbered(change);
         }
@@ -260,12 +299,20 @@ impl Roster {
                     && change.is_sound() =>
             {
                 self.begun = Some(change);
+                self.staged.clear();
                 Applied::Done
             }
+            Command::Stage {
+                epoch,
+                first,
+                pieces,
+            } => self.stage(epoch, first, pieces),
+            Command::InstallStaged { epoch, pieces } => self.install_staged(epoch, pieces),
             Command::Identify { cluster } => self.identify(cluster),
             Command::Install { epoch, holds } if self.is_changing() => match &self.begun {
                 Some(change) if change.epoch == epoch && all_held_by(&holds, change) => {
-                    self.installed = Some((change.clone(), holds));
+                    self.installed = Some((change.clone(), Piece::pack(&holds)));
+                    self.staged.clear();
                     Applied::Done
                 }
                 _ => Applied::Refused,
@@ -273,6 +320,54 @@ impl Roster {
             _ => Applied::Refused,
         }
     }
+
+    /// The epoch that was begun last, if it is this one and not installed yet.
+    fn open(&self, epoch: u64) -> Option<&Change> {
+        let begun = self.begun.as_ref().filter(|_| self.is_changing());
+        begun.filter(|change| change.epoch == epoch)
+    }
+
+    fn stage(&mut self, epoch: u64, first: u32, pieces: Vec<Piece>) -> Applied {
+        let before = match first {
+            0 => &[][..],
+            _ => &self.staged[..],
+        };
+        let bytes: usize = before.iter().chain(&pieces).map(Piece::bytes).sum();
+        let fits = before.len() == first as usize && bytes <= HOLDS_BYTES_MAX;
+        if self.open(epoch).is_none() || !fits {
+            return Applied::Refused;
+        }
+        self.staged.truncate(first as usize);
+        self.staged.extend(pieces);
+        Applied::Done
+    }
+
+    fn install_staged(&mut self, epoch: u64, pieces: u32) -> Applied {
+        let Some(change) = self.open(epoch) else {
+            return Applied::Refused;
+        };
+        if self.staged.len() != pieces as usize || !all_staged_held_by(&self.staged, change) {
+            return Applied::Refused;
+        }
+        self.installed = Some((change.clone(), std::mem::take(&mut self.staged)));
+        Applied::Done
+    }
+}
+
+/// Locks in their order, none twice, and none with a holder who is no member.
+fn all_staged_held_by(pieces: &[Piece], change: &Change) -> bool {
+    let mut last = None;
+    pieces.iter().all(|piece| {
+        let holds = piece.unpack().unwrap_or_default();
+        let is_sound = !holds.is_empty()
+            && last.as_ref() < holds.first().map(|held| &held.lock)
+            && holds.windows(2).all(|pair| pair[0].lock < pair[1].lock)
+            && holds
+                .iter()
+                .all(|held| (held.holder as usize) < change.members.len());
+        last = holds.into_iter().next_back().map(|held| held.lock);
+        is_sound
+    })
 }
 
 /// The number of an epoch from when fences had 24 bits for it and 40 to count entries. With 32 and
@@ -413,6 +508,68 @@ mod tests {
         let cluster = in_generation(0);
         assert_eq!(unused.apply(Command::Identify { cluster }), Applied::Done);
         assert_eq!(unused.next_epoch(), 1);
+    }
+
+    fn packed(holds: &[(&str, u32)]) -> Vec<Piece> {
+        let pieces = holds.iter().map(|&(lock, holder)| HeldLock {
+            lock: LockName::new(lock).unwrap(),
+            holder,
+        });
+        // Each in a piece of its own.
+        pieces.flat_map(|held| Piece::pack(&[held])).collect()
+    }
+
+    #[test]
+    fn staged_pieces_count_all_at_once_and_a_new_leader_starts_over() {
+        use Applied::{Done, Refused};
+        let mut roster = Roster::default();
+        let stage = |epoch, first, holds: &[(&str, u32)]| Command::Stage {
+            epoch,
+            first,
+            pieces: packed(holds),
+        };
+        let install = |epoch, pieces| Command::InstallStaged { epoch, pieces };
+        assert_eq!(roster.apply(stage(1, 0, &[("a", 0)])), Refused);
+        assert_eq!(roster.apply(begin(1, &["a", "b"])), Done);
+        for (command, applied) in [
+            (stage(2, 0, &[("a", 0)]), Refused),
+            (stage(1, 1, &[("a", 0)]), Refused),
+            (stage(1, 0, &[("a", 0), ("b", 1)]), Done),
+            (stage(1, 1, &[("c", 0)]), Refused),
+            (stage(1, 2, &[("c", 1)]), Done),
+            (install(1, 2), Refused),
+            // A new leader knows something else.
+            (stage(1, 0, &[("b", 0)]), Done),
+            (install(1, 3), Refused),
+            (stage(1, 1, &[("c", 1)]), Done),
+        ] {
+            assert_eq!(roster.apply(command), applied);
+            assert!(roster.is_changing());
+        }
+        assert_eq!(roster.apply(install(1, 2)), Done);
+        let (_, installed) = roster.installed().unwrap();
+        assert_eq!(installed, packed(&[("b", 0), ("c", 1)]));
+        assert_eq!(roster.apply(install(1, 2)), Refused);
+        // What is staged for an epoch that is not installed counts for nothing, and nonsense is refused.
+        assert_eq!(roster.apply(begin(2, &["a"])), Done);
+        assert_eq!(roster.apply(stage(2, 0, &[("a", 0)])), Done);
+        assert_eq!(roster.apply(begin(3, &["a"])), Done);
+        assert_eq!(roster.apply(install(3, 1)), Refused);
+        for nonsense in [
+            [("b", 0), ("a", 0)],
+            [("a", 0), ("a", 0)],
+            [("a", 0), ("b", 1)],
+        ] {
+            assert_eq!(roster.apply(stage(3, 0, &nonsense)), Done);
+            assert_eq!(roster.apply(install(3, 2)), Refused, "{nonsense:?}");
+        }
+        assert_eq!(roster.apply(install_of(3)), Done);
+        assert!(!roster.is_changing());
+    }
+
+    /// What fits one command needs no staging.
+    fn install_of(epoch: u64) -> Command {
+        install(epoch, &[("x", 0)])
     }
 
     #[test]

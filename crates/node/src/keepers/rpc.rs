@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::epochs::pieces::HOLDS_BYTES_MAX;
+
 use super::types::{LogId, Types, Vote};
 use crate::transport::shown;
 
@@ -22,8 +24,9 @@ pub const COMMAND_BYTES_MAX: usize = 16 << 20;
 /// A frame has at most so many bytes, its length not counted: an entry as long as a command can be, others before
 /// it, and what belongs to them.
 pub const FRAME_BYTES_MAX: usize = COMMAND_BYTES_MAX + (2 << 20);
-/// A snapshot has at most so many bytes: the roster keeps what three commands said.
-pub const SNAPSHOT_BYTES_MAX: u64 = 3 * COMMAND_BYTES_MAX as u64 + (1 << 20);
+/// A snapshot has at most so many bytes: the roster keeps what is held in the epoch that is installed and in the one
+/// that is to begin, and what a few commands said.
+pub const SNAPSHOT_BYTES_MAX: u64 = 2 * HOLDS_BYTES_MAX as u64 + 3 * COMMAND_BYTES_MAX as u64;
 
 /// The number of frames that belong to no request.
 pub(super) const NO_REQUEST: u64 = 0;

@@ -371,15 +371,7 @@ impl Courier {
                     continue;
                 }
             };
-            // A long report may take its time.
-            let long = match &message {
-                FromNode::Word {
-                    word: ToKeepers::Report { held, .. },
-                    ..
-                } => Duration::from_micros(50) * u32::try_from(held.len()).unwrap_or(u32::MAX),
-                _ => Duration::ZERO,
-            };
-            match timeout(patience + long, write(&mut writer, &message)).await {
+            match timeout(patience, write(&mut writer, &message)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Ended::Closed,
                 Err(_) => return Ended::Silent,

@@ -54,6 +54,16 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
     assert_eq!(act(over), Some(Command::Begin(without)));
 }
 
+/// Nothing is held.
+fn report(epoch: u64) -> ToKeepers {
+    ToKeepers::Report {
+        epoch,
+        pieces: 1,
+        number: 0,
+        held: Vec::new(),
+    }
+}
+
 fn after(millis: u64) -> Moment {
     Moment::default() + Duration::from_millis(millis)
 }
@@ -254,14 +264,12 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
         let begun = trial.tick(after(now + 50));
         assert_eq!(names(&begun), ["n0", "n1"]);
         let epoch = trial.roster.next_epoch() - 1;
-        let held = Vec::new();
-        trial.hear(after(now + 60), &a, ToKeepers::Report { epoch, held });
+        trial.hear(after(now + 60), &a, report(epoch));
         assert_eq!(trial.tick(after(now + 150)), None, "it may yet report");
         let begun = trial.tick(after(now + 160));
         assert_eq!(names(&begun), ["n0"], "it was waited for long enough");
-        let (epoch, held) = (epoch + 1, Vec::new());
-        let report = trial.hear(after(now + 160), &a, ToKeepers::Report { epoch, held });
-        let install = trial.carry_out(after(now + 160), report.propose);
+        let reported = trial.hear(after(now + 160), &a, report(epoch + 1));
+        let install = trial.carry_out(after(now + 160), reported.propose);
         assert!(matches!(install, Some(Command::Install { .. })));
         assert_eq!(trial.roster.held_off()[0].pause.as_secs(), pause);
         now += 160;
@@ -294,8 +302,8 @@ fn suspicions_begin_a_limited_number_of_epochs() {
         trial.carry_out(now, renewed.propose);
         let suspected = trial.hear(now, &a, ToKeepers::Suspect { epoch });
         trial.carry_out(now, suspected.propose);
-        let (epoch, held) = (trial.roster.next_epoch() - 1, Vec::new());
-        let reported = trial.hear(now, &a, ToKeepers::Report { epoch, held });
+        let epoch = trial.roster.next_epoch() - 1;
+        let reported = trial.hear(now, &a, report(epoch));
         trial.carry_out(now, reported.propose);
     }
     let changes = trial.roster.next_epoch() - first;

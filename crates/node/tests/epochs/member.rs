@@ -23,8 +23,12 @@ fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
     };
     node.hear(begin, ToMember::Begin(change.clone()), out);
     node.hear(begin, ToMember::Granted { number: 1 }, out);
-    let holds = Vec::new();
-    node.hear(begin, ToMember::Install { change, holds }, out);
+    let install = ToMember::Install {
+        change,
+        pieces: 0,
+        first: None,
+    };
+    node.hear(begin, install, out);
     let ask = Ask {
         ttl: Some(Duration::from_secs(60)),
         ..Ask::new("somebody")
@@ -72,7 +76,15 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
         out.keepers.clear();
         node.hear(after(1200), ToMember::Begin(change), &mut out);
         let held = vec![LockName::new("a").unwrap()];
-        assert_eq!(out.keepers, [ToKeepers::Report { epoch: 2, held }]);
+        assert_eq!(
+            out.keepers,
+            [ToKeepers::Report {
+                epoch: 2,
+                pieces: 1,
+                number: 0,
+                held
+            }]
+        );
         assert_eq!(node.standing(), Standing::Changing(2));
         out = MemberEffects::default();
         match is_released {
@@ -126,8 +138,12 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
     ));
     // The process sleeps; when it wakes up, both words are there.
     let late = begin + lease.length + Duration::from_secs(5);
-    let holds = Vec::new();
-    node.hear(late, ToMember::Install { change, holds }, &mut out);
+    let install = ToMember::Install {
+        change,
+        pieces: 0,
+        first: None,
+    };
+    node.hear(late, install, &mut out);
     node.hear(late, ToMember::Granted { number: 1 }, &mut out);
     assert_eq!(node.standing(), Standing::Changing(1));
     assert_eq!(node.table().holds(), 0);

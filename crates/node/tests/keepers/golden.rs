@@ -86,6 +86,6 @@ fn what_a_store_is_made_with() {
     let roster = Roster::new(Some(cluster()));
     assert_eq!(
         hex(&roster),
-        "013031323334353637383961626364656601888e98a8c0e0808101000000000000"
+        "013031323334353637383961626364656601888e98a8c0e080810100000000000000"
     );
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::{PATIENCE, settle, start};
+use crate::{LEASE, PATIENCE, settle, start};
 
 /// Says something to a node, and hears what it says until it closes.
 async fn say(to: &Address, bytes: &[u8]) -> Vec<u8> {
@@ -37,7 +37,7 @@ fn hello(from: &str, to: &str, purpose: Purpose) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_told_why_and_do_no_harm() {
-    let (cluster, _folder) = start(3, "raymond", false).await;
+    let (cluster, _folder) = start(3, "raymond", false, LEASE).await;
     let with = |rest: &[u8]| [&PREFACE, rest].concat();
     let fingerprint = [7; 32];
     let member = |from, to| hello(from, to, Purpose::Member { fingerprint });

@@ -2,6 +2,7 @@
 
 mod failing;
 mod hostile;
+mod many;
 mod silent;
 mod stopping;
 mod upgrade;
@@ -25,16 +26,22 @@ const LEASE: Lease = Lease {
 };
 
 async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
-    start(nodes, algorithm, true).await
+    start(nodes, algorithm, true, LEASE).await
 }
 
-async fn start(nodes: usize, algorithm: &str, tls: bool) -> (LocalCluster, TempDir) {
+async fn start(nodes: usize, algorithm: &str, tls: bool, lease: Lease) -> (LocalCluster, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = start_in(folder.path(), nodes, algorithm, tls).await;
+    let cluster = start_in(folder.path(), nodes, algorithm, tls, lease).await;
     (cluster, folder)
 }
 
-async fn start_in(folder: &Path, nodes: usize, algorithm: &str, tls: bool) -> LocalCluster {
+async fn start_in(
+    folder: &Path,
+    nodes: usize,
+    algorithm: &str,
+    tls: bool,
+    lease: Lease,
+) -> LocalCluster {
     let settings = LocalSettings {
         nodes,
         rule: RuleSettings {
@@ -44,7 +51,7 @@ async fn start_in(folder: &Path, nodes: usize, algorithm: &str, tls: bool) -> Lo
         tls,
         folder: folder.to_owned(),
         keepers: LocalKeepers {
-            lease: LEASE,
+            lease,
             data: folder.join("data"),
         },
     };

@@ -85,7 +85,7 @@ async fn joiner(name: &str, keepers: &[Address], folder: &TempDir) -> (Node, Add
 /// A free lock, a join and a change of leader, while this many connections to each port say nothing.
 async fn all_goes_on(connections: usize, pause: Duration) {
     soloist_node::files::raise_limit();
-    let (cluster, folder) = start(4, "raymond", false).await;
+    let (cluster, folder) = start(4, "raymond", false, LEASE).await;
     let mut silence = Silence::default();
     for address in &cluster.addresses {
         silence.towards(address, connections, pause);

@@ -42,7 +42,7 @@ async fn lay(data: &std::path::Path) {
 async fn a_cluster_from_before_goes_on_with_higher_fences() {
     let folder = tempfile::tempdir().unwrap();
     lay(&folder.path().join("data/n1")).await;
-    let cluster = start_in(folder.path(), 1, "raymond", true).await;
+    let cluster = start_in(folder.path(), 1, "raymond", true, LEASE).await;
     let node = &cluster.nodes[0];
     let guard = node.lock("x").unwrap().acquire().await.unwrap();
     // When epochs had 24 bits, epoch 3 cannot have given a higher one.

@@ -14,7 +14,7 @@ const SETTLED_AFTER: Duration = Duration::from_secs(30);
 impl Leader {
     /// When a member is given up that is new and all others wait for.
     pub(super) fn late_at(&self, known: &Known) -> Option<Moment> {
-        let time = known.report_time.filter(|_| known.report.is_none())?;
+        let time = known.report_time.filter(|_| !known.report.is_whole())?;
         Some(self.others_reported? + time)
     }
 
@@ -23,7 +23,7 @@ impl Leader {
         let members = self.members.iter();
         let mut before = members.filter(|known| known.report_time.is_none());
         let are_there = before.clone().next().is_some();
-        if are_there && before.all(|known| known.report.is_some()) {
+        if are_there && before.all(|known| known.report.is_whole()) {
             self.others_reported = self.others_reported.or(Some(now));
         }
         for place in 0..self.members.len() {
@@ -34,7 +34,7 @@ impl Leader {
                 // It was never granted a lease.
                 known.until = now;
                 known.is_leaving = true;
-            } else if is_over && known.report.is_none() {
+            } else if is_over && !known.report.is_whole() {
                 // Its lease runs out.
                 known.is_leaving = true;
             }
@@ -52,7 +52,7 @@ impl Leader {
                     continue;
                 }
                 _ if is_apart() => "it and other members do not reach each other",
-                Known { report: None, .. } if is_changing => "it did not report in time",
+                known if is_changing && !known.report.is_whole() => "it did not report in time",
                 _ => "its lease expired",
             };
             tracing::warn!(%name, reason, "a member is evicted");
@@ -66,13 +66,13 @@ impl Leader {
         if 2 * self.members.iter().filter(gone).count() > all {
             return;
         }
-        let reported = self.members.iter().filter(|known| known.report.is_some());
+        let reported = self.members.iter().filter(|known| known.report.is_whole());
         let have_most_reported = is_changing && 2 * reported.count() >= all;
         let gone = self.members.iter_mut().filter(|known| known.until <= now);
         for known in gone.filter(|known| !known.is_noted) {
             known.is_noted = true;
             let name = &known.member.name;
-            if have_most_reported && known.report.is_none() && !known.has_left {
+            if have_most_reported && !known.report.is_whole() && !known.has_left {
                 self.back_off.failed(now, name);
                 tracing::warn!(%name, "a member did not report in time: it is evicted, and waits before it may join");
             } else if now.since(known.since) < SETTLED_AFTER {

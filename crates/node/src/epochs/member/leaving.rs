@@ -63,6 +63,8 @@ impl Participant {
         self.valid_until = None;
         self.renewals.clear();
         self.pending = None;
+        self.report = Vec::new();
+        self.incoming = None;
         self.say_hello(now, out);
     }
 }

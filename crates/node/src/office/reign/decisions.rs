@@ -74,6 +74,12 @@ impl Reign<'_> {
             Command::Install { epoch, holds } => {
                 tracing::info!(epoch, holds = holds.len(), "the epoch begins");
             }
+            Command::Stage { epoch, first, .. } => {
+                tracing::debug!(epoch, first, "what is held is agreed on in pieces");
+            }
+            Command::InstallStaged { epoch, pieces } => {
+                tracing::info!(epoch, pieces, "the epoch begins");
+            }
             Command::HoldOff(held_off) => {
                 let nodes = held_off.len();
                 tracing::info!(nodes, "nodes wait before they may join");
@@ -88,7 +94,11 @@ impl Reign<'_> {
         let done = match command {
             Command::Lead { .. } => Done::Founded,
             Command::Settle { .. } | Command::Identify { .. } => Done::Settled,
-            Command::Begin(_) | Command::Install { .. } | Command::HoldOff(_) => Done::Proposed,
+            Command::Begin(_)
+            | Command::Install { .. }
+            | Command::Stage { .. }
+            | Command::InstallStaged { .. }
+            | Command::HoldOff(_) => Done::Proposed,
         };
         self.work
             .spawn(async move { done(keeper.propose(term, command).await) });
@@ -125,14 +135,6 @@ impl Reign<'_> {
                 self.failed(&error);
                 // It is in the log of this keeper, and may be carried out yet. Others would only pile up behind it.
                 self.wait_for_majority();
-            }
-            Done::Proposed(Err(error @ KeeperError::TooLong { .. })) => {
-                tracing::error!("what all nodes hold is too much to be agreed on: {error}");
-                let now = Moment::now();
-                self.leader
-                    .iter_mut()
-                    .for_each(|leader| leader.ask_anew(now));
-                self.retry_soon();
             }
             Done::Proposed(refused) => {
                 if let Err(error) = &refused {
