@@ -121,9 +121,9 @@ const APART: Case = Case {
 /// A node stops in good order, while its client holds the lock or not.
 const STOP: Case = Case {
     what: "stop",
-    nodes: 3,
+    nodes: 2,
     budget: Budget {
-        steps: 4,
+        steps: 3,
         stops: 1,
         ..NO_FAULTS
     },
