@@ -9,6 +9,7 @@ mod former;
 mod golden;
 mod hostile;
 mod migration;
+mod model;
 mod net;
 mod recovery;
 mod store;

@@ -1,0 +1,183 @@
+//! Every interleaving of a small model of the keepers: machines that crash, return with their old disks
+//! or re-imaged, half-done promotions, and recovery.
+//!
+//! Raft is reduced to what matters here: terms, votes, logs of memberships and decisions, commits by
+//! majority. What a node does with its store is decided by the shipped rules
+//! (`soloist_node::keepers::LeaderWord` and its kin). Each rule can be switched off, and the search
+//! then finds what it is for.
+
+mod search;
+mod state;
+mod steps;
+
+use search::{Found, search};
+use state::{Budget, Rules, Setup};
+
+fn visit(what: &str, setup: &Setup) {
+    match search(setup) {
+        Ok(states) => println!("{what}: {states} states"),
+        Err(found) => panic!("{what}:\n{found}"),
+    }
+}
+
+/// Three first keepers and one more node. One keeper is down and may return; one may be replaced.
+fn replacement() -> Setup {
+    Setup {
+        down: Some(2),
+        budget: Budget {
+            promotions: 1,
+            demotions: 1,
+            crashes: 1,
+            elections: 2,
+            ..Budget::default()
+        },
+        ..Setup::default()
+    }
+}
+
+#[test]
+#[ignore = "minutes, and gigabytes of memory"]
+fn replaced_keepers_that_return_make_no_second_cluster() {
+    let mut setup = replacement();
+    setup.budget.reimages = 1;
+    setup.partitions = false;
+    visit("replaced keepers", &setup);
+}
+
+#[test]
+#[ignore = "minutes, and gigabytes of memory"]
+fn replaced_keepers_and_partitions_long() {
+    let mut setup = replacement();
+    setup.budget.reimages = 1;
+    visit("replaced keepers and partitions", &setup);
+}
+
+#[test]
+fn first_keepers_come_together_though_one_is_re_imaged() {
+    let setup = Setup {
+        nodes: 3,
+        starts_founded: false,
+        budget: Budget {
+            promotions: 3,
+            crashes: 1,
+            reimages: 1,
+            elections: 2,
+            ..Budget::default()
+        },
+        ..Setup::default()
+    };
+    visit("bootstrap", &setup);
+}
+
+#[test]
+fn a_sole_keeper_that_was_replaced_founds_no_cluster_that_members_join() {
+    let setup = Setup {
+        nodes: 3,
+        first: 1,
+        redeploys: true,
+        budget: Budget {
+            promotions: 1,
+            demotions: 1,
+            crashes: 1,
+            reimages: 1,
+            elections: 3,
+            ..Budget::default()
+        },
+        ..Setup::default()
+    };
+    visit("sole keeper", &setup);
+}
+
+/// The third keeper is down, then the other two, and one of them is recovered.
+fn recovery() -> Setup {
+    Setup {
+        nodes: 3,
+        down: Some(2),
+        partitions: false,
+        budget: Budget {
+            crashes: 2,
+            recoveries: 1,
+            elections: 3,
+            ..Budget::default()
+        },
+        ..Setup::default()
+    }
+}
+
+#[test]
+fn machines_of_an_earlier_generation_return_after_recovery() {
+    visit("recovery", &recovery());
+}
+
+#[test]
+#[ignore = "minutes"]
+fn recovery_and_re_imaged_machines_long() {
+    let mut setup = recovery();
+    setup.budget.crashes = 3;
+    setup.budget.reimages = 1;
+    visit("recovery and re-imaged machines", &setup);
+}
+
+/// Each rule is needed: without it the search finds two clusters, or one that is stuck.
+#[test]
+fn every_rule_is_needed() {
+    let whole = Setup {
+        partitions: false,
+        ..replacement()
+    };
+    let mut reimaged = whole.clone();
+    reimaged.budget.reimages = 1;
+    let rules = Rules::default();
+    for (rules, setup, is_stuck) in [
+        (
+            Rules {
+                empty_store_votes: true,
+                ..rules
+            },
+            &reimaged,
+            false,
+        ),
+        (
+            Rules {
+                refuses_unknown: true,
+                ..rules
+            },
+            &whole,
+            true,
+        ),
+        (
+            Rules {
+                sets_aside_uncommitted: true,
+                ..rules
+            },
+            &whole,
+            true,
+        ),
+        (
+            Rules {
+                ignores_successors: true,
+                ..rules
+            },
+            &recovery(),
+            false,
+        ),
+        (
+            Rules {
+                removed_do_not_stand: true,
+                ..rules
+            },
+            &whole,
+            true,
+        ),
+    ] {
+        let setup = Setup {
+            rules,
+            ..setup.clone()
+        };
+        match search(&setup) {
+            Err(Found::Stuck(way)) if is_stuck => println!("{rules:?}\n{way}\n"),
+            Err(Found::Forgotten(way)) if !is_stuck => println!("{rules:?}\n{way}\n"),
+            other => panic!("{rules:?}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The model's state: machines with disks, and what was agreed on.
+
+use std::collections::BTreeMap;
+
+use openraft::{CommittedLeaderId, LogId};
+use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_node::keepers::{KnownKeepers, StoreClaim};
+
+/// What is searched: the cluster, how often what may happen, and the rules.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub nodes: usize,
+    /// The first so many are the first keepers.
+    pub first: usize,
+    /// The search starts when the first keepers have come together.
+    pub starts_founded: bool,
+    /// The first machine's folder may be laid again as `soloist init` made it.
+    pub redeploys: bool,
+    /// Elections may reach any subset of the voters.
+    pub partitions: bool,
+    /// This machine is down at first. It may return with its disk.
+    pub down: Option<usize>,
+    pub budget: Budget,
+    pub rules: Rules,
+}
+
+/// How often each may still happen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Budget {
+    /// Nodes that are appointed as keepers.
+    pub promotions: u8,
+    pub demotions: u8,
+    pub crashes: u8,
+    pub reimages: u8,
+    pub recoveries: u8,
+    pub elections: u8,
+}
+
+/// Rules as they are not: each of these is a fault.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// A node without a store answers Raft with an empty one.
+    pub empty_store_votes: bool,
+    /// A keeper answers only those whom it knows.
+    pub refuses_unknown: bool,
+    /// A store is set aside on a membership that is not committed.
+    pub sets_aside_uncommitted: bool,
+    /// A keeper that an entry in its own log removes does not stand for election, though the entry
+    /// is not agreed on yet and the others may need its vote. openraft 0.9 behaves like this: a
+    /// leader that demotes itself and crashes in the middle can leave four keepers of which one is
+    /// down without a leader, until that one returns.
+    pub removed_do_not_stand: bool,
+    /// A keeper of an earlier generation stands for election though a later one shows itself.
+    pub ignores_successors: bool,
+}
+
+/// A cluster in one of its generations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Cluster {
+    pub id: u8,
+    pub generation: u8,
+}
+
+impl Cluster {
+    pub fn identity(self) -> ClusterIdentity {
+        ClusterIdentity {
+            id: ClusterId::from_bytes([self.id; 16]),
+            generation: Generation {
+                number: self.generation,
+                nonce: 0,
+            },
+        }
+    }
+}
+
+/// Keepers' ids, one bit each.
+pub type Ids = u16;
+
+pub fn ids(set: Ids) -> impl Iterator<Item = u8> {
+    (0..16).filter(move |id| set & (1 << id) != 0)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum What {
+    /// Voters after the change, voters before it while it is under way (joint consensus), learners.
+    Members {
+        voters: Ids,
+        old: Ids,
+        learners: Ids,
+    },
+    /// Anything else; a leader begins with one.
+    Decision,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Entry {
+    pub term: u8,
+    pub what: What,
+}
+
+/// A keeper's store, and whether its process leads.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Disk {
+    pub cluster: Cluster,
+    pub id: u8,
+    pub term: u8,
+    pub log: Vec<Entry>,
+    pub committed: usize,
+    pub leads: bool,
+}
+
+impl Disk {
+    pub fn new(cluster: Cluster, id: u8) -> Self {
+        Disk {
+            cluster,
+            id,
+            term: 0,
+            log: Vec::new(),
+            committed: 0,
+            leads: false,
+        }
+    }
+
+    fn last_members(log: &[Entry]) -> Option<(usize, [Ids; 2], Ids)> {
+        let mut entries = log.iter().enumerate().rev();
+        entries.find_map(|(index, entry)| match entry.what {
+            What::Members {
+                voters,
+                old,
+                learners,
+            } => Some((index, [voters, old], learners)),
+            What::Decision => None,
+        })
+    }
+
+    /// The voters of each configuration whose majority counts, by the last membership in the log.
+    pub fn configs(&self) -> [Ids; 2] {
+        Self::last_members(&self.log).map_or([0, 0], |(_, configs, _)| configs)
+    }
+
+    pub fn learners(&self) -> Ids {
+        Self::last_members(&self.log).map_or(0, |(.., learners)| learners)
+    }
+
+    /// All that the last membership in the log has.
+    pub fn members(&self) -> Ids {
+        self.voters() | self.learners()
+    }
+
+    /// All who vote.
+    pub fn voters(&self) -> Ids {
+        let [new, old] = self.configs();
+        new | old
+    }
+
+    /// Whether these are a majority of each configuration.
+    pub fn is_quorum(&self, some: Ids) -> bool {
+        self.configs()
+            .into_iter()
+            .all(|voters| (voters & some).count_ones() * 2 > voters.count_ones())
+    }
+
+    /// The applied membership: its entry, and all that it has.
+    fn applied(&self) -> Option<(usize, Ids)> {
+        let (index, [new, old], learners) = Self::last_members(&self.log[..self.committed])?;
+        Some((index, new | old | learners))
+    }
+
+    /// Whether it may stand for election: it votes, or did so by what was agreed on.
+    pub fn may_stand(&self, rules: Rules) -> bool {
+        let agreed = self.applied().map_or(0, |(_, members)| members);
+        let agreed = if rules.removed_do_not_stand {
+            0
+        } else {
+            agreed
+        };
+        (self.voters() | (agreed & !self.learners())) & (1 << self.id) != 0
+    }
+
+    /// Ids that its applied membership once had and no longer has.
+    pub fn former(&self) -> Ids {
+        let all = self.log[..self.committed].iter();
+        let all = all.fold(0, |all, entry| match entry.what {
+            What::Members {
+                voters,
+                old,
+                learners,
+            } => all | voters | old | learners,
+            What::Decision => all,
+        });
+        all & !self.applied().map_or(0, |(_, members)| members)
+    }
+
+    fn log_id(&self, index: usize) -> LogId<u64> {
+        let term = u64::from(self.log[index].term);
+        LogId::new(CommittedLeaderId::new(term, 0), index as u64)
+    }
+
+    pub fn claim(&self) -> StoreClaim {
+        StoreClaim {
+            cluster: Some(self.cluster.identity()),
+            id: self.id.into(),
+            membership: self.applied().map(|(index, _)| self.log_id(index)),
+        }
+    }
+
+    /// What this leader knows of the keepers.
+    pub fn known(&self, rules: Rules) -> KnownKeepers {
+        let applied = self.applied();
+        let effective = Self::last_members(&self.log);
+        let (counted, entry) = match (rules.sets_aside_uncommitted, effective) {
+            (true, Some((index, [new, _], learners))) => (new | learners, Some(index)),
+            _ => {
+                let all = applied.map_or(0, |(_, members)| members);
+                (all | self.members(), applied.map(|(index, _)| index))
+            }
+        };
+        KnownKeepers {
+            cluster: self.cluster.identity(),
+            ids: ids(counted).map(u64::from).collect(),
+            membership: entry.map(|index| self.log_id(index)),
+        }
+    }
+
+    /// Whether its log is at least as good as another one.
+    pub fn is_up_to_date_for(&self, other: &Disk) -> bool {
+        let last = |disk: &Disk| {
+            (
+                disk.log.last().map_or(0, |entry| entry.term),
+                disk.log.len(),
+            )
+        };
+        last(self) >= last(other)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Machine {
+    pub up: bool,
+    /// `data/cluster`.
+    pub memory: Option<Cluster>,
+    pub store: Option<Disk>,
+    /// `data/first-start`.
+    pub permission: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    pub machines: Vec<Machine>,
+    /// The machine of each id.
+    pub owners: Vec<usize>,
+    /// Ids whose stores are lost.
+    pub lost: Ids,
+    /// What each cluster has agreed on.
+    pub agreed: BTreeMap<Cluster, Vec<Entry>>,
+    pub clusters: u8,
+    pub left: Budget,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            nodes: 4,
+            first: 3,
+            starts_founded: true,
+            redeploys: false,
+            partitions: true,
+            down: None,
+            budget: Budget::default(),
+            rules: Rules::default(),
+        }
+    }
+}
+
+impl Setup {
+    /// Before anything was started, or when the first keepers have just come together.
+    pub fn start(&self) -> State {
+        let machine = |index| Machine {
+            up: true,
+            memory: None,
+            store: None,
+            permission: index == 0,
+        };
+        let mut state = State {
+            machines: (0..self.nodes).map(machine).collect(),
+            owners: Vec::new(),
+            lost: 0,
+            agreed: BTreeMap::new(),
+            clusters: 0,
+            left: self.budget,
+        };
+        if let Some(down) = self.down {
+            state.machines[down].up = false;
+        }
+        if !self.starts_founded {
+            return state;
+        }
+        let cluster = Cluster {
+            id: 0,
+            generation: 0,
+        };
+        let voters = (1 << self.first) - 1;
+        let what = What::Members {
+            voters,
+            old: voters,
+            learners: 0,
+        };
+        let log = vec![Entry { term: 0, what }];
+        for (index, machine) in state.machines.iter_mut().enumerate() {
+            machine.memory = Some(cluster);
+            machine.permission = false;
+            if index < self.first {
+                machine.store = Some(Disk {
+                    log: log.clone(),
+                    committed: 1,
+                    ..Disk::new(cluster, index as u8)
+                });
+            }
+        }
+        state.owners = (0..self.first).collect();
+        state.clusters = 1;
+        state.agreed.insert(cluster, log);
+        state
+    }
+}
+
+impl State {
+    /// The machine of this id and its store, if the machine is up and has the very store.
+    pub fn keeper(&self, id: u8) -> Option<&Disk> {
+        let machine = &self.machines[*self.owners.get(usize::from(id))?];
+        let store = machine.store.as_ref().filter(|store| store.id == id);
+        store.filter(|_| machine.up)
+    }
+
+    pub fn disk(&mut self, machine: usize) -> &mut Disk {
+        let store = self.machines[machine].store.as_mut();
+        store.expect("the step is for a machine with a store")
+    }
+
+    pub fn fresh_id(&mut self, machine: usize) -> u8 {
+        self.owners.push(machine);
+        self.owners.len() as u8 - 1
+    }
+
+    /// Followers of a leader: voters whose term is its own.
+    fn following(&self, leader: &Disk) -> Ids {
+        let follows = |id: &u8| {
+            let keeper = self.keeper(*id);
+            keeper.is_some_and(|it| it.cluster == leader.cluster && it.term == leader.term)
+        };
+        let voters = ids(leader.voters());
+        voters.filter(follows).fold(0, |all, id| all | 1 << id)
+    }
+
+    /// Whether a quorum confirms that this keeper leads.
+    pub fn is_confirmed(&self, leader: &Disk) -> bool {
+        leader.leads && leader.is_quorum(self.following(leader))
+    }
+}
