@@ -110,8 +110,8 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// Whether this node's part may be forgotten: dropped, and made [anew](Config::anew) with this
     /// clock or a later one when the lock is used again. No peer can be misled by that.
     ///
-    /// By default so if there is no difference: the state is that of a new node of a lock in which nobody
-    /// is inside, and to [`start`](Algorithm::start) such a node sends nothing. Where requests have
+    /// By default so if there is no difference: the state is that of a new node with this clock of a lock in which
+    /// nobody is inside, and to [`start`](Algorithm::start) such a node sends nothing. Where requests have
     /// numbers an algorithm says more, and why it is sound.
     fn is_at_rest(&self, config: &Config<Self::Shape>) -> bool {
         if self.phase() != Phase::Idle {
@@ -119,6 +119,7 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         }
         let mut out = Outbox::new();
         let mut anew = Self::new(&config.idle());
+        anew.set_clock(self.clock());
         anew.start(&mut out);
         out.is_empty() && anew == *self
     }

@@ -205,7 +205,9 @@ impl Algorithm for CarvalhoRoucairol {
     }
 
     fn is_at_rest(&self, config: &Config<Complete>) -> bool {
-        self.phase == Phase::Idle && Self::rests_alone(config.variants, config.start)
+        let is_new = || *self == config.anew::<Self>(self.clock());
+        let rests_alone = Self::rests_alone(config.variants, config.start);
+        self.phase == Phase::Idle && (rests_alone || is_new())
     }
 
     fn phase(&self) -> Phase {

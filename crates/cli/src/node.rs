@@ -38,6 +38,9 @@ impl Args {
     async fn serve(self, config: Config) -> Result<Verdict> {
         let mut signals = signals::Termination::new()?;
         let has_one_keeper = config.members.keepers.len() == 1;
+        // What others are allowed to open follows from it.
+        let files = soloist_node::files::raise_limit();
+        tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
         end_with(&node);
         let server = match api::serve(&node).await {
@@ -52,8 +55,6 @@ impl Args {
                 "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
             );
         }
-        let files = soloist_node::files::raise_limit();
-        tracing::debug!(files, "limit of open files");
         tracing::info!(node = node.name(), api = %server.socket().display(), "ready");
         signals.next().await;
         tracing::info!(drain = ?self.drain, "stopping: holds may go on, nobody new gets in");

@@ -4,7 +4,7 @@
 //! refuses another cluster or an earlier generation or epoch from then on. So a cluster that was
 //! replaced cannot be joined by accident, whatever addresses an old configuration names.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,9 @@ use crate::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 
 /// The name of the file in a node's data folder.
 pub const FILE_NAME: &str = "cluster";
+
+/// The length of the file: one sector of a disk.
+const FILE_BYTES: usize = 512;
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
@@ -303,13 +306,24 @@ fn text(remembered: &Remembered) -> String {
     format!("{HEADER}{fields}")
 }
 
-/// Replaces the file as a whole. It is on disk when this returns.
+/// Makes the file, or overwrites it in place. It is on disk when this returns.
+///
+/// All texts have the same length, one sector of a disk. So a file that is there is overwritten as a
+/// whole or not at all, and needs no further room: a node on a full disk goes on taking part.
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    let padded = format!("{text:\n<FILE_BYTES$}");
+    assert_eq!(padded.len(), FILE_BYTES, "a text is shorter than a sector");
+    let there = fs::metadata(path).is_ok_and(|there| there.len() == FILE_BYTES as u64);
+    if there {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.write_all(padded.as_bytes())?;
+        return file.sync_data();
+    }
     let folder = path.parent().expect("the file is in the data folder");
     fs::create_dir_all(folder)?;
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(padded.as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, path)?;
     File::open(folder)?.sync_all()
@@ -334,6 +348,8 @@ mod tests {
         assert_eq!(memory.get(), None);
         memory.remember(cluster(0, 1), 0).await.unwrap();
         memory.remember(cluster(0, 1), 41).await.unwrap();
+        let file = data.join(FILE_NAME);
+        assert_eq!(fs::metadata(file).unwrap().len(), FILE_BYTES as u64);
         let again = ClusterMemory::load(&data).unwrap();
         let epoch = 41;
         let cluster = cluster(0, 1);

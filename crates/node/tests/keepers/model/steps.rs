@@ -29,7 +29,7 @@ pub fn all(setup: &Setup, state: &State) -> Vec<Next> {
         operate(setup, state, machine, &mut next);
         fail(setup, state, machine, &mut next);
     }
-    recover(setup, state, &mut next);
+    recover(state, &mut next);
     next
 }
 
@@ -209,9 +209,9 @@ fn lead(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
         })),
         false if behind.is_empty() => {}
         false => {
-            let all = behind.iter();
-            let sent = all.fold(Ok(state.clone()), |after: Result<State, String>, owner| {
-                replicate(setup, &after?, machine, *owner)
+            let mut all = behind.iter();
+            let sent = all.try_fold(state.clone(), |after, owner| {
+                replicate(setup, &after, machine, *owner)
             });
             next.push((format!("{machine} sends its log to all"), sent));
         }
@@ -498,7 +498,7 @@ fn fail(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
 }
 
 /// `cluster recover`, with all machines down as the manual says. The recovered one starts first.
-fn recover(setup: &Setup, state: &State, next: &mut Vec<Next>) {
+fn recover(state: &State, next: &mut Vec<Next>) {
     if state.left.recoveries == 0 || state.machines.iter().any(|machine| machine.up) {
         return;
     }
