@@ -42,15 +42,20 @@ struct List {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Make a member a keeper
+    ///
+    /// It first receives everything that the keepers know. An odd number of keepers is best: 3
+    /// tolerate the loss of one, 5 of two. A keeper that lost its disk must be demoted before it is
+    /// promoted again.
     Promote(Change),
+    /// Make a keeper an ordinary member
+    ///
+    /// The keeper's machine may be down. Its store is set aside when it returns, never deleted. The
+    /// last keeper cannot be demoted.
     Demote(Change),
     Recover(Recover),
 }
 
-/// Make a member a keeper
-///
-/// It gets all that the keepers know first. An odd number of keepers is best: 3 stand the loss of one, 5 of two.
-/// A keeper that lost its disk must be demoted before it is promoted again.
 #[derive(clap::Args)]
 struct Change {
     /// The node's name

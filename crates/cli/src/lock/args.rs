@@ -8,57 +8,73 @@ use soloist_client::{AcquireError, Client, Guard};
 use soloist_node::config::parse_duration;
 
 use super::NOT_ACQUIRED;
+use super::session::WARNING;
 use crate::connect::{Connect, FINDING};
 
-const EXPLANATION: &str = "\
-The command runs in a process group of its own, with SOLOIST_LOCK and SOLOIST_FENCE (see `soloist fence`) in its environment. SIGINT,
-SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group. When the command ends, what it left behind in its group
-is ended before the lock is released (SIGTERM, after the grace SIGKILL), unless --leave-children is given.
-
-The lock is renewed while the command runs. If it is lost, the group gets SIGTERM, and SIGKILL after the grace, but no
-later than the moment until which the lock was known to be held. The same if its node stops; the lock is released when the group is gone. If it cannot be renewed, SIGTERM comes a third of the time to live before
-that moment (or the grace, if that is less): nothing of the group is left when another may come in. The same holds if `soloist lock` is killed or
-stopped, also with SIGKILL or Ctrl-Z: its guard process sees to it. A process that has left the group (setsid) is not seen; nor is anybody seen
-if `soloist lock` and its guard are killed both at once. A resource that checks fences is safe even then.
-
-Exit codes: the command's (128+N if signal N ended it); 75, or that of -E, if the lock was not acquired in time since
-others hold it or wait for it; 74 if it was not acquired in time and the cluster cannot tell whether it is held (no majority of the keepers, nodes that
-do not answer; the reason is on stderr); 76 if it was lost while the command
-ran; 127 if the command was not found, 126 if it cannot be run; 69 if no node can be reached; 2 for wrong input; 128+N if signal N came while waiting.";
+/// One line per paragraph: clap wraps them.
+fn explanation() -> String {
+    let paragraphs = [
+        "The command runs in a process group of its own, with SOLOIST_LOCK and SOLOIST_FENCE \
+         (see `soloist fence`) in its environment. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and \
+         SIGUSR2 are passed on to the group. When the command exits, processes that it left behind \
+         in its group are ended before the lock is released (SIGTERM, and SIGKILL after the grace \
+         period), unless --leave-children is given.",
+        &format!(
+            "The lock is renewed while the command runs. If it is lost, the group gets SIGTERM, \
+             and SIGKILL after the grace period, but no later than the moment until which the lock \
+             was known to be held. The same happens if the node stops; the lock is released when \
+             the group is gone. If the lock cannot be renewed, SIGTERM is sent 1/{WARNING} of the \
+             time to live before that moment (or the grace period before it, if that is shorter), \
+             so that nothing of the group is left when the next holder enters. This also holds if \
+             `soloist lock` itself is killed or stopped, even by SIGKILL or Ctrl-Z: its guard \
+             process ends the group."
+        ),
+        "Two cases are not covered: a process that left the group (setsid), and killing \
+         `soloist lock` and its guard process at the same time. A resource that checks fences is \
+         safe even then.",
+        "Exit codes: the command's own (128+N if signal N ended it); 75, or that of -E, if others \
+         held the lock until the wait was over; 74 if the lock was not acquired in time and the \
+         cluster cannot tell whether it is held (no majority of keepers, or nodes that do not \
+         answer; the reason is on stderr); 76 if the lock was lost while the command ran; 127 if \
+         the command was not found, 126 if it cannot be run; 69 if no node can be reached; 2 for \
+         wrong input; 128+N if signal N arrived while waiting.",
+    ];
+    paragraphs.join("\n\n")
+}
 
 /// Run a command while holding a lock, as flock(1) does on one machine
 #[derive(clap::Args)]
-#[command(after_long_help = format!("{EXPLANATION}\n\n{FINDING}"))]
+#[command(after_long_help = format!("{}\n\n{FINDING}", explanation()))]
 pub struct Args {
     /// Do not wait behind others: give up at once if the lock is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "wait")]
     nonblock: bool,
 
-    /// Give up after so many seconds
-    #[arg(short, long, value_name = "SECONDS", visible_alias = "timeout", value_parser = seconds, allow_negative_numbers = true)]
+    /// Give up after this time, such as 10s; a number alone means seconds
+    #[arg(short, long, value_name = "TIME", visible_alias = "timeout", value_parser = wait_time, allow_negative_numbers = true)]
     wait: Option<Duration>,
 
-    /// How long the lock stays taken if this machine dies, such as 10s; the node's default if not given
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// How long the lock stays held if this machine dies, such as 10s [default: the node's]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_negative_numbers = true)]
     ttl: Option<Duration>,
 
-    /// The exit code if the lock is not acquired in time, 0 to 255
+    /// Exit code if the lock is not acquired in time, 0 to 255
     #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", default_value_t = NOT_ACQUIRED, allow_negative_numbers = true)]
     pub not_acquired: u8,
 
-    /// How long processes have between SIGTERM and SIGKILL
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    /// Grace period between SIGTERM and SIGKILL
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_negative_numbers = true)]
     pub grace: Duration,
 
-    /// As the holder is called in `soloist who`; otherwise, this machine and process
+    /// Name shown by `soloist who` [default: host and process id]
     #[arg(long)]
     owner: Option<String>,
 
-    /// Leave processes alone that the command left behind, and release the lock when the command itself ends
+    /// Release the lock when the command exits, and leave the processes that it left behind running
     #[arg(long)]
     pub leave_children: bool,
 
-    /// Say on stderr whom it waits for; on a terminal, it does so anyway
+    /// Print on stderr whom the lock is waiting for, also if stderr is no terminal
     #[arg(short, long)]
     verbose: bool,
 
@@ -99,12 +115,23 @@ impl Args {
 }
 
 /// A day: nodes let nobody wait longer.
-const SECONDS_MAX: f64 = 24.0 * 60.0 * 60.0;
+const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number: Option<f64> = text.parse().ok();
-    number
-        .filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("use a number of seconds from 0 to {SECONDS_MAX}, such as 5 or 0.5"))
+const DURATION_FORM: &str =
+    "use a number of seconds, such as 5 or 0.5, or a whole number and a unit, such as 500ms or 2m";
+
+/// A number of seconds, as flock(1) takes it, or a time with a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
+    let given = seconds.and_then(Result::ok).or(parse_duration(text).ok());
+    given.ok_or_else(|| DURATION_FORM.to_owned())
+}
+
+fn wait_time(text: &str) -> Result<Duration, String> {
+    let given = duration(text)?;
+    let most = WAIT_MAX.as_secs();
+    let in_range = (given <= WAIT_MAX).then_some(given);
+    in_range.ok_or_else(|| {
+        format!("the longest wait is {most} seconds; leave it out to wait for as long as it takes")
+    })
 }

@@ -19,7 +19,7 @@ const KILL_BEFORE_MAX: Duration = Duration::from_millis(500);
 
 /// SIGTERM is sent when this part of the lock's life is left: late enough that renewals may be held up for a while, as when
 /// the keepers elect another leader.
-const WARNING: u32 = 8;
+pub const WARNING: u32 = 8;
 
 pub struct Session<'a> {
     lock: &'a Guard,

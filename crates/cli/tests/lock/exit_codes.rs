@@ -125,6 +125,30 @@ fn who_waits_gets_the_lock_when_it_is_released() {
 }
 
 #[test]
+fn times_are_seconds_or_have_a_unit() {
+    let nodes = Nodes::start(1);
+    for arguments in [
+        "-w 10",
+        "-w 0.5",
+        "-w 10s",
+        "-w 500ms",
+        "--ttl 10",
+        "--ttl 10s",
+        "--grace 1",
+        "--grace 1s",
+    ] {
+        let output = nodes.lock(0, &format!("{arguments} a"), "true").output();
+        let output = output.unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
 fn wrong_input_is_refused_with_the_value_and_what_to_do() {
     let nodes = Nodes::start(1);
     let long = "x".repeat(257);
@@ -132,10 +156,12 @@ fn wrong_input_is_refused_with_the_value_and_what_to_do() {
         (vec!["", "true"], ["empty", "1 to 256"]),
         (vec![long.as_str(), "true"], ["257", "256"]),
         (vec!["--ttl", "0s", "a", "true"], ["0ns", "longer than 0"]),
-        (vec!["--ttl", "10", "a", "true"], ["\"10\"", "unit"]),
+        (vec!["--ttl", "10x", "a", "true"], ["'10x'", "unit"]),
+        (vec!["--ttl", "-1", "a", "true"], ["'-1'", "seconds"]),
         (vec!["--ttl", "2h", "a", "true"], ["7200", "3600"]),
-        (vec!["-w", "-1", "a", "true"], ["'-1'", "0 to"]),
-        (vec!["-w", "nan", "a", "true"], ["'nan'", "0 to"]),
+        (vec!["-w", "-1", "a", "true"], ["'-1'", "seconds"]),
+        (vec!["-w", "nan", "a", "true"], ["'nan'", "unit"]),
+        (vec!["-w", "2d", "a", "true"], ["'2d'", "86400"]),
         (vec!["-E", "256", "a", "true"], ["256", "255"]),
         (vec!["--api", "host", "a", "true"], ["\"host\"", "unix:"]),
         (vec!["-n", "-w", "1", "a", "true"], ["-n", "-w"]),
