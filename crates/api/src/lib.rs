@@ -22,14 +22,14 @@ mod moment;
 mod whole;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 #[cfg(feature = "clock")]
 pub use clock::Reading;
 pub use moment::{Moment, NAP_MAX, nap, wait_until};
 
 /// Somebody wants a lock.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AcquireRequest {
     /// How long to wait, in milliseconds; without it, until it is granted. 0: not behind anybody, only
@@ -38,29 +38,36 @@ pub struct AcquireRequest {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
     )]
-    #[schema(minimum = 0)]
+    #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub wait_ms: Option<u64>,
     /// How long the hold lives without being renewed, in milliseconds; without it, the node's default.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
     )]
-    #[schema(minimum = 1)]
+    #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub ttl_ms: Option<u64>,
     /// As the holder wants to be called, for those who look who holds and who waits; at most 256 bytes, no
     /// control characters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
+    #[cfg_attr(
+        feature = "schema",
+        schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")
+    )]
     pub owner: Option<String>,
     /// A random UUID, a new one for each request. The same request may then be sent again, and its
     /// grant must be confirmed with a renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")]
+    #[cfg_attr(
+        feature = "schema",
+        schema(pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")
+    )]
     pub request_id: Option<String>,
 }
 
 /// A hold is to live on.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RenewRequest {
     /// For how long from now, in milliseconds; without it, as long as at first.
@@ -68,12 +75,13 @@ pub struct RenewRequest {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
     )]
-    #[schema(minimum = 1)]
+    #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub ttl_ms: Option<u64>,
 }
 
 /// A lock that is held.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Hold {
     /// The hold's name: who knows it can renew and release it.
     pub hold: String,
@@ -91,7 +99,8 @@ pub struct Hold {
 }
 
 /// Something failed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Error {
     /// What, for programs: see [`ErrorKind`].
     pub error: ErrorKind,
@@ -106,7 +115,8 @@ pub struct Error {
 }
 
 /// What failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -135,7 +145,8 @@ pub enum ErrorKind {
 }
 
 /// Whether a lock is held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LockState {
@@ -150,7 +161,8 @@ pub enum LockState {
 }
 
 /// A lock, as the nodes together see it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LockInfo {
     /// Its name.
     pub name: String,
@@ -173,7 +185,8 @@ pub struct LockInfo {
 }
 
 /// Somebody who holds a lock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Holder {
     /// As they call themselves.
     pub owner: String,
@@ -191,7 +204,8 @@ pub struct Holder {
 }
 
 /// Somebody who waits for a lock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Waiter {
     /// 1 for who has waited longest. The algorithm may let them in in another order.
     pub position: u64,
@@ -204,7 +218,8 @@ pub struct Waiter {
 }
 
 /// Locks that somebody holds or waits for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Locks {
     /// By name.
     pub locks: Vec<LockInfo>,
@@ -219,7 +234,8 @@ pub struct Locks {
 }
 
 /// The cluster, as one node sees it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Cluster {
     /// The node that answers.
     pub node: String,
@@ -240,7 +256,8 @@ pub struct Cluster {
 }
 
 /// Whether a node takes part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NodeState {
@@ -253,7 +270,8 @@ pub enum NodeState {
 }
 
 /// A node, as it says of itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NodeInfo {
     /// Its name.
     pub name: String,
@@ -275,7 +293,8 @@ pub struct NodeInfo {
 }
 
 /// How a node is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NodeHealth {
     /// Its version of Soloist.
     pub version: String,
@@ -290,7 +309,8 @@ pub struct NodeHealth {
 }
 
 /// Something that happened to a lock on the node that is watched. Also the name of the server-sent event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// What happened.
     pub event: EventKind,
@@ -317,7 +337,8 @@ pub struct Event {
 }
 
 /// What happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EventKind {

@@ -1,22 +1,33 @@
-//! The log of commands that run for long: on stderr, one line an event.
+//! The log of long-running commands: on stderr, one line per event.
 
 use std::io::{IsTerminal, stderr};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
-/// Writes what is at least this important; RUST_LOG says otherwise. What matters of Raft, keepers say themselves.
+/// Logs events of at least this level, unless RUST_LOG names other levels (`debug`, or per target as
+/// in `info,soloist_node=debug`). Raft's own lines are off unless RUST_LOG asks for them: keepers
+/// log what matters of it.
 pub fn start(level: &str) {
-    let quiet = |wanted: &str| match wanted.contains("openraft") {
+    let with_raft_off = |wanted: &str| match wanted.contains("openraft") {
         true => wanted.to_owned(),
         false => format!("{wanted},openraft=off"),
     };
-    let wanted = std::env::var("RUST_LOG").ok();
-    let wanted = wanted.and_then(|wanted| EnvFilter::try_new(quiet(&wanted)).ok());
-    let filter = wanted.unwrap_or_else(|| EnvFilter::new(quiet(level)));
+    let parse = |wanted: &str| with_raft_off(wanted).parse::<Targets>();
+    let default = || parse(level).expect("a level's name");
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(wanted) => parse(&wanted).unwrap_or_else(|error| {
+            eprintln!("soloist: RUST_LOG={wanted:?} is ignored: {error}; use a level, such as debug, or target=level");
+            default()
+        }),
+        Err(_) => default(),
+    };
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(stderr().is_terminal() && !no_colour)
-        .with_writer(stderr)
+        .with_writer(stderr);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
         .init();
 }

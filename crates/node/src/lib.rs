@@ -18,6 +18,7 @@ mod metrics;
 mod mutant;
 mod node;
 mod office;
+mod sha256;
 mod throttle;
 pub mod transport;
 

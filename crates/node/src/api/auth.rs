@@ -10,11 +10,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use sha2::{Digest, Sha256};
 use soloist_api::ErrorKind;
 
 use super::error::Failure;
 use super::listen::ApiError;
+use crate::sha256::sha256;
 use crate::transport::Stranger;
 
 /// The longest token, in bytes.
@@ -55,17 +55,13 @@ impl Token {
         if let Some(bad) = token.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(unusable(format!("it has the character {bad:?} in it")));
         }
-        Ok(Token(Arc::new(hash(token.as_bytes()))))
+        Ok(Token(Arc::new(sha256(token.as_bytes()))))
     }
 
     fn is(&self, shown: &[u8]) -> bool {
-        let differences = self.0.iter().zip(hash(shown));
+        let differences = self.0.iter().zip(sha256(shown));
         differences.fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
     }
-}
-
-fn hash(token: &[u8]) -> [u8; 32] {
-    Sha256::digest(token).into()
 }
 
 /// Lets a request pass if it shows the token.
@@ -111,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_token_is_taken_whole_or_not_at_all() {
-        let token = Token(Arc::new(hash(b"secret")));
+        let token = Token(Arc::new(sha256(b"secret")));
         for good in ["Bearer secret", "bearer secret", "BEARER  secret"] {
             assert!(bearer(&shown(good)).is_some_and(|s| token.is(s)), "{good}");
         }

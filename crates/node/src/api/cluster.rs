@@ -28,10 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const CHANGE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// All nodes, and how they are
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/cluster", tag = "cluster",
     responses((status = 200, description = "The cluster", body = Cluster)),
-)]
+))]
 pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
     let _one_of_few = api.looking.acquire().await;
     let shared = &api.node.shared;
@@ -124,7 +124,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
 /// Make a node a keeper
 ///
 /// It must be a member. Answers when it has all that the keepers know.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     put, path = "/v1/cluster/keepers/{node}", tag = "cluster",
     params(("node" = String, Path, description = "The node's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
@@ -133,7 +133,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
         (status = 409, description = "It cannot be one now; `detail` says why", body = Error),
         (status = 503, description = "The keepers' leader cannot be reached", body = Error),
     ),
-)]
+))]
 pub(super) async fn promote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
@@ -142,7 +142,7 @@ pub(super) async fn promote(
 }
 
 /// Make a keeper an ordinary node
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     delete, path = "/v1/cluster/keepers/{node}", tag = "cluster",
     params(("node" = String, Path, description = "The keeper's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
@@ -151,7 +151,7 @@ pub(super) async fn promote(
         (status = 409, description = "It must stay one; `detail` says why", body = Error),
         (status = 503, description = "The keepers' leader cannot be reached", body = Error),
     ),
-)]
+))]
 pub(super) async fn demote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
@@ -173,10 +173,10 @@ async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCod
 }
 
 /// Counts and times of this node, as Prometheus reads them
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/metrics", tag = "node",
     responses((status = 200, description = "Metrics", body = String, content_type = "text/plain")),
-)]
+))]
 pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let shared = &api.node.shared;
     let links = shared.links().counters();
@@ -210,11 +210,11 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
 /// Whether this node's process works
 ///
 /// Also while it is not a member, or stops: see `/readyz`.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/healthz", tag = "node",
     responses((status = 200, description = "`ok`", body = String, content_type = "text/plain")),
     security(()),
-)]
+))]
 pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Failure> {
     match api.node.shared.fault.has_happened() {
         true => Err(Failure::stopping()),
@@ -225,14 +225,14 @@ pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Fail
 /// Whether this node can grant locks
 ///
 /// It is a member of an epoch that has begun, has a valid lease, and does not stop.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/readyz", tag = "node",
     responses(
         (status = 200, description = "`ok`", body = String, content_type = "text/plain"),
         (status = 503, description = "It cannot; `detail` says why", body = Error),
     ),
     security(()),
-)]
+))]
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, Failure> {
     let shared = &api.node.shared;
     let stops = shared.stopping.is_cancelled() || api.stopping.is_cancelled();

@@ -15,10 +15,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// What happens on this node, as it happens
 ///
 /// Server-sent events, named as in `event`. Who reads too slowly gets `missed`.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/events", tag = "events",
     responses((status = 200, description = "Events without end", body = soloist_api::Event, content_type = "text/event-stream")),
-)]
+))]
 pub(super) async fn events(
     State(api): State<Api>,
 ) -> Sse<impl Stream<Item = Result<Event, Error>>> {

@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use soloist_api::{Error, Hold, RenewRequest};
-use utoipa::IntoParams;
 
 use super::Api;
 use super::error::Failure;
@@ -44,7 +43,8 @@ pub(super) fn gone(core: &Core, hold: HoldId, error: HoldError) -> Failure {
 }
 
 /// How long to wait for the end.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Watch {
@@ -56,7 +56,7 @@ pub(super) struct Watch {
 /// Whether a hold still is
 ///
 /// Answers at once, or, with `wait_ms`, as soon as it has ended, or is `ending` because the node stops.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/holds/{hold}", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
     responses(
@@ -66,7 +66,7 @@ pub(super) struct Watch {
         (status = 410, description = "It has ended; `reason` says why", body = Error),
         (status = 429, description = "Too many wait on this node", body = Error),
     ),
-)]
+))]
 pub(super) async fn hold(
     State(api): State<Api>,
     Who(client): Who,
@@ -105,7 +105,7 @@ pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure
 ///
 /// The first renewal also confirms that the grant was read, see `request_id` of an acquisition.
 /// While the node stops, it is not extended any more: the answer says how long it still lives, and that it is `ending`.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     post, path = "/v1/holds/{hold}/renew", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
     request_body = RenewRequest,
@@ -115,7 +115,7 @@ pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure
         (status = 404, description = "This node knows no such hold", body = Error),
         (status = 410, description = "It has ended; `reason` says why", body = Error),
     ),
-)]
+))]
 pub(super) async fn renew(
     State(api): State<Api>,
     Id(id): Id,
@@ -131,7 +131,7 @@ pub(super) async fn renew(
 }
 
 /// Release a hold
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     delete, path = "/v1/holds/{hold}", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
     responses(
@@ -139,7 +139,7 @@ pub(super) async fn renew(
         (status = 404, description = "This node knows no such hold", body = Error),
         (status = 410, description = "It ended before; `reason` says why", body = Error),
     ),
-)]
+))]
 pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {
     let shared = &api.node.shared;
     let mut core = shared.core();

@@ -11,8 +11,7 @@ use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
@@ -290,9 +289,8 @@ impl Door {
             return;
         }
         stranger.speaks();
-        let mut http = Builder::new(TokioExecutor::new()).http1_only();
-        http.http1()
-            .timer(TokioTimer::new())
+        let mut http = hyper::server::conn::http1::Builder::new();
+        http.timer(TokioTimer::new())
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_MAX)
             .half_close(false);

@@ -9,7 +9,6 @@ use axum::extract::State;
 use futures_util::stream::StreamExt;
 use serde::Deserialize;
 use soloist_api::{AcquireRequest, Error, Hold, LockInfo, Locks};
-use utoipa::IntoParams;
 
 use super::error::Failure;
 use super::gather::{ask_all, look};
@@ -47,7 +46,7 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
 /// gives the hold its whole time to live. A grant that nobody reads so ends after 3 seconds. Without
 /// a `request_id` nothing is to be confirmed, and a grant that nobody reads lasts for its time to
 /// live.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     post, path = "/v1/locks/{name}/acquire", tag = "locks",
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     request_body = AcquireRequest,
@@ -59,7 +58,7 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
         (status = 429, description = "Beyond a quota of the client or of the node", body = Error),
         (status = 503, description = "Whether it is held is not known, `detail` says why; or the node stops", body = Error),
     ),
-)]
+))]
 pub(super) async fn acquire(
     State(api): State<Api>,
     Who(client): Who,
@@ -239,14 +238,14 @@ fn is_before(view: &LockView, waited_for: Duration) -> bool {
 /// Who holds a lock, and who waits for it
 ///
 /// As all nodes together see it.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/locks/{name}", tag = "locks",
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     responses(
         (status = 200, description = "The lock", body = LockInfo),
         (status = 400, description = "The name cannot be", body = Error),
     ),
-)]
+))]
 pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockInfo> {
     let _one_of_few = api.looking.acquire().await;
     let seen = look(&api.node, Question::Lock(name.to_string())).await;
@@ -254,7 +253,8 @@ pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockI
 }
 
 /// Where a list begins.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct After {
@@ -265,14 +265,14 @@ pub(super) struct After {
 /// All locks that somebody holds or waits for
 ///
 /// As all nodes together see them, by name; as many as fit an answer.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/locks", tag = "locks",
     params(After),
     responses(
         (status = 200, description = "The locks", body = Locks),
         (status = 400, description = "The question cannot be", body = Error),
     ),
-)]
+))]
 pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<Locks> {
     let _one_of_few = api.looking.acquire().await;
     let seen = look(&api.node, Question::Locks(from.after)).await;

@@ -4,53 +4,16 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use utoipa::OpenApi;
 
 use super::request::WAIT_MS_MAX;
-use super::{cluster, events, holds, locks, requests};
 use crate::config::Config;
 use crate::node::event::milliseconds;
 
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Soloist",
-        description = "Named locks, agreed upon by the nodes of a cluster: the API of one node."
-    ),
-    paths(
-        locks::acquire,
-        locks::lock,
-        locks::locks,
-        requests::give_up,
-        holds::hold,
-        holds::renew,
-        holds::release,
-        cluster::cluster,
-        cluster::promote,
-        cluster::demote,
-        cluster::metrics,
-        cluster::healthz,
-        cluster::readyz,
-        events::events,
-        describe_itself,
-    ),
-    components(schemas(soloist_api::Error))
-)]
-struct Description;
+/// The description of every node's API. A test compares it with the one made from the code.
+const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Paths that need no token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
-
-/// This description
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "node",
-    responses((status = 200, description = "OpenAPI", body = Object)),
-)]
-#[allow(
-    dead_code,
-    reason = "stands for `serve`, which takes what it serves as its argument"
-)]
-fn describe_itself() {}
 
 pub(super) async fn serve(document: Bytes) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document)
@@ -58,7 +21,7 @@ pub(super) async fn serve(document: Bytes) -> impl IntoResponse {
 
 /// The description, with this node's own limits and demands.
 pub(super) fn document(config: &Config, token: bool, certificate: bool) -> Bytes {
-    let mut document = serde_json::to_value(Description::openapi()).expect("it is JSON");
+    let mut document = serde_json::from_str(DESCRIPTION).expect("a test reads it");
     limit(&mut document, milliseconds(config.ttl.max));
     add_failures(&mut document, token);
     demand(&mut document, token, certificate);
@@ -134,4 +97,65 @@ fn operations(document: &mut Value) -> impl Iterator<Item = (&String, &mut Value
         let operations = item.as_object_mut().into_iter().flatten();
         operations.map(move |(_, operation)| (path, operation))
     })
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    use utoipa::OpenApi;
+
+    use super::super::{cluster, events, holds, locks, requests};
+    use super::DESCRIPTION;
+
+    #[derive(OpenApi)]
+    #[openapi(
+        info(
+            title = "Soloist",
+            description = "Named locks, agreed upon by the nodes of a cluster: the API of one node."
+        ),
+        paths(
+            locks::acquire,
+            locks::lock,
+            locks::locks,
+            requests::give_up,
+            holds::hold,
+            holds::renew,
+            holds::release,
+            cluster::cluster,
+            cluster::promote,
+            cluster::demote,
+            cluster::metrics,
+            cluster::healthz,
+            cluster::readyz,
+            events::events,
+            describe_itself,
+        ),
+        components(schemas(soloist_api::Error))
+    )]
+    struct Description;
+
+    /// This description
+    #[utoipa::path(
+        get, path = "/openapi.json", tag = "node",
+        responses((status = 200, description = "OpenAPI", body = Object)),
+    )]
+    #[allow(
+        dead_code,
+        reason = "stands for `serve`, which takes what it serves as its argument"
+    )]
+    fn describe_itself() {}
+
+    #[test]
+    fn the_description_is_the_one_made_from_the_code() {
+        let made = Description::openapi().to_pretty_json().expect("it is JSON") + "\n";
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/api/openapi.json");
+            std::fs::write(path, made).expect("the file can be written");
+            return;
+        }
+        assert!(
+            made == DESCRIPTION,
+            "openapi.json is not what the code says: run \
+             UPDATE_OPENAPI=1 cargo test -p soloist-node --lib openapi"
+        );
+    }
 }

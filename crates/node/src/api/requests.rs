@@ -11,7 +11,7 @@ use super::request::{RequestOf, Who};
 /// Cancel a request
 ///
 /// It waits no more. If it was granted meanwhile, its hold is released.
-#[utoipa::path(
+#[cfg_attr(feature = "schema", utoipa::path(
     delete, path = "/v1/requests/{request}", tag = "locks",
     params(("request" = String, Path, description = "The `request_id` that the client chose", pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")),
     responses(
@@ -19,7 +19,7 @@ use super::request::{RequestOf, Who};
         (status = 400, description = "The id cannot be", body = Error),
         (status = 404, description = "This node knows no such request of this client", body = Error),
     ),
-)]
+))]
 pub(super) async fn give_up(
     State(api): State<Api>,
     Who(client): Who,

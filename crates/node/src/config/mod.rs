@@ -73,9 +73,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::identity::{Identity, IdentityError};
+use crate::sha256::sha256;
 
 pub use address::{Address, AddressError, Host};
 pub use duration::{DurationError, parse_duration};
@@ -281,7 +281,7 @@ impl Config {
 
     /// SHA-256 of the [agreement](Self::agreement): nodes compare it before they talk.
     pub fn fingerprint(&self) -> [u8; 32] {
-        Sha256::digest(self.agreement()).into()
+        sha256(self.agreement().as_bytes())
     }
 
     /// This node's certificate and key; none if links are not protected.

@@ -1,7 +1,5 @@
 //! Patterns of lock names.
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
-
 /// Why patterns cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatternError {
@@ -30,18 +28,16 @@ pub enum PatternError {
         /// How many there are.
         count: usize,
     },
-    /// All together make too large a table.
-    #[error("the patterns are too large together ({0}): use fewer or shorter ones")]
-    TooLarge(String),
 }
 
-/// Patterns in order, to be looked through at once. `*` stands for any characters within one part
-/// of the path (none as well), `**` for any characters, `/` among them. Everything else stands for
-/// itself. A name is walked through once, whatever the patterns and the name are: names come from
-/// clients.
+/// Patterns in order of precedence. `*` matches any characters within one part of the path (also
+/// none), `**` any characters including `/`. Everything else matches itself.
+///
+/// Names come from clients: matching a name takes time at most proportional to its length times
+/// that of the pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Patterns {
-    all: RegexSet,
+    all: Vec<Pattern>,
 }
 
 impl Patterns {
@@ -55,17 +51,78 @@ impl Patterns {
             let count = patterns.len();
             return Err(PatternError::TooMany { count });
         }
-        RegexSetBuilder::new(patterns.iter().map(|pattern| expression(pattern)))
-            .unicode(false)
-            .dot_matches_new_line(true)
-            .build()
-            .map(|all| Patterns { all })
-            .map_err(|error| PatternError::TooLarge(error.to_string()))
+        let all = patterns.iter().map(|pattern| Pattern::new(pattern));
+        Ok(Patterns { all: all.collect() })
     }
 
     /// The first pattern that the name matches.
     pub(super) fn first_match(&self, name: &str) -> Option<usize> {
-        self.all.matches(name.as_bytes()).iter().next()
+        let mut all = self.all.iter();
+        all.position(|pattern| pattern.matches(name.as_bytes()))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Star {
+    Absent,
+    WithinPart,
+    AcrossParts,
+}
+
+impl Star {
+    fn covers(self, byte: u8) -> bool {
+        match self {
+            Star::Absent => false,
+            Star::WithinPart => byte != b'/',
+            Star::AcrossParts => true,
+        }
+    }
+}
+
+/// A nondeterministic automaton: state i means that i literals have been matched.
+#[derive(Clone, Debug)]
+struct Pattern {
+    literals: Vec<u8>,
+    /// The star before each literal, and the one at the end.
+    stars: Vec<Star>,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        let mut literals = Vec::new();
+        let mut stars = vec![Star::Absent];
+        for byte in text.bytes() {
+            let last = stars.last_mut().expect("there is one for the end");
+            match (byte, *last) {
+                (b'*', Star::Absent) => *last = Star::WithinPart,
+                (b'*', _) => *last = Star::AcrossParts,
+                _ => {
+                    literals.push(byte);
+                    stars.push(Star::Absent);
+                }
+            }
+        }
+        Pattern { literals, stars }
+    }
+
+    fn matches(&self, name: &[u8]) -> bool {
+        let prefix = self.stars.iter().take_while(|star| **star == Star::Absent);
+        let prefix = prefix.count().min(self.literals.len());
+        if !name.starts_with(&self.literals[..prefix]) {
+            return false;
+        }
+        let mut reached = vec![false; self.stars.len()];
+        reached[prefix] = true;
+        for &byte in &name[prefix..] {
+            // From the last state to the first: each is looked at before it is entered.
+            for state in (prefix..reached.len()).rev() {
+                let enters =
+                    state > prefix && reached[state - 1] && self.literals[state - 1] == byte;
+                let stays = reached[state] && self.stars[state].covers(byte);
+                reached[state] = enters || stays;
+            }
+        }
+        reached[self.literals.len()]
     }
 }
 
@@ -84,15 +141,6 @@ pub(super) fn check(pattern: &str) -> Result<(), PatternError> {
         return Err(PatternError::Stars(pattern.to_owned()));
     }
     Ok(())
-}
-
-fn expression(pattern: &str) -> String {
-    let over_parts = pattern.split("**").map(|between| {
-        let parts = between.split('*').map(regex::escape);
-        parts.collect::<Vec<_>>().join("[^/]*")
-    });
-    let body = over_parts.collect::<Vec<_>>().join(".*");
-    format!(r"\A{body}\z")
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
-use sha2::{Digest, Sha256};
 
 use super::pem::{self, Pem};
 use super::{IdentityError, key_error, provider, trusted};
+
+use crate::sha256::sha256;
 
 /// TLS 1.3 with this certificate and key. If there is a CA for clients, they must show a certificate
 /// of it.
@@ -59,7 +60,7 @@ pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> String {
     match subject {
         Ok(subject) if (1..=SUBJECT_BYTES_MAX).contains(&subject.len()) => subject,
         _ => {
-            let hash = Sha256::digest(certificate);
+            let hash = sha256(certificate);
             hash.iter().map(|byte| format!("{byte:02x}")).collect()
         }
     }

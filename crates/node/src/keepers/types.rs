@@ -4,10 +4,10 @@ use std::io::Cursor;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::config::{Address, Host, NodeName};
 use crate::epochs::roster::{Applied, Command};
+use crate::sha256::sha256;
 
 openraft::declare_raft_types!(
     /// The keepers agree on commands to the roster.
@@ -68,7 +68,7 @@ impl Default for KeeperNode {
 
 /// The id of a keeper from before ids were random: it followed from the name. Only migrated stores have such ids.
 pub fn id_of(name: &NodeName) -> u64 {
-    let hash = Sha256::digest(name.as_str().as_bytes());
+    let hash = sha256(name.as_str().as_bytes());
     let first = hash[..8].try_into().expect("a hash has 32 bytes");
     u64::from_le_bytes(first)
 }
