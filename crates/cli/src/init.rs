@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
+use soloist_api::{Address, Host, NodeName, parse_duration};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::FIRST_START;
-use soloist_node::config::{
-    Address, Config, Host, Kept, NodeName, Nodes, RuleSettings, Rules, parse_duration,
-};
-use soloist_node::epochs::lease::Lease;
+use soloist_node::config::{Config, Kept, Nodes};
 use soloist_node::identity::Authority;
 
 use crate::{Verdict, output};

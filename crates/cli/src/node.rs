@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_node::config::{Config, parse_duration};
+use soloist_api::parse_duration;
+use soloist_node::config::Config;
 use soloist_node::{Node, api};
 
 use crate::{Verdict, logging, output, signals};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use soloist_client::Target;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::api;
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use crate::{Verdict, logging, node, output, signals};

@@ -4,10 +4,11 @@
 use std::io::Read;
 use std::time::Duration;
 
-use soloist_node::config::{
-    Api, ApiTcp, Config, Kept, Limits, Metrics, NodeName, Nodes, RuleSettings, Rules, Security, Ttl,
-};
-use soloist_node::epochs::lease::Lease;
+use soloist_api::NodeName;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleSettings, Rules};
+use soloist_node::config::{Api, ApiTcp, Config, Kept, Metrics, Nodes, Security, Ttl};
 use soloist_node::{FIRST_START, Node, api};
 use tokio::net::TcpListener;
 

@@ -12,7 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+
+/// The identity of a cluster that is bootstrapped now.
+pub fn fresh_identity() -> ClusterIdentity {
+    ClusterIdentity::new(ClusterId::from_bytes(rand::random()), rand::random())
+}
 
 /// The name of the file in a node's data folder.
 pub const FILE_NAME: &str = "cluster";
@@ -281,7 +286,7 @@ fn parse(path: &Path, text: &str) -> Result<Remembered, MemoryError> {
     let id = text.cluster.parse();
     Ok(Remembered {
         cluster: ClusterIdentity {
-            id: id.map_err(|error: crate::cluster_identity::ClusterIdError| {
+            id: id.map_err(|error: soloist_core::cluster_identity::ClusterIdError| {
                 damaged(error.to_string())
             })?,
             generation: Generation {
@@ -363,7 +368,7 @@ mod tests {
         let memory = ClusterMemory::load(folder.path()).unwrap();
         memory.remember(cluster(1, 1), 41).await.unwrap();
         let before = memory.get();
-        let other = ClusterIdentity::new();
+        let other = fresh_identity();
         for (cluster, epoch) in [
             (other, 50),
             (cluster(0, 1), 50),

@@ -28,8 +28,8 @@ pub(crate) use clients::{api_server, client_name};
 pub use error::IdentityError;
 pub use role::Role;
 
-use crate::config::NodeName;
 use pem::Pem;
+use soloist_api::NodeName;
 
 /// A node's certificate and key, and the CA that it trusts, ready for TLS.
 #[derive(Clone)]

@@ -4,26 +4,20 @@
 //! messages; [`node`](Node) is the thin shell that puts both together.
 
 pub mod api;
-pub mod cluster_identity;
 pub mod cluster_memory;
 pub mod config;
-pub mod epochs;
 pub mod files;
 pub mod identity;
 pub mod keepers;
 pub mod links;
 pub mod local;
-pub mod locks;
 mod metrics;
-mod mutant;
 mod node;
 mod office;
 mod sha256;
 mod throttle;
 pub mod transport;
 
-#[cfg(feature = "mutants")]
-pub use mutant::Mutant;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
 pub use office::{FIRST_START, OfficeError, Shown, probe};
 pub use soloist_api::{Event, EventKind, Moment};

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{
-    Address, Api, Config, Kept, Limits, Metrics, NodeName, Nodes, NodesError, RuleError,
-    RuleSettings, Rules, Security, Ttl,
-};
-use crate::epochs::lease::Lease;
+use crate::config::{Api, Config, Kept, Metrics, Nodes, NodesError, Security, Ttl};
 use crate::identity::{Authority, Identity, IdentityError};
 use crate::{FIRST_START, Node, StartError};
+use soloist_api::{Address, NodeName};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleError, RuleSettings, Rules};
 
 /// What the cluster is like.
 #[derive(Clone, Debug)]
@@ -79,8 +79,8 @@ impl LocalCluster {
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// use soloist_node::config::RuleSettings;
-    /// use soloist_node::epochs::lease::Lease;
+    /// use soloist_core::rules::RuleSettings;
+    /// use soloist_core::epochs::lease::Lease;
     /// use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
     ///
     /// let folder = tempfile::tempdir().unwrap();

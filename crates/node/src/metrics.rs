@@ -7,9 +7,10 @@ use metrics_exporter_prometheus::{
 
 use std::time::Duration;
 
-use crate::cluster_identity::Generation;
 use crate::links::Counters;
-use crate::locks::{End, Happening, LockName, Table};
+use soloist_api::LockName;
+use soloist_core::cluster_identity::Generation;
+use soloist_core::locks::{End, Happening, Table};
 
 const METADATA: Metadata<'static> = Metadata::new("soloist", Level::INFO, None);
 

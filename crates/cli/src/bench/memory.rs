@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use soloist_core::rules::RuleSettings;
 use soloist_node::Node;
-use soloist_node::config::RuleSettings;
 
 use super::single::cluster;
 use super::{Measured, Samples};

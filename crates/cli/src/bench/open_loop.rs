@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use soloist_node::config::RuleSettings;
+use soloist_core::rules::RuleSettings;
 
 use super::single::cluster;
 use super::{Measured, Samples};

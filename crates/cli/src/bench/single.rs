@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use soloist_client::{Client, Target};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::api;
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use super::{Measured, Samples};

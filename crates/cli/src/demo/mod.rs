@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use soloist_api::parse_duration;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::Lock;
-use soloist_node::config::{RuleSettings, parse_duration};
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::sync::mpsc;
 

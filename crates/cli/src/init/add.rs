@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use soloist_node::config::{Address, Config, NodeName, Nodes};
+use soloist_api::{Address, NodeName};
+use soloist_node::config::{Config, Nodes};
 use soloist_node::identity::{Authority, Identity};
 
 use super::{Made, fill, folder, made};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use soloist_node::config::NodeName;
+use soloist_api::NodeName;
 use soloist_node::identity::{Authority, Role};
 
 use super::folder::{self, write};

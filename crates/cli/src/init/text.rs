@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use soloist_node::config::{Address, NodeName, Nodes};
+use soloist_api::{Address, NodeName};
+use soloist_node::config::Nodes;
 
 use super::Made;
 

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use soloist_api::parse_duration;
 use soloist_client::{AcquireError, Client, Guard};
-use soloist_node::config::parse_duration;
 
 use super::NOT_ACQUIRED;
 use super::session::WARNING;

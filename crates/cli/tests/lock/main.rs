@@ -26,9 +26,9 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::runtime::Runtime;
 

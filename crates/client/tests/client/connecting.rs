@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use soloist_api::NodeName;
 use soloist_client::{Client, ClientError, Target};
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{
-    Api, ApiTcp, ApiTls, Config, Limits, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
-};
+use soloist_node::config::{Api, ApiTcp, ApiTls, Config, Metrics, Security, Ttl};
 use soloist_node::identity::Authority;
 use tempfile::TempDir;
 

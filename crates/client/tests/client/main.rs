@@ -11,9 +11,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use soloist_client::{Client, Guard, Target};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 

@@ -14,12 +14,12 @@ use super::error::Failure;
 use super::gather::ask_all;
 use super::request::NodeOf;
 use crate::Moment;
-use crate::epochs::member::Standing;
-use crate::epochs::roster::Member;
 use crate::metrics::Refused;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
 use crate::office::{self, ClusterView, Reply};
+use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::roster::Member;
 
 /// How long the keepers' leader may take to say how the cluster is.
 const PATIENCE: Duration = Duration::from_secs(1);

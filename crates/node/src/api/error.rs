@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use soloist_api::{Error, ErrorKind};
 
 use crate::AcquireError;
-use crate::locks::{AskError, End, HoldError, LockNameError, NotAHold, NotARequestId};
+use soloist_api::LockNameError;
+use soloist_core::locks::{AskError, End, HoldError, NotAHold, NotARequestId};
 
 /// A request that is not done.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use soloist_api::{Holder, LockInfo, LockState, Locks, Waiter};
 
-use crate::config::NodeName;
-use crate::epochs::member::Standing;
 use crate::links::LinkStatus;
-use crate::locks::LockView;
 use crate::node::event::{milliseconds, unix_ms};
 use crate::node::inquiry::{Answer, Question};
 use crate::{Moment, Node};
+use soloist_api::NodeName;
+use soloist_core::epochs::member::Standing;
+use soloist_core::locks::LockView;
 
 /// The most locks in one answer.
 const LOCKS_MAX: usize = 1000;

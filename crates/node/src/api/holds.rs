@@ -12,10 +12,10 @@ use super::Api;
 use super::error::Failure;
 use super::request::{Content, Id, Params, Who, wait};
 use crate::Moment;
-use crate::locks::{End, Grant, HoldError, HoldId};
 use crate::node::core::{Core, Held};
 use crate::node::event::milliseconds;
 use crate::node::shared::Shared;
+use soloist_core::locks::{End, Grant, HoldError, HoldId};
 
 /// A hold as its holder sees it. The holder's clock may run slower than this node's: it is promised less than this node
 /// waits.

@@ -24,8 +24,8 @@ use tokio_util::task::TaskTracker;
 use super::auth::Token;
 use crate::config::ApiTcp;
 use crate::identity::{IdentityError, api_server, client_name};
-use crate::locks::Client;
 use crate::transport::{Stranger, Strangers};
+use soloist_core::locks::Client;
 
 /// Time for the first bytes of a connection, and for the first after its TLS handshake: whoever
 /// connects speaks first, and at once.

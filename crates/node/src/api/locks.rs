@@ -14,11 +14,12 @@ use super::error::Failure;
 use super::gather::{ask_all, look};
 use super::request::{Content, Name, Params, Who, wait};
 use super::{Api, holds};
-use crate::locks::{Ask, HoldError, LockName, LockView};
 use crate::node::core::Held;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::lock::IfDropped;
 use crate::{AcquireError, Moment};
+use soloist_api::LockName;
+use soloist_core::locks::{Ask, HoldError, LockView};
 
 /// The longest name of an owner, in bytes.
 const OWNER_MAX: usize = 256;

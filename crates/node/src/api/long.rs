@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::error::Failure;
-use crate::locks::Client;
+use soloist_core::locks::Client;
 
 /// Requests that may take long.
 pub(super) struct LongRequests {

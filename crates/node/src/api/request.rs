@@ -10,8 +10,9 @@ use serde::de::DeserializeOwned;
 use soloist_api::ErrorKind;
 
 use super::error::Failure;
-use crate::config::{NodeName, NodeNameError};
-use crate::locks::{Client, HoldId, LockName, RequestId};
+use soloist_api::LockName;
+use soloist_api::{NodeName, NodeNameError};
+use soloist_core::locks::{Client, HoldId, RequestId};
 
 /// The longest body, in bytes.
 const BODY_MAX: usize = 64 << 10;

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use super::{
-    Address, AddressError, DurationError, KeepersError, Kept, Limits, NodeName, NodeNameError,
-    NodesError, RuleProblem,
-};
+use super::{KeepersError, Kept, NodesError};
+use soloist_api::{Address, AddressError, DurationError, NodeName, NodeNameError};
+use soloist_core::limits::Limits;
+use soloist_core::rules::RuleProblem;
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -11,11 +11,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::limits::{NoLimit, RawLimits};
-use super::rules::RuleSettings;
 use super::{
-    Address, Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Limits, Metrics, NodeName, Problem,
-    RuleProblem, Rules, Security, TlsFiles, Ttl, parse_duration,
+    Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, Problem, Security, TlsFiles, Ttl,
 };
+use soloist_api::{Address, NodeName, parse_duration};
+use soloist_core::limits::Limits;
+use soloist_core::rules::RuleSettings;
+use soloist_core::rules::{RuleProblem, Rules};
 
 type Text = Spanned<String>;
 

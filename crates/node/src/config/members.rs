@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Address, Nodes};
-use crate::epochs::lease::Lease;
+use super::Nodes;
+use soloist_api::Address;
+use soloist_core::epochs::lease::Lease;
 
 /// What a node is told that joins, and leaves, a cluster with keepers.
 #[derive(Clone, PartialEq, Eq, Debug)]

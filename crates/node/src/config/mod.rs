@@ -53,19 +53,14 @@
 //! assert_eq!(config.members.keepers.len(), 3);
 //! assert_eq!(config.address().to_string(), "10.0.0.4:7401");
 //! assert_eq!(config.rules.rule("nightly").choice().name, "raymond");
-//! assert_eq!(config.limits, soloist_node::config::Limits::default());
+//! assert_eq!(config.limits, soloist_core::limits::Limits::default());
 //! ```
 
-mod address;
-mod duration;
 mod error;
 mod file;
 mod limits;
 mod members;
-mod name;
 mod nodes;
-mod pattern;
-mod rules;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -77,15 +72,15 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{Identity, IdentityError};
 use crate::sha256::sha256;
 
-pub use address::{Address, AddressError, Host};
-pub use duration::{DurationError, parse_duration};
+// What a configuration is made of, for programs that fill one in.
+pub use soloist_api::{Address, NodeName};
+pub use soloist_core::epochs::lease::Lease;
+pub use soloist_core::limits::{Limits, Quota};
+pub use soloist_core::rules::{RuleSettings, Rules};
+
 pub use error::{ConfigError, Problem};
-pub use limits::{Limits, Quota};
 pub use members::{KeepersError, Kept};
-pub use name::{NodeName, NodeNameError};
 pub use nodes::{Nodes, NodesError};
-pub use pattern::PatternError;
-pub use rules::{Rule, RuleError, RuleProblem, RuleSettings, Rules};
 
 /// What nodes say to each other; part of what they must agree on.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -2,7 +2,7 @@
 
 use soloist_algorithms::NodeId;
 
-use super::{Address, NodeName};
+use soloist_api::{Address, NodeName};
 
 /// All nodes of a cluster, sorted by name. Their places in that order are their numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use rustls::pki_types::DnsName;
 
 use super::pem::{self, Pem};
 use super::{IdentityError, Role};
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// When a certificate is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::config::{NodeName, NodeNameError};
+use soloist_api::{NodeName, NodeNameError};
 
 /// Why there is no identity, or why a peer's is not accepted. `file` is the file's path, or says
 /// which text it was.

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, X509Certificate};
 
 use super::IdentityError;
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// No certificate chain or key is near this long.
 const LONGEST: u64 = 1 << 20;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::types::LogId;
-use crate::cluster_identity::ClusterIdentity;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// What a node says of the store of its keeper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use openraft::error::{
 
 use super::rpc::COMMAND_BYTES_MAX;
 use super::types::KeeperNode;
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// Why a keeper did not do what it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

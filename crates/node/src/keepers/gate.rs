@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::rpc::Request;
 use super::store::AppliedMembership;
 use super::types::KeeperNode;
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// What a keeper knows of others and of itself.
 #[derive(Clone, Debug)]

@@ -21,10 +21,10 @@ use super::settings::Settings;
 use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
 use super::successor::Successor;
 use super::types::{KeeperNode, Membership, Proposal, Raft};
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
-use crate::epochs::roster::{Applied, Command, Roster};
 use crate::transport::Arrival;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::epochs::roster::{Applied, Command, Roster};
 
 type Metrics = openraft::RaftMetrics<u64, KeeperNode>;
 

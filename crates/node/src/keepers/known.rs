@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::appointment::{KnownKeepers, StoreClaim};
 use super::keeper::Keeper;
 use super::types::KeeperNode;
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 impl Keeper {
     /// What this keeper's node tells the leader of its store.

@@ -1,4 +1,4 @@
-//! Keepers: a few nodes that agree on the [roster](crate::epochs::roster) with Raft, and remember it.
+//! Keepers: a few nodes that agree on the [roster](soloist_core::epochs::roster) with Raft, and remember it.
 //!
 //! A keeper is known by its id in Raft, which is random and fresh for each promotion of a node, and by
 //! its node's name, which is in its certificate. An id that was demoted is never a keeper again.

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::epochs::pieces::HOLDS_BYTES_MAX;
+use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
 
 use super::types::{LogId, Types, Vote};
 use crate::transport::shown;

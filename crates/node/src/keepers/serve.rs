@@ -13,9 +13,9 @@ use super::gate::Gate;
 use super::network::answer;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
 use super::types::Raft;
-use crate::config::NodeName;
 use crate::throttle::Refusals;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
+use soloist_api::NodeName;
 
 /// So many requests of one connection are worked on at once, and no more of their bytes are in memory
 /// than the longest frame has.

@@ -6,8 +6,8 @@ use openraft::{Config, SnapshotPolicy};
 
 use super::KeeperError;
 use super::types::KeeperNode;
-use crate::epochs::lease::Lease;
 use crate::transport::Endpoint;
+use soloist_core::epochs::lease::Lease;
 
 /// The shortest election timeout.
 const ELECTION_LEAST: Duration = Duration::from_millis(50);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::cluster_identity::ClusterIdentity;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// Notes when a keeper shows a later generation of this keeper's cluster.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Address, Host, NodeName};
-use crate::epochs::roster::{Applied, Command};
 use crate::sha256::sha256;
+use soloist_api::{Address, Host, NodeName};
+use soloist_core::epochs::roster::{Applied, Command};
 
 openraft::declare_raft_types!(
     /// The keepers agree on commands to the roster.

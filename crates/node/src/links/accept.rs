@@ -14,10 +14,10 @@ use super::receive::{Inbox, Receiving, Unacknowledged};
 use super::shared::{End, Shared, lock};
 use super::status::count;
 use super::{LinkChange, Serving};
-use crate::config::NodeName;
 use crate::transport::{
     Arrival, Code, ConnectionError, Declined, Purpose, Refusal, Stranger, Strangers,
 };
+use soloist_api::NodeName;
 
 /// When the system has no more sockets to give, asking again at once would only burn time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -14,8 +14,8 @@ use super::peer::{Outgoing, PeerState};
 use super::settings::Limits;
 use super::shared::{End, Shared, lock};
 use super::status::count;
-use crate::config::NodeName;
 use crate::transport::{Purpose, Stream, shown, write};
+use soloist_api::NodeName;
 
 /// How long a writer may take to finish its write and say goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);

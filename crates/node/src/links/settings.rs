@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::frame::DATA_HEADER_BYTES;
-use crate::config::{NodeName, NodeNameError};
 use crate::transport::Endpoint;
+use soloist_api::{NodeName, NodeNameError};
 
 /// What a node's links need to know.
 #[derive(Clone, Debug)]

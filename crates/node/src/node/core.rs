@@ -12,14 +12,15 @@ use super::event;
 use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
-use crate::epochs::member::{MemberEffects, Participant, Standing};
-use crate::epochs::message::ToMember;
-use crate::epochs::roster::Member;
-use crate::locks::{
-    Ask, AskError, Client, Denial, End, Grant, Happening, HoldError, HoldId, LockName,
-    ReceiveError, RequestId, Resumed, Table, Ticket,
+use soloist_api::LockName;
+use soloist_core::Mutant;
+use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::message::ToMember;
+use soloist_core::epochs::roster::Member;
+use soloist_core::locks::{
+    Ask, AskError, Client, Denial, End, Grant, Happening, HoldError, HoldId, ReceiveError,
+    RequestId, Resumed, Table, Ticket,
 };
-use crate::mutant::Mutant;
 
 /// A hold, as its holder and the node share it.
 pub(crate) struct Held {

@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Node;
-use crate::locks::Happening;
+use soloist_core::locks::Happening;
 
 /// What happens on a node from now on, in order.
 pub struct Events {

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::shared::Shared;
 use crate::Moment;
-use crate::locks::{LockName, LockView};
+use soloist_api::LockName;
+use soloist_core::locks::LockView;
 
 /// First bytes of frames; a lock's message has another.
 const QUESTION: u8 = 2;

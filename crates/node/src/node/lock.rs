@@ -9,7 +9,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 use super::Node;
 use super::core::{Answer, Asked, Held};
 use crate::Moment;
-use crate::locks::{Ask, AskError, Client, Denial, End, Fence, HoldId, LockName, Ticket};
+use soloist_api::{Fence, LockName};
+use soloist_core::locks::{Ask, AskError, Client, Denial, End, HoldId, Ticket};
 
 /// A lock, by name. Exists from first use; making one of these costs nothing.
 #[derive(Clone)]

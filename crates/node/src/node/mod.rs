@@ -22,18 +22,19 @@ pub use lock::{AcquireError, Guard, Lock, Lost};
 use crate::Moment;
 use crate::cluster_memory::{ClusterMemory, MemoryError};
 use crate::config::Config;
-use crate::epochs::member::{MemberEffects, Participant, Standing};
-use crate::epochs::roster::Member;
 use crate::identity::{Identity, IdentityError};
 use crate::keepers::KeeperNode;
 use crate::links::{self, Limits, LinkStatus, Links, LinksError};
-use crate::locks::{LockName, LockNameError, Settings, Table};
 use crate::office::{Courier, Office, OfficeError, Post};
 use crate::transport::{Endpoint, Security};
 use core::Core;
 use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
+use soloist_api::{LockName, LockNameError};
+use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::roster::Member;
+use soloist_core::locks::{Settings, Table};
 
 /// How many locks a node may have to do with.
 const LOCKS_MAX: usize = 1 << 22;
@@ -102,7 +103,7 @@ impl Node {
         listener: TcpListener,
     ) -> Result<Node, StartError> {
         #[cfg(feature = "mutants")]
-        crate::Mutant::plant_from_env();
+        plant_from_env();
         let security = match &identity {
             Some(identity) => Security::tls(identity),
             None => Security::Plain,
@@ -323,4 +324,20 @@ async fn close_after_fault(shared: Arc<Shared>) {
     shared.stopped.cancel();
     shared.keeping.office.close().await;
     shared.links().close(Duration::ZERO).await;
+}
+
+/// Plants the fault that SOLOIST_MUTANT names, for tests of the executable.
+#[cfg(feature = "mutants")]
+fn plant_from_env() {
+    use soloist_core::Mutant;
+
+    let name = std::env::var("SOLOIST_MUTANT");
+    let panics = [Mutant::PanicInCore, Mutant::PanicInLeader];
+    let mut all = panics.into_iter().chain(Mutant::ALL);
+    if let Some(mutant) = name
+        .ok()
+        .and_then(|name| all.find(|one| format!("{one:?}") == name))
+    {
+        Mutant::plant(Some(mutant));
+    }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::config::NodeName;
-use crate::epochs::message::ToMember;
-use crate::locks::LockName;
+use soloist_api::LockName;
+use soloist_api::NodeName;
+use soloist_core::epochs::message::ToMember;
 
 /// Something for the log.
 pub(crate) enum Notice {

@@ -11,15 +11,15 @@ use super::fault::{Fault, LockedCore};
 use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
 use crate::config::Config;
-use crate::epochs::lease::Lease;
-use crate::epochs::member::Standing;
-use crate::epochs::message::{ToKeepers, ToMember};
-use crate::epochs::roster::Member;
 use crate::links::{Handler, LinkChange, Links, Peer, Serving};
-use crate::locks::wire;
 use crate::metrics::Metrics;
 use crate::office::{Ear, Office, Post};
 use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::roster::Member;
+use soloist_core::locks::wire;
 
 pub(crate) struct Shared {
     pub config: Config,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Office, OfficeError};
-use crate::cluster_identity::ClusterIdentity;
 use crate::keepers::{Appointment, Keeper, LeaderWord, Store, StoreClaim, StoreIdentity};
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// What the leader is to hear of this node's store.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::Moment;
-use crate::config::NodeName;
-use crate::epochs::lease::Lease;
-use crate::epochs::roster::Member;
+use soloist_api::NodeName;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::roster::Member;
 
 /// Words are on their way for a while, not always the same: only what has gone apart by more than a third of a lease, and
 /// at most this, is the clock's.

@@ -10,9 +10,9 @@ use tokio::time::{sleep, timeout};
 use super::reign::Letter;
 use super::wire::{FromKeeper, FromNode, read, write};
 use super::{LAST_WORDS, Office};
-use crate::config::NodeName;
 use crate::keepers::rpc::FrameError;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
+use soloist_api::NodeName;
 
 /// A node that does not read what it is sent for so long is left alone.
 const WRITE_TIME: Duration = Duration::from_secs(10);

@@ -16,10 +16,10 @@ use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
 use super::Office;
-use crate::config::NodeName;
 use crate::files;
 use crate::keepers::{Keeper, KeeperNode};
 use crate::transport::{Arrival, Code, Io, Refusal};
+use soloist_api::NodeName;
 
 /// Bytes under way in each direction.
 const BUFFER_BYTES: usize = 16 << 10;

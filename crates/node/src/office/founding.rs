@@ -12,7 +12,6 @@ use tokio::time::{sleep, timeout};
 
 use super::wire::{FromKeeper, read};
 use super::{Office, OfficeError};
-use crate::cluster_identity::ClusterIdentity;
 use crate::keepers::{Keeper, KeeperNode, Store, StoreIdentity};
 
 /// The file in a node's data folder that lets it begin a cluster.
@@ -155,7 +154,7 @@ impl Office {
         if let Some(keeper) = self.keeper() {
             return Ok(keeper);
         }
-        let identity = StoreIdentity::fresh(ClusterIdentity::new());
+        let identity = StoreIdentity::fresh(crate::cluster_memory::fresh_identity());
         let store = Store::create(&self.data, &self.me.name, identity).await?;
         self.start_keeper(store).await
     }

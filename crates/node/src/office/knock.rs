@@ -7,10 +7,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Office;
 use super::wire::{FromKeeper, read};
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
 use crate::keepers::KeeperNode;
 use crate::transport::{ConnectionError, Dialled, Purpose, Stream};
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// While a node goes through a follower, it tries this often to reach the leader directly.
 const DIRECT_EVERY: Duration = Duration::from_secs(5);

@@ -1,13 +1,13 @@
 //! Where nodes and the keepers' leader meet: one connection from each node to the leader.
 //!
 //! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end.
-//! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](crate::epochs::leader::Leader).
+//! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](soloist_core::epochs::leader::Leader).
 //! - `knock`: one try to reach a keeper. `forward`: how a follower connects a node through to the leader.
 //! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
 //!   store is set aside when it is one no more.
 //! - `probe`: whether a cluster is alive, before it is recovered.
 //!
-//! Invariants: one [`Leader`](crate::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
+//! Invariants: one [`Leader`](soloist_core::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
 //! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
 
 mod appointment;
@@ -35,14 +35,14 @@ pub(crate) use post::{Courier, Ear, Post};
 pub use probe::{Shown, probe};
 pub(crate) use wire::{ClusterView, Question, Reply};
 
-use crate::cluster_identity::ClusterIdentity;
 use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::{Kept, Nodes};
-use crate::epochs::lease::Lease;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::node::fault::Fault;
 use crate::throttle::Refusals;
 use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
+use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::epochs::lease::Lease;
 
 /// How long it may take to send nodes what was said to them when a keeper stops.
 const LAST_WORDS: Duration = Duration::from_millis(300);

@@ -14,14 +14,14 @@ use super::Office;
 use super::knock::{Leading, Tried, Unreached, Way};
 use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
 use crate::Moment;
-use crate::cluster_identity::ClusterIdentity;
 use crate::cluster_memory::ClusterMemory;
-use crate::config::NodeName;
-use crate::epochs::message::{ToKeepers, ToMember};
-use crate::epochs::roster::Member;
 use crate::keepers::KeeperNode;
 use crate::links::Backoff;
 use crate::transport::Stream;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::roster::Member;
 
 /// So many words wait to be sent; more are lost, and said again later.
 const WORDS_MAX: usize = 64;

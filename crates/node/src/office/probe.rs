@@ -6,11 +6,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::wire::{FromKeeper, read};
-use crate::cluster_identity::ClusterIdentity;
 use crate::config::Config;
 use crate::identity::IdentityError;
 use crate::keepers::KeeperNode;
 use crate::transport::{ConnectionError, Endpoint, Purpose, Security};
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -20,14 +20,14 @@ use super::Office;
 use super::clocks::Clocks;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
-use crate::cluster_identity::{ClusterId, ClusterIdentity};
-use crate::config::NodeName;
-use crate::epochs::leader::{Leader, LeaderEffects};
-use crate::epochs::lease::Lease;
-use crate::epochs::message::ToKeepers;
-use crate::epochs::roster::{Applied, Command, Member};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
-use crate::mutant::Mutant;
+use soloist_api::NodeName;
+use soloist_core::Mutant;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
+use soloist_core::epochs::leader::{Leader, LeaderEffects};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::message::ToKeepers;
+use soloist_core::epochs::roster::{Applied, Command, Member};
 
 /// So many words of nodes wait for the leader.
 const LETTERS_MAX: usize = 1024;
@@ -126,11 +126,11 @@ async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
     if roster.cluster().is_some() {
         return Ok(());
     }
-    let Some(generation) = roster.first_generation() else {
+    let Some(generation) = roster.first_generation(rand::random()) else {
         tracing::error!("the epochs of this cluster are used up: bootstrap a new cluster");
         return Err(KeeperError::Keepers("no epoch is left".to_owned()));
     };
-    let id = ClusterId::random();
+    let id = ClusterId::from_bytes(rand::random());
     let cluster = ClusterIdentity { id, generation };
     tracing::info!("this cluster is from before clusters had an identity; it becomes {cluster}");
     match keeper.propose(term, Command::Identify { cluster }).await? {
@@ -380,7 +380,7 @@ impl<'o> Reign<'o> {
     /// Lets the leader do something, and does what comes of it.
     fn drive(
         &mut self,
-        act: impl FnOnce(&mut Leader, Moment, &crate::epochs::roster::Roster, &mut LeaderEffects),
+        act: impl FnOnce(&mut Leader, Moment, &soloist_core::epochs::roster::Roster, &mut LeaderEffects),
     ) {
         let Some(leader) = &mut self.leader else {
             return;

@@ -7,12 +7,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
-use crate::epochs::message::{ToKeepers, ToMember};
-use crate::epochs::roster::Member;
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
 use crate::keepers::{KeeperNode, LeaderWord, StoreClaim};
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::roster::Member;
 
 /// From a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use super::hello::{
 };
 use super::security::Security;
 use super::{Io, Stream};
-use crate::config::NodeName;
 use crate::identity::Identity;
+use soloist_api::NodeName;
 
 /// A connection whose hello is in order as far as all protocols are alike. Its protocol says
 /// Welcome, or refuses it.

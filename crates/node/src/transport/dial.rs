@@ -19,8 +19,8 @@ use super::hello::{
 };
 use super::security::{Security, off_loopback};
 use super::{Io, Stream};
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// A connection whose hello was answered with Welcome.
 pub struct Dialled {

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::hello::{Hello, Party, Purpose, VERSIONS};
 use super::security::Security;
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// This node, as it dials others and answers them. Cheap to clone.
 #[derive(Clone, Debug)]

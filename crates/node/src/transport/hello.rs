@@ -20,8 +20,8 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// The first bytes of every connection between nodes.
 pub const PREFACE: [u8; 8] = *b"SOLOIST\0";

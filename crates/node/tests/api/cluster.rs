@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{Api, Config, Limits, Metrics, RuleSettings, Rules, Security, Ttl};
-use soloist_node::epochs::lease::Lease;
+use soloist_node::config::{Api, Config, Metrics, Security, Ttl};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -83,7 +85,7 @@ pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
     let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
-    let name: soloist_node::config::NodeName = "n1".parse().unwrap();
+    let name: soloist_api::NodeName = "n1".parse().unwrap();
     let members = alone(&name, &address, data.path());
     let config = Config {
         name,

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use soloist_api::{ErrorKind, Hold};
+use soloist_core::limits::{Limits, Quota};
+use soloist_core::locks::{AskError, Quantity};
 use soloist_node::AcquireError;
 use soloist_node::api::{self, ApiServer};
-use soloist_node::config::{Api, ApiTcp, Limits, Metrics, Quota};
-use soloist_node::locks::{AskError, Quantity};
+use soloist_node::config::{Api, ApiTcp, Metrics};
 use tempfile::TempDir;
 
 use crate::cluster::{Lonely, limited, until};

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use soloist_api::NodeName;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
-use soloist_node::config::{
-    Api, Config, Kept, Limits, Metrics, NodeName, RuleSettings, Rules, Security, Ttl,
-};
-use soloist_node::epochs::lease::Lease;
+use soloist_node::config::{Api, Config, Kept, Metrics, Security, Ttl};
 use soloist_node::identity::{Authority, Identity};
 use tempfile::TempDir;
 use tokio::net::TcpListener;

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use referee::Referee;
 use soloist_algorithms::Choice;
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::locks::End;
+use soloist_core::rules::RuleSettings;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
-use soloist_node::locks::End;
 use soloist_node::{AcquireError, Lost};
 use tempfile::TempDir;
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use soloist_api::{Address, NodeName};
+use soloist_core::epochs::lease::Lease;
 use soloist_node::FIRST_START;
-use soloist_node::config::{Address, Kept, NodeName, Nodes};
-use soloist_node::epochs::lease::Lease;
+use soloist_node::config::{Kept, Nodes};
 
 /// Lets the node of this name found its cluster alone, with its store in `data`.
 pub fn alone(name: &NodeName, address: &Address, data: &Path) -> Kept {

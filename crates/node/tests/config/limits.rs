@@ -1,6 +1,6 @@
 //! `[limits]`: how much clients may use.
 
-use soloist_node::config::{Limits, Quota};
+use soloist_core::limits::{Limits, Quota};
 
 use crate::{refused_with, with};
 

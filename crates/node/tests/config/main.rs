@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use soloist_algorithms::{Kind, NodeId};
-use soloist_node::config::{ApiTls, Config, Nodes, RuleSettings, Rules, Security};
+use soloist_core::rules::{RuleSettings, Rules};
+use soloist_node::config::{ApiTls, Config, Nodes, Security};
 
 const HEAD: &str = "name = \"a\"
 insecure = true

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use soloist_node::config::{Config, Kept, RuleSettings, Rules};
+use soloist_core::rules::{RuleSettings, Rules};
+use soloist_node::config::{Config, Kept};
 
 use crate::{parse, refused};
 

@@ -5,7 +5,7 @@ mod handshake;
 
 use std::time::{Duration, SystemTime};
 
-use soloist_node::config::NodeName;
+use soloist_api::NodeName;
 use soloist_node::identity::{Authority, Identity, Issued, Validity};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

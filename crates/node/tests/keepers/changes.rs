@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use soloist_node::epochs::roster::{Command, Roster};
+use soloist_core::epochs::roster::{Command, Roster};
 use soloist_node::keepers::KeeperError;
 
 use crate::net::{Cluster, PATIENCE, name, until};

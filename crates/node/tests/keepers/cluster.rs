@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use openraft::storage::{RaftLogStorage, RaftStateMachine};
-use soloist_node::epochs::pieces::Piece;
-use soloist_node::epochs::roster::{Applied, Command, HeldLock, Roster};
+use soloist_api::LockName;
+use soloist_core::epochs::pieces::Piece;
+use soloist_core::epochs::roster::{Applied, Command, HeldLock, Roster};
 use soloist_node::keepers::{KeeperError, Store};
-use soloist_node::locks::LockName;
 
 use crate::net::{Cluster, Site, begin, until};
 

@@ -2,8 +2,8 @@
 
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, RaftLogReader, Vote};
-use soloist_node::cluster_identity::ClusterIdentity;
-use soloist_node::epochs::roster::Applied;
+use soloist_core::epochs::roster::Applied;
+use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::LogStore;
 use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, StoreIdentity, Types};
 use soloist_node::transport::{Endpoint, Security};
@@ -70,7 +70,7 @@ async fn open(disk: &Disk) -> Store {
 /// A disk with an empty store on it.
 async fn new_disk() -> Disk {
     let disk = Disk::default();
-    let identity = StoreIdentity::fresh(ClusterIdentity::new());
+    let identity = StoreIdentity::fresh(fresh_identity());
     let made = Store::create_backend("a disk", disk.clone(), &name("a"), identity).await;
     let (.., closer) = made.unwrap().split();
     closer.close().await;

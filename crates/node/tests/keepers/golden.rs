@@ -5,8 +5,8 @@ use std::time::Duration;
 use openraft::raft::{AppendEntriesRequest, VoteRequest};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
-use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
-use soloist_node::epochs::roster::{Command, Roster};
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_core::epochs::roster::{Command, Roster};
 use soloist_node::keepers::{Proposal, StoreIdentity, Types};
 
 use crate::net::begin;

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use soloist_node::cluster_identity::{ClusterId, ClusterIdentity};
-use soloist_node::epochs::roster::{Applied, Command, Roster};
+use soloist_api::Fence;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
+use soloist_core::epochs::roster::{Applied, Command, Roster};
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
     KeeperNode, Recovery, Settings, Store, StoreError, StoreIdentity, id_of,
 };
-use soloist_node::locks::Fence;
 
 use crate::net::{Cluster, Site, name, until};
 
@@ -157,8 +157,8 @@ async fn a_cluster_from_before_gets_an_identity_and_its_fences_rise() {
     let roster = cluster.sites[leader].keeper().roster();
     assert_eq!(roster.next_epoch(), 13);
     let identity = ClusterIdentity {
-        id: ClusterId::random(),
-        generation: roster.first_generation().unwrap(),
+        id: ClusterId::from_bytes(rand::random()),
+        generation: roster.first_generation(0).unwrap(),
     };
     assert_eq!(identity.generation.number, 0);
     let is_done = |roster: &Roster| roster.cluster() == Some(identity);

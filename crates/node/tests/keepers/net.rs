@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use soloist_node::cluster_identity::ClusterIdentity;
-use soloist_node::config::NodeName;
-use soloist_node::epochs::roster::{Applied, Change, Command, Member, Roster};
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
+use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::identity::{Authority, Identity};
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
@@ -184,7 +185,7 @@ impl Cluster {
     pub async fn stopped(names: &[&str]) -> Self {
         let mut cluster = Cluster {
             authority: Authority::new("orchestra").unwrap(),
-            identity: ClusterIdentity::new(),
+            identity: fresh_identity(),
             sites: Vec::new(),
         };
         for name in names {

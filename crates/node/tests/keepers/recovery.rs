@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use soloist_node::cluster_identity::ClusterIdentity;
-use soloist_node::epochs::roster::{Applied, Command, Roster};
+use soloist_core::epochs::roster::{Applied, Command, Roster};
+use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
     Keeper, KeeperError, KeeperNode, Recovery, Store, StoreError, StoreIdentity,
@@ -205,7 +205,7 @@ async fn a_data_folder_is_made_for_its_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("node/data");
     assert!(!Store::exists(&data));
-    let identity = StoreIdentity::fresh(ClusterIdentity::new());
+    let identity = StoreIdentity::fresh(fresh_identity());
     let made = Store::create(&data, &name("a"), identity).await;
     let (.., closer) = made.unwrap().split();
     closer.close().await;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use openraft::storage::{RaftLogStorage, RaftStateMachine};
 use openraft::testing::{StoreBuilder, Suite};
 use openraft::{RaftSnapshotBuilder, StorageError, Vote};
-use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
-use soloist_node::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::{LogStore, Machine};
 use soloist_node::keepers::{Store, StoreError, StoreIdentity, Types};
 use tempfile::TempDir;
@@ -157,7 +158,7 @@ async fn a_store_that_is_set_aside_is_not_lost() {
 #[tokio::test]
 async fn another_clusters_snapshot_is_refused() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let other = StoreIdentity::fresh(ClusterIdentity::new());
+    let other = StoreIdentity::fresh(fresh_identity());
     let theirs = Store::create(folders[0].path(), &name("a"), other).await;
     let (_, mut theirs, _closer) = theirs.unwrap().split();
     let mut builder = theirs.get_snapshot_builder().await;

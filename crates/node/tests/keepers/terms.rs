@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use openraft::Vote;
 use openraft::storage::RaftLogStorage;
-use soloist_node::cluster_identity::ClusterIdentity;
-use soloist_node::epochs::lease::Lease;
-use soloist_node::epochs::roster::Applied;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::roster::Applied;
+use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::{KeeperError, Settings, Store};
 
@@ -103,7 +103,7 @@ async fn what_all_keepers_carry_out_is_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_knows_whether_anything_was_agreed_on() {
     let authority = Authority::new("orchestra").unwrap();
-    let cluster = ClusterIdentity::new();
+    let cluster = fresh_identity();
     let mut a = Site::new(&authority, cluster, "a").await;
     let mut b = Site::new(&authority, cluster, "b").await;
     a.start().await;
@@ -135,7 +135,7 @@ async fn a_keeper_knows_whether_anything_was_agreed_on() {
 #[tokio::test]
 async fn a_short_lease_makes_keepers_fast() {
     let authority = Authority::new("orchestra").unwrap();
-    let site = Site::new(&authority, ClusterIdentity::new(), "a").await;
+    let site = Site::new(&authority, fresh_identity(), "a").await;
     let ms = Duration::from_millis;
     for (length, election, patience) in [
         (500, 50, 1000),

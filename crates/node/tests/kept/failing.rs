@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use soloist_node::locks::End;
-use soloist_node::{AcquireError, Mutant, api};
+use soloist_core::Mutant;
+use soloist_core::locks::End;
+use soloist_node::{AcquireError, api};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use soloist_node::config::Address;
+use soloist_api::Address;
 use soloist_node::local::LocalCluster;
 use soloist_node::transport::hello::{PREFACE, VERSIONS};
 use soloist_node::transport::{Hello, Purpose};

@@ -10,9 +10,9 @@ mod upgrade;
 use std::path::Path;
 use std::time::Duration;
 
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 use soloist_node::Node;
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
@@ -155,7 +155,7 @@ async fn without_a_majority_of_the_keepers_holds_are_lost_in_time() {
     nodes[0].stop(Duration::ZERO).await;
     nodes[1].stop(Duration::ZERO).await;
     let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert_eq!(lost.0, soloist_node::locks::End::EpochLost);
+    assert_eq!(lost.0, soloist_core::locks::End::EpochLost);
     assert_eq!(guard.valid_for(), Some(Duration::ZERO));
     assert_eq!(nodes[3].epoch(), None);
     cluster.stop().await;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
-use soloist_node::epochs::lease::Lease;
-use soloist_node::locks::LockName;
+use soloist_api::LockName;
+use soloist_core::epochs::lease::Lease;
 use soloist_node::{Guard, Node};
 use tokio::time::{sleep, timeout};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use soloist_api::{Address, NodeName};
+use soloist_core::limits::Limits;
+use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
-use soloist_node::config::{
-    Address, Api, Config, Kept, Limits, Metrics, NodeName, Nodes, RuleSettings, Rules, Security,
-    Ttl,
-};
+use soloist_node::config::{Api, Config, Kept, Metrics, Nodes, Security, Ttl};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};

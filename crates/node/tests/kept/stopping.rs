@@ -68,7 +68,7 @@ async fn a_guard_in_the_nodes_own_process_is_waited_for() {
     let stops = nodes[2].clone();
     let stops = tokio::spawn(async move { stops.stop(Duration::ZERO).await });
     let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert_eq!(lost.0, soloist_node::locks::End::NodeStopped);
+    assert_eq!(lost.0, soloist_core::locks::End::NodeStopped);
     let next = timeout(PATIENCE, next)
         .await
         .expect("it is served")

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use soloist_node::config::NodeName;
-use soloist_node::epochs::roster::{Applied, Change, Command};
+use soloist_api::NodeName;
+use soloist_core::epochs::roster::{Applied, Change, Command};
 use soloist_node::keepers::{Keeper, KeeperNode, Settings, Store, StoreIdentity, id_of};
 use soloist_node::transport::{Endpoint, Security};
 

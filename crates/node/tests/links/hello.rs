@@ -1,8 +1,8 @@
 //! The hello of all protocols: exactly these bytes, who may speak to whom, and nothing else gets through.
 
 use proptest::prelude::*;
-use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
-use soloist_node::config::NodeName;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::transport::hello::{
     Code, HELLO_BYTES_MAX, Hello, HelloError, PREFACE, Party, Purpose, Refusal, Reply, VERSIONS,
     Versions, check_cluster,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use soloist_node::config::RuleSettings;
+use soloist_core::rules::RuleSettings;
 
 use crate::bench::single::cluster;
 use crate::bench::{Bound, Measured, Samples};

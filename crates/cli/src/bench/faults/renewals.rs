@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use soloist_node::Moment;
-use soloist_node::config::{Limits, RuleSettings, Rules};
-use soloist_node::epochs::leader::{Leader, LeaderEffects};
-use soloist_node::epochs::lease::Lease;
-use soloist_node::epochs::member::{MemberEffects, Participant};
-use soloist_node::epochs::message::ToMember;
-use soloist_node::epochs::roster::{Applied, Command, Member, Roster};
-use soloist_node::locks::{Settings, Table};
+use soloist_api::Moment;
+use soloist_core::epochs::leader::{Leader, LeaderEffects};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::member::{MemberEffects, Participant};
+use soloist_core::epochs::message::ToMember;
+use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
+use soloist_core::limits::Limits;
+use soloist_core::locks::{Settings, Table};
+use soloist_core::rules::{RuleSettings, Rules};
 
 use crate::bench::single::cluster;
 use crate::bench::{Measured, Samples};

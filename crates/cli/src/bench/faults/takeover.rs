@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use rustix::process::Signal;
 use soloist_client::Client;
-use soloist_node::config::RuleSettings;
-use soloist_node::epochs::lease::Lease;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
 
 use crate::bench::{Bound, Measured, Samples};
 use crate::processes::Processes;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::{Raw, RawNodes, Text, Wrong, path, within, wrong};
-use crate::config::{Address, Kept, NodeName, Nodes, NodesError, Problem};
-use crate::epochs::lease::Lease;
+use crate::config::{Kept, Nodes, NodesError, Problem};
+use soloist_api::{Address, NodeName};
+use soloist_core::epochs::lease::Lease;
 
 pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
     match (&raw.nodes, &raw.keepers) {

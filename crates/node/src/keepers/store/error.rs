@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// Why a keeper's store cannot be opened. The file is left as it was.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError, Writ
 
 use super::tables::{self, FORMAT, FORMAT_OLDEST, FORMAT_VERSION, IDENTITY, LOG, OWNER, STATE};
 use super::{StoreError, StoreIdentity};
-use crate::config::NodeName;
+use soloist_api::NodeName;
 
 /// What the database's files begin with.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";

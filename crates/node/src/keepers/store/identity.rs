@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_identity::ClusterIdentity;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// Which keeper a store makes of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

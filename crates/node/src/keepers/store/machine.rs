@@ -18,8 +18,8 @@ use super::log::any;
 use super::tables::{self, IDENTIFIED, SNAPSHOT};
 use super::used::Used;
 use super::worker::{Failure, Worker};
-use crate::epochs::roster::{Applied, OldRoster, Roster};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
+use soloist_core::epochs::roster::{Applied, OldRoster, Roster};
 
 /// The version of a snapshot's bytes, which also travel between keepers. 3: with the cluster's
 /// identity and former keepers.

@@ -33,8 +33,8 @@ pub use recover::{Known, Recovery};
 pub use used::Used;
 
 use super::types::KeeperNode;
-use crate::config::NodeName;
-use crate::epochs::roster::Roster;
+use soloist_api::NodeName;
+use soloist_core::epochs::roster::Roster;
 use worker::Worker;
 
 /// The name of the store's file in a node's data folder.

@@ -12,10 +12,10 @@ use super::file::Existing;
 use super::machine::{State, state_of, write_state};
 use super::tables::{self, COMMITTED, PURGED, SNAPSHOT, Snapshot, VOTE};
 use super::{StoreError, StoreIdentity};
-use crate::cluster_identity::{ClusterId, ClusterIdentity, Generation};
-use crate::config::NodeName;
-use crate::epochs::roster::{Member, Roster};
 use crate::keepers::types::{KeeperNode, LogId, Membership, Vote};
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
+use soloist_core::epochs::roster::{Member, Roster};
 
 /// What was found in the store of a keeper that goes on alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,9 +152,12 @@ impl Found {
         let roster = &self.state.roster;
         let (id, generation) = match roster.cluster() {
             Some(cluster) => (cluster.id, Some(cluster.generation)),
-            None => (ClusterId::random(), roster.first_generation()),
+            None => {
+                let id = ClusterId::from_bytes(rand::random());
+                (id, roster.first_generation(rand::random()))
+            }
         };
-        let next = generation.and_then(Generation::next);
+        let next = generation.and_then(|one| one.next(rand::random()));
         let generation = next.ok_or_else(|| {
             "its cluster has used up its generations; bootstrap a new cluster".to_owned()
         })?;

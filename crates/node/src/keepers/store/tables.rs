@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreIdentity;
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
 use crate::keepers::types::{Entry, KeeperNode, LogId, Vote, id_of};
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
 pub(super) const STATE: TableDefinition<'static, &str, &[u8]> =

@@ -6,11 +6,11 @@ use tokio::time::sleep;
 
 use super::{Connection, RETRY_AFTER, Reign, reply_to};
 use crate::Moment;
-use crate::cluster_identity::Generation;
-use crate::epochs::leader::Leader;
-use crate::epochs::roster::{Applied, Command};
 use crate::keepers::{KeeperError, LeaderWord};
 use crate::office::wire::Reply;
+use soloist_core::cluster_identity::Generation;
+use soloist_core::epochs::leader::Leader;
+use soloist_core::epochs::roster::{Applied, Command};
 
 /// What was done in the background.
 pub(super) enum Done {

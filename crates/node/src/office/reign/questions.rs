@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::stores::Appointment;
 use super::{Connection, Done, Reign, reply_to};
 use crate::Moment;
-use crate::config::NodeName;
-use crate::epochs::leader::Leader;
 use crate::keepers::KeeperNode;
 use crate::office::wire::{ClusterView, Question, Reply};
+use soloist_api::NodeName;
+use soloist_core::epochs::leader::Leader;
 
 /// What is to become of the keepers.
 pub(super) enum KeeperChange {

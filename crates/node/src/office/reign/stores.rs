@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use super::decisions::Done;
 use super::questions::KeeperChange;
 use super::{Connection, Reign};
-use crate::cluster_identity::ClusterIdentity;
-use crate::config::NodeName;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
 use crate::office::wire::FromKeeper;
+use soloist_api::NodeName;
+use soloist_core::cluster_identity::ClusterIdentity;
 
 /// How long a node may take to make a store.
 const APPOINTMENT_TIME: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openraft::{CommittedLeaderId, LogId};
-use soloist_node::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::keepers::{KnownKeepers, StoreClaim};
 
 /// What is searched: the cluster, how often what may happen, and the rules.

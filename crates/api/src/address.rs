@@ -1,0 +1,271 @@
+//! Where a node or its API is reached.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A host and a port: `10.0.0.1:7401`, `[fd00::1]:7401` or `db.example.org:7401`. Host names are
+/// resolved when they are used, each time anew.
+///
+/// ```
+/// use soloist_api::Address;
+///
+/// let address: Address = "[::1]:7401".parse().unwrap();
+/// assert!(address.is_loopback());
+/// assert_eq!(address.to_string(), "[::1]:7401");
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Address {
+    /// The machine.
+    pub host: Host,
+    /// The TCP port. 0, for one that the system chooses, can be listened on but not dialled; it is
+    /// refused in a configuration file.
+    pub port: u16,
+}
+
+/// A machine, by number or by name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Host {
+    /// An IP address.
+    Ip(IpAddr),
+    /// A name in lower case.
+    Name(String),
+}
+
+/// Why a text is no address.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AddressError {
+    /// It has no port.
+    #[error("the address {0:?} has no port: write it as HOST:PORT, such as 10.0.0.1:7401")]
+    NoPort(String),
+    /// Its port is no port.
+    #[error("the address {address:?} has the port {port:?}: use a number from 1 to 65535")]
+    Port {
+        /// The address.
+        address: String,
+        /// Its port.
+        port: String,
+    },
+    /// An IPv6 address without brackets.
+    #[error("the address {0:?} has many colons: put an IPv6 address in brackets, as in [::1]:7401")]
+    NoBrackets(String),
+    /// Its host is neither an IP address nor a name.
+    #[error("the address {address:?} has the host {host:?}: use an IP address or a host name")]
+    Host {
+        /// The address.
+        address: String,
+        /// Its host.
+        host: String,
+    },
+}
+
+impl Address {
+    /// Whether only this machine reaches it. A name counts if it is `localhost`.
+    pub fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+            Host::Name(name) => name == "localhost",
+        }
+    }
+
+    /// Whether it stands for every address of this machine (`0.0.0.0`, `[::]`).
+    pub fn is_unspecified(&self) -> bool {
+        matches!(self.host, Host::Ip(ip) if ip.to_canonical().is_unspecified())
+    }
+}
+
+fn host(address: &str, text: &str) -> Result<Host, AddressError> {
+    let wrong = || AddressError::Host {
+        address: shown(address),
+        host: shown(text),
+    };
+    if let Some(inner) = text.strip_prefix('[') {
+        let inner = inner.strip_suffix(']').ok_or_else(wrong)?;
+        let ip: std::net::Ipv6Addr = inner.parse().map_err(|_| wrong())?;
+        return Ok(Host::Ip(ip.into()));
+    }
+    if text.contains(':') {
+        return Err(AddressError::NoBrackets(shown(address)));
+    }
+    if let Ok(ip) = text.parse::<std::net::Ipv4Addr>() {
+        return Ok(Host::Ip(ip.into()));
+    }
+    if !is_host_name(text) {
+        return Err(wrong());
+    }
+    Ok(Host::Name(text.to_ascii_lowercase()))
+}
+
+/// Whether a text is a host name that a certificate can have: labels of letters, digits, `_` and
+/// `-`, separated by dots. No label begins or ends with `-`, and the last is not a number.
+fn is_host_name(text: &str) -> bool {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(is_inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
+    text.len() <= 253 && !is_number && name.split('.').all(is_label)
+}
+
+/// As much of a text as belongs into an error.
+fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let split = text.rsplit_once(':').filter(|_| !text.ends_with(']'));
+        let Some((before, port)) = split else {
+            return Err(AddressError::NoPort(shown(text)));
+        };
+        let host = host(text, before)?;
+        // No sign, which u16 would read.
+        let number = port.parse().ok();
+        let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+        match number.filter(|_| digits) {
+            Some(port) => Ok(Address { host, port }),
+            None => Err(AddressError::Port {
+                address: shown(text),
+                port: shown(port),
+            }),
+        }
+    }
+}
+
+impl From<std::net::SocketAddr> for Address {
+    fn from(address: std::net::SocketAddr) -> Self {
+        Address {
+            host: Host::Ip(address.ip()),
+            port: address.port(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Ip(IpAddr::V6(ip)) => write!(f, "[{ip}]:{}", self.port),
+            Host::Ip(IpAddr::V4(ip)) => write!(f, "{ip}:{}", self.port),
+            Host::Name(name) => write!(f, "{name}:{}", self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(text: &str) -> AddressError {
+        text.parse::<Address>().unwrap_err()
+    }
+
+    #[test]
+    fn reads_numbers_and_names() {
+        for text in [
+            "10.0.0.1:7401",
+            "[fd00::1]:1",
+            "db-1.example.org:65535",
+            "a_b:80",
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        assert_eq!("DB:80".parse::<Address>().unwrap().to_string(), "db:80");
+        assert_eq!(
+            "[0::1]:80".parse::<Address>().unwrap().to_string(),
+            "[::1]:80"
+        );
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for text in ["", "10.0.0.1", "[::1]", "db"] {
+            assert_eq!(error(text), AddressError::NoPort(text.to_owned()));
+        }
+        for text in ["db:", "db:65536", "db:-1", "db:+1", "db:http", "db: 1"] {
+            assert!(matches!(error(text), AddressError::Port { .. }), "{text}");
+        }
+        for text in ["::1:7401", "fd00::1:7401"] {
+            assert_eq!(error(text), AddressError::NoBrackets(text.to_owned()));
+        }
+        for text in [
+            "10.0.0.300:1",
+            "a b:1",
+            ":1",
+            "[::1:1",
+            "[db]:1",
+            "-a:1",
+            "http//a:1",
+        ] {
+            assert!(matches!(error(text), AddressError::Host { .. }), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_its_own_machine() {
+        let loopback = |text: &str| text.parse::<Address>().unwrap().is_loopback();
+        for text in [
+            "127.0.0.1:1",
+            "127.9.9.9:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+            "LocalHost:1",
+        ] {
+            assert!(loopback(text), "{text}");
+        }
+        for text in [
+            "0.0.0.0:1",
+            "[::]:1",
+            "10.0.0.1:1",
+            "localhost.example.org:1",
+        ] {
+            assert!(!loopback(text), "{text}");
+        }
+        assert!(
+            "[::ffff:0.0.0.0]:1"
+                .parse::<Address>()
+                .unwrap()
+                .is_unspecified()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn host_names_are_those_of_certificates(text in "[a-zA-Z0-9._-]{0,70}|([a-z0-9-]{1,4}\\.){0,4}[a-z0-9]{0,3}\\.?") {
+            let of_certificates = rustls::pki_types::DnsName::try_from(text.as_str()).is_ok();
+            prop_assert_eq!(is_host_name(&text), of_certificates, "{}", text);
+        }
+
+        #[test]
+        fn what_is_read_is_written_back(text in "\\PC{0,20}:[0-9]{1,5}|[0-9a-f:.\\[\\]]{0,20}:[0-9]{1,3}") {
+            if let Ok(address) = text.parse::<Address>() {
+                prop_assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+            }
+        }
+    }
+}

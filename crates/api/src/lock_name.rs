@@ -1,0 +1,121 @@
+//! Names of locks.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a lock: 1 to [`LEN_MAX`](LockName::LEN_MAX) bytes of UTF-8 without control
+/// characters; `/` separates its parts, as in a path. Cheap to clone.
+///
+/// ```
+/// use soloist_api::LockName;
+///
+/// let name = LockName::new("billing/nightly").unwrap();
+/// assert_eq!(name.as_str(), "billing/nightly");
+/// assert!(LockName::new("").is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LockName(Arc<str>);
+
+/// Why a text is not the name of a lock.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockNameError {
+    /// Nothing.
+    #[error("a lock's name is empty: give it 1 to {} bytes", LockName::LEN_MAX)]
+    Empty,
+    /// Too much.
+    #[error("a lock's name has {0} bytes: at most {max} are allowed, shorten it", max = LockName::LEN_MAX)]
+    TooLong(usize),
+    /// What would spoil a log or a terminal.
+    #[error("a lock's name has the control character {0:?}: leave it out")]
+    Control(char),
+    /// Bytes that are no text.
+    #[error("a lock's name is not UTF-8: write it as UTF-8 text")]
+    NotUtf8,
+}
+
+impl TryFrom<String> for LockName {
+    type Error = LockNameError;
+
+    fn try_from(name: String) -> Result<Self, LockNameError> {
+        LockName::new(&name)
+    }
+}
+
+impl From<LockName> for String {
+    fn from(name: LockName) -> String {
+        name.as_str().to_owned()
+    }
+}
+
+impl LockName {
+    /// The longest name, in bytes.
+    pub const LEN_MAX: usize = 256;
+
+    /// The lock of this name.
+    pub fn new(name: &str) -> Result<Self, LockNameError> {
+        if name.is_empty() {
+            return Err(LockNameError::Empty);
+        }
+        if name.len() > Self::LEN_MAX {
+            return Err(LockNameError::TooLong(name.len()));
+        }
+        match name.chars().find(|c| c.is_control()) {
+            Some(control) => Err(LockNameError::Control(control)),
+            None => Ok(LockName(name.into())),
+        }
+    }
+
+    /// From bytes that may be anything.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, LockNameError> {
+        if bytes.len() > Self::LEN_MAX {
+            return Err(LockNameError::TooLong(bytes.len()));
+        }
+        Self::new(str::from_utf8(bytes).map_err(|_| LockNameError::NotUtf8)?)
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for LockName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_1_to_256_bytes_of_text() {
+        assert_eq!(LockName::new(""), Err(LockNameError::Empty));
+        assert!(LockName::new("x").is_ok());
+        assert!(LockName::new("ü/日本").is_ok());
+        assert!(LockName::new(&"x".repeat(256)).is_ok());
+        let long = LockName::new(&"é".repeat(129)).unwrap_err();
+        assert!(long.to_string().contains("258 bytes"), "{long}");
+        let control = LockName::new("a\nb").unwrap_err();
+        assert!(control.to_string().contains(r"'\n'"), "{control}");
+        assert_eq!(LockName::from_bytes(b"\xff"), Err(LockNameError::NotUtf8));
+    }
+}

@@ -1,0 +1,163 @@
+//! Names of nodes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A node's name: 1 to 63 characters of `a-z`, `0-9` and `-`, beginning with a letter and not
+/// ending with `-`. So it is a DNS label, and stands in the node's certificate as one.
+///
+/// ```
+/// use soloist_api::NodeName;
+///
+/// let name: NodeName = "rack-7".parse().unwrap();
+/// assert_eq!(name.as_str(), "rack-7");
+/// assert!("Rack_7".parse::<NodeName>().is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NodeName(String);
+
+/// Why a text is no node name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NodeNameError {
+    /// It has no character.
+    #[error("a name is empty: it needs 1 to {} characters", NodeName::LONGEST)]
+    Empty,
+    /// It has too many characters.
+    #[error(
+        "the name {begin:?}... has {bytes} bytes: at most {} are allowed",
+        NodeName::LONGEST
+    )]
+    TooLong {
+        /// The name's first characters.
+        begin: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// It has a character that may not be there.
+    #[error(
+        "the name {name:?} has {found:?} as character {place}: \
+         use a-z, 0-9 and '-', with a letter first and no '-' at the end"
+    )]
+    Character {
+        /// The name.
+        name: String,
+        /// What it has.
+        found: char,
+        /// Where, counted from 1.
+        place: usize,
+    },
+}
+
+impl NodeName {
+    /// How long a name may be.
+    pub const LONGEST: usize = 63;
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check(name: &str) -> Result<(), NodeNameError> {
+    if name.is_empty() {
+        return Err(NodeNameError::Empty);
+    }
+    if name.len() > NodeName::LONGEST {
+        return Err(NodeNameError::TooLong {
+            begin: name.chars().take(16).collect(),
+            bytes: name.len(),
+        });
+    }
+    let wrong = |place: usize, found: char| match found {
+        'a'..='z' => false,
+        '0'..='9' => place == 0,
+        '-' => place == 0 || place + 1 == name.len(),
+        _ => true,
+    };
+    let mut characters = name.chars().enumerate();
+    match characters.find(|&(place, found)| wrong(place, found)) {
+        Some((place, found)) => Err(NodeNameError::Character {
+            name: name.to_owned(),
+            found,
+            place: place + 1,
+        }),
+        None => Ok(()),
+    }
+}
+
+impl FromStr for NodeName {
+    type Err = NodeNameError;
+
+    fn from_str(name: &str) -> Result<Self, NodeNameError> {
+        check(name)?;
+        Ok(NodeName(name.to_owned()))
+    }
+}
+
+impl TryFrom<String> for NodeName {
+    type Error = NodeNameError;
+
+    fn try_from(name: String) -> Result<Self, NodeNameError> {
+        check(&name)?;
+        Ok(NodeName(name))
+    }
+}
+
+impl From<NodeName> for String {
+    fn from(name: NodeName) -> String {
+        name.0
+    }
+}
+
+impl AsRef<str> for NodeName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rustls::pki_types::ServerName;
+
+    use super::*;
+
+    #[test]
+    fn says_which_character_is_wrong() {
+        let error = |name: &str| name.parse::<NodeName>().unwrap_err().to_string();
+        assert!(error("").contains("empty"));
+        assert!(error("a_b").contains("'_' as character 2"));
+        assert!(error("1a").contains("'1' as character 1"));
+        assert!(error("-a").contains("'-' as character 1"));
+        assert!(error("a-").contains("'-' as character 2"));
+        assert!(error("Ä").contains("'Ä' as character 1"));
+        assert!(error(&"a".repeat(64)).contains("64 bytes: at most 63"));
+        assert!("a".repeat(63).parse::<NodeName>().is_ok());
+        assert!("a".parse::<NodeName>().is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_a_dns_name(text in "[a-z0-9.A-Z-]{1,8}|[a-z][a-z0-9-]{0,63}") {
+            if let Ok(name) = NodeName::try_from(text) {
+                let server = ServerName::try_from(name.as_str().to_owned()).unwrap();
+                prop_assert!(matches!(server, ServerName::DnsName(_)));
+            }
+        }
+    }
+}

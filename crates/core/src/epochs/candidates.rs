@@ -1,0 +1,184 @@
+//! Nodes that want to be members, until an epoch begins for them.
+//!
+//! A joiner must not disturb the members, who are frozen until it has reported. So it is a candidate first: the leader
+//! probes it, and an epoch begins only for a node that answers in time, twice in a row.
+
+use std::time::Duration;
+
+use super::leader::LeaderEffects;
+use super::lease::Lease;
+use super::message::ToMember;
+use super::roster::Member;
+use crate::mutant::Mutant;
+use soloist_api::Moment;
+use soloist_api::NodeName;
+
+/// Joins within this window share one change of epoch.
+const JOIN_WINDOW: Duration = Duration::from_millis(50);
+
+/// Number of consecutive probes that must be answered in time.
+const PROBES: u8 = 2;
+
+/// A candidate's report may take this many times as long as its slowest probe, and this long in any case.
+const REPORT_FACTOR: u32 = 8;
+const REPORT_MIN: Duration = Duration::from_millis(100);
+
+/// All candidates, at most one per name.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub(super) struct Candidates(Vec<Candidate>);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Candidate {
+    member: Member,
+    /// When it asked first.
+    since: Moment,
+    /// When it was heard last.
+    heard: Moment,
+    /// Number of probes sent.
+    probes: u64,
+    /// When the last probe was sent, unless it was answered.
+    probed: Option<Moment>,
+    /// Number of consecutive probes answered in time, and the longest of these round trips.
+    passed: u8,
+    slowest: Duration,
+    /// When the last probe was passed.
+    ready: Option<Moment>,
+}
+
+impl Candidates {
+    /// A node asks to join. Returns when it asked first.
+    pub fn ask(
+        &mut self,
+        now: Moment,
+        lease: &Lease,
+        from: &Member,
+        out: &mut LeaderEffects,
+    ) -> Moment {
+        // Of two lives of a node, the one that speaks now is the later one.
+        self.0
+            .retain(|known| known.member.name != from.name || known.member == *from);
+        let mut places = self.0.iter();
+        let place = places.position(|known| known.member == *from);
+        let place = place.unwrap_or_else(|| {
+            self.0.push(Candidate {
+                member: from.clone(),
+                since: now,
+                heard: now,
+                probes: 0,
+                probed: None,
+                passed: 0,
+                slowest: Duration::ZERO,
+                ready: Mutant::JoinUnprobed.planted().then_some(now),
+            });
+            self.0.len() - 1
+        });
+        let candidate = &mut self.0[place];
+        candidate.heard = now;
+        let limit = lease.answered_within();
+        let is_pending = candidate
+            .probed
+            .is_some_and(|sent| now.since(sent) <= limit);
+        if candidate.ready.is_none() && !is_pending {
+            candidate.passed = 0;
+            candidate.probe(now, out);
+        }
+        candidate.since
+    }
+
+    /// A candidate answers a probe.
+    pub fn answer(
+        &mut self,
+        now: Moment,
+        lease: &Lease,
+        from: &Member,
+        number: u64,
+        out: &mut LeaderEffects,
+    ) {
+        let mut all = self.0.iter_mut();
+        let candidate = all.find(|known| known.member == *from && known.probes == number);
+        let Some(candidate) = candidate else { return };
+        let Some(sent) = candidate.probed.take() else {
+            return;
+        };
+        candidate.heard = now;
+        let (took, limit) = (now.since(sent), lease.answered_within());
+        if took > limit {
+            // The next request to join begins anew.
+            candidate.passed = 0;
+            out.sends
+                .push((from.clone(), ToMember::TooSlow { took, limit }));
+            return;
+        }
+        candidate.slowest = match candidate.passed {
+            0 => took,
+            _ => took.max(candidate.slowest),
+        };
+        candidate.passed += 1;
+        match candidate.passed < PROBES {
+            true => candidate.probe(now, out),
+            false => candidate.ready = Some(now),
+        }
+    }
+
+    /// A node does not want to join any more.
+    pub fn remove(&mut self, member: &Member) {
+        self.0.retain(|known| known.member != *member);
+    }
+
+    /// Drops those that an epoch has begun for, and those that were not heard for too long.
+    pub fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
+        self.0.retain(|known| {
+            now.since(known.heard) <= lease.patience() && !members.contains(&known.member)
+        });
+    }
+
+    /// Candidates that passed, and whose name is free.
+    pub fn ready(&self, is_free: impl Fn(&NodeName) -> bool) -> Ready<'_> {
+        let passed = self.0.iter().filter(|known| known.ready.is_some());
+        let passed = passed.filter(|known| is_free(&known.member.name));
+        Ready(passed.collect())
+    }
+
+    /// How long a member's report may take once all others have reported, if it was a candidate.
+    pub fn report_time(&self, lease: &Lease, member: &Member) -> Option<Duration> {
+        let mut all = self.0.iter();
+        let candidate = all.find(|known| known.member == *member)?;
+        let most = lease.renewed_every();
+        let time = (candidate.slowest * REPORT_FACTOR).clamp(REPORT_MIN.min(most), most);
+        Some(match Mutant::JoinUnprobed.planted() {
+            true => most,
+            false => time,
+        })
+    }
+
+    /// When the windows of those that are ready end.
+    pub fn deadlines(&self) -> impl Iterator<Item = Moment> {
+        let ready = self.0.iter().filter_map(|known| known.ready);
+        ready.map(|since| since + JOIN_WINDOW)
+    }
+}
+
+impl Candidate {
+    fn probe(&mut self, now: Moment, out: &mut LeaderEffects) {
+        self.probes += 1;
+        self.probed = Some(now);
+        let number = self.probes;
+        out.sends
+            .push((self.member.clone(), ToMember::Probe { number }));
+    }
+}
+
+/// Candidates for which an epoch may begin.
+pub(super) struct Ready<'a>(Vec<&'a Candidate>);
+
+impl<'a> Ready<'a> {
+    /// Whether one of them has waited for others.
+    pub fn is_due(&self, now: Moment) -> bool {
+        let mut since = self.0.iter().filter_map(|known| known.ready);
+        since.any(|since| since + JOIN_WINDOW <= now)
+    }
+
+    pub fn members(&self) -> impl Iterator<Item = &'a Member> {
+        self.0.iter().map(|known| &known.member)
+    }
+}

@@ -1,0 +1,111 @@
+//! Members that the leader gives up: those that do not report in time, and those that others do not reach.
+
+use std::time::Duration;
+
+use super::super::rifts::Staying;
+use super::{Known, Leader, NAMED};
+use crate::mutant::Mutant;
+use soloist_api::Moment;
+
+/// A node that is a member for less than this has not settled: if that happens again and again, it must wait before
+/// it may join.
+const SETTLED_AFTER: Duration = Duration::from_secs(30);
+
+impl Leader {
+    /// When a member is given up that is new and all others wait for.
+    pub(super) fn late_at(&self, known: &Known) -> Option<Moment> {
+        let time = known.report_time.filter(|_| !known.report.is_whole())?;
+        Some(self.others_reported? + time)
+    }
+
+    /// Members that have not reported in time are left out by the next change.
+    pub(super) fn give_up_late(&mut self, now: Moment) {
+        let members = self.members.iter();
+        let mut before = members.filter(|known| known.report_time.is_none());
+        let are_there = before.clone().next().is_some();
+        if are_there && before.all(|known| known.report.is_whole()) {
+            self.others_reported = self.others_reported.or(Some(now));
+        }
+        for place in 0..self.members.len() {
+            let late_at = self.late_at(&self.members[place]);
+            let is_over = now >= self.report_by();
+            let known = &mut self.members[place];
+            if late_at.is_some_and(|at| at <= now) {
+                // It was never granted a lease.
+                known.until = now;
+                known.is_leaving = true;
+            } else if is_over && !known.report.is_whole() {
+                // Its lease runs out.
+                known.is_leaving = true;
+            }
+        }
+    }
+
+    /// Says which members are evicted by the change that is about to begin, and why.
+    pub(super) fn log_evictions(&self, now: Moment, is_changing: bool) {
+        for known in self.members.iter().filter(|known| known.until <= now) {
+            let name = &known.member.name;
+            let is_apart = || !self.rifts.keeps_out(now, name, |_| true).is_empty();
+            let reason = match known {
+                Known { has_left: true, .. } => {
+                    tracing::info!(%name, "a member left");
+                    continue;
+                }
+                _ if is_apart() => "it and other members do not reach each other",
+                known if is_changing && !known.report.is_whole() => "it did not report in time",
+                _ => "its lease expired",
+            };
+            tracing::warn!(%name, reason, "a member is evicted");
+        }
+    }
+
+    /// Notes members that are out, if they disturbed most others.
+    pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool) {
+        let gone = |known: &&Known| known.until <= now;
+        let all = self.members.len();
+        if 2 * self.members.iter().filter(gone).count() > all {
+            return;
+        }
+        let reported = self.members.iter().filter(|known| known.report.is_whole());
+        let have_most_reported = is_changing && 2 * reported.count() >= all;
+        let gone = self.members.iter_mut().filter(|known| known.until <= now);
+        for known in gone.filter(|known| !known.is_noted) {
+            known.is_noted = true;
+            let name = &known.member.name;
+            if have_most_reported && !known.report.is_whole() && !known.has_left {
+                self.back_off.failed(now, name);
+                tracing::warn!(%name, "a member did not report in time: it is evicted, and waits before it may join");
+            } else if now.since(known.since) < SETTLED_AFTER {
+                self.back_off.flapped(now, name);
+            }
+        }
+    }
+
+    /// Members that cannot reach each other cannot all stay.
+    pub(super) fn part(&mut self, now: Moment) {
+        let staying = self.members.iter().filter(|known| !known.is_leaving);
+        let staying = staying.map(|known| Staying {
+            life: known.member.incarnation,
+            name: &known.member.name,
+            heard: known.heard,
+        });
+        let staying: Vec<_> = staying.collect();
+        for (life, others) in self.rifts.decide(now, &self.lease, &staying) {
+            let members = self.members.iter().map(|known| &known.member);
+            let apart_from = members.filter(|member| others.contains(&member.incarnation));
+            let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
+            let mut members = self.members.iter_mut();
+            let known = members.find(|known| known.member.incarnation == life);
+            let known = known.expect("it stays otherwise");
+            let name = &known.member.name;
+            let named = &apart_from[..apart_from.len().min(NAMED)];
+            tracing::warn!(%name, apart_from = ?named, "members do not reach each other: one is done without");
+            // Its lease runs out.
+            known.is_leaving = true;
+            if Mutant::PartAtOnce.planted() {
+                known.until = now;
+            }
+            self.rifts.keep_out(now, &self.lease, name, apart_from);
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A node's part in the epochs: it keeps its lease, freezes, reports and installs, and drives the lock table between.
+//!
+//! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
+//! final: the node comes back as another member, and its waiters with it.
+
+mod change;
+mod leaving;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use soloist_algorithms::NodeId;
+
+use super::early::EarlyFrames;
+use super::lease::Lease;
+use super::message::{ToKeepers, ToMember};
+use super::pieces::{Incoming, Piece};
+use super::roster::{Change, HeldLock, Member};
+use crate::locks::wire::WireError;
+use crate::locks::{Ask, AskError, Effects, HoldError, HoldId, ReceiveError, Table, Ticket, wire};
+use crate::mutant::Mutant;
+use soloist_api::LockName;
+use soloist_api::Moment;
+
+/// What comes of an event at a participant.
+#[derive(Debug, Default)]
+pub struct MemberEffects {
+    /// To other members of the epoch, and to clients.
+    pub locks: Effects,
+    /// To the keepers' leader.
+    pub keepers: Vec<ToKeepers>,
+    /// Links go to these members from now on.
+    pub links: Option<Change>,
+    /// The lease ran out, or was refused.
+    pub lapsed: bool,
+}
+
+/// A node, as it takes part in the epochs.
+#[derive(Clone, Hash)]
+pub struct Participant {
+    me: Member,
+    table: Table,
+    lease: Lease,
+    stage: Stage,
+    /// The epoch that it takes part in; nothing, while it is frozen.
+    current: Option<Current>,
+    /// The epoch that it last heard was begun, and reported for.
+    begun: u64,
+    /// Until when it may rely on being a member.
+    valid_until: Option<Moment>,
+    /// When it says next that it lives; never, if there are no keepers.
+    renew_at: Option<Moment>,
+    /// Renewals without an answer: their numbers, and when they were sent.
+    renewals: Vec<(u64, Moment)>,
+    renewals_sent: u64,
+    installed: u64,
+    /// An epoch that begins as soon as the lease is there.
+    pending: Option<(Change, Vec<HeldLock>)>,
+    /// What it has reported for the epoch that was begun, in pieces.
+    report: Vec<Vec<LockName>>,
+    /// An epoch that begins when all pieces have come.
+    incoming: Option<(Change, Incoming<Piece>)>,
+    early: EarlyFrames,
+    is_suspicious: bool,
+    unreached: Vec<u64>,
+    has_complained: bool,
+    /// It leaves as soon as nothing is held any more.
+    is_draining: bool,
+    has_left: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Stage {
+    /// No member yet, or no more.
+    Outside,
+    /// In an epoch, or between two.
+    Member,
+    /// Has left for good.
+    Gone,
+}
+
+#[derive(Clone, Hash)]
+struct Current {
+    epoch: u64,
+    /// By incarnation.
+    places: BTreeMap<u64, NodeId>,
+}
+
+/// How a participant stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Standing {
+    /// It takes part in this epoch.
+    Member(u64),
+    /// This epoch is to begin.
+    Changing(u64),
+    /// It is no member.
+    Outside,
+}
+
+impl Participant {
+    /// A node that wants to be a member.
+    pub fn new(me: Member, table: Table, lease: Lease, now: Moment) -> Self {
+        Participant {
+            me,
+            table,
+            lease,
+            stage: Stage::Outside,
+            current: None,
+            begun: 0,
+            valid_until: None,
+            renew_at: Some(now),
+            renewals: Vec::new(),
+            renewals_sent: 0,
+            installed: 0,
+            pending: None,
+            report: Vec::new(),
+            incoming: None,
+            early: EarlyFrames::default(),
+            is_suspicious: false,
+            unreached: Vec::new(),
+            has_complained: false,
+            is_draining: false,
+            has_left: false,
+        }
+    }
+
+    /// Itself, in its present life.
+    pub fn me(&self) -> &Member {
+        &self.me
+    }
+
+    /// Its locks.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        match (self.stage, &self.current) {
+            (Stage::Member, Some(current)) => Standing::Member(current.epoch),
+            (Stage::Member, None) => Standing::Changing(self.begun),
+            (Stage::Outside | Stage::Gone, _) => Standing::Outside,
+        }
+    }
+
+    /// Until when its holds are surely its own, whatever else happens.
+    pub fn valid_until(&self) -> Option<Moment> {
+        self.valid_until
+    }
+
+    /// See [`Table::acquire`].
+    pub fn acquire(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: Ask,
+        out: &mut MemberEffects,
+    ) -> Result<Ticket, AskError> {
+        self.check_lease(now, out);
+        self.table.acquire(now, name, ask, &mut out.locks)
+    }
+
+    /// See [`Table::cancel`].
+    pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut MemberEffects) -> bool {
+        self.check_lease(now, out);
+        self.table.cancel(now, ticket, &mut out.locks)
+    }
+
+    /// See [`Table::release`].
+    pub fn release(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        out: &mut MemberEffects,
+    ) -> Result<(), HoldError> {
+        self.check_lease(now, out);
+        let released = self.table.release(now, hold, &mut out.locks);
+        self.leave_if_over(now, out);
+        released
+    }
+
+    /// See [`Table::renew`].
+    pub fn renew(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        ttl: Option<Duration>,
+        out: &mut MemberEffects,
+    ) -> Result<Option<Moment>, HoldError> {
+        self.check_lease(now, out);
+        self.table.renew(now, hold, ttl)
+    }
+
+    /// Bytes of another member arrived, of this life of it. They may be anything.
+    pub fn receive(
+        &mut self,
+        now: Moment,
+        from: u64,
+        bytes: &[u8],
+        out: &mut MemberEffects,
+    ) -> Result<(), ReceiveError> {
+        self.check_lease(now, out);
+        let short = || ReceiveError::Wire(WireError::Short(bytes.len()));
+        let epoch = wire::epoch(bytes).ok_or_else(short)?;
+        let is_current = |current: &&Current| current.epoch == epoch || Mutant::AnyEpoch.planted();
+        if let Some(current) = self.current.as_ref().filter(is_current) {
+            return match current.places.get(&from) {
+                Some(&place) => self.table.receive(now, place, bytes, &mut out.locks),
+                None => Ok(()),
+            };
+        }
+        // Others are in the epoch that this node has reported for: it comes after. Nobody can be in a later one, and
+        // earlier ones are over.
+        let is_early = epoch == self.begun && epoch > self.installed;
+        if is_early && self.stage == Stage::Member && !Mutant::EarlyDropped.planted() {
+            let fits = self.early.add(from, bytes);
+            self.is_suspicious |= !fits;
+        }
+        Ok(())
+    }
+
+    /// A message to another member could not be sent, or one from it not be taken. Locks that needed it stand still, until
+    /// another epoch begins.
+    pub fn suspect(&mut self, out: &mut MemberEffects) {
+        self.is_suspicious = true;
+        if let Some(current) = &self.current {
+            let epoch = current.epoch;
+            out.keepers.push(ToKeepers::Suspect { epoch });
+        }
+    }
+
+    /// Whether it is to be seen whom it [misses](Participant::miss): the next tick says that it lives.
+    pub fn is_renewal_due(&self, now: Moment) -> bool {
+        self.stage == Stage::Member && self.renew_at.is_some_and(|at| at <= now)
+    }
+
+    /// Messages to these lives of members have waited [for too long](Lease::apart_after).
+    pub fn miss(&mut self, lives: Vec<u64>) {
+        self.unreached = lives;
+    }
+
+    /// The keepers' leader says something.
+    pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        match message {
+            ToMember::Granted { .. }
+            | ToMember::Install { .. }
+            | ToMember::Holds { .. }
+            | ToMember::SendReport { .. }
+                if self.stage != Stage::Member => {}
+            ToMember::Granted { number } => {
+                self.granted(now, number);
+                if self.valid_until.is_some()
+                    && let Some((change, holds)) = self.pending.take()
+                {
+                    self.install(now, change, holds, out);
+                }
+            }
+            ToMember::NoMember => match self.stage {
+                Stage::Member => self.lapse(now, out),
+                Stage::Gone => {
+                    self.renew_at = None;
+                    self.has_left = true;
+                }
+                Stage::Outside => {}
+            },
+            // The keepers let it in when the other one is gone, or when it has waited.
+            ToMember::NameTaken
+            | ToMember::KeptOut { .. }
+            | ToMember::TooSlow { .. }
+            | ToMember::HeldOff { .. } => {}
+            ToMember::Probe { number } => {
+                if self.stage == Stage::Outside {
+                    out.keepers.push(ToKeepers::Probed { number });
+                }
+            }
+            ToMember::Begin(change) => self.begin(now, &change, out),
+            ToMember::SendReport { epoch, number } => self.send_report(epoch, number, out),
+            ToMember::Install {
+                change,
+                pieces,
+                first,
+            } => self.expect_holds(now, change, pieces, first, out),
+            ToMember::Holds {
+                epoch,
+                number,
+                piece,
+            } => self.take_holds(now, epoch, number, piece, out),
+        }
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        self.table.tick(now, &mut out.locks);
+        self.leave_if_over(now, out);
+        if self.renew_at.is_some_and(|at| at <= now) {
+            self.say_hello(now, out);
+        }
+    }
+
+    /// There is a way to the keepers' leader, perhaps to another one than before: what was said to it may be lost.
+    pub fn find_leader(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        if self.renew_at.is_some() {
+            self.say_hello(now, out);
+        }
+    }
+
+    /// Looks at the clock: whatever is shown or said after this is not older than the lease.
+    pub fn look(&mut self, now: Moment, out: &mut MemberEffects) -> &mut Table {
+        self.check_lease(now, out);
+        &mut self.table
+    }
+
+    /// When [`tick`](Participant::tick) has something to do next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let lease = self.valid_until;
+        let leaves = self.is_to_leave().then(Moment::default);
+        let all = [self.table.next_deadline(), lease, self.renew_at, leaves];
+        all.into_iter().flatten().min()
+    }
+
+    fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
+        if self.valid_until.is_some_and(|until| until <= now) && !Mutant::LapseUnnoticed.planted() {
+            self.lapse(now, out);
+        }
+    }
+
+    /// The machine slept, and its clock is not to be trusted for as long as that took: a lease that was asked for before is
+    /// worth nothing.
+    pub fn wake(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.renewals.clear();
+        if self.valid_until.is_some() {
+            self.lapse(now, out);
+        }
+    }
+
+    /// It is a member no more. It comes back as another.
+    fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
+        // It may be noticed late: a machine may have slept.
+        let since = self.valid_until.map_or(now, |until| until.min(now));
+        self.table.lose(since, &mut out.locks);
+        self.me.incarnation = self.me.incarnation.wrapping_add(1);
+        self.stage = Stage::Outside;
+        self.current = None;
+        self.begun = 0;
+        self.valid_until = None;
+        self.renewals.clear();
+        self.installed = 0;
+        self.pending = None;
+        self.report = Vec::new();
+        self.incoming = None;
+        self.early = EarlyFrames::default();
+        self.is_suspicious = false;
+        self.unreached.clear();
+        self.has_complained = false;
+        self.renew_at = Some(now);
+        out.lapsed = true;
+    }
+
+    fn say_hello(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.renew_at = Some(now + self.lease.renewed_every());
+        match self.stage {
+            Stage::Outside => out.keepers.push(ToKeepers::Join),
+            Stage::Gone => out.keepers.push(ToKeepers::Leave),
+            Stage::Member => {
+                self.renewals_sent += 1;
+                let number = self.renewals_sent;
+                // One that is older than a lease would be worth nothing.
+                let length = self.lease.length;
+                self.renewals.retain(|(_, sent)| now.since(*sent) < length);
+                self.renewals.push((number, now));
+                out.keepers.push(ToKeepers::Renew {
+                    number,
+                    installed: self.installed,
+                });
+                // The leader that was told may be gone.
+                if self.is_suspicious {
+                    self.suspect(out);
+                }
+                if let Some(epoch) = self.table.epoch().filter(|_| self.table.is_exhausted()) {
+                    out.keepers.push(ToKeepers::Exhausted { epoch });
+                }
+                let lives = self.unreached.clone();
+                let complains = !lives.is_empty();
+                if std::mem::replace(&mut self.has_complained, complains) || complains {
+                    out.keepers.push(ToKeepers::Unreached { lives });
+                }
+            }
+        }
+    }
+
+    fn granted(&mut self, now: Moment, number: u64) {
+        let mut renewals = self.renewals.iter();
+        if let Some((_, sent)) = renewals.find(|(sent, _)| *sent == number) {
+            let from = match Mutant::LeaseFromAnswer.planted() {
+                true => now,
+                false => *sent,
+            };
+            let until = from + self.lease.length;
+            // An answer that comes too late is worth nothing, above all to somebody who has no lease yet.
+            if until > now {
+                self.valid_until = self.valid_until.max(Some(until));
+            }
+            self.renewals.retain(|(other, _)| *other > number);
+        }
+    }
+}

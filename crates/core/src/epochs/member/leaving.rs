@@ -1,0 +1,70 @@
+//! How a member leaves in good order.
+//!
+//! First nobody new gets in ([`stop`](Participant::stop)). Then no promise is extended any more
+//! ([`drain`](Participant::drain)): a hold ends when its client releases it, or when the time that the client was last
+//! promised has passed, which is at most a lease away. Until then this node is a member like any other: it reports its
+//! holds, and changes of epoch do not wait for it. When nothing is held any more, it leaves.
+
+use super::{MemberEffects, Participant, Stage};
+use crate::locks::{End, HoldError, HoldId};
+use crate::mutant::Mutant;
+use soloist_api::Moment;
+
+impl Participant {
+    /// Takes no new requests, and denies those that wait. Holds go on.
+    pub fn stop(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.check_lease(now, out);
+        self.table.stop(now, &mut out.locks);
+    }
+
+    /// Extends no promise from now on, and leaves when all of them are over.
+    pub fn drain(&mut self, now: Moment, out: &mut MemberEffects) {
+        self.stop(now, out);
+        if !self.is_draining {
+            self.is_draining = true;
+            // No promise reaches beyond the lease.
+            self.table.drain(self.valid_until.unwrap_or(now));
+        }
+        self.leave_if_over(now, out);
+    }
+
+    /// Whether promises are not extended any more.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining
+    }
+
+    /// Until when the holder may rely on a hold without hearing anything; `None`, if it has no lease yet.
+    pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
+        let expires = self.table.expires(hold)?;
+        let both = [expires, self.valid_until];
+        Ok(both.into_iter().flatten().min())
+    }
+
+    /// Whether it has left, and the keepers know.
+    pub fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Whether it drains, and nothing is held any more.
+    pub(super) fn is_to_leave(&self) -> bool {
+        let is_over = self.table.holds() == 0 || Mutant::LeaveWhilePromised.planted();
+        self.is_draining && is_over && self.stage != Stage::Gone
+    }
+
+    /// Leaves if it drains and no promise runs: the keepers need not wait for its lease.
+    pub(super) fn leave_if_over(&mut self, now: Moment, out: &mut MemberEffects) {
+        if !self.is_to_leave() {
+            return;
+        }
+        self.table.freeze();
+        self.table.end_all(now, End::NodeStopped, &mut out.locks);
+        self.stage = Stage::Gone;
+        self.current = None;
+        self.valid_until = None;
+        self.renewals.clear();
+        self.pending = None;
+        self.report = Vec::new();
+        self.incoming = None;
+        self.say_hello(now, out);
+    }
+}

@@ -1,0 +1,601 @@
+//! The roster: what the keepers agree on. It changes when members come and go, never for a lock.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use soloist_api::{Address, Fence, LockName, NodeName};
+
+use super::message::ToMember;
+use super::pieces::{HOLDS_BYTES_MAX, Piece};
+use crate::cluster_identity::{ClusterIdentity, Generation};
+
+/// One life of a node: a node that was restarted, or whose lease ran out, is another member.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// The node's name.
+    pub name: NodeName,
+    /// Which of its lives: a random number.
+    pub incarnation: u64,
+    /// Where other members reach it.
+    pub address: Address,
+}
+
+/// Who takes part from an epoch on. A member's place is its number in the algorithms.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// The epoch's number.
+    pub epoch: u64,
+    /// Its members.
+    pub members: Vec<Member>,
+}
+
+impl Change {
+    /// No name and no incarnation twice, and a number that fits a fence.
+    pub(super) fn is_sound(&self) -> bool {
+        let names = self.members.iter().map(|member| &member.name);
+        let lives = self.members.iter().map(|member| member.incarnation);
+        self.epoch <= Fence::EPOCH_MAX
+            && names.collect::<HashSet<_>>().len() == self.members.len()
+            && lives.collect::<HashSet<_>>().len() == self.members.len()
+    }
+}
+
+/// A lock that was held when its epoch began.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct HeldLock {
+    /// The lock.
+    pub lock: LockName,
+    /// Its holder's place among the members.
+    pub holder: u32,
+}
+
+/// What is asked of the roster.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// A leader begins, who waits so long for the leases that it grants. With the first one all first keepers are keepers, and
+    /// epochs may begin.
+    Lead {
+        /// [Guarded](super::lease::Lease::guarded).
+        lease: Duration,
+    },
+    /// The leases of all leaders before are over.
+    Settle {
+        /// How long the present one waits for its own.
+        lease: Duration,
+    },
+    /// The next epoch is to have these members. The epoch before it is over, also one that was not installed.
+    Begin(Change),
+    /// All members of the epoch that was begun last have reported what they hold: it starts from that.
+    Install {
+        /// The epoch's number.
+        epoch: u64,
+        /// What its members hold.
+        holds: Vec<HeldLock>,
+    },
+    /// Names a cluster that was made before clusters had an identity. Epochs had 24 bits of a fence
+    /// then; from here on they have 32, and go on above all fences that were given.
+    Identify {
+        /// Its generation must be [`Roster::first_generation`].
+        cluster: ClusterIdentity,
+    },
+    /// These nodes disturbed the members lately, and wait before they may join: all of them, in place of those before. So
+    /// the next leader knows. Not part of `Begin`, which must not grow with what is only worth knowing.
+    HoldOff(Vec<HeldOff>),
+    /// Some of what the members of the epoch that was begun last hold, if all of it does not fit a command. The first
+    /// pieces take the place of all that were staged before: a new leader starts over.
+    Stage {
+        /// The epoch's number.
+        epoch: u64,
+        /// The number of pieces before these.
+        first: u32,
+        /// The pieces.
+        pieces: Vec<Piece>,
+    },
+    /// As `Install`, with the pieces that were staged: they count from here on, all at once.
+    InstallStaged {
+        /// The epoch's number.
+        epoch: u64,
+        /// The number of pieces.
+        pieces: u32,
+    },
+}
+
+/// A node that waits before it may join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct HeldOff {
+    /// The node's name, whatever its incarnation.
+    pub name: NodeName,
+    /// How long it waits.
+    pub pause: Duration,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Applied {
+    /// It was carried out.
+    Done,
+    /// It came too late, or makes no sense: nothing has changed.
+    Refused,
+}
+
+/// The epochs so far.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Roster {
+    cluster: Option<ClusterIdentity>,
+    is_founded: bool,
+    longest_lease: Duration,
+    begun: Option<Change>,
+    installed: Option<(Change, Vec<Piece>)>,
+    /// What members of the epoch that was begun last hold, as far as it was staged.
+    staged: Vec<Piece>,
+    held_off: Vec<HeldOff>,
+}
+
+/// A roster as it was written before clusters had an identity.
+#[derive(Deserialize)]
+pub struct OldRoster {
+    is_founded: bool,
+    longest_lease: Duration,
+    begun: Option<Change>,
+    installed: Option<(Change, Vec<HeldLock>)>,
+}
+
+impl From<OldRoster> for Roster {
+    fn from(old: OldRoster) -> Self {
+        Roster {
+            cluster: None,
+            is_founded: old.is_founded,
+            longest_lease: old.longest_lease,
+            begun: old.begun,
+            installed: old
+                .installed
+                .map(|(change, holds)| (change, Piece::pack(&holds))),
+            staged: Vec::new(),
+            held_off: Vec::new(),
+        }
+    }
+}
+
+impl Roster {
+    /// The roster of a cluster in which nothing was agreed on yet. `cluster` is `None` only for a
+    /// cluster from before clusters had an identity.
+    pub fn new(cluster: Option<ClusterIdentity>) -> Self {
+        Roster {
+            cluster,
+            ..Roster::default()
+        }
+    }
+
+    /// Which cluster it is of, or `None` before [`Command::Identify`].
+    pub fn cluster(&self) -> Option<ClusterIdentity> {
+        self.cluster
+    }
+
+    /// Whether the first keepers have come together. Before that nothing is decided, so that nothing can be lost
+    /// with one of them.
+    pub fn is_founded(&self) -> bool {
+        self.is_founded
+    }
+
+    /// How long it takes until all leases are over, whoever granted them.
+    pub fn longest_lease(&self) -> Duration {
+        self.longest_lease
+    }
+
+    /// Nodes that wait before they may join.
+    pub fn held_off(&self) -> &[HeldOff] {
+        &self.held_off
+    }
+
+    /// The epoch that was begun last, whether or not it is installed.
+    pub fn begun(&self) -> Option<&Change> {
+        self.begun.as_ref()
+    }
+
+    /// The epoch that was installed last, and what its members held then.
+    pub fn installed(&self) -> Option<(&Change, &[Piece])> {
+        let (change, pieces) = self.installed.as_ref()?;
+        Some((change, pieces))
+    }
+
+    /// A piece of what was held when this epoch was installed, if it was installed last.
+    pub(super) fn holds(&self, epoch: u64, number: u32) -> Option<ToMember> {
+        let (_, pieces) = self
+            .installed()
+            .filter(|(change, _)| change.epoch == epoch)?;
+        let piece = pieces.get(number as usize)?.clone();
+        Some(ToMember::Holds {
+            epoch,
+            number,
+            piece,
+        })
+    }
+
+    /// Whether an epoch was begun and is not installed yet.
+    pub fn is_changing(&self) -> bool {
+        let number = |change: &Change| change.epoch;
+        self.begun.as_ref().map(number) != self.installed().map(|(change, _)| change.epoch)
+    }
+
+    /// The number of the next epoch.
+    pub fn next_epoch(&self) -> u64 {
+        let before = self
+            .cluster
+            .map_or(0, |cluster| cluster.generation.first_epoch());
+        1 + self.begun.as_ref().map_or(before, |change| change.epoch)
+    }
+
+    /// The last epoch that may begin: that of the generation, so that fences of two generations
+    /// never meet.
+    pub fn last_epoch(&self) -> u64 {
+        self.cluster
+            .map_or(Fence::EPOCH_MAX, |cluster| cluster.generation.last_epoch())
+    }
+
+    /// The generation that a cluster without an identity is in: its epochs are renumbered to lie
+    /// above all fences that it gave. `None` if its epochs are used up. The nonce must be random.
+    pub fn first_generation(&self, nonce: u64) -> Option<Generation> {
+        let epoch = self.begun.as_ref().map_or(0, renumbered);
+        let number = u8::try_from(epoch >> Generation::EPOCH_BITS).ok()?;
+        Some(Generation { number, nonce })
+    }
+
+    /// The roster of the next generation, for a keeper that goes on without the others: they may
+    /// have begun more epochs. The members stay the same, so that the leader waits for their leases.
+    /// Nothing is installed: what was may not have been the last.
+    pub fn recovered(&self, cluster: ClusterIdentity) -> Self {
+        let members = self.begun.as_ref().map(|change| change.members.clone());
+        Roster {
+            cluster: Some(cluster),
+            is_founded: true,
+            longest_lease: self.longest_lease,
+            begun: Some(Change {
+                epoch: cluster.generation.first_epoch(),
+                members: members.unwrap_or_default(),
+            }),
+            installed: None,
+            staged: Vec::new(),
+            held_off: self.held_off.clone(),
+        }
+    }
+
+    fn identify(&mut self, cluster: ClusterIdentity) -> Applied {
+        let first = self.first_generation(0).map(|first| first.number);
+        if self.cluster.is_some() || first != Some(cluster.generation.number) {
+            return Applied::Refused;
+        }
+        self.cluster = Some(cluster);
+        self.installed = None;
+        self.staged.clear();
+        if let Some(change) = &mut self.begun {
+            change.epoch = renumbered(change);
+        }
+        Applied::Done
+    }
+
+    /// Carries out a command, if it fits what was carried out before.
+    pub fn apply(&mut self, command: Command) -> Applied {
+        match command {
+            Command::Lead { lease } => {
+                self.is_founded = true;
+                self.longest_lease = self.longest_lease.max(lease);
+                Applied::Done
+            }
+            Command::Settle { lease } => {
+                self.longest_lease = lease;
+                Applied::Done
+            }
+            Command::HoldOff(held_off) => {
+                self.held_off = held_off;
+                Applied::Done
+            }
+            Command::Begin(change)
+                if change.epoch == self.next_epoch()
+                    && change.epoch <= self.last_epoch()
+                    && change.is_sound() =>
+            {
+                self.begun = Some(change);
+                self.staged.clear();
+                Applied::Done
+            }
+            Command::Stage {
+                epoch,
+                first,
+                pieces,
+            } => self.stage(epoch, first, pieces),
+            Command::InstallStaged { epoch, pieces } => self.install_staged(epoch, pieces),
+            Command::Identify { cluster } => self.identify(cluster),
+            Command::Install { epoch, holds } if self.is_changing() => match &self.begun {
+                Some(change) if change.epoch == epoch && all_held_by(&holds, change) => {
+                    self.installed = Some((change.clone(), Piece::pack(&holds)));
+                    self.staged.clear();
+                    Applied::Done
+                }
+                _ => Applied::Refused,
+            },
+            _ => Applied::Refused,
+        }
+    }
+
+    /// The epoch that was begun last, if it is this one and not installed yet.
+    fn open(&self, epoch: u64) -> Option<&Change> {
+        let begun = self.begun.as_ref().filter(|_| self.is_changing());
+        begun.filter(|change| change.epoch == epoch)
+    }
+
+    fn stage(&mut self, epoch: u64, first: u32, pieces: Vec<Piece>) -> Applied {
+        let before = match first {
+            0 => &[][..],
+            _ => &self.staged[..],
+        };
+        let bytes: usize = before.iter().chain(&pieces).map(Piece::bytes).sum();
+        let fits = before.len() == first as usize && bytes <= HOLDS_BYTES_MAX;
+        if self.open(epoch).is_none() || !fits {
+            return Applied::Refused;
+        }
+        self.staged.truncate(first as usize);
+        self.staged.extend(pieces);
+        Applied::Done
+    }
+
+    fn install_staged(&mut self, epoch: u64, pieces: u32) -> Applied {
+        let Some(change) = self.open(epoch) else {
+            return Applied::Refused;
+        };
+        if self.staged.len() != pieces as usize || !all_staged_held_by(&self.staged, change) {
+            return Applied::Refused;
+        }
+        self.installed = Some((change.clone(), std::mem::take(&mut self.staged)));
+        Applied::Done
+    }
+}
+
+/// Locks in their order, none twice, and none with a holder who is no member.
+fn all_staged_held_by(pieces: &[Piece], change: &Change) -> bool {
+    let mut last = None;
+    pieces.iter().all(|piece| {
+        let holds = piece.unpack().unwrap_or_default();
+        let is_sound = !holds.is_empty()
+            && last.as_ref() < holds.first().map(|held| &held.lock)
+            && holds.windows(2).all(|pair| pair[0].lock < pair[1].lock)
+            && holds
+                .iter()
+                .all(|held| (held.holder as usize) < change.members.len());
+        last = holds.into_iter().next_back().map(|held| held.lock);
+        is_sound
+    })
+}
+
+/// The number of an epoch from when fences had 24 bits for it and 40 to count entries. With 32 and
+/// 32 bits, its fences are above all that were given in it.
+fn renumbered(change: &Change) -> u64 {
+    (change.epoch + 1) << 8
+}
+
+/// No lock twice, and none with a holder who is no member.
+fn all_held_by(holds: &[HeldLock], change: &Change) -> bool {
+    let mut locks: Vec<_> = holds.iter().map(|held| &held.lock).collect();
+    locks.sort_unstable();
+    locks.windows(2).all(|pair| pair[0] != pair[1])
+        && holds
+            .iter()
+            .all(|held| (held.holder as usize) < change.members.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_identity::ClusterId;
+
+    fn member(name: &str, incarnation: u64) -> Member {
+        Member {
+            name: name.parse().unwrap(),
+            incarnation,
+            address: format!("{name}:7401").parse().unwrap(),
+        }
+    }
+
+    fn begin(epoch: u64, names: &[&str]) -> Command {
+        let members = names.iter().zip(1..);
+        let members = members.map(|(name, life)| member(name, life)).collect();
+        Command::Begin(Change { epoch, members })
+    }
+
+    fn install(epoch: u64, holds: &[(&str, u32)]) -> Command {
+        let held = |&(lock, holder): &(&str, u32)| HeldLock {
+            lock: LockName::new(lock).unwrap(),
+            holder,
+        };
+        let holds = holds.iter().map(held).collect();
+        Command::Install { epoch, holds }
+    }
+
+    #[test]
+    fn epochs_are_begun_in_turn_and_installed_at_most_once() {
+        let mut roster = Roster::default();
+        let mut all = |commands: Vec<Command>| {
+            let applied = commands.into_iter().map(|command| roster.apply(command));
+            let applied: Vec<_> = applied.collect();
+            (applied, roster.is_changing(), roster.next_epoch())
+        };
+        use Applied::{Done, Refused};
+        let (applied, changing, _) = all(vec![install(1, &[]), begin(2, &["a"])]);
+        assert_eq!((applied, changing), (vec![Refused, Refused], false));
+        let (applied, changing, next) = all(vec![begin(1, &["a", "b"]), begin(1, &["a"])]);
+        assert_eq!((applied, changing, next), (vec![Done, Refused], true, 2));
+        let (applied, changing, _) = all(vec![install(1, &[("x", 1)]), install(1, &[])]);
+        assert_eq!((applied, changing), (vec![Done, Refused], false));
+        // One that is begun may never be installed: the next one takes its place.
+        let (applied, changing, _) = all(vec![begin(2, &["a"]), begin(3, &["b"]), install(2, &[])]);
+        assert_eq!((applied, changing), (vec![Done, Done, Refused], true));
+        assert_eq!(roster.installed().unwrap().0.epoch, 1);
+    }
+
+    fn in_generation(number: u8) -> ClusterIdentity {
+        let mut cluster = ClusterIdentity::new(ClusterId::from_bytes([7; 16]), 1);
+        cluster.generation.number = number;
+        cluster
+    }
+
+    #[test]
+    fn a_new_generation_begins_above_all_epochs_of_the_last() {
+        let first = in_generation(0);
+        let mut roster = Roster::new(Some(first));
+        roster.apply(Command::Lead {
+            lease: Duration::from_secs(9),
+        });
+        roster.apply(begin(1, &["a", "b"]));
+        roster.apply(install(1, &[("x", 0)]));
+        let second = ClusterIdentity {
+            generation: first.generation.next(0).unwrap(),
+            ..first
+        };
+        let mut next = roster.recovered(second);
+        assert!(next.begun().unwrap().epoch > first.generation.last_epoch());
+        assert_eq!(
+            next.begun().unwrap().members,
+            roster.begun().unwrap().members
+        );
+        assert_eq!((next.installed(), next.is_changing()), (None, true));
+        assert_eq!(next.longest_lease(), Duration::from_secs(9));
+        let epoch = next.next_epoch();
+        assert_eq!(next.apply(begin(epoch, &["a"])), Applied::Done);
+        assert_eq!(next.apply(install(epoch, &[("y", 0)])), Applied::Done);
+    }
+
+    #[test]
+    fn no_epoch_begins_beyond_the_last_of_the_generation() {
+        let cluster = in_generation(3);
+        let mut roster = Roster::new(Some(cluster));
+        let first = cluster.generation.first_epoch() + 1;
+        assert_eq!(roster.apply(begin(1, &["a"])), Applied::Refused);
+        assert_eq!(roster.apply(begin(first, &["a"])), Applied::Done);
+        let last = cluster.generation.last_epoch();
+        roster.begun.as_mut().unwrap().epoch = last - 1;
+        assert_eq!(roster.apply(begin(last, &["a"])), Applied::Done);
+        assert_eq!(roster.apply(begin(last + 1, &["a"])), Applied::Refused);
+        assert_eq!(roster.begun().unwrap().epoch, last);
+    }
+
+    #[test]
+    fn a_cluster_is_identified_once_and_its_fences_rise() {
+        for (old, number) in [(1, 0), (65_534, 0), (65_535, 1), ((1 << 24) - 2, 255)] {
+            let mut roster = Roster::default();
+            roster.apply(begin(1, &["a"]));
+            roster.apply(install(1, &[("x", 0)]));
+            roster.begun.as_mut().unwrap().epoch = old;
+            let last_given = (old << 40) | ((1 << 40) - 1);
+            assert_eq!(roster.first_generation(0).unwrap().number, number);
+            let wrong = in_generation(number ^ 1);
+            let identify = |cluster| Command::Identify { cluster };
+            assert_eq!(roster.apply(identify(wrong)), Applied::Refused);
+            let cluster = in_generation(number);
+            assert_eq!(roster.apply(identify(cluster)), Applied::Done);
+            assert_eq!(roster.cluster(), Some(cluster));
+            let next = Fence::first_of(roster.next_epoch());
+            assert!(next.number() > last_given, "{old}");
+            assert!(roster.is_changing() && roster.begun().unwrap().members.len() == 1);
+            assert_eq!(roster.apply(identify(cluster)), Applied::Refused);
+        }
+        let mut used_up = Roster::default();
+        used_up.apply(begin(1, &["a"]));
+        used_up.begun.as_mut().unwrap().epoch = (1 << 24) - 1;
+        assert_eq!(used_up.first_generation(0), None);
+        let mut unused = Roster::default();
+        let cluster = in_generation(0);
+        assert_eq!(unused.apply(Command::Identify { cluster }), Applied::Done);
+        assert_eq!(unused.next_epoch(), 1);
+    }
+
+    fn packed(holds: &[(&str, u32)]) -> Vec<Piece> {
+        let pieces = holds.iter().map(|&(lock, holder)| HeldLock {
+            lock: LockName::new(lock).unwrap(),
+            holder,
+        });
+        // Each in a piece of its own.
+        pieces.flat_map(|held| Piece::pack(&[held])).collect()
+    }
+
+    #[test]
+    fn staged_pieces_count_all_at_once_and_a_new_leader_starts_over() {
+        use Applied::{Done, Refused};
+        let mut roster = Roster::default();
+        let stage = |epoch, first, holds: &[(&str, u32)]| Command::Stage {
+            epoch,
+            first,
+            pieces: packed(holds),
+        };
+        let install = |epoch, pieces| Command::InstallStaged { epoch, pieces };
+        assert_eq!(roster.apply(stage(1, 0, &[("a", 0)])), Refused);
+        assert_eq!(roster.apply(begin(1, &["a", "b"])), Done);
+        for (command, applied) in [
+            (stage(2, 0, &[("a", 0)]), Refused),
+            (stage(1, 1, &[("a", 0)]), Refused),
+            (stage(1, 0, &[("a", 0), ("b", 1)]), Done),
+            (stage(1, 1, &[("c", 0)]), Refused),
+            (stage(1, 2, &[("c", 1)]), Done),
+            (install(1, 2), Refused),
+            // A new leader knows something else.
+            (stage(1, 0, &[("b", 0)]), Done),
+            (install(1, 3), Refused),
+            (stage(1, 1, &[("c", 1)]), Done),
+        ] {
+            assert_eq!(roster.apply(command), applied);
+            assert!(roster.is_changing());
+        }
+        assert_eq!(roster.apply(install(1, 2)), Done);
+        let (_, installed) = roster.installed().unwrap();
+        assert_eq!(installed, packed(&[("b", 0), ("c", 1)]));
+        assert_eq!(roster.apply(install(1, 2)), Refused);
+        // What is staged for an epoch that is not installed counts for nothing, and nonsense is refused.
+        assert_eq!(roster.apply(begin(2, &["a"])), Done);
+        assert_eq!(roster.apply(stage(2, 0, &[("a", 0)])), Done);
+        assert_eq!(roster.apply(begin(3, &["a"])), Done);
+        assert_eq!(roster.apply(install(3, 1)), Refused);
+        for nonsense in [
+            [("b", 0), ("a", 0)],
+            [("a", 0), ("a", 0)],
+            [("a", 0), ("b", 1)],
+        ] {
+            assert_eq!(roster.apply(stage(3, 0, &nonsense)), Done);
+            assert_eq!(roster.apply(install(3, 2)), Refused, "{nonsense:?}");
+        }
+        assert_eq!(roster.apply(install_of(3)), Done);
+        assert!(!roster.is_changing());
+    }
+
+    /// What fits one command needs no staging.
+    fn install_of(epoch: u64) -> Command {
+        install(epoch, &[("x", 0)])
+    }
+
+    #[test]
+    fn leases_of_leaders_before_are_known_until_they_are_over() {
+        let mut roster = Roster::default();
+        assert!(!roster.is_founded());
+        let seconds = Duration::from_secs;
+        for (command, longest) in [
+            (Command::Lead { lease: seconds(10) }, seconds(10)),
+            (Command::Lead { lease: seconds(2) }, seconds(10)),
+            (Command::Lead { lease: seconds(20) }, seconds(20)),
+            (Command::Lead { lease: seconds(3) }, seconds(20)),
+            (Command::Settle { lease: seconds(3) }, seconds(3)),
+        ] {
+            assert_eq!(roster.apply(command), Applied::Done);
+            assert_eq!(roster.longest_lease(), longest);
+        }
+        assert!(roster.is_founded());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut roster = Roster::default();
+        assert_eq!(roster.apply(begin(1, &["a", "a"])), Applied::Refused);
+        assert_eq!(roster.apply(begin(1, &["a"])), Applied::Done);
+        assert_eq!(roster.apply(install(1, &[("x", 1)])), Applied::Refused);
+        let twice = install(1, &[("x", 0), ("x", 0)]);
+        assert_eq!(roster.apply(twice), Applied::Refused);
+        assert_eq!(roster.apply(install(1, &[("x", 0)])), Applied::Done);
+    }
+}

@@ -1,0 +1,14 @@
+//! The pure core of a node: which algorithm a lock has ([`rules`]), the lock table ([`locks`]), and
+//! the epochs that make it tolerate crashes ([`epochs`]).
+//!
+//! Events and the time go in, effects come out. There is no clock, no socket and no task here, so
+//! that the same state machines run in a node, in simulations and in searches.
+
+pub mod cluster_identity;
+pub mod epochs;
+pub mod limits;
+pub mod locks;
+mod mutant;
+pub mod rules;
+
+pub use mutant::Mutant;

@@ -1,0 +1,107 @@
+//! All locks of a table: found by name at once, and walked in the order of their names a few at a time.
+
+use std::collections::hash_map::{self, HashMap};
+use std::collections::{BTreeSet, btree_set};
+use std::ops::{Bound, Index};
+
+use super::lock::Lock;
+use soloist_api::LockName;
+
+#[derive(Clone, Default)]
+pub(super) struct LocksByName {
+    locks: HashMap<LockName, Lock>,
+    /// The same names, in order. A lock stays in both when nobody uses it for a while, so that using
+    /// it again and again costs no work here.
+    names: BTreeSet<LockName>,
+}
+
+/// The place of a lock that is not there.
+pub(super) struct Vacant<'t> {
+    entry: hash_map::VacantEntry<'t, LockName, Lock>,
+    names: &'t mut BTreeSet<LockName>,
+}
+
+impl<'t> Vacant<'t> {
+    pub fn insert(self, lock: Lock) -> &'t mut Lock {
+        self.names.insert(self.entry.key().clone());
+        self.entry.insert(lock)
+    }
+}
+
+impl LocksByName {
+    pub fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    pub fn get(&self, name: &LockName) -> Option<&Lock> {
+        self.locks.get(name)
+    }
+
+    pub fn get_mut(&mut self, name: &LockName) -> Option<&mut Lock> {
+        self.locks.get_mut(name)
+    }
+
+    pub fn contains_key(&self, name: &LockName) -> bool {
+        self.locks.contains_key(name)
+    }
+
+    /// The lock of this name, or the place for it.
+    pub fn entry(&mut self, name: &LockName) -> Result<&mut Lock, Vacant<'_>> {
+        match self.locks.entry(name.clone()) {
+            hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            hash_map::Entry::Vacant(entry) => Err(Vacant {
+                entry,
+                names: &mut self.names,
+            }),
+        }
+    }
+
+    pub fn remove(&mut self, name: &LockName) {
+        self.locks.remove(name);
+        self.names.remove(name);
+    }
+
+    /// Keeps the locks that `keep` returns true for. Walks all of them.
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut Lock) -> bool) {
+        let names = &mut self.names;
+        self.locks.retain(|name, lock| {
+            let stays = keep(lock);
+            if !stays {
+                names.remove(name);
+            }
+            stays
+        });
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> btree_set::Iter<'_, LockName> {
+        self.names.iter()
+    }
+
+    /// All locks, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
+        self.after(None)
+    }
+
+    /// The locks with names after this one, in the order of their names.
+    pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&LockName, &Lock)> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        let names = self.names.range::<str, _>((from, Bound::Unbounded));
+        names.map(|name| (name, &self[name]))
+    }
+
+    /// Returns memory that many locks have left behind.
+    pub fn shrink(&mut self) {
+        if self.locks.len() < self.locks.capacity() / 8 {
+            self.locks.shrink_to(self.locks.len() * 2);
+        }
+    }
+}
+
+impl Index<&LockName> for LocksByName {
+    type Output = Lock;
+
+    fn index(&self, name: &LockName) -> &Lock {
+        &self.locks[name]
+    }
+}

@@ -1,0 +1,62 @@
+//! What is due when.
+
+use std::collections::BTreeMap;
+
+use super::{HoldId, Ticket};
+use soloist_api::LockName;
+use soloist_api::Moment;
+
+/// Where something stands in the list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Key(Moment, u64);
+
+impl Key {
+    pub fn moment(self) -> Moment {
+        self.0
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// A waiter gives up.
+    GiveUp(Ticket),
+    /// A waiter whose connection broke is not waited for any longer.
+    Abandoned(Ticket),
+    /// A hold ends that was not renewed.
+    Expiry(HoldId),
+    /// A hold ends because the node stops: it was promised for no longer.
+    Stop(HoldId),
+    /// The node has stood back long enough.
+    Ask(LockName),
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Deadlines {
+    list: BTreeMap<Key, Due>,
+    next: u64,
+}
+
+impl Deadlines {
+    pub fn add(&mut self, moment: Moment, due: Due) -> Key {
+        let key = Key(moment, self.next);
+        self.next += 1;
+        self.list.insert(key, due);
+        key
+    }
+
+    pub fn remove(&mut self, key: Option<Key>) {
+        if let Some(key) = key {
+            self.list.remove(&key);
+        }
+    }
+
+    pub fn first(&self) -> Option<Moment> {
+        self.list.first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// What is due by now, the earliest first.
+    pub fn pop(&mut self, now: Moment) -> Option<Due> {
+        let first = self.list.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}

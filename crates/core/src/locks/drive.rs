@@ -1,0 +1,204 @@
+//! Drives a lock: sends what the algorithm wants sent, serves the node's own waiters in turn, leaves and asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_chacha::rand_core::Rng;
+use soloist_algorithms::Phase;
+
+use super::by_name::LocksByName;
+use super::deadlines::Due;
+use super::forget::weight;
+use super::lock::{Hold, Lock, Waiter};
+use super::table::Rest;
+use super::{AskError, Effects, FIRST_PROMISE, Grant, Happening, HoldId, wire};
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+
+/// The lock of this name; made now, if it is not there and there are fewer than so many.
+pub(super) fn lock_of<'t>(
+    locks: &'t mut LocksByName,
+    rest: &mut Rest,
+    name: &LockName,
+    most: usize,
+    now: Moment,
+    out: &mut Effects,
+) -> Result<&'t mut Lock, AskError> {
+    let count = locks.len();
+    match locks.entry(name) {
+        Ok(lock) => Ok(lock),
+        Err(_) if count >= most => Err(AskError::LocksFull(count)),
+        Err(vacant) => {
+            let lock = vacant.insert(rest.new_lock(name, now));
+            rest.begin(now, name, lock, out);
+            Ok(lock)
+        }
+    }
+}
+
+impl Rest {
+    pub(super) fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
+        let max = self.settings.ttl_max;
+        if ttl.is_zero() || ttl > max {
+            return Err(AskError::Ttl { given: ttl, max });
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_lock(&self, name: &LockName, now: Moment) -> Lock {
+        let rule = self.settings.rules.rule(name.as_str());
+        Lock {
+            machine: None,
+            algorithm: rule.choice().name,
+            fence: self.floor,
+            waiters: Default::default(),
+            hold: None,
+            turns_left: 0,
+            turns_max: rule.max_local_turns(),
+            last_end: None,
+            touched: now,
+            is_listed: false,
+            balance: 0,
+            offer: None,
+            stands_back: None,
+        }
+    }
+
+    /// Lets a lock take part in the epoch, if there is one.
+    pub(super) fn begin(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        out: &mut Effects,
+    ) {
+        if let Some(current) = &self.current {
+            let machine = lock.machine.insert(current.machine(name, self.clock));
+            machine.start(&mut self.outbox);
+        }
+        self.settle(now, name, lock, out);
+    }
+
+    /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.
+    pub(super) fn settle(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        out: &mut Effects,
+    ) {
+        loop {
+            if self.post(name, lock, out) {
+                lock.turns_left = lock.turns_max;
+            }
+            let Some(machine) = &mut lock.machine else {
+                return;
+            };
+            match machine.phase() {
+                Phase::Inside if lock.hold.is_none() => {
+                    if lock.waiters.is_empty() || lock.turns_left == 0 {
+                        if lock.turns_left == lock.turns_max {
+                            self.counts.unclaimed += 1;
+                        }
+                        let left = machine.release(&mut self.outbox);
+                        left.expect("who is inside may leave");
+                        continue;
+                    }
+                    let Some(fence) = lock.fence.next() else {
+                        self.is_exhausted = true;
+                        return;
+                    };
+                    lock.turns_left -= 1;
+                    self.serve_next(now, name, lock, fence, out);
+                }
+                Phase::Idle if lock.stands_back.is_some() => {}
+                Phase::Idle if !lock.waiters.is_empty() => {
+                    let asked = machine.request(&mut self.outbox);
+                    asked.expect("who is idle may ask");
+                    continue;
+                }
+                Phase::Idle | Phase::Waiting | Phase::Inside => {}
+            }
+            let phase = lock.machine.as_ref().map(|machine| machine.phase());
+            if phase != Some(Phase::Inside) || lock.hold.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what the algorithm wants sent. Tells whether the node has entered.
+    fn post(&mut self, name: &LockName, lock: &mut Lock, out: &mut Effects) -> bool {
+        for send in self.outbox.sends() {
+            // It may leave this node now.
+            lock.last_end = None;
+            let key = (lock.algorithm, send.name);
+            *self.counts.sent.entry(key).or_default() += 1;
+            let current = self.current.as_ref();
+            let (epoch, me) = current.map_or((0, send.to), |current| {
+                (current.epoch.number, current.epoch.me)
+            });
+            lock.balance = lock.balance.wrapping_add(weight(me, send.to));
+            out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
+        }
+        let entered = self.outbox.entered();
+        self.outbox.clear();
+        entered
+    }
+
+    /// Gives the lock, which is here, to the first waiter.
+    fn serve_next(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        fence: Fence,
+        out: &mut Effects,
+    ) {
+        let waiter = lock.waiters.pop_front().expect("somebody waits");
+        self.tickets.remove(&waiter.ticket);
+        self.deadlines.remove(waiter.deadline);
+        self.deadlines.remove(waiter.abandoned);
+        lock.fence = fence;
+        self.counts.fence = self.counts.fence.max(fence);
+        let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
+        self.holds.insert(id, name.clone());
+        self.usage.grant(&waiter.client);
+        self.requests.grant(&waiter.client, waiter.request, id);
+        let expiry = |until| self.deadlines.add(until, Due::Expiry(id));
+        let deadline = first_expiry(now, &waiter).map(expiry);
+        lock.hold = Some(Hold {
+            owner: Arc::clone(&waiter.owner),
+            fence,
+            since: now,
+            ttl: waiter.ttl,
+            deadline,
+            client: waiter.client,
+            request: waiter.request,
+            is_confirmed: waiter.request.is_none(),
+        });
+        out.happenings.push(Happening::Granted {
+            ticket: waiter.ticket,
+            grant: Grant {
+                hold: id,
+                lock: name.clone(),
+                fence,
+                expires: deadline.map(|key| key.moment()),
+            },
+            owner: waiter.owner,
+            waited: now.since(waiter.since),
+            handed_over: lock.last_end.take().map(|end| now.since(end)),
+        });
+    }
+}
+
+/// When a hold ends that begins now, unless it is renewed: see [`requests`](super::requests).
+fn first_expiry(now: Moment, waiter: &Waiter) -> Option<Moment> {
+    let whole = waiter.ttl.map(|ttl| now + ttl);
+    let short = match (waiter.request, waiter.abandoned) {
+        (None, _) => None,
+        (Some(_), None) => Some(now + FIRST_PROMISE),
+        // Nothing was promised to anybody.
+        (Some(_), Some(until)) => Some(until.moment()),
+    };
+    [whole, short].into_iter().flatten().min()
+}

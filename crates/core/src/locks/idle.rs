@@ -1,0 +1,54 @@
+//! Locks that nobody on this node uses, in the order in which they are to be looked at. What becomes of them: `forget.rs`.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use soloist_api::LockName;
+use soloist_api::Moment;
+
+/// Locks that may be idle, with the moment to look at them again, the earliest first.
+#[derive(Clone)]
+pub(super) struct IdleLocks {
+    list: VecDeque<(Moment, LockName)>,
+    after: Duration,
+}
+
+impl IdleLocks {
+    /// Locks are forgotten when nobody has used them for so long.
+    pub fn new(after: Duration) -> Self {
+        IdleLocks {
+            list: VecDeque::new(),
+            after,
+        }
+    }
+
+    pub fn after(&self) -> Duration {
+        self.after
+    }
+
+    pub fn add(&mut self, now: Moment, name: LockName) {
+        self.list.push_back((now + self.after, name));
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    pub fn first(&self) -> Option<Moment> {
+        self.list.front().map(|(moment, _)| *moment)
+    }
+
+    /// Gives memory back that many locks have left.
+    pub fn shrink(&mut self) {
+        if self.list.len() < self.list.capacity() / 8 {
+            self.list.shrink_to(self.list.len() * 2);
+        }
+    }
+
+    /// The next one to look at by now.
+    pub fn pop(&mut self, now: Moment) -> Option<LockName> {
+        let (moment, _) = self.list.front()?;
+        let is_due = *moment <= now;
+        is_due.then(|| self.list.pop_front())?.map(|(_, name)| name)
+    }
+}

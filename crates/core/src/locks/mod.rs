@@ -1,0 +1,33 @@
+//! Named locks: a pure state machine, with time as a parameter and messages as bytes.
+//!
+//! [`Table`] has all locks of a node. For each it drives the node's part of the algorithm, keeps
+//! the node's own waiters in order, and knows the hold. Clients' wishes, peers' messages and time go in;
+//! [`Effects`] come out.
+
+mod by_name;
+mod counts;
+mod deadlines;
+mod drive;
+mod effects;
+mod ended;
+mod epoch;
+mod errors;
+mod forget;
+mod idle;
+mod lock;
+mod quota;
+mod requests;
+mod settings;
+mod table;
+mod view;
+pub mod wire;
+
+pub use counts::Counts;
+pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
+pub use epoch::Epoch;
+pub use errors::{AskError, HoldError, ReceiveError};
+pub use quota::{Client, Quantity, QuotaError};
+pub use requests::{FIRST_PROMISE, NotARequestId, RESEND_WITHIN, RequestId, Resumed};
+pub use settings::{Ask, Settings};
+pub use table::Table;
+pub use view::{HolderView, LockView, Page, WaiterView};

@@ -1,0 +1,194 @@
+//! How much each client uses of a table, and how much it may.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::limits::{Limits, Quota};
+use soloist_api::LockName;
+
+/// How a node tells its clients apart: by Unix user, token or certificate. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Client(Arc<str>);
+
+impl Client {
+    /// The client that is called so, in errors and logs.
+    pub fn new(name: &str) -> Self {
+        Client(name.into())
+    }
+
+    /// The program that the node runs in.
+    pub fn this_process() -> Self {
+        Client::new("of this process")
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// A request would go beyond a quota.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{} on this node already, and {} allows no more: release some, or ask its operator to raise the limit",
+    self.used(),
+    self.key()
+)]
+pub struct QuotaError {
+    /// Whose quota, or `None` for the whole node's.
+    pub client: Option<Client>,
+    /// What there is too much of.
+    pub what: Quantity,
+    /// The quota.
+    pub max: usize,
+}
+
+/// What a quota is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Quantity {
+    /// Holds, with the waiters that may become holds.
+    Holds,
+    /// Waiters.
+    Waiters,
+    /// Bytes in names of locks that are held or waited for.
+    NameBytes,
+}
+
+impl QuotaError {
+    /// The limit's key in the configuration.
+    pub fn key(&self) -> &'static str {
+        match (&self.client, self.what) {
+            (None, Quantity::Holds) => "limits.holds",
+            (None, Quantity::Waiters) => "limits.waiters",
+            (None, Quantity::NameBytes) => "limits.name_bytes",
+            (Some(_), Quantity::Holds) => "limits.client_holds",
+            (Some(_), Quantity::Waiters) => "limits.client_waiters",
+            (Some(_), Quantity::NameBytes) => "limits.client_name_bytes",
+        }
+    }
+
+    fn used(&self) -> String {
+        let whose = match &self.client {
+            Some(client) => format!("client {client} has"),
+            None => "all clients together have".to_owned(),
+        };
+        let max = self.max;
+        match self.what {
+            Quantity::Holds => format!("{whose} {max} holds and waiters"),
+            Quantity::Waiters => format!("{whose} {max} waiters"),
+            Quantity::NameBytes => format!("{whose} about {max} bytes in names of locks"),
+        }
+    }
+}
+
+/// What is in use.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    holds: usize,
+    waiters: usize,
+    name_bytes: usize,
+}
+
+/// Idle clients are remembered up to this number, so that a client that comes again costs no memory
+/// to be allocated.
+const IDLE_CLIENTS_MAX: usize = 256;
+
+/// What all clients use.
+#[derive(Clone, Default)]
+pub(super) struct Usage {
+    all: Used,
+    clients: BTreeMap<Client, Used>,
+}
+
+impl Usage {
+    /// Whether one more request for this lock fits.
+    pub fn check(
+        &self,
+        limits: &Limits,
+        client: &Client,
+        name: &LockName,
+    ) -> Result<(), QuotaError> {
+        let its = self.clients.get(client).copied().unwrap_or_default();
+        let refused = its.full(&limits.client, name).map(|full| (full, true));
+        let refused =
+            refused.or_else(|| self.all.full(&limits.node, name).map(|full| (full, false)));
+        match refused {
+            None => Ok(()),
+            Some(((what, max), is_its)) => Err(QuotaError {
+                client: is_its.then(|| client.clone()),
+                what,
+                max,
+            }),
+        }
+    }
+
+    /// A client begins to wait for a lock.
+    pub fn wait(&mut self, client: &Client, name: &LockName) {
+        self.change(client, |used| {
+            used.waiters += 1;
+            used.name_bytes += name.as_str().len();
+        });
+    }
+
+    /// A waiter gets its lock.
+    pub fn grant(&mut self, client: &Client) {
+        self.change(client, |used| {
+            used.waiters -= 1;
+            used.holds += 1;
+        });
+    }
+
+    /// A waiter goes away.
+    pub fn cancel(&mut self, client: &Client, name: &LockName) {
+        self.change(client, |used| {
+            used.waiters -= 1;
+            used.name_bytes -= name.as_str().len();
+        });
+    }
+
+    /// A hold ends.
+    pub fn end(&mut self, client: &Client, name: &LockName) {
+        self.change(client, |used| {
+            used.holds -= 1;
+            used.name_bytes -= name.as_str().len();
+        });
+    }
+
+    fn change(&mut self, client: &Client, change: impl Fn(&mut Used)) {
+        change(&mut self.all);
+        match self.clients.get_mut(client) {
+            Some(used) => {
+                change(used);
+                let is_idle = used.holds + used.waiters == 0;
+                if is_idle && self.clients.len() > IDLE_CLIENTS_MAX {
+                    self.clients.remove(client);
+                }
+            }
+            None => change(self.clients.entry(client.clone()).or_default()),
+        }
+    }
+}
+
+impl Used {
+    /// The quota that one more request would exceed, and how much it allows.
+    fn full(&self, quota: &Quota, name: &LockName) -> Option<(Quantity, usize)> {
+        let name_bytes = self.name_bytes + name.as_str().len();
+        if self.waiters >= quota.waiters {
+            Some((Quantity::Waiters, quota.waiters))
+        } else if self.holds + self.waiters >= quota.holds {
+            Some((Quantity::Holds, quota.holds))
+        } else if name_bytes > quota.name_bytes {
+            Some((Quantity::NameBytes, quota.name_bytes))
+        } else {
+            None
+        }
+    }
+}

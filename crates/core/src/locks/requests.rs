@@ -1,0 +1,283 @@
+//! Requests with ids: sent twice, they are one request; and a grant that nobody reads is soon free again.
+//!
+//! A client that chooses an id for its request may send it again when the connection breaks. Within one
+//! client, the same id is the same request: it attaches to the waiter that is there, or gets the same
+//! hold. It never queues behind itself.
+//!
+//! # When an unread grant may end
+//!
+//! A node cannot know whether a response that it wrote was read. If it released a hold because a
+//! connection broke, the client might have read the grant just before, and rely on it. So nothing is
+//! ever released because of what happens to a connection. Instead, the first promise is short: the
+//! grant of a request with an id is valid for [`FIRST_PROMISE`] (or its time to live, if that is
+//! shorter), and `valid_for_ms` in the response says so. The first renewal, which only a client that
+//! has read the grant can send, gives it the whole time to live. That renewal is the confirmation.
+//!
+//! Why it is safe: a hold ends by its client's word, with its node's lease, or at its deadline.
+//! The deadline is never earlier than the end of the last promise: a promise is computed from
+//! the deadline after it is set, and a resend only moves the deadline further away. So this is
+//! nothing but the expiry that every hold has, and clients measure each promise from before they
+//! asked for it. It holds whether the response was read, lost, or read after the resend.
+//!
+//! A waiter whose connection broke was promised nothing. It keeps its place for [`RESEND_WITHIN`]. If
+//! its turn comes meanwhile, the lock is kept for it until then, and no longer.
+//!
+//! An unread grant therefore costs others at most `FIRST_PROMISE`, not the whole time to live.
+//!
+//! # Memory
+//!
+//! There is one entry for each waiter and hold with an id, bounded by their quotas, and one for each of
+//! the last [`ENDED_MAX`] holds that ended: a resend that arrives late learns how its hold ended
+//! and does not start again.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::deadlines::Due;
+use super::lock::Waiter;
+use super::table::Rest;
+use super::{Ask, AskError, Client, HoldId, Table, Ticket};
+use crate::mutant::Mutant;
+use soloist_api::LockName;
+use soloist_api::Moment;
+
+/// How long a grant is valid before the client confirms it with its first renewal.
+pub const FIRST_PROMISE: Duration = Duration::from_secs(3);
+
+/// How long a waiter keeps its place when its connection breaks.
+pub const RESEND_WITHIN: Duration = Duration::from_secs(2);
+
+/// How many holds that have ended are remembered by the ids of their requests.
+const ENDED_MAX: usize = 1 << 14;
+
+/// The id of a request: a UUID that its client chose at random.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(u128);
+
+/// A text that is no id of a request.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{0:?} cannot be a request's id: use a random UUID, with or without hyphens, a new one for each request"
+)]
+pub struct NotARequestId(String);
+
+impl RequestId {
+    /// The id with these bits.
+    pub const fn new(bits: u128) -> Self {
+        RequestId(bits)
+    }
+}
+
+impl FromStr for RequestId {
+    type Err = NotARequestId;
+
+    fn from_str(text: &str) -> Result<Self, NotARequestId> {
+        let wrong = || NotARequestId(text.chars().take(80).collect());
+        let is_hyphen = |at: usize| matches!(at, 8 | 13 | 18 | 23) && text.len() == 36;
+        let fits = text.len() == 32 || text.len() == 36;
+        let is_uuid = fits
+            && text
+                .bytes()
+                .enumerate()
+                .all(|(at, byte)| match is_hyphen(at) {
+                    true => byte == b'-',
+                    false => byte.is_ascii_hexdigit(),
+                });
+        if !is_uuid {
+            return Err(wrong());
+        }
+        let digits = text.replace('-', "");
+        let bits = u128::from_str_radix(&digits, 16).map_err(|_| wrong())?;
+        Ok(RequestId(bits))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestId({:08x}..)", (self.0 >> 96) as u32)
+    }
+}
+
+/// What became of a request that was sent before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resumed {
+    /// It waits.
+    Waits(Ticket),
+    /// It was granted.
+    Holds(HoldId),
+    /// It was granted, and its hold has ended.
+    Ended(HoldId),
+}
+
+type Key = (Client, RequestId);
+
+/// The requests with ids that are known.
+#[derive(Clone, Default)]
+pub(super) struct Requests {
+    known: HashMap<Key, (LockName, Resumed)>,
+    /// Those whose holds have ended, the oldest first.
+    ended: VecDeque<Key>,
+}
+
+impl Requests {
+    /// What is known of a request, and for which lock it was.
+    pub fn get(&self, client: &Client, id: RequestId) -> Option<&(LockName, Resumed)> {
+        self.known.get(&(client.clone(), id))
+    }
+
+    pub fn wait(&mut self, client: &Client, id: Option<RequestId>, name: &LockName, at: Ticket) {
+        if let Some(id) = id {
+            let waits = (name.clone(), Resumed::Waits(at));
+            self.known.insert((client.clone(), id), waits);
+        }
+    }
+
+    pub fn grant(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
+        if let Some(known) = id.and_then(|id| self.known.get_mut(&(client.clone(), id))) {
+            known.1 = Resumed::Holds(hold);
+        }
+    }
+
+    pub fn cancel(&mut self, client: &Client, id: Option<RequestId>) {
+        if let Some(id) = id {
+            self.known.remove(&(client.clone(), id));
+        }
+    }
+
+    pub fn end(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
+        let Some(id) = id else { return };
+        let key = (client.clone(), id);
+        if let Some(known) = self.known.get_mut(&key) {
+            known.1 = Resumed::Ended(hold);
+            self.ended.push_back(key);
+        }
+        if self.ended.len() > ENDED_MAX
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+impl Table {
+    /// A client sends a request: returns what became of it if it was sent before, and `None` if it is
+    /// new. A waiter keeps its place and is not abandoned any more; an unconfirmed hold is promised
+    /// again, unless the node stops.
+    pub fn resume(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: &Ask,
+    ) -> Result<Option<Resumed>, AskError> {
+        let known = ask.request.map(|id| (id, self.request(&ask.client, id)));
+        let Some((id, Some(resumed))) = known else {
+            return Ok(None);
+        };
+        let lock = self.rest.requests.get(&ask.client, id);
+        if let Some((lock, _)) = lock.filter(|(lock, _)| lock != name) {
+            let lock = lock.clone();
+            return Err(AskError::OtherLock { id, lock });
+        }
+        match resumed {
+            Resumed::Waits(ticket) => {
+                let (waiter, rest) = self.waiter(ticket);
+                rest.deadlines.remove(waiter.abandoned.take());
+            }
+            Resumed::Holds(hold) => self.promise_again(now, name, hold),
+            Resumed::Ended(_) => {}
+        }
+        Ok(Some(resumed))
+    }
+
+    /// What became of a request.
+    pub fn request(&self, client: &Client, id: RequestId) -> Option<Resumed> {
+        self.rest.requests.get(client, id).map(|known| known.1)
+    }
+
+    /// The connection of a waiter broke. It stays for [`RESEND_WITHIN`], so that its request can be
+    /// sent again.
+    pub fn abandon(&mut self, now: Moment, ticket: Ticket) {
+        if !self.rest.tickets.contains_key(&ticket) {
+            return;
+        }
+        let (waiter, rest) = self.waiter(ticket);
+        rest.deadlines.remove(waiter.abandoned.take());
+        let until = now + RESEND_WITHIN;
+        waiter.abandoned = Some(rest.deadlines.add(until, Due::Abandoned(ticket)));
+    }
+
+    /// The waiter of a ticket, which must be there.
+    fn waiter(&mut self, ticket: Ticket) -> (&mut Waiter, &mut Rest) {
+        let name = self.rest.tickets.get(&ticket).expect("it waits");
+        let lock = self.locks.get_mut(name).expect("somebody waits for it");
+        let mut waiters = lock.waiters.iter_mut();
+        let waiter = waiters.find(|waiter| waiter.ticket == ticket);
+        (waiter.expect("a ticket is a waiter's"), &mut self.rest)
+    }
+
+    fn promise_again(&mut self, now: Moment, name: &LockName, id: HoldId) {
+        let lock = self.locks.get_mut(name).expect("somebody holds it");
+        let hold = lock.hold.as_mut().expect("somebody holds it");
+        let shortened = Mutant::PromiseShortened.planted();
+        if (hold.is_confirmed || self.rest.stopping) && !shortened {
+            return;
+        }
+        let first = hold.ttl.map_or(FIRST_PROMISE, |ttl| ttl.min(FIRST_PROMISE));
+        let until = now + first;
+        if hold.deadline.is_some_and(|key| key.moment() < until) || shortened {
+            self.rest.deadlines.remove(hold.deadline);
+            hold.deadline = Some(self.rest.deadlines.add(until, Due::Expiry(id)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_uuid() {
+        let plain: RequestId = "0123456789abcdef0123456789ABCDEF".parse().unwrap();
+        let hyphens = "01234567-89ab-cdef-0123-456789abcdef".parse();
+        assert_eq!(Ok(plain), hyphens);
+        for wrong in [
+            "",
+            "1",
+            "+123456789abcdef0123456789abcdef",
+            "0123456789abcdef0123456789abcdefg",
+            "01234567-89ab-cdef-0123-456789abcdeg",
+            "0123456789ab-cdef-0123-456789abcdef-",
+            "------------------------------------",
+        ] {
+            let error = wrong.parse::<RequestId>().unwrap_err();
+            assert!(error.to_string().contains("UUID"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn ids_of_holds_that_ended_are_forgotten_in_time() {
+        let mut requests = Requests::default();
+        let client = Client::new("somebody");
+        let name = LockName::new("a").unwrap();
+        let more = ENDED_MAX + 100;
+        for number in 0..more {
+            let id = Some(RequestId::new(number as u128));
+            let hold = HoldId(number as u128);
+            requests.wait(&client, id, &name, Ticket(number as u64));
+            requests.grant(&client, id, hold);
+            requests.end(&client, id, hold);
+        }
+        assert_eq!(requests.known.len(), ENDED_MAX);
+        assert_eq!(requests.ended.len(), ENDED_MAX);
+        assert!(requests.get(&client, RequestId::new(99)).is_none());
+        assert!(requests.get(&client, RequestId::new(100)).is_some());
+    }
+}

@@ -1,0 +1,450 @@
+//! All locks of a node: a pure state machine. What time it is, is told to it; what it wants sent
+//! or told, it puts into [`Effects`].
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::SeedableRng;
+use soloist_algorithms::{ByteOutbox, NodeId};
+
+use super::by_name::LocksByName;
+use super::counts::Counts;
+use super::deadlines::{Deadlines, Due};
+use super::drive::lock_of;
+use super::ended::EndedHolds;
+use super::epoch::Current;
+use super::forget::{Offers, weight};
+use super::idle::IdleLocks;
+use super::lock::{Lock, Waiter};
+use super::quota::Usage;
+use super::requests::Requests;
+use super::{
+    Ask, AskError, Denial, Effects, End, Happening, HoldError, HoldId, ReceiveError, Settings,
+    Ticket, wire,
+};
+use crate::mutant::Mutant;
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+
+/// All locks of a node.
+#[derive(Clone)]
+pub struct Table {
+    pub(super) locks: LocksByName,
+    pub(super) rest: Rest,
+}
+
+/// All but the locks themselves, so that a lock can be worked on beside it.
+#[derive(Clone)]
+pub(super) struct Rest {
+    pub settings: Settings,
+    /// Nothing, while it is frozen.
+    pub current: Option<Current>,
+    /// Which lock a hold is of.
+    pub holds: HashMap<HoldId, LockName>,
+    /// Which lock a waiter waits for.
+    pub tickets: HashMap<Ticket, LockName>,
+    pub ended: EndedHolds,
+    pub requests: Requests,
+    pub usage: Usage,
+    pub deadlines: Deadlines,
+    pub idle: IdleLocks,
+    /// Of locks whose home this node is.
+    pub offers: Offers,
+    /// How much is held back for locks that this node has offered.
+    pub held_bytes: usize,
+    /// The highest fence of all locks that were forgotten.
+    pub floor: Fence,
+    /// A lock has used up the fences of the epoch: its waiters wait for the next one.
+    pub is_exhausted: bool,
+    /// The highest number of a request, in all locks that were forgotten.
+    pub clock: u64,
+    pub ids: ChaCha12Rng,
+    pub tickets_given: u64,
+    pub stopping: bool,
+    /// No hold is extended any more.
+    pub draining: bool,
+    pub counts: Counts,
+    pub outbox: ByteOutbox,
+}
+
+impl Rest {
+    /// A peer's message that is refused is lost, and somebody may wait for it for ever: before that happens, this node's
+    /// own clients are refused for a long while.
+    pub fn peers_locks_max(&self) -> usize {
+        self.settings.locks_max.saturating_mul(2)
+    }
+}
+
+/// All that decides what it does next: not what it counts, nor since when.
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_usize(self.locks.len());
+        for lock in self.locks.iter() {
+            lock.hash(hasher);
+        }
+        let rest = &self.rest;
+        (rest.floor, rest.clock, rest.is_exhausted).hash(hasher);
+        (rest.stopping, rest.draining).hash(hasher);
+        rest.offers.hash(hasher);
+        rest.current.hash(hasher);
+    }
+}
+
+impl Table {
+    /// No lock is used yet, and nobody gets one before an epoch is [installed](Table::install).
+    pub fn new(settings: Settings) -> Self {
+        Table {
+            locks: LocksByName::default(),
+            rest: Rest {
+                holds: HashMap::new(),
+                tickets: HashMap::new(),
+                ended: EndedHolds::default(),
+                requests: Requests::default(),
+                usage: Usage::default(),
+                deadlines: Deadlines::default(),
+                idle: IdleLocks::new(settings.forget_after),
+                offers: Offers::default(),
+                held_bytes: 0,
+                current: None,
+                floor: Fence::default(),
+                is_exhausted: false,
+                clock: 0,
+                ids: ChaCha12Rng::from_seed(settings.seed),
+                tickets_given: 0,
+                stopping: false,
+                draining: false,
+                counts: Counts::default(),
+                outbox: ByteOutbox::new(),
+                settings,
+            },
+        }
+    }
+
+    /// Somebody wants a lock. If it is here and free, the effects have the grant already. A request
+    /// with an id must be new: see [`resume`](Table::resume).
+    pub fn acquire(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: Ask,
+        out: &mut Effects,
+    ) -> Result<Ticket, AskError> {
+        let rest = &mut self.rest;
+        if rest.stopping {
+            return Err(AskError::Stopping);
+        }
+        if let Some(ttl) = ask.ttl {
+            rest.check_ttl(ttl)?;
+        }
+        let fits = rest.usage.check(&rest.settings.limits, &ask.client, name);
+        if let Err(full) = fits {
+            *rest.counts.refused.entry(full.key()).or_default() += 1;
+            return Err(full.into());
+        }
+        let most = rest.settings.locks_max;
+        let lock = lock_of(&mut self.locks, rest, name, most, now, out)?;
+        rest.tickets_given += 1;
+        let ticket = Ticket(rest.tickets_given);
+        rest.tickets.insert(ticket, name.clone());
+        rest.usage.wait(&ask.client, name);
+        rest.requests.wait(&ask.client, ask.request, name, ticket);
+        let give_up = |until| rest.deadlines.add(until, Due::GiveUp(ticket));
+        lock.waiters.push_back(Waiter {
+            ticket,
+            since: now,
+            ttl: ask.ttl,
+            deadline: ask.until.map(give_up),
+            owner: Arc::clone(&ask.owner),
+            client: ask.client,
+            request: ask.request,
+            abandoned: None,
+        });
+        self.settle(now, name, out);
+        if self.rest.tickets.contains_key(&ticket) {
+            out.happenings.push(Happening::Waiting {
+                ticket,
+                lock: name.clone(),
+                owner: ask.owner,
+            });
+        }
+        Ok(ticket)
+    }
+
+    /// A waiter goes away. If the lock comes, it is passed on. Tells whether it still waited.
+    pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut Effects) -> bool {
+        let Some(name) = self.rest.tickets.remove(&ticket) else {
+            return false;
+        };
+        let lock = self.locks.get_mut(&name).expect("somebody waits for it");
+        let place = lock.waiters.iter().position(|w| w.ticket == ticket);
+        let waiter = place.and_then(|place| lock.waiters.remove(place));
+        let waiter = waiter.expect("a ticket is a waiter's");
+        let rest = &mut self.rest;
+        rest.deadlines.remove(waiter.deadline);
+        rest.deadlines.remove(waiter.abandoned);
+        rest.usage.cancel(&waiter.client, &name);
+        rest.requests.cancel(&waiter.client, waiter.request);
+        self.settle(now, &name, out);
+        true
+    }
+
+    /// A holder gives its lock back.
+    pub fn release(
+        &mut self,
+        now: Moment,
+        hold: HoldId,
+        out: &mut Effects,
+    ) -> Result<(), HoldError> {
+        self.end(now, hold, End::Released, out)
+    }
+
+    /// A holder lives: its hold ends no sooner than this long from now, unless the table [drains](Table::drain). Tells
+    /// when it will.
+    pub fn renew(
+        &mut self,
+        now: Moment,
+        id: HoldId,
+        ttl: Option<Duration>,
+    ) -> Result<Option<Moment>, HoldError> {
+        let rest = &mut self.rest;
+        if let Some(ttl) = ttl {
+            rest.check_ttl(ttl).map_err(HoldError::Ttl)?;
+        }
+        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let lock = self.locks.get_mut(name).expect("somebody holds it");
+        let hold = lock.hold.as_mut().expect("somebody holds it");
+        if rest.draining {
+            return Ok(hold.deadline.map(|key| key.moment()));
+        }
+        hold.ttl = ttl.or(hold.ttl);
+        hold.is_confirmed = true;
+        rest.deadlines.remove(hold.deadline);
+        let expiry = |ttl| rest.deadlines.add(now + ttl, Due::Expiry(id));
+        hold.deadline = hold.ttl.map(expiry);
+        Ok(hold.deadline.map(|key| key.moment()))
+    }
+
+    /// When a hold ends unless it is renewed.
+    pub fn expires(&self, id: HoldId) -> Result<Option<Moment>, HoldError> {
+        let rest = &self.rest;
+        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let hold = self.locks[name].hold.as_ref().expect("somebody holds it");
+        Ok(hold.deadline.map(|key| key.moment()))
+    }
+
+    /// When a hold ended, if it has, and not too long ago.
+    pub fn ended_at(&self, id: HoldId) -> Option<Moment> {
+        self.rest.ended.at(id)
+    }
+
+    /// A peer's bytes arrived. They may be anything.
+    pub fn receive(
+        &mut self,
+        now: Moment,
+        from: NodeId,
+        bytes: &[u8],
+        out: &mut Effects,
+    ) -> Result<(), ReceiveError> {
+        let message = wire::decode(bytes)?;
+        if self.epoch() != Some(message.epoch) && !Mutant::AnyEpoch.planted() {
+            self.rest.counts.other_epoch += 1;
+            return Ok(());
+        }
+        if message.kind == wire::IDLE {
+            return self.hear_idle(now, from, &message, out);
+        }
+        let rest = &mut self.rest;
+        let name = message.name;
+        let most = rest.peers_locks_max();
+        let count = self.locks.len();
+        let lock =
+            lock_of(&mut self.locks, rest, &name, most, now, out).map_err(ReceiveError::Full)?;
+        if lock.offer.is_some() && !Mutant::OfferNotWithdrawn.planted() {
+            return self.receive_offered(now, from, &name, bytes, out);
+        }
+        rest.deadlines.remove(lock.stands_back.take());
+        let machine = lock.machine.as_mut().expect("it takes part in the epoch");
+        let received = machine.receive(from, message.payload, &mut rest.outbox);
+        if let Err(violation) = received {
+            // One that was made for this message alone goes with it.
+            if self.locks.len() > count {
+                self.locks.remove(&name);
+            }
+            return Err(ReceiveError::Violation {
+                lock: name,
+                violation,
+            });
+        }
+        lock.fence = lock.fence.max(message.fence);
+        let me = rest
+            .current
+            .as_ref()
+            .map_or(from, |current| current.epoch.me);
+        lock.balance = lock.balance.wrapping_sub(weight(from, me));
+        self.settle(now, &name, out);
+        Ok(())
+    }
+
+    /// Ends what is due: waits that were given up, holds that were not renewed.
+    pub fn tick(&mut self, now: Moment, out: &mut Effects) {
+        while let Some(due) = self.rest.deadlines.pop(now) {
+            match due {
+                Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
+                Due::Abandoned(ticket) => {
+                    self.cancel(now, ticket, out);
+                }
+                Due::Expiry(hold) => self.end_due(now, hold, End::Expired, out),
+                Due::Stop(hold) => self.end_due(now, hold, End::NodeStopped, out),
+                Due::Ask(name) => {
+                    if let Some(lock) = self.locks.get_mut(&name) {
+                        lock.stands_back = None;
+                        self.settle(now, &name, out);
+                    }
+                }
+            }
+        }
+        while let Some(name) = self.rest.idle.pop(now) {
+            self.look_after(now, &name, out);
+        }
+        // Many locks that were used once must not weigh for ever.
+        self.locks.shrink();
+        self.rest.idle.shrink();
+        self.rest.offers.shrink();
+    }
+
+    /// When [`tick`](Table::tick) has something to do next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let both = [self.rest.deadlines.first(), self.rest.idle.first()];
+        both.into_iter().flatten().min()
+    }
+
+    /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
+    pub fn stop(&mut self, now: Moment, out: &mut Effects) {
+        self.rest.stopping = true;
+        let mut tickets: Vec<_> = self.rest.tickets.keys().copied().collect();
+        tickets.sort_unstable();
+        for ticket in tickets {
+            self.deny(now, ticket, Denial::NodeStopped, out);
+        }
+    }
+
+    /// Extends no hold from now on: each ends when it would have ended, and at `until` at the latest.
+    pub fn drain(&mut self, until: Moment) {
+        self.rest.draining = true;
+        let mut holds: Vec<_> = self.rest.holds.iter().collect();
+        holds.sort_unstable();
+        for (id, name) in holds {
+            let lock = self.locks.get_mut(name).expect("somebody holds it");
+            let hold = lock.hold.as_mut().expect("somebody holds it");
+            if hold.deadline.is_none_or(|key| key.moment() > until) {
+                let deadlines = &mut self.rest.deadlines;
+                deadlines.remove(hold.deadline);
+                hold.deadline = Some(deadlines.add(until, Due::Stop(*id)));
+            }
+        }
+    }
+
+    /// Ends all holds.
+    pub fn end_all(&mut self, now: Moment, end: End, out: &mut Effects) {
+        let mut holds: Vec<_> = self.rest.holds.keys().copied().collect();
+        holds.sort_unstable();
+        for hold in holds {
+            let ended = self.end(now, hold, end, out);
+            ended.expect("it was there");
+        }
+    }
+
+    /// How many holds there are on this node.
+    pub fn holds(&self) -> usize {
+        self.rest.holds.len()
+    }
+
+    /// How many wait on this node.
+    pub fn waiters(&self) -> usize {
+        self.rest.tickets.len()
+    }
+
+    /// How many locks this node has to do with.
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> &Counts {
+        &self.rest.counts
+    }
+
+    pub(super) fn lock(&self, name: &LockName) -> Option<&Lock> {
+        self.locks.get(name)
+    }
+
+    fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
+        let name = self.rest.tickets.get(&ticket).cloned();
+        let lock = name.expect("a waiter waits for something");
+        self.cancel(now, ticket, out);
+        out.happenings.push(Happening::Denied {
+            ticket,
+            lock,
+            denial,
+        });
+    }
+
+    /// Ends a hold whose deadline has come.
+    fn end_due(&mut self, now: Moment, hold: HoldId, end: End, out: &mut Effects) {
+        let ended = self.end(now, hold, end, out);
+        ended.expect("a deadline goes with its hold");
+    }
+
+    fn end(
+        &mut self,
+        now: Moment,
+        id: HoldId,
+        end: End,
+        out: &mut Effects,
+    ) -> Result<(), HoldError> {
+        let rest = &mut self.rest;
+        let name = rest.holds.remove(&id).ok_or_else(|| rest.ended.error(id))?;
+        let lock = self.locks.get_mut(&name).expect("somebody holds it");
+        let hold = lock.hold.take().expect("somebody holds it");
+        lock.last_end = Some(now);
+        rest.deadlines.remove(hold.deadline);
+        rest.ended.note(id, end, now);
+        rest.usage.end(&hold.client, &name);
+        rest.requests.end(&hold.client, hold.request, id);
+        out.happenings.push(Happening::Ended {
+            hold: id,
+            lock: name.clone(),
+            owner: hold.owner,
+            fence: hold.fence,
+            end,
+            held: now.since(hold.since),
+        });
+        self.settle(now, &name, out);
+        Ok(())
+    }
+
+    /// Does what follows from a change of a lock.
+    pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
+        let mut lock = self.locks.get_mut(name).expect("what has changed is there");
+        lock.touched = now;
+        if lock.offer.is_some() {
+            if !lock.is_wanted() || !self.reopen(name, out) {
+                return;
+            }
+            lock = self.locks.get_mut(name).expect("it is still there");
+        }
+        self.rest.settle(now, name, lock, out);
+        if !lock.is_unused() {
+            return;
+        }
+        if lock.machine.is_none() {
+            self.locks.remove(name);
+        } else if !lock.is_listed {
+            lock.is_listed = true;
+            self.rest.idle.add(now, name.clone());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A lock's message as bytes: its kind, which also tells it from other frames of a link; epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
+//! the name; and the rest is the algorithm's own.
+
+use soloist_api::{Fence, LockName, LockNameError};
+
+/// The first byte of an algorithm's message.
+pub const KIND: u8 = 1;
+
+/// The first byte of what nodes and a lock's home say to each other to forget it.
+pub const IDLE: u8 = 5;
+
+/// Whether a frame of a link is a lock's message, by its first byte.
+pub fn is_lock(kind: u8) -> bool {
+    matches!(kind, KIND | IDLE)
+}
+
+/// A lock's message, read where it lies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockMessage<'a> {
+    /// [`KIND`] or [`IDLE`].
+    pub kind: u8,
+    /// The epoch in which it was sent.
+    pub epoch: u64,
+    /// The highest fence that its sender knows.
+    pub fence: Fence,
+    /// The lock.
+    pub name: LockName,
+    /// For the algorithm.
+    pub payload: &'a [u8],
+}
+
+/// Why bytes are no lock's message.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WireError {
+    /// Another first byte.
+    #[error("a frame of kind {0} is no lock's message")]
+    Kind(u8),
+    /// Too few bytes.
+    #[error("a lock's message ends after {0} bytes")]
+    Short(usize),
+    /// Not a name.
+    #[error(transparent)]
+    Name(#[from] LockNameError),
+    /// A fence of an epoch that has not come.
+    #[error("fence {fence} is of epoch {}, the message is of epoch {epoch}", .fence.epoch())]
+    Fence {
+        /// What was read.
+        fence: Fence,
+        /// The message's own epoch.
+        epoch: u64,
+    },
+}
+
+/// Appends a message to the bytes.
+pub fn encode(
+    kind: u8,
+    epoch: u64,
+    fence: Fence,
+    name: &LockName,
+    payload: &[u8],
+    bytes: &mut Vec<u8>,
+) {
+    let name = name.as_str().as_bytes();
+    bytes.push(kind);
+    bytes.extend_from_slice(&epoch.to_le_bytes());
+    bytes.extend_from_slice(&fence.number().to_le_bytes());
+    bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(name);
+    bytes.extend_from_slice(payload);
+}
+
+/// The epoch of what may be a lock's message, without a look at the rest.
+pub fn epoch(bytes: &[u8]) -> Option<u64> {
+    let (_, rest) = bytes.split_first()?;
+    let (epoch, _) = rest.split_first_chunk()?;
+    Some(u64::from_le_bytes(*epoch))
+}
+
+/// Reads a message. The bytes may be anything.
+pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
+    let short = WireError::Short(bytes.len());
+    let (&kind, rest) = bytes.split_first().ok_or(short.clone())?;
+    if !is_lock(kind) {
+        return Err(WireError::Kind(kind));
+    }
+    let (epoch, rest) = rest.split_first_chunk().ok_or(short.clone())?;
+    let (fence, rest) = rest.split_first_chunk().ok_or(short.clone())?;
+    let (len, rest) = rest.split_first_chunk().ok_or(short.clone())?;
+    let len = usize::from(u16::from_le_bytes(*len));
+    let (name, payload) = rest.split_at_checked(len).ok_or(short)?;
+    let epoch = u64::from_le_bytes(*epoch);
+    let fence = Fence::from_number(u64::from_le_bytes(*fence));
+    if fence.epoch() > epoch {
+        return Err(WireError::Fence { fence, epoch });
+    }
+    Ok(LockMessage {
+        kind,
+        epoch,
+        fence,
+        name: LockName::from_bytes(name)?,
+        payload,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn golden() -> Vec<u8> {
+        let mut bytes = vec![1, 1, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend([7, 0, 0, 0, 1, 0, 0, 0]);
+        bytes.extend([3, 0, b'a', b'/', b'b', 9, 9]);
+        bytes
+    }
+
+    #[test]
+    fn the_bytes_stay_what_they_are() {
+        let name = LockName::new("a/b").unwrap();
+        let fence = Fence::from_number(Fence::first_of(1).number() + 7);
+        let mut bytes = Vec::new();
+        encode(KIND, 1, fence, &name, &[9, 9], &mut bytes);
+        assert_eq!(bytes, golden());
+        let read = decode(&bytes).unwrap();
+        assert_eq!(epoch(&bytes), Some(1));
+        assert_eq!((read.epoch, read.fence, read.name), (1, fence, name));
+        assert_eq!(read.payload, [9, 9]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_refused() {
+        let bytes = golden();
+        for end in 0..bytes.len() - 2 {
+            assert_eq!(decode(&bytes[..end]), Err(WireError::Short(end)));
+            assert_eq!(epoch(&bytes[..end]).is_some(), end >= 9);
+        }
+    }
+
+    #[test]
+    fn a_fence_of_a_later_epoch_is_refused() {
+        let mut bytes = golden();
+        bytes[13] = 2;
+        let refused = decode(&bytes).unwrap_err();
+        assert!(refused.to_string().contains("of epoch 2"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(read) = decode(&bytes) {
+                let mut again = Vec::new();
+                let LockMessage { kind, epoch, fence, name, payload } = read;
+                encode(kind, epoch, fence, &name, payload, &mut again);
+                prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Which algorithm a lock has, by its name.
+
+mod pattern;
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use soloist_algorithms::{ByteOutbox, Choice, Cluster, NameError, NodeId, ShapeError, Start};
+
+use pattern::Patterns;
+
+pub use pattern::PatternError;
+
+/// How a lock is run, as a user writes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleSettings {
+    /// The algorithm's name, alias or preset.
+    pub algorithm: String,
+    /// Variants, separated by commas; empty for what is best on a network.
+    pub variant: String,
+    /// The shape's form; empty for the algorithm's own.
+    pub shape: String,
+    /// How many waiters of its own a node serves before it passes the lock on.
+    pub max_local_turns: u32,
+}
+
+impl Default for RuleSettings {
+    fn default() -> Self {
+        RuleSettings {
+            algorithm: Self::ALGORITHM.to_owned(),
+            variant: String::new(),
+            shape: String::new(),
+            max_local_turns: 1,
+        }
+    }
+}
+
+impl RuleSettings {
+    /// The algorithm of locks of which nothing else is said: few messages whatever the number of nodes,
+    /// few links, and a lock that is idle leaves nothing behind.
+    pub const ALGORITHM: &str = "raymond";
+
+    /// The largest `max_local_turns`.
+    pub const TURNS_MOST: u32 = 1_000_000;
+}
+
+/// How a lock is run.
+#[derive(Clone)]
+pub struct Rule {
+    choice: Choice,
+    shape: Option<String>,
+    max_local_turns: u32,
+    cluster: Arc<dyn Cluster>,
+}
+
+impl Rule {
+    /// The algorithm and its variants.
+    pub fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// The shape's form, if it is not the algorithm's own.
+    pub fn shape(&self) -> Option<&str> {
+        self.shape.as_deref()
+    }
+
+    /// How many waiters of its own a node serves before it passes the lock on; at least 1.
+    pub fn max_local_turns(&self) -> u32 {
+        self.max_local_turns
+    }
+
+    /// Makes the nodes' parts. Rules of the same algorithm and shape share it.
+    pub fn cluster(&self) -> &Arc<dyn Cluster> {
+        &self.cluster
+    }
+
+    fn same_cluster(&self, choice: Choice, shape: Option<&str>) -> bool {
+        self.choice.kind == choice.kind
+            && self.choice.variants == choice.variants
+            && self.shape.as_deref() == shape
+    }
+
+    fn sized(&self, nodes: usize, before: &[Rule]) -> Rule {
+        let (choice, shape) = (self.choice, self.shape.as_deref());
+        let same = before.iter().find(|rule| rule.same_cluster(choice, shape));
+        let cluster = match same {
+            Some(rule) => Arc::clone(&rule.cluster),
+            None => {
+                let own = || choice.cluster(None, nodes);
+                let cluster = choice.cluster(shape, nodes).or_else(|_| own());
+                cluster
+                    .expect("every algorithm has a shape for every number of nodes")
+                    .into()
+            }
+        };
+        Rule {
+            cluster,
+            ..self.clone()
+        }
+    }
+
+    /// Names stand for what they mean: `fair` and `lodha-kshemkalyani` are the same.
+    fn agree(&self, text: &mut String) {
+        let info = self.choice.kind.info();
+        let variants = self.choice.variants.names(info);
+        let shape = self.shape.as_deref().unwrap_or_default();
+        let turns = self.max_local_turns;
+        let _ = writeln!(
+            text,
+            " algorithm={} variant={variants} shape={shape} max_local_turns={turns}",
+            info.name
+        );
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule")
+            .field("choice", &self.choice)
+            .field("shape", &self.shape)
+            .field("max_local_turns", &self.max_local_turns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A rule that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{problem}")]
+pub struct RuleError {
+    /// Which pattern's rule, counted from 0; none for the default.
+    pub place: Option<usize>,
+    /// What is wrong.
+    pub problem: RuleProblem,
+}
+
+/// What is wrong with a rule.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RuleProblem {
+    /// No such algorithm or variant.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No such shape for this algorithm and number of nodes.
+    #[error("{error} (with {nodes} nodes)")]
+    Shape {
+        /// What is wrong.
+        error: ShapeError,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// No such pattern.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// Rules as they were printed, with their faults.
+    #[error(
+        "{0} as published lets two nodes inside or leaves somebody waiting: use it in the lab only"
+    )]
+    AsPublished(&'static str),
+    /// No such shape for this algorithm, whatever the number of nodes.
+    #[error("{error} (tried with 1 to {} nodes)", Rules::TRIED_MOST)]
+    NoShape {
+        /// What is wrong with one of the numbers.
+        error: ShapeError,
+    },
+    /// Something that has to be sent before a lock is first used.
+    #[error(
+        "{0} with this variant sends messages before anybody asks, and locks come to be when they are used: choose another variant"
+    )]
+    Restless(&'static str),
+    /// Too few or too many turns.
+    #[error("{0} turns: use a number from 1 to {max}", max = RuleSettings::TURNS_MOST)]
+    Turns(i64),
+}
+
+impl RuleProblem {
+    /// The setting that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            RuleProblem::Name(NameError::Algorithm { .. }) => "algorithm",
+            RuleProblem::Name(_) | RuleProblem::AsPublished(_) | RuleProblem::Restless(_) => {
+                "variant"
+            }
+            RuleProblem::Shape { .. } | RuleProblem::NoShape { .. } => "shape",
+            RuleProblem::Pattern(_) => "pattern",
+            RuleProblem::Turns(_) => "max_local_turns",
+        }
+    }
+}
+
+/// Which algorithm each lock has: the rule of the first pattern that its name matches, else the
+/// default. Cheap to clone.
+///
+/// ```
+/// use soloist_node::config::{RuleSettings, Rules};
+///
+/// let fair = RuleSettings { algorithm: "fair".into(), ..Default::default() };
+/// let locks = [("billing/*".to_owned(), fair)];
+/// let rules = Rules::new(2, &RuleSettings::default(), &locks).unwrap();
+/// assert_eq!(rules.rule("billing/eu").choice().name, "lodha-kshemkalyani");
+/// assert_eq!(rules.rule("nightly").choice().name, RuleSettings::ALGORITHM);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    patterns: Patterns,
+    /// One for each pattern, then the default.
+    rules: Vec<Rule>,
+    agreement: String,
+}
+
+/// For how many nodes rules are made.
+#[derive(Clone, Copy)]
+enum Number {
+    Known(usize),
+    /// They come and go.
+    Any,
+}
+
+impl Rules {
+    /// Up to so many nodes a shape is tried with, if their number is not known.
+    pub const TRIED_MOST: usize = 64;
+
+    /// For so many nodes: the default, and patterns with their rules; the first that matches counts.
+    pub fn new(
+        nodes: usize,
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        Self::compiled(Number::Known(nodes), default, locks)
+    }
+
+    /// As [`new`](Self::new), for nodes that come and go. A shape must fit some number of nodes up to
+    /// [`TRIED_MOST`](Self::TRIED_MOST), and each rule is made for a number that fits: they are used once they are
+    /// [sized](Self::sized).
+    pub fn for_any(
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        Self::compiled(Number::Any, default, locks)
+    }
+
+    fn compiled(
+        nodes: Number,
+        default: &RuleSettings,
+        locks: &[(String, RuleSettings)],
+    ) -> Result<Self, RuleError> {
+        let mut rules = Vec::with_capacity(locks.len() + 1);
+        let given = locks.iter().map(|(_, settings)| settings);
+        for (place, settings) in given.chain([default]).enumerate() {
+            let place = Some(place).filter(|place| *place < locks.len());
+            let rule = compile(settings, nodes, &rules);
+            rules.push(rule.map_err(|problem| RuleError { place, problem })?);
+        }
+        for (place, (pattern, _)) in locks.iter().enumerate() {
+            pattern::check(pattern).map_err(|error| RuleError {
+                place: Some(place),
+                problem: error.into(),
+            })?;
+        }
+        let patterns: Vec<&str> = locks.iter().map(|(pattern, _)| pattern.as_str()).collect();
+        let agreement = agreement(&patterns, &rules);
+        let patterns = Patterns::new(&patterns).map_err(|error| RuleError {
+            place: Some(0),
+            problem: error.into(),
+        })?;
+        Ok(Rules {
+            inner: Arc::new(Inner {
+                patterns,
+                rules,
+                agreement,
+            }),
+        })
+    }
+
+    /// The same rules for so many nodes. A shape that such a number cannot have gives way to the algorithm's own.
+    pub fn sized(&self, nodes: usize) -> Self {
+        let inner = &*self.inner;
+        // Rules for any number may have been made for several.
+        if inner.rules.iter().all(|rule| rule.cluster.nodes() == nodes) {
+            return self.clone();
+        }
+        let mut rules: Vec<Rule> = Vec::with_capacity(inner.rules.len());
+        for rule in &inner.rules {
+            rules.push(rule.sized(nodes, &rules));
+        }
+        Rules {
+            inner: Arc::new(Inner {
+                patterns: inner.patterns.clone(),
+                rules,
+                agreement: inner.agreement.clone(),
+            }),
+        }
+    }
+
+    /// The rule of the lock of this name. Takes time in proportion to the name's length.
+    pub fn rule(&self, lock_name: &str) -> &Rule {
+        let Inner {
+            patterns, rules, ..
+        } = &*self.inner;
+        let place = patterns.first_match(lock_name);
+        &rules[place.unwrap_or(rules.len() - 1)]
+    }
+
+    /// All rules, in the order of the patterns; the default is the last.
+    pub fn all(&self) -> &[Rule] {
+        &self.inner.rules
+    }
+
+    /// What all nodes must agree on about them, as text: for a person who looks for the difference.
+    pub fn agreement(&self) -> &str {
+        &self.inner.agreement
+    }
+}
+
+fn compile(settings: &RuleSettings, nodes: Number, before: &[Rule]) -> Result<Rule, RuleProblem> {
+    let turns = settings.max_local_turns;
+    if !(1..=RuleSettings::TURNS_MOST).contains(&turns) {
+        return Err(RuleProblem::Turns(turns.into()));
+    }
+    let choice = choose(&settings.algorithm, &settings.variant)?;
+    let shape = Some(settings.shape.trim()).filter(|shape| !shape.is_empty());
+    let same = before.iter().find(|rule| rule.same_cluster(choice, shape));
+    let cluster = match same {
+        Some(rule) => Arc::clone(&rule.cluster),
+        None => cluster(choice, shape, nodes)?.into(),
+    };
+    let info = choice.kind.info();
+    if choice
+        .variants
+        .names(info)
+        .split(',')
+        .any(|name| name == "as-published")
+    {
+        return Err(RuleProblem::AsPublished(info.name));
+    }
+    // With a shape of one node it would be silent; with more of them it would have its own shape.
+    let speaks_later = match nodes {
+        Number::Known(_) => false,
+        Number::Any => {
+            let own = choice.cluster(None, TRIED_FIRST);
+            own.is_ok_and(|own| !begins_in_silence(&*own))
+        }
+    };
+    if speaks_later || !begins_in_silence(&*cluster) {
+        return Err(RuleProblem::Restless(info.name));
+    }
+    Ok(Rule {
+        choice,
+        shape: shape.map(str::to_owned),
+        max_local_turns: turns,
+        cluster,
+    })
+}
+
+/// The number of nodes that is tried first: enough for messages between any two, and for a node between them.
+const TRIED_FIRST: usize = 4;
+
+fn cluster(
+    choice: Choice,
+    shape: Option<&str>,
+    nodes: Number,
+) -> Result<Box<dyn Cluster>, RuleProblem> {
+    match nodes {
+        Number::Known(nodes) => {
+            let made = choice.cluster(shape, nodes);
+            made.map_err(|error| RuleProblem::Shape { error, nodes })
+        }
+        Number::Any => choice.cluster(shape, TRIED_FIRST).or_else(|error| {
+            let mut tried = (1..=Rules::TRIED_MOST).map(|nodes| choice.cluster(shape, nodes));
+            let fits = tried.find_map(Result::ok);
+            fits.ok_or(RuleProblem::NoShape { error })
+        }),
+    }
+}
+
+/// Whether nothing is sent before somebody asks, not even by a lock's home.
+fn begins_in_silence(cluster: &dyn Cluster) -> bool {
+    let first = NodeId::new(0);
+    let mut out = ByteOutbox::new();
+    cluster
+        .machine(first, Start::idle(first), 0)
+        .start(&mut out);
+    out.sends().next().is_none()
+}
+
+/// A token that roams for ever would keep the network and every idle lock busy: where an algorithm
+/// can let it rest, it does, unless a variant is asked for.
+fn choose(algorithm: &str, variant: &str) -> Result<Choice, NameError> {
+    let choice = Choice::parse(algorithm, variant)?;
+    let mut can = choice.kind.info().variants.iter();
+    if variant.trim().is_empty() && can.any(|variant| variant.name == "resting") {
+        return Choice::parse(algorithm, "resting");
+    }
+    Ok(choice)
+}
+
+fn agreement(patterns: &[&str], rules: &[Rule]) -> String {
+    let mut text = String::new();
+    for (pattern, rule) in patterns.iter().zip(rules) {
+        // A pattern may have any character; with its length it cannot be taken for something else.
+        let _ = write!(text, "lock {}:{pattern}", pattern.len());
+        rule.agree(&mut text);
+    }
+    text.push_str("default");
+    rules[rules.len() - 1].agree(&mut text);
+    text
+}

@@ -1,0 +1,82 @@
+//! Clients of a node: they want locks, hold them for a while, and give them back or forget to.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rand::RngExt;
+use soloist_api::LockName;
+use soloist_core::locks::{Ask, Happening, HoldId, Ticket};
+
+use crate::world::World;
+
+#[derive(Default)]
+pub struct Clients {
+    pub waiting: HashMap<Ticket, LockName>,
+    /// In the order in which they began.
+    pub holds: Vec<HoldId>,
+    pub served: usize,
+    pub lost: usize,
+    /// Ask for nothing new.
+    pub calm: bool,
+}
+
+impl Clients {
+    pub fn crash(&mut self) {
+        self.waiting.clear();
+        self.holds.clear();
+    }
+
+    pub fn note(&mut self, happening: &Happening) {
+        match happening {
+            Happening::Granted { ticket, grant, .. } => {
+                self.waiting.remove(ticket);
+                self.holds.push(grant.hold);
+                self.served += 1;
+            }
+            Happening::Denied { ticket, .. } => {
+                self.waiting.remove(ticket);
+            }
+            Happening::Ended { hold, end, .. } => {
+                self.holds.retain(|other| other != hold);
+                self.lost += usize::from(end.is_loss());
+            }
+            Happening::Waiting { ticket, lock, .. } => {
+                self.waiting.insert(*ticket, lock.clone());
+            }
+        }
+    }
+}
+
+/// A client of a node does something.
+pub fn act(world: &mut World, node: usize) {
+    world.think(node);
+    let Some(participant) = &world.nodes[node].participant else {
+        return;
+    };
+    let is_draining = participant.is_draining();
+    let held = world.nodes[node].clients.holds.first().copied();
+    if let Some(hold) = held.filter(|_| world.rng.random_bool(0.7)) {
+        world.with(node, |participant, now, out| {
+            let _ = participant.release(now, hold, out);
+        });
+        return;
+    }
+    let clients = &world.nodes[node].clients;
+    if clients.calm || clients.waiting.len() > 3 || is_draining {
+        return;
+    }
+    let lock = ["a", "b/c", "d"][world.rng.random_range(0..3)];
+    let lock = LockName::new(lock).unwrap();
+    let ttl = (world.rng.random_bool(0.3)).then_some(Duration::from_secs(2));
+    let patience = world.rng.random_range(1..10);
+    let gives_up = world.rng.random_bool(0.2);
+    world.with(node, |participant, now, out| {
+        let until = gives_up.then(|| now + Duration::from_secs(patience));
+        let ask = Ask {
+            ttl,
+            until,
+            ..Ask::new("somebody")
+        };
+        participant.acquire(now, &lock, ask, out).unwrap();
+    });
+}

@@ -1,0 +1,312 @@
+//! A leader by itself.
+
+use std::time::Duration;
+
+use soloist_api::Moment;
+use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
+use soloist_core::epochs::leader::{Leader, LeaderEffects};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
+
+use crate::setup::member;
+
+/// These are in the first epoch.
+fn roster(members: &[Member]) -> Roster {
+    let change = Change {
+        epoch: 1,
+        members: members.to_vec(),
+    };
+    let install = Command::Install {
+        epoch: 1,
+        holds: Vec::new(),
+    };
+    let mut roster = Roster::default();
+    roster.apply(Command::Begin(change));
+    roster.apply(install);
+    roster
+}
+
+/// Keepers may be restarted one by one with another configuration.
+#[test]
+fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
+    let (long, short) = (Duration::from_secs(10), Duration::from_secs(1));
+    let lease = |length| Lease { length, drift: 5 };
+    let mut roster = roster(&[member(0, 1)]);
+    for length in [long, short] {
+        let lease = lease(length).guarded();
+        roster.apply(Command::Lead { lease });
+    }
+    // The member is never heard of again; somebody granted it a lease right before the election, perhaps.
+    let begin = Moment::default();
+    let mut leader = Leader::elected(lease(short), begin, &roster);
+    let mut act = |now| {
+        let mut out = LeaderEffects::default();
+        leader.tick(now, &roster, &mut out);
+        out.propose
+    };
+    let over = begin + lease(long).guarded();
+    assert_eq!(act(begin + long), None);
+    let without = Change {
+        epoch: 2,
+        members: Vec::new(),
+    };
+    assert_eq!(act(over), Some(Command::Begin(without)));
+}
+
+/// Nothing is held.
+fn report(epoch: u64) -> ToKeepers {
+    ToKeepers::Report {
+        epoch,
+        pieces: 1,
+        number: 0,
+        held: Vec::new(),
+    }
+}
+
+fn after(millis: u64) -> Moment {
+    Moment::default() + Duration::from_millis(millis)
+}
+
+/// A leader, what it is told, and what it says.
+struct Trial {
+    leader: Leader,
+    roster: Roster,
+    renewals: u64,
+    /// How long candidates take to answer.
+    round_trip: Duration,
+}
+
+fn is_probe((_, message): &(Member, ToMember)) -> bool {
+    matches!(message, ToMember::Probe { .. })
+}
+
+impl Trial {
+    /// A leader of these members.
+    fn new(members: &[Member]) -> Self {
+        let roster = roster(members);
+        Trial {
+            leader: Leader::elected(Lease::default(), Moment::default(), &roster),
+            roster,
+            renewals: 0,
+            round_trip: Duration::ZERO,
+        }
+    }
+
+    /// Another keeper is elected.
+    fn elect(&mut self, now: Moment) {
+        self.leader = Leader::elected(Lease::default(), now, &self.roster);
+    }
+
+    /// What the leader proposes at this time. That is carried out, and what follows from it.
+    fn tick(&mut self, now: Moment) -> Option<Command> {
+        let mut out = LeaderEffects::default();
+        self.leader.tick(now, &self.roster, &mut out);
+        self.carry_out(now, out.propose)
+    }
+
+    fn carry_out(&mut self, now: Moment, command: Option<Command>) -> Option<Command> {
+        let applied = self.roster.apply(command.clone()?);
+        assert_eq!(applied, Applied::Done, "{command:?}");
+        let mut out = LeaderEffects::default();
+        self.leader.applied(now, &self.roster, &mut out);
+        self.carry_out(now, out.propose);
+        command
+    }
+
+    fn hear(&mut self, now: Moment, from: &Member, word: ToKeepers) -> LeaderEffects {
+        let mut out = LeaderEffects::default();
+        let round_trip = self.round_trip;
+        let Trial { leader, roster, .. } = self;
+        leader.receive(now, roster, from, word, &mut out);
+        while let Some(place) = out.sends.iter().position(is_probe) {
+            let (to, probe) = out.sends.remove(place);
+            let ToMember::Probe { number } = probe else {
+                unreachable!("it is a probe");
+            };
+            let answered = now + round_trip;
+            leader.receive(
+                answered,
+                roster,
+                &to,
+                ToKeepers::Probed { number },
+                &mut out,
+            );
+        }
+        if out.confirm {
+            leader.confirmed(now, roster, &mut out);
+        }
+        out
+    }
+
+    fn renew(&mut self, now: Moment, from: &Member) -> LeaderEffects {
+        self.renewals += 1;
+        let number = self.renewals;
+        let installed = 1;
+        self.hear(now, from, ToKeepers::Renew { number, installed })
+    }
+}
+
+/// A member whose fences are used up gets an epoch with new ones; what it says of an epoch before changes nothing.
+#[test]
+fn used_up_fences_begin_another_epoch() {
+    let a = member(0, 1);
+    let now = Moment::default() + Duration::from_secs(1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let late = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 0 });
+    assert_eq!(late.propose, None);
+    let now = now + Duration::from_millis(1);
+    let begun = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 1 });
+    let change = Change {
+        epoch: 2,
+        members: vec![a],
+    };
+    assert_eq!(begun.propose, Some(Command::Begin(change)));
+}
+
+#[test]
+fn no_epoch_is_begun_beyond_the_generation() {
+    let a = member(0, 1);
+    let mut cluster = ClusterIdentity::new(ClusterId::from_bytes([7; 16]), 1);
+    cluster.generation.number = 7;
+    let roster = roster(std::slice::from_ref(&a)).recovered(cluster);
+    let last = cluster.generation.last_epoch();
+    // As if all but one of its epochs were gone.
+    let bytes = postcard::to_allocvec(&roster).unwrap();
+    let first = postcard::to_allocvec(&cluster.generation.first_epoch()).unwrap();
+    for (epoch, begins) in [(last - 1, true), (last, false)] {
+        let place = bytes.windows(first.len()).position(|part| part == first);
+        let rest = &bytes[place.unwrap() + first.len()..];
+        let moved = postcard::to_allocvec(&epoch).unwrap();
+        let moved = [&bytes[..place.unwrap()], &moved, rest].concat();
+        let roster: Roster = postcard::from_bytes(&moved).unwrap();
+        assert_eq!(roster.begun().unwrap().epoch, epoch);
+        let mut leader = Leader::elected(Lease::default(), Moment::default(), &roster);
+        let mut out = LeaderEffects::default();
+        // Its member is never heard of: it would be evicted.
+        let later = Moment::default() + Duration::from_secs(60);
+        leader.tick(later, &roster, &mut out);
+        assert_eq!(out.propose.is_some(), begins, "{epoch}");
+    }
+}
+
+/// One that is done without has lapsed long before its lease is over: an epoch with it would stand still.
+#[test]
+fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
+    let [a, b, c] = [0, 1, 2].map(|index| member(index, 1));
+    let mut trial = Trial::new(&[a.clone(), b.clone()]);
+    let lives = vec![b.incarnation];
+    for second in 1..=2 {
+        trial.renew(after(1000 * second), &a);
+        trial.renew(after(1000 * second), &b);
+        let lives = lives.clone();
+        trial.hear(after(1000 * second), &a, ToKeepers::Unreached { lives });
+    }
+    let refused = trial.renew(after(2500), &b).sends;
+    assert_eq!(refused, [(b.clone(), ToMember::NoMember)]);
+    // Its last lease runs until 5,158.
+    for tenth in 26..=51 {
+        let now = after(100 * tenth);
+        assert_eq!(trial.renew(now, &a).propose, None);
+        assert_eq!(trial.hear(now, &c, ToKeepers::Join).propose, None);
+    }
+    let next = Change {
+        epoch: 2,
+        members: vec![a.clone(), c],
+    };
+    let due = trial.renew(after(5200), &a).propose;
+    assert_eq!(due, Some(Command::Begin(next)));
+    // Nor is it let in again while they would be apart.
+    let again = member(1, 2);
+    let refused = trial.hear(after(5200), &again, ToKeepers::Join).sends;
+    let apart_from = vec![a.name];
+    assert_eq!(refused, [(again, ToMember::KeptOut { apart_from })]);
+}
+
+fn names(command: &Option<Command>) -> Vec<&str> {
+    match command {
+        Some(Command::Begin(change)) => {
+            let members = change.members.iter();
+            members.map(|member| member.name.as_str()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn an_epoch_begins_for_a_candidate_that_answers_in_time() {
+    let [a, b] = [0, 1].map(|index| member(index, 1));
+    for (round_trip, joins) in [(200, true), (500, true), (501, false), (1040, false)] {
+        let mut trial = Trial::new(std::slice::from_ref(&a));
+        trial.round_trip = Duration::from_millis(round_trip);
+        let answer = trial.hear(after(0), &b, ToKeepers::Join);
+        let took = trial.round_trip;
+        let limit = Duration::from_millis(500);
+        let slow = ToMember::TooSlow { took, limit };
+        let is_told = answer.sends.contains(&(b.clone(), slow));
+        assert_eq!(is_told, !joins, "{round_trip}");
+        let begun = trial.tick(after(1500));
+        let expected: &[&str] = if joins { &["n0", "n1"] } else { &[] };
+        assert_eq!(names(&begun), expected, "{round_trip}");
+    }
+}
+
+/// A candidate that is in the next epoch, and dies: the others wait for its report no longer than it may take.
+#[test]
+fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader() {
+    let a = member(0, 1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let mut now = 0;
+    for (life, pause) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
+        trial.renew(after(now), &a);
+        let b = member(1, 1 + life as u64);
+        trial.hear(after(now), &b, ToKeepers::Join);
+        let begun = trial.tick(after(now + 50));
+        assert_eq!(names(&begun), ["n0", "n1"]);
+        let epoch = trial.roster.next_epoch() - 1;
+        trial.hear(after(now + 60), &a, report(epoch));
+        assert_eq!(trial.tick(after(now + 150)), None, "it may yet report");
+        let begun = trial.tick(after(now + 160));
+        assert_eq!(names(&begun), ["n0"], "it was waited for long enough");
+        let reported = trial.hear(after(now + 160), &a, report(epoch + 1));
+        let install = trial.carry_out(after(now + 160), reported.propose);
+        assert!(matches!(install, Some(Command::Install { .. })));
+        assert_eq!(trial.roster.held_off()[0].pause.as_secs(), pause);
+        now += 160;
+        if life % 2 == 1 {
+            trial.elect(after(now));
+        }
+        // Whatever its life.
+        let again = member(1, 100 + life as u64);
+        let early = now + 1000 * pause - 1;
+        for second in 0..pause {
+            trial.renew(after(now + 1000 * second), &a);
+        }
+        let refused = trial.hear(after(early), &again, ToKeepers::Join).sends;
+        let left = Duration::from_millis(1);
+        assert_eq!(refused, [(again, ToMember::HeldOff { left })], "{pause} s");
+        now += 1000 * pause;
+    }
+}
+
+/// Changes that could come later must not come all the time.
+#[test]
+fn suspicions_begin_a_limited_number_of_epochs() {
+    let a = member(0, 1);
+    let mut trial = Trial::new(std::slice::from_ref(&a));
+    let first = trial.roster.next_epoch();
+    for second in 0..240 {
+        let now = after(1000 * second);
+        let epoch = trial.roster.next_epoch() - 1;
+        let renewed = trial.renew(now, &a);
+        trial.carry_out(now, renewed.propose);
+        let suspected = trial.hear(now, &a, ToKeepers::Suspect { epoch });
+        trial.carry_out(now, suspected.propose);
+        let epoch = trial.roster.next_epoch() - 1;
+        let reported = trial.hear(now, &a, report(epoch));
+        trial.carry_out(now, reported.propose);
+    }
+    let changes = trial.roster.next_epoch() - first;
+    // One for each lease of 3 s.
+    assert_eq!(changes, 80);
+}

@@ -1,0 +1,160 @@
+//! A participant by itself: words in an order that the network may choose.
+
+use std::time::Duration;
+
+use soloist_algorithms::Choice;
+use soloist_api::LockName;
+use soloist_api::Moment;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::roster::Change;
+use soloist_core::locks::{Ask, Happening, HoldId};
+
+use crate::setup::{member, rules, table};
+
+/// A member of the first epoch, alone, with a lease from the beginning, that holds a lock.
+fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
+    let rules = rules(Choice::parse("raymond", "").unwrap(), 1, 1);
+    let begin = Moment::default();
+    let mut node = Participant::new(member(0, 1), table(&rules, 0, 1), Lease::default(), begin);
+    let change = Change {
+        epoch: 1,
+        members: vec![member(0, 1)],
+    };
+    node.hear(begin, ToMember::Begin(change.clone()), out);
+    node.hear(begin, ToMember::Granted { number: 1 }, out);
+    let install = ToMember::Install {
+        change,
+        pieces: 0,
+        first: None,
+    };
+    node.hear(begin, install, out);
+    let ask = Ask {
+        ttl: Some(Duration::from_secs(60)),
+        ..Ask::new("somebody")
+    };
+    let lock = LockName::new("a").unwrap();
+    node.acquire(begin, &lock, ask, out).unwrap();
+    let granted = out.locks.happenings.iter().find_map(|one| match one {
+        Happening::Granted { grant, .. } => Some(grant.hold),
+        _ => None,
+    });
+    (node, granted.expect("it is free"))
+}
+
+fn renewal(out: &MemberEffects) -> u64 {
+    let mut words = out.keepers.iter().rev();
+    let found = words.find_map(|word| match word {
+        ToKeepers::Renew { number, .. } => Some(*number),
+        _ => None,
+    });
+    found.expect("it renews")
+}
+
+#[test]
+fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
+    let after = |millis| Moment::default() + Duration::from_millis(millis);
+    let promised = Moment::default() + Lease::default().length;
+    for is_released in [true, false] {
+        let mut out = MemberEffects::default();
+        let (mut node, hold) = holder(&mut out);
+        assert_eq!(node.promise(hold), Ok(Some(promised)));
+        node.drain(after(500), &mut out);
+        // Its own lease goes on, and it reports what is held.
+        node.tick(after(1000), &mut out);
+        let number = renewal(&out);
+        node.hear(after(1000), ToMember::Granted { number }, &mut out);
+        assert_eq!(node.valid_until(), Some(promised + Duration::from_secs(1)));
+        let ttl = Some(Duration::from_secs(60));
+        let renewed = node.renew(after(1100), hold, ttl, &mut out);
+        assert_eq!(renewed, Ok(Some(promised)));
+        assert_eq!(node.promise(hold), Ok(Some(promised)));
+        let change = Change {
+            epoch: 2,
+            members: vec![member(0, 1)],
+        };
+        out.keepers.clear();
+        node.hear(after(1200), ToMember::Begin(change), &mut out);
+        let held = vec![LockName::new("a").unwrap()];
+        assert_eq!(
+            out.keepers,
+            [ToKeepers::Report {
+                epoch: 2,
+                pieces: 1,
+                number: 0,
+                held
+            }]
+        );
+        assert_eq!(node.standing(), Standing::Changing(2));
+        out = MemberEffects::default();
+        match is_released {
+            true => node.release(after(1300), hold, &mut out).unwrap(),
+            false => {
+                node.tick(promised.before(Duration::from_millis(1)), &mut out);
+                assert_eq!(node.table().holds(), 1, "the promise runs");
+                node.tick(promised, &mut out);
+            }
+        }
+        assert_eq!(node.table().holds(), 0);
+        assert_eq!(out.keepers.last(), Some(&ToKeepers::Leave));
+        node.hear(promised, ToMember::NoMember, &mut out);
+        assert!(node.has_left());
+    }
+}
+
+#[test]
+fn a_machine_that_slept_has_lost_its_lease_and_those_that_it_asked_for_before() {
+    let mut out = MemberEffects::default();
+    let (mut node, hold) = holder(&mut out);
+    let second = Moment::default() + Duration::from_secs(1);
+    node.tick(second, &mut out);
+    let number = renewal(&out);
+    node.wake(second, &mut out);
+    assert!(out.lapsed);
+    assert!(node.promise(hold).is_err());
+    node.hear(second, ToMember::Granted { number }, &mut out);
+    assert_eq!(node.valid_until(), None);
+    assert_eq!(node.standing(), Standing::Outside);
+}
+
+#[test]
+fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
+    let rules = rules(Choice::parse("raymond", "").unwrap(), 1, 1);
+    let begin = Moment::default();
+    let lease = Lease::default();
+    let mut node = Participant::new(member(0, 1), table(&rules, 0, 1), lease, begin);
+    let mut out = MemberEffects::default();
+    let ask = Ask::new("somebody");
+    let lock = LockName::new("a").unwrap();
+    node.acquire(begin, &lock, ask, &mut out).unwrap();
+    let change = Change {
+        epoch: 1,
+        members: vec![member(0, 1)],
+    };
+    node.hear(begin, ToMember::Begin(change.clone()), &mut out);
+    assert!(matches!(
+        out.keepers[..],
+        [ToKeepers::Report { .. }, ToKeepers::Renew { number: 1, .. }]
+    ));
+    // The process sleeps; when it wakes up, both words are there.
+    let late = begin + lease.length + Duration::from_secs(5);
+    let install = ToMember::Install {
+        change,
+        pieces: 0,
+        first: None,
+    };
+    node.hear(late, install, &mut out);
+    node.hear(late, ToMember::Granted { number: 1 }, &mut out);
+    assert_eq!(node.standing(), Standing::Changing(1));
+    assert_eq!(node.table().holds(), 0);
+    // A lease that is heard of in time lets it in.
+    out = MemberEffects::default();
+    node.tick(late, &mut out);
+    let [ToKeepers::Renew { number, .. }] = out.keepers[..] else {
+        panic!("it renews: {:?}", out.keepers);
+    };
+    node.hear(late, ToMember::Granted { number }, &mut out);
+    assert_eq!(node.standing(), Standing::Member(1));
+    assert_eq!(node.table().holds(), 1);
+}

@@ -1,0 +1,125 @@
+//! What the clients of a small cluster see of their one lock, and whether it may be.
+
+use soloist_api::Fence;
+use soloist_api::Moment;
+use soloist_core::locks::{Happening, HoldId};
+
+/// What went wrong.
+pub type Violation = String;
+
+/// Nodes by number.
+#[derive(Clone, Hash, Debug)]
+pub struct Witness {
+    holds: Vec<Option<HoldId>>,
+    /// Until when a client relies on the lock that it got on this node, whatever becomes of the node: until it releases it,
+    /// or until the time that it was promised has passed.
+    promised: Vec<Option<Moment>>,
+    waiting: Vec<u8>,
+    fence: Option<Fence>,
+    /// What it holds may be lost, because it may be taken for dead.
+    may_lose: Vec<bool>,
+}
+
+impl Witness {
+    pub fn new(nodes: usize, is_gentle: bool) -> Self {
+        Witness {
+            holds: vec![None; nodes],
+            promised: vec![None; nodes],
+            waiting: vec![0; nodes],
+            fence: None,
+            may_lose: vec![!is_gentle; nodes],
+        }
+    }
+
+    pub fn hold(&self, node: usize) -> Option<HoldId> {
+        self.holds[node]
+    }
+
+    pub fn is_idle(&self, node: usize) -> bool {
+        self.waiting[node] == 0 && self.holds[node].is_none()
+    }
+
+    /// Whether everybody has been served.
+    pub fn is_content(&self) -> bool {
+        self.waiting.iter().all(|waiting| *waiting == 0)
+    }
+
+    pub fn asks(&mut self, node: usize) {
+        self.waiting[node] += 1;
+    }
+
+    pub fn crashes(&mut self, node: usize) {
+        self.holds[node] = None;
+        self.waiting[node] = 0;
+    }
+
+    pub fn may_lose(&mut self, node: usize) {
+        self.may_lose[node] = true;
+    }
+
+    /// The client on this node is promised this much.
+    pub fn promise(&mut self, node: usize, until: Moment) {
+        self.promised[node] = self.promised[node].max(Some(until));
+    }
+
+    /// Promises that have passed make no difference any more.
+    pub fn forget(&mut self, now: Moment) {
+        for promised in &mut self.promised {
+            *promised = promised.filter(|until| *until > now);
+        }
+    }
+
+    /// `has_lease` tells whether the node may let somebody in.
+    pub fn sees(
+        &mut self,
+        node: usize,
+        happening: &Happening,
+        has_lease: bool,
+        now: Moment,
+    ) -> Result<(), Violation> {
+        match happening {
+            Happening::Granted { grant, .. } => {
+                self.waiting[node] -= 1;
+                if !has_lease {
+                    return Err(format!("node {node} enters without a lease"));
+                }
+                if self.promised[node] > Some(now) {
+                    return Err(format!(
+                        "node {node} lets somebody in, and somebody there relies on it"
+                    ));
+                }
+                if self.fence >= Some(grant.fence) {
+                    return Err(format!("fence {} after {:?}", grant.fence, self.fence));
+                }
+                self.fence = Some(grant.fence);
+                self.holds[node] = Some(grant.hold);
+            }
+            Happening::Ended { end, .. } => {
+                self.holds[node] = None;
+                if !end.is_loss() {
+                    self.promised[node] = None;
+                }
+                if end.is_loss() && !self.may_lose[node] {
+                    return Err(format!(
+                        "node {node} loses its hold, and nothing was wrong with it"
+                    ));
+                }
+            }
+            Happening::Denied { .. } => self.waiting[node] -= 1,
+            Happening::Waiting { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// At most one is inside.
+    pub fn look(&self, now: Moment) -> Result<(), Violation> {
+        let nodes = 0..self.promised.len();
+        let inside: Vec<_> = nodes
+            .filter(|&node| self.promised[node] > Some(now))
+            .collect();
+        match inside.len() {
+            0 | 1 => Ok(()),
+            _ => Err(format!("nodes {inside:?} are inside")),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A cluster of lock tables in one thread, with channels in order between them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use soloist_algorithms::{Choice, NodeId};
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+use soloist_core::limits::Limits;
+use soloist_core::locks::{
+    Ask, AskError, Denial, Effects, End, Epoch, Grant, Happening, HoldError, HoldId, Resumed,
+    Settings, Table, Ticket,
+};
+use soloist_core::rules::{RuleSettings, Rules};
+
+/// After how long without use locks are forgotten.
+pub const FORGET_AFTER: Duration = Duration::from_secs(10);
+
+pub struct Cluster {
+    pub now: Moment,
+    pub tables: Vec<Table>,
+    channels: BTreeMap<(usize, usize), VecDeque<Vec<u8>>>,
+    effects: Effects,
+    /// Who holds each lock, and the last fence.
+    pub holders: HashMap<LockName, (usize, HoldId)>,
+    pub fences: HashMap<LockName, Fence>,
+    pub granted: Vec<(usize, Ticket, Grant)>,
+    pub denied: Vec<(usize, Ticket, Denial)>,
+    pub ended: Vec<(HoldId, End)>,
+}
+
+impl Cluster {
+    pub fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
+        Self::with_limits(choice, nodes, max_local_turns, Limits::default(), 1000)
+    }
+
+    /// With these quotas, and at most so many locks on each node.
+    pub fn with_limits(
+        choice: Choice,
+        nodes: usize,
+        max_local_turns: u32,
+        limits: Limits,
+        locks_max: usize,
+    ) -> Self {
+        let settings = RuleSettings {
+            algorithm: choice.name.to_owned(),
+            variant: choice.variants.names(choice.kind.info()),
+            max_local_turns,
+            ..RuleSettings::default()
+        };
+        let rules = Rules::new(nodes, &settings, &[]).unwrap();
+        let table = |me| {
+            let mut table = Table::new(Settings {
+                rules: rules.clone(),
+                ttl_max: Duration::from_secs(3600),
+                limits,
+                locks_max,
+                forget_after: FORGET_AFTER,
+                seed: [me as u8; 32],
+            });
+            let epoch = Epoch {
+                number: 1,
+                me: NodeId::from_index(me),
+                nodes,
+                inside: HashMap::new(),
+            };
+            table.install(Moment::default(), epoch, &mut Effects::new());
+            table
+        };
+        Cluster {
+            now: Moment::default(),
+            tables: (0..nodes).map(table).collect(),
+            channels: BTreeMap::new(),
+            effects: Effects::new(),
+            holders: HashMap::new(),
+            fences: HashMap::new(),
+            granted: Vec::new(),
+            denied: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> Ask {
+        Ask {
+            ttl,
+            until,
+            ..Ask::new("somebody")
+        }
+    }
+
+    pub fn acquire(&mut self, node: usize, lock: &LockName, ask: Ask) -> Result<Ticket, AskError> {
+        let ticket = self.tables[node].acquire(self.now, lock, ask, &mut self.effects);
+        self.carry_out(node);
+        ticket
+    }
+
+    /// A node acquires a lock that nobody else wants, and gives it back.
+    pub fn use_once(&mut self, node: usize, lock: &LockName) {
+        self.acquire(node, lock, Self::ask(None, None)).unwrap();
+        self.calm_down();
+        let hold = self.hold_of(node, lock);
+        self.release(node, hold).unwrap();
+    }
+
+    pub fn cancel(&mut self, node: usize, ticket: Ticket) -> bool {
+        let waited = self.tables[node].cancel(self.now, ticket, &mut self.effects);
+        self.carry_out(node);
+        waited
+    }
+
+    pub fn release(&mut self, node: usize, hold: HoldId) -> Result<(), HoldError> {
+        let released = self.tables[node].release(self.now, hold, &mut self.effects);
+        self.carry_out(node);
+        released
+    }
+
+    /// A request is sent, perhaps not for the first time.
+    pub fn resume(
+        &mut self,
+        node: usize,
+        lock: &LockName,
+        ask: &Ask,
+    ) -> Result<Option<Resumed>, AskError> {
+        self.tables[node].resume(self.now, lock, ask)
+    }
+
+    pub fn tick(&mut self, node: usize) {
+        self.tables[node].tick(self.now, &mut self.effects);
+        self.carry_out(node);
+    }
+
+    pub fn stop(&mut self, node: usize) {
+        self.tables[node].stop(self.now, &mut self.effects);
+        self.carry_out(node);
+    }
+
+    /// All nodes stop, and begin another epoch with what they held then; `meanwhile` happens in between.
+    pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
+        let mut inside = HashMap::new();
+        for (node, table) in self.tables.iter_mut().enumerate() {
+            table.freeze();
+            let held = table.held().into_iter();
+            inside.extend(held.map(|lock| (lock, NodeId::from_index(node))));
+        }
+        self.channels.clear();
+        meanwhile(self);
+        for node in 0..self.tables.len() {
+            let epoch = Epoch {
+                number,
+                me: NodeId::from_index(node),
+                nodes: self.tables.len(),
+                inside: inside.clone(),
+            };
+            self.tables[node].install(self.now, epoch, &mut self.effects);
+            self.carry_out(node);
+        }
+    }
+
+    /// The channels that have something under way.
+    pub fn under_way(&self) -> Vec<(usize, usize)> {
+        let channels = self.channels.iter();
+        let busy = channels.filter(|(_, messages)| !messages.is_empty());
+        busy.map(|(&channel, _)| channel).collect()
+    }
+
+    pub fn deliver(&mut self, (from, to): (usize, usize)) {
+        let bytes = self.channels.get_mut(&(from, to)).unwrap().pop_front();
+        let from = NodeId::from_index(from);
+        let table = &mut self.tables[to];
+        let received = table.receive(self.now, from, &bytes.unwrap(), &mut self.effects);
+        received.unwrap();
+        self.carry_out(to);
+    }
+
+    /// All messages under way say that this fence was given. It comes after their kind and their epoch.
+    pub fn raise_fences(&mut self, fence: Fence) {
+        for message in self.channels.values_mut().flatten() {
+            message[9..17].copy_from_slice(&fence.number().to_le_bytes());
+        }
+    }
+
+    /// Delivers until nothing is under way.
+    pub fn calm_down(&mut self) {
+        while let Some(&channel) = self.under_way().first() {
+            self.deliver(channel);
+        }
+    }
+
+    /// Lets time pass with nobody using anything, until nothing is due any more.
+    pub fn rest(&mut self) {
+        loop {
+            self.calm_down();
+            let due = self.tables.iter().filter_map(|table| table.next_deadline());
+            let Some(due) = due.min() else {
+                return;
+            };
+            self.now = self.now.max(due);
+            (0..self.tables.len()).for_each(|node| self.tick(node));
+        }
+    }
+
+    /// The latest hold of a lock, which must be on this node.
+    pub fn hold_of(&self, node: usize, lock: &LockName) -> HoldId {
+        let &(holder, hold) = &self.holders[lock];
+        assert_eq!(holder, node);
+        hold
+    }
+
+    fn carry_out(&mut self, node: usize) {
+        for (to, bytes) in self.effects.sends() {
+            let channel = self.channels.entry((node, to.index())).or_default();
+            channel.push_back(bytes.to_vec());
+        }
+        for happening in std::mem::take(&mut self.effects.happenings) {
+            match happening {
+                Happening::Granted { ticket, grant, .. } => {
+                    let before = self.holders.insert(grant.lock.clone(), (node, grant.hold));
+                    assert_eq!(before, None, "two holders of {:?}", grant.lock);
+                    let last = self.fences.insert(grant.lock.clone(), grant.fence);
+                    assert!(last < Some(grant.fence), "{last:?}, then {grant:?}");
+                    self.granted.push((node, ticket, grant));
+                }
+                Happening::Ended {
+                    hold, lock, end, ..
+                } => {
+                    assert_eq!(self.holders.remove(&lock), Some((node, hold)));
+                    self.ended.push((hold, end));
+                }
+                Happening::Denied { ticket, denial, .. } => {
+                    self.denied.push((node, ticket, denial));
+                }
+                Happening::Waiting { .. } => {}
+            }
+        }
+        self.effects.clear();
+    }
+}

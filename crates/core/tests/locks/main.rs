@@ -1,0 +1,365 @@
+//! The lock table: local rules one by one, and whole clusters of tables in random runs.
+
+mod cluster;
+mod forgetting;
+mod listing;
+mod quotas;
+mod random;
+mod requests;
+mod search;
+
+use std::time::Duration;
+
+use cluster::{Cluster, FORGET_AFTER};
+use soloist_algorithms::Choice;
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+use soloist_core::locks::{AskError, Denial, End, HoldError};
+
+fn raymond(nodes: usize) -> Cluster {
+    Cluster::new(Choice::parse("raymond", "").unwrap(), nodes, 1)
+}
+
+fn name(text: &str) -> LockName {
+    LockName::new(text).unwrap()
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn one_node_alone_grants_at_once_and_in_order() {
+    let mut cluster = raymond(1);
+    let lock = name("a");
+    let first = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    let second = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    let third = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    for ticket in [first, second, third] {
+        assert_eq!(cluster.granted.last().unwrap().1, ticket);
+        let hold = cluster.hold_of(0, &lock);
+        cluster.release(0, hold).unwrap();
+    }
+    cluster.rest();
+    assert_eq!(cluster.tables[0].locks(), 0, "nothing is left of it");
+}
+
+/// The fences of an epoch are used up: nobody is refused, and nobody gets a fence twice. Waiters get the lock in the next
+/// epoch.
+#[test]
+fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
+    let mut cluster = raymond(2);
+    let lock = name("a");
+    let last = Fence::from_number(Fence::first_of(2).number() - 1);
+    cluster.use_once(0, &lock);
+    cluster.use_once(1, &lock);
+    assert!(!cluster.tables[0].is_exhausted() && !cluster.tables[1].is_exhausted());
+    // Node 0 asks for it, and what it is sent says that all but one of the fences were given.
+    let one = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    let two = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.raise_fences(Fence::from_number(last.number() - 1));
+    cluster.calm_down();
+    let (_, ticket, grant) = cluster.granted.last().unwrap();
+    assert_eq!((*ticket, grant.fence), (one, last));
+    let hold = cluster.hold_of(0, &lock);
+    cluster.release(0, hold).unwrap();
+    cluster.calm_down();
+    assert!(cluster.tables[0].is_exhausted());
+    assert!(cluster.denied.is_empty());
+    assert_eq!(cluster.granted.last().unwrap().1, one);
+    assert_eq!(cluster.tables[0].held(), []);
+    cluster.change_epoch(2, |_| {});
+    cluster.calm_down();
+    let (_, ticket, grant) = cluster.granted.last().unwrap();
+    assert_eq!(*ticket, two);
+    assert!(grant.fence > last && grant.fence.epoch() == 2);
+    assert!(!cluster.tables[0].is_exhausted());
+}
+
+#[test]
+fn a_lock_that_is_used_again_soon_is_not_forgotten() {
+    let mut cluster = raymond(1);
+    let lock = name("a");
+    for _ in 0..5 {
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+        let hold = cluster.hold_of(0, &lock);
+        cluster.release(0, hold).unwrap();
+        cluster.now = cluster.now + FORGET_AFTER / 2;
+        cluster.tick(0);
+        assert_eq!(cluster.tables[0].locks(), 1);
+    }
+    cluster.now = cluster.now + FORGET_AFTER;
+    cluster.tick(0);
+    assert_eq!(cluster.tables[0].locks(), 0);
+}
+
+#[test]
+fn a_lock_moves_between_nodes() {
+    let mut cluster = raymond(5);
+    let lock = name("a");
+    for node in [3, 0, 4, 4, 1] {
+        cluster.use_once(node, &lock);
+    }
+    assert_eq!(cluster.granted.len(), 5);
+}
+
+#[test]
+fn a_waiter_that_goes_away_is_passed_over() {
+    let mut cluster = raymond(3);
+    let lock = name("a");
+    for node in 0..3 {
+        cluster
+            .acquire(node, &lock, Cluster::ask(None, None))
+            .unwrap();
+    }
+    cluster.calm_down();
+    let (holder, held, _) = cluster.granted[0];
+    assert!(!cluster.cancel(holder, held), "it waits no more");
+    let gone = (holder + 1) % 3;
+    let ticket = cluster
+        .acquire(gone, &lock, Cluster::ask(None, None))
+        .unwrap();
+    assert!(cluster.cancel(gone, ticket));
+    let hold = cluster.hold_of(holder, &lock);
+    cluster.release(holder, hold).unwrap();
+    cluster.calm_down();
+    let (second, hold) = cluster.holders[&lock];
+    cluster.release(second, hold).unwrap();
+    cluster.calm_down();
+    let (third, hold) = cluster.holders[&lock];
+    cluster.release(third, hold).unwrap();
+    cluster.calm_down();
+    assert_eq!(cluster.granted.len(), 3);
+    assert!(cluster.holders.is_empty());
+}
+
+#[test]
+fn a_grant_that_nobody_claims_is_passed_on() {
+    let mut cluster = raymond(3);
+    let lock = name("a");
+    cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.calm_down();
+    let waits = cluster.acquire(1, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.acquire(2, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.calm_down();
+    assert!(cluster.cancel(1, waits));
+    let hold = cluster.hold_of(0, &lock);
+    cluster.release(0, hold).unwrap();
+    cluster.calm_down();
+    cluster.hold_of(2, &lock);
+    assert_eq!(cluster.tables[1].counts().unclaimed, 1);
+}
+
+#[test]
+fn who_waits_too_long_gets_nothing() {
+    let mut cluster = raymond(2);
+    let lock = name("a");
+    cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.calm_down();
+    let until = cluster.now + seconds(3);
+    let ticket = cluster.acquire(1, &lock, Cluster::ask(None, Some(until)));
+    assert_eq!(cluster.tables[1].next_deadline(), Some(until));
+    cluster.now = cluster.now + seconds(2);
+    cluster.tick(1);
+    assert!(cluster.denied.is_empty());
+    cluster.now = until;
+    cluster.tick(1);
+    assert_eq!(cluster.denied, [(1, ticket.unwrap(), Denial::Late)]);
+    assert_eq!(cluster.tables[1].waiters(), 0);
+}
+
+#[test]
+fn a_hold_that_is_not_renewed_ends_and_the_next_one_enters() {
+    let mut cluster = raymond(2);
+    let lock = name("a");
+    let ask = Cluster::ask(Some(seconds(10)), None);
+    cluster.acquire(0, &lock, ask.clone()).unwrap();
+    cluster.calm_down();
+    let hold = cluster.hold_of(0, &lock);
+    cluster.acquire(1, &lock, ask).unwrap();
+    cluster.now = cluster.now + seconds(8);
+    let renewed = cluster.tables[0].renew(cluster.now, hold, None);
+    assert_eq!(renewed, Ok(Some(Moment::default() + seconds(18))));
+    cluster.now = Moment::default() + seconds(17);
+    cluster.tick(0);
+    assert!(cluster.ended.is_empty());
+    cluster.now = Moment::default() + seconds(18);
+    cluster.tick(0);
+    assert_eq!(cluster.ended, [(hold, End::Expired)]);
+    cluster.calm_down();
+    cluster.hold_of(1, &lock);
+    let late = cluster.release(0, hold);
+    assert_eq!(late, Err(HoldError::Ended(End::Expired)));
+    let late = cluster.tables[0].renew(cluster.now, hold, None);
+    assert_eq!(late, Err(HoldError::Ended(End::Expired)));
+    cluster.hold_of(1, &lock);
+}
+
+#[test]
+fn nobody_releases_twice_or_for_another() {
+    let mut cluster = raymond(2);
+    cluster
+        .acquire(0, &name("a"), Cluster::ask(None, None))
+        .unwrap();
+    cluster.calm_down();
+    let hold = cluster.hold_of(0, &name("a"));
+    assert_eq!(cluster.release(1, hold), Err(HoldError::Unknown));
+    cluster.release(0, hold).unwrap();
+    let twice = cluster.release(0, hold);
+    assert_eq!(twice, Err(HoldError::Ended(End::Released)));
+}
+
+#[test]
+fn a_node_serves_no_more_of_its_own_than_its_turns() {
+    let choice = Choice::parse("raymond", "").unwrap();
+    let mut cluster = Cluster::new(choice, 2, 3);
+    let lock = name("a");
+    cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.calm_down();
+    for _ in 0..5 {
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    }
+    cluster.acquire(1, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.calm_down();
+    for _ in 0..7 {
+        let (node, hold) = cluster.holders[&lock];
+        cluster.release(node, hold).unwrap();
+        cluster.calm_down();
+    }
+    let served: Vec<_> = cluster.granted.iter().map(|(node, ..)| *node).collect();
+    assert_eq!(served, [0, 0, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_time_to_live_is_longer_than_nothing_and_no_longer_than_allowed() {
+    let mut cluster = raymond(1);
+    for ttl in [Duration::ZERO, seconds(3601)] {
+        let refused = cluster.acquire(0, &name("a"), Cluster::ask(Some(ttl), None));
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, AskError::Ttl { .. }));
+        assert!(refused.to_string().contains("at most 3600s"), "{refused}");
+    }
+    assert_eq!(cluster.tables[0].locks(), 0);
+}
+
+#[test]
+fn a_node_that_stops_lets_holds_go_on_and_nobody_new_in() {
+    let mut cluster = raymond(1);
+    let lock = name("a");
+    cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    let waits = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    cluster.stop(0);
+    assert_eq!(cluster.denied, [(0, waits, Denial::NodeStopped)]);
+    let late = cluster.acquire(0, &lock, Cluster::ask(None, None));
+    assert_eq!(late, Err(AskError::Stopping));
+    let hold = cluster.hold_of(0, &lock);
+    cluster.release(0, hold).unwrap();
+}
+
+#[test]
+fn limits_are_told() {
+    let mut cluster = raymond(1);
+    for number in 0..1000 {
+        let lock = name(&format!("lock/{number}"));
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+    }
+    let refused = cluster.acquire(0, &name("one more"), Cluster::ask(None, None));
+    assert_eq!(refused, Err(AskError::LocksFull(1000)));
+}
+
+#[test]
+fn who_holds_and_who_waits_is_told() {
+    let mut cluster = raymond(1);
+    let lock = name("a");
+    assert_eq!(cluster.tables[0].view(cluster.now, &lock), None);
+    let ask = Cluster::ask(Some(seconds(10)), None);
+    cluster.acquire(0, &lock, ask.clone()).unwrap();
+    cluster.acquire(0, &name("b"), ask.clone()).unwrap();
+    cluster.now = cluster.now + seconds(4);
+    cluster.acquire(0, &lock, ask).unwrap();
+    cluster.now = cluster.now + seconds(1);
+    let view = cluster.tables[0].view(cluster.now, &lock).unwrap();
+    let holder = view.holder.unwrap();
+    assert_eq!(holder.held_for, seconds(5));
+    assert_eq!(holder.valid_for, Some(seconds(5)));
+    assert_eq!(view.waiters[0].waited_for, seconds(1));
+    let page = cluster.tables[0].views(cluster.now, None, 10_000, 10);
+    assert_eq!(page.next, None);
+    let names: Vec<_> = page.locks.iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let page = cluster.tables[0].views(cluster.now, Some("a"), 10_000, 10);
+    assert_eq!((page.locks[0].name.as_str(), page.next), ("b", None));
+    let page = cluster.tables[0].views(cluster.now, None, 1, 10);
+    assert_eq!((page.locks.len(), page.next.as_deref()), (1, Some("a")));
+}
+
+#[test]
+fn hostile_bytes_change_nothing() {
+    let mut cluster = raymond(2);
+    let mut effects = soloist_core::locks::Effects::new();
+    let from = soloist_algorithms::NodeId::new(1);
+    for bytes in [&b""[..], b"short", &[0xff; 40], &[0; 300]] {
+        let refused = cluster.tables[0].receive(cluster.now, from, bytes, &mut effects);
+        assert!(refused.is_err() || effects.sends().next().is_none());
+        assert!(effects.happenings.is_empty());
+        assert_eq!(cluster.tables[0].locks(), 0);
+    }
+}
+
+#[test]
+fn turns_are_counted_across_epochs() {
+    // Tokens, permissions, and strict order.
+    for name in ["raymond", "naimi-trehel", "maekawa", "lodha-kshemkalyani"] {
+        let choice = Choice::parse(name, "").unwrap();
+        for turns in [1, 2] {
+            let mut cluster = Cluster::new(choice, 3, turns);
+            let lock = LockName::new("a").unwrap();
+            let ask = || Cluster::ask(None, None);
+            // Node 0 serves as many of its own as it may, others of its own wait, and node 1 waits.
+            for _ in 0..turns + 2 {
+                cluster.acquire(0, &lock, ask()).unwrap();
+                cluster.calm_down();
+            }
+            cluster.acquire(1, &lock, ask()).unwrap();
+            for _ in 1..turns {
+                let hold = cluster.hold_of(0, &lock);
+                cluster.release(0, hold).unwrap();
+            }
+            let hold = cluster.hold_of(0, &lock);
+            // The last hold of its turns ends while the epoch is changed.
+            cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
+            cluster.calm_down();
+            let (node, ..) = cluster.granted.last().unwrap();
+            assert_eq!(*node, 1, "{}, {turns} turns", choice.name);
+            let hold = cluster.hold_of(1, &lock);
+            cluster.release(1, hold).unwrap();
+            // And nobody is forgotten.
+            for _ in 0..2 {
+                cluster.calm_down();
+                let &(holder, hold) = cluster.holders.get(&lock).expect("somebody is served");
+                cluster.release(holder, hold).unwrap();
+            }
+            cluster.rest();
+            assert!(cluster.tables.iter().all(|table| table.waiters() == 0));
+        }
+    }
+}
+
+#[test]
+fn who_stands_back_for_nobody_goes_on() {
+    let choice = Choice::parse("raymond", "").unwrap();
+    let mut cluster = Cluster::new(choice, 3, 1);
+    let lock = LockName::new("a").unwrap();
+    for _ in 0..2 {
+        cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
+        cluster.calm_down();
+    }
+    let hold = cluster.hold_of(0, &lock);
+    cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
+    cluster.calm_down();
+    assert!(cluster.holders.is_empty(), "others may come");
+    cluster.now = cluster.now + Duration::from_millis(50);
+    cluster.tick(0);
+    cluster.calm_down();
+    assert_eq!(cluster.holders[&lock].0, 0, "nobody came");
+}

@@ -1,0 +1,142 @@
+//! Quotas: one client cannot take all.
+
+use soloist_algorithms::Choice;
+use soloist_core::limits::{Limits, Quota};
+use soloist_core::locks::{Ask, AskError, Client, Quantity, QuotaError};
+
+use crate::cluster::Cluster;
+use crate::name;
+
+const MANY: Quota = Quota {
+    holds: 1000,
+    waiters: 1000,
+    name_bytes: 100_000,
+};
+
+fn limited(node: Quota, client: Quota) -> Cluster {
+    let raymond = Choice::parse("raymond", "").unwrap();
+    Cluster::with_limits(raymond, 1, 1, Limits { node, client }, 1000)
+}
+
+fn of(client: &str) -> Ask {
+    Ask {
+        client: Client::new(client),
+        ..Cluster::ask(None, None)
+    }
+}
+
+fn full(client: Option<&str>, what: Quantity, max: usize) -> AskError {
+    let client = client.map(Client::new);
+    QuotaError { client, what, max }.into()
+}
+
+#[test]
+fn a_client_with_too_many_holds_is_refused_and_others_are_not() {
+    let mut cluster = limited(MANY, Quota { holds: 10, ..MANY });
+    for number in 0..10 {
+        let lock = name(&format!("greedy/{number}"));
+        cluster.acquire(0, &lock, of("greedy")).unwrap();
+    }
+    let refused = cluster.acquire(0, &name("one more"), of("greedy"));
+    let error = full(Some("greedy"), Quantity::Holds, 10);
+    assert_eq!(refused, Err(error.clone()));
+    for part in ["greedy", "10 holds", "limits.client_holds", "release"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert_eq!(cluster.tables[0].counts().refused["limits.client_holds"], 1);
+    cluster.acquire(0, &name("one more"), of("modest")).unwrap();
+    // What is released may be taken again.
+    let hold = cluster.hold_of(0, &name("greedy/3"));
+    cluster.release(0, hold).unwrap();
+    cluster.acquire(0, &name("another"), of("greedy")).unwrap();
+    let refused = cluster.acquire(0, &name("and another"), of("greedy"));
+    assert_eq!(refused, Err(error));
+}
+
+#[test]
+fn waiters_count_as_the_holds_that_they_may_become() {
+    let mut cluster = limited(MANY, Quota { holds: 3, ..MANY });
+    for lock in ["a", "b", "c"] {
+        cluster.acquire(0, &name(lock), of("modest")).unwrap();
+        cluster.acquire(0, &name(lock), of("greedy")).unwrap();
+    }
+    let refused = cluster.acquire(0, &name("d"), of("greedy"));
+    assert_eq!(refused, Err(full(Some("greedy"), Quantity::Holds, 3)));
+    for lock in ["a", "b", "c"] {
+        let hold = cluster.hold_of(0, &name(lock));
+        cluster.release(0, hold).unwrap();
+    }
+    let refused = cluster.acquire(0, &name("d"), of("greedy"));
+    assert_eq!(refused, Err(full(Some("greedy"), Quantity::Holds, 3)));
+}
+
+#[test]
+fn a_client_with_too_many_waiters_is_refused_and_others_are_not() {
+    let mut cluster = limited(MANY, Quota { waiters: 5, ..MANY });
+    let lock = name("a");
+    cluster.acquire(0, &lock, of("modest")).unwrap();
+    let tickets: Vec<_> = (0..5)
+        .map(|_| cluster.acquire(0, &lock, of("greedy")).unwrap())
+        .collect();
+    let error = full(Some("greedy"), Quantity::Waiters, 5);
+    assert_eq!(cluster.acquire(0, &lock, of("greedy")), Err(error.clone()));
+    assert!(
+        error.to_string().contains("limits.client_waiters"),
+        "{error}"
+    );
+    cluster.acquire(0, &lock, of("modest")).unwrap();
+    cluster.acquire(0, &name("b"), of("modest")).unwrap();
+    // A waiter that goes away, and one that gets its lock, make room.
+    assert!(cluster.cancel(0, tickets[4]));
+    cluster.acquire(0, &lock, of("greedy")).unwrap();
+    assert_eq!(cluster.acquire(0, &lock, of("greedy")), Err(error));
+    let hold = cluster.hold_of(0, &lock);
+    cluster.release(0, hold).unwrap();
+    cluster.acquire(0, &lock, of("greedy")).unwrap();
+}
+
+#[test]
+fn a_client_with_too_long_names_is_refused_and_others_are_not() {
+    let mut cluster = limited(
+        MANY,
+        Quota {
+            name_bytes: 1000,
+            ..MANY
+        },
+    );
+    for letter in ["a", "b", "c"] {
+        cluster
+            .acquire(0, &name(&letter.repeat(256)), of("greedy"))
+            .unwrap();
+    }
+    let refused = cluster.acquire(0, &name(&"d".repeat(256)), of("greedy"));
+    let error = full(Some("greedy"), Quantity::NameBytes, 1000);
+    assert_eq!(refused, Err(error.clone()));
+    assert!(
+        error.to_string().contains("limits.client_name_bytes"),
+        "{error}"
+    );
+    cluster
+        .acquire(0, &name(&"d".repeat(256)), of("modest"))
+        .unwrap();
+    cluster.acquire(0, &name("short"), of("greedy")).unwrap();
+}
+
+#[test]
+fn the_node_has_quotas_of_its_own() {
+    let node = Quota { holds: 4, ..MANY };
+    let mut cluster = limited(node, Quota { holds: 3, ..MANY });
+    for (lock, client) in [("a", "one"), ("b", "one"), ("c", "two"), ("d", "two")] {
+        cluster.acquire(0, &name(lock), of(client)).unwrap();
+    }
+    let refused = cluster.acquire(0, &name("e"), of("three"));
+    let error = full(None, Quantity::Holds, 4);
+    assert_eq!(refused, Err(error.clone()));
+    assert!(error.to_string().contains("limits.holds"), "{error}");
+    // Ending all holds, for whatever reason, gives all back.
+    cluster.tables[0].lose(cluster.now, &mut Default::default());
+    assert_eq!(cluster.tables[0].holds(), 0);
+    for lock in ["v", "w", "x"] {
+        cluster.acquire(0, &name(lock), of("three")).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Random runs of whole clusters of tables: clients ask, give up, release or die; then all is
+//! drained, and everybody who still waits must be served.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use soloist_algorithms::Choice;
+use soloist_api::LockName;
+
+use crate::cluster::Cluster;
+
+/// What a client or the network does next; numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    Acquire {
+        node: usize,
+        lock: usize,
+        patience: u8,
+        ttl: u8,
+    },
+    Cancel(usize),
+    Release(usize),
+    Deliver(usize),
+    Wait(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (any::<usize>(), any::<usize>(), any::<u8>(), any::<u8>()).prop_map(
+            |(node, lock, patience, ttl)| Step::Acquire { node, lock, patience, ttl }
+        ),
+        1 => any::<usize>().prop_map(Step::Cancel),
+        3 => any::<usize>().prop_map(Step::Release),
+        12 => any::<usize>().prop_map(Step::Deliver),
+        1 => (0_u8..5).prop_map(Step::Wait),
+    ]
+}
+
+struct Run {
+    cluster: Cluster,
+    locks: Vec<LockName>,
+    tickets: Vec<(usize, soloist_core::locks::Ticket)>,
+    cancelled: usize,
+}
+
+impl Run {
+    fn new(choice: Choice, nodes: usize, turns: u32) -> Self {
+        Run {
+            cluster: Cluster::new(choice, nodes, turns),
+            locks: ["a", "b/c"].map(|name| LockName::new(name).unwrap()).into(),
+            tickets: Vec::new(),
+            cancelled: 0,
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let nodes = self.cluster.tables.len();
+        match *step {
+            Step::Acquire {
+                node,
+                lock,
+                patience,
+                ttl,
+            } => {
+                let node = node % nodes;
+                let some = |seconds: u8| {
+                    (seconds.is_multiple_of(3)).then(|| Duration::from_secs(u64::from(seconds) + 1))
+                };
+                let until = some(patience).map(|patience| self.cluster.now + patience);
+                let lock = &self.locks[lock % self.locks.len()];
+                let ask = Cluster::ask(some(ttl), until);
+                let ticket = self.cluster.acquire(node, lock, ask).unwrap();
+                self.tickets.push((node, ticket));
+            }
+            Step::Cancel(which) if !self.tickets.is_empty() => {
+                let (node, ticket) = self.tickets[which % self.tickets.len()];
+                self.cancelled += usize::from(self.cluster.cancel(node, ticket));
+            }
+            Step::Release(which) => {
+                let mut holds: Vec<_> = self.cluster.holders.values().copied().collect();
+                holds.sort_unstable();
+                if let Some(&(node, hold)) = holds.get(which % holds.len().max(1)) {
+                    self.cluster.release(node, hold).unwrap();
+                }
+            }
+            Step::Deliver(which) => {
+                let busy = self.cluster.under_way();
+                if let Some(&channel) = busy.get(which % busy.len().max(1)) {
+                    self.cluster.deliver(channel);
+                }
+            }
+            Step::Wait(seconds) => {
+                self.cluster.now = self.cluster.now + Duration::from_secs(u64::from(seconds) * 4);
+                (0..nodes).for_each(|node| self.cluster.tick(node));
+            }
+            Step::Cancel(_) => {}
+        }
+    }
+
+    /// Lets everybody in who waits, and counts.
+    fn drain(mut self, algorithm: &str) {
+        loop {
+            self.cluster.calm_down();
+            let Some(&(node, hold)) = self.cluster.holders.values().next() else {
+                break;
+            };
+            self.cluster.release(node, hold).unwrap();
+        }
+        let (granted, denied) = (self.cluster.granted.len(), self.cluster.denied.len());
+        assert_eq!(granted + denied + self.cancelled, self.tickets.len());
+        assert_eq!(self.cluster.ended.len(), granted);
+        self.cluster.rest();
+        for table in &self.cluster.tables {
+            assert_eq!((table.holds(), table.waiters()), (0, 0));
+        }
+        let used = self.cluster.tables.iter().map(|table| table.locks());
+        assert_eq!(used.max(), Some(0), "{algorithm}: idle locks are forgotten");
+        // They work as before.
+        let lock = self.locks[0].clone();
+        for node in 0..self.cluster.tables.len() {
+            self.cluster.use_once(node, &lock);
+        }
+    }
+}
+
+#[test]
+fn clusters_keep_their_promises_in_random_runs() {
+    // Tokens that roam in the lab rest on the network.
+    for choice in Choice::all() {
+        let mut runner = TestRunner::new(Config {
+            cases: 60,
+            failure_persistence: None,
+            ..Config::default()
+        });
+        let runs = (1_usize..8, 1_u32..4, prop::collection::vec(step(), 0..300));
+        let held = runner.run(&runs, |(nodes, turns, steps)| {
+            let mut run = Run::new(choice, nodes, turns);
+            steps.iter().for_each(|step| run.step(step));
+            run.drain(choice.name);
+            Ok(())
+        });
+        held.unwrap_or_else(|failure| panic!("{}: {failure}", choice.name));
+    }
+}

@@ -1,0 +1,457 @@
+//! Every interleaving of two or three lock tables in which locks are idle as soon as nobody uses them: who asks and leaves
+//! when, which message arrives next, when a node looks after its idle locks, and when the epoch changes.
+//!
+//! Nobody is inside beside another, fences rise, nobody waits in vain, no honest message is refused; and
+//! from each state in which nobody uses the lock, it is forgotten everywhere.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::time::Duration;
+
+use soloist_algorithms::{Choice, NodeId};
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+use soloist_core::Mutant;
+use soloist_core::limits::Limits;
+use soloist_core::locks::{Ask, Effects, Epoch, Happening, HoldId, Settings, Table, wire};
+use soloist_core::rules::{RuleSettings, Rules};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Action {
+    Request(usize),
+    Release(usize),
+    Deliver(usize, usize),
+    /// The node looks after what it does not use.
+    Look(usize),
+    /// The node reports for the next epoch.
+    Freeze(usize),
+    Install(usize),
+}
+
+#[derive(Clone, Copy)]
+enum Client {
+    Idle,
+    Waits,
+    Inside(HoldId),
+}
+
+/// A table that most copies of a state share, with its fingerprint.
+#[derive(Clone)]
+struct Shared {
+    table: Rc<Table>,
+    fingerprint: u128,
+}
+
+fn fingerprint(value: &impl Hash) -> u128 {
+    let mut hasher = Xxh3::new();
+    value.hash(&mut hasher);
+    hasher.digest128()
+}
+
+#[derive(Clone)]
+struct State {
+    lock: LockName,
+    tables: Vec<Shared>,
+    channels: BTreeMap<(usize, usize), VecDeque<Rc<[u8]>>>,
+    clients: Vec<Client>,
+    /// How often each may still ask.
+    left: Vec<u8>,
+    fence: Option<Fence>,
+    epoch: u64,
+    changes_left: u8,
+    /// Not all have reported for the next epoch.
+    is_changing: bool,
+    frozen: Vec<bool>,
+    /// Who held the lock in its report.
+    inside: Option<usize>,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for (shared, client) in self.tables.iter().zip(&self.clients) {
+            shared.fingerprint.hash(hasher);
+            std::mem::discriminant(client).hash(hasher);
+        }
+        (&self.channels, &self.left, self.fence).hash(hasher);
+        (self.epoch, self.changes_left, self.is_changing).hash(hasher);
+        (&self.frozen, self.inside).hash(hasher);
+    }
+}
+
+/// When nodes look after their locks: all that could be due by then is.
+fn later() -> Moment {
+    Moment::default() + Duration::from_secs(1)
+}
+
+fn table(rules: &Rules, me: usize) -> Table {
+    Table::new(Settings {
+        rules: rules.clone(),
+        ttl_max: Duration::from_secs(3600),
+        limits: Limits::default(),
+        locks_max: 10,
+        forget_after: Duration::ZERO,
+        seed: [me as u8; 32],
+    })
+}
+
+impl State {
+    fn new(choice: Choice, case: Case) -> Self {
+        let nodes = case.requests.len();
+        let settings = RuleSettings {
+            algorithm: choice.name.to_owned(),
+            variant: choice.variants.names(choice.kind.info()),
+            max_local_turns: 1,
+            ..RuleSettings::default()
+        };
+        let rules = Rules::new(nodes, &settings, &[]).unwrap();
+        let names = (0..).map(|number| format!("lock/{number}"));
+        let is_at_home = |name: &String| xxh3_64(name.as_bytes()) % nodes as u64 == case.home;
+        let name = names.into_iter().find(is_at_home).unwrap();
+        let tables = (0..nodes).map(|me| Shared {
+            fingerprint: 0,
+            table: Rc::new(table(&rules, me)),
+        });
+        let mut state = State {
+            lock: LockName::new(&name).unwrap(),
+            tables: tables.collect(),
+            channels: BTreeMap::new(),
+            clients: vec![Client::Idle; nodes],
+            left: case.requests.to_vec(),
+            fence: None,
+            epoch: 1,
+            changes_left: case.changes,
+            is_changing: false,
+            frozen: vec![true; nodes],
+            inside: None,
+        };
+        for node in 0..nodes {
+            state.apply(Action::Install(node)).unwrap();
+        }
+        state
+    }
+
+    fn nodes(&self) -> std::ops::Range<usize> {
+        0..self.tables.len()
+    }
+
+    fn is_deliverable(&self, to: usize, bytes: &[u8]) -> bool {
+        // What comes before its epoch waits.
+        !self.frozen[to] || self.is_changing || wire::epoch(bytes) != Some(self.epoch)
+    }
+
+    fn deliveries(&self) -> impl Iterator<Item = Action> + '_ {
+        self.channels.iter().filter_map(|(&(from, to), messages)| {
+            let first = messages.front()?;
+            let arrives = self.is_deliverable(to, first);
+            arrives.then_some(Action::Deliver(from, to))
+        })
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let mut actions: Vec<_> = self.deliveries().collect();
+        for node in self.nodes() {
+            match self.clients[node] {
+                Client::Idle if self.left[node] > 0 => actions.push(Action::Request(node)),
+                Client::Inside(_) => actions.push(Action::Release(node)),
+                Client::Idle | Client::Waits => {}
+            }
+            if self.tables[node].table.next_deadline().is_some() {
+                actions.push(Action::Look(node));
+            }
+            let is_settled = self.frozen.iter().all(|frozen| !frozen);
+            let may_change = self.is_changing || self.changes_left > 0 && is_settled;
+            if self.frozen[node] && !self.is_changing {
+                actions.push(Action::Install(node));
+            } else if !self.frozen[node] && may_change {
+                actions.push(Action::Freeze(node));
+            }
+        }
+        actions
+    }
+
+    fn apply(&mut self, action: Action) -> Result<(), String> {
+        let now = Moment::default();
+        let mut out = Effects::new();
+        let node = match action {
+            Action::Request(node)
+            | Action::Release(node)
+            | Action::Deliver(_, node)
+            | Action::Look(node)
+            | Action::Freeze(node)
+            | Action::Install(node) => node,
+        };
+        let table = Rc::make_mut(&mut self.tables[node].table);
+        match action {
+            Action::Request(node) => {
+                self.left[node] -= 1;
+                self.clients[node] = Client::Waits;
+                let ask = Ask::new("somebody");
+                let asked = table.acquire(now, &self.lock, ask, &mut out);
+                asked.map_err(|error| error.to_string())?;
+            }
+            Action::Release(node) => {
+                if let Client::Inside(hold) = self.clients[node] {
+                    let released = table.release(now, hold, &mut out);
+                    released.map_err(|error| error.to_string())?;
+                }
+            }
+            Action::Deliver(from, to) => {
+                let channel = self.channels.get_mut(&(from, to)).expect("a channel");
+                let bytes = channel.pop_front().expect("a message");
+                if channel.is_empty() {
+                    self.channels.remove(&(from, to));
+                }
+                let received = table.receive(now, NodeId::from_index(from), &bytes, &mut out);
+                received.map_err(|error| error.to_string())?;
+            }
+            Action::Look(_) => table.tick(later(), &mut out),
+            Action::Freeze(node) => {
+                if !self.is_changing {
+                    self.is_changing = true;
+                    self.changes_left -= 1;
+                    self.inside = None;
+                }
+                table.freeze();
+                if !table.held().is_empty() {
+                    self.inside = Some(node);
+                }
+                self.frozen[node] = true;
+                if self.frozen.iter().all(|frozen| *frozen) {
+                    self.is_changing = false;
+                    self.epoch += 1;
+                }
+            }
+            Action::Install(node) => {
+                let inside = self.inside.map(NodeId::from_index);
+                let inside = inside.map(|inside| (self.lock.clone(), inside));
+                let epoch = Epoch {
+                    number: self.epoch,
+                    me: NodeId::from_index(node),
+                    nodes: self.clients.len(),
+                    inside: HashMap::from_iter(inside),
+                };
+                table.install(now, epoch, &mut out);
+                self.frozen[node] = false;
+            }
+        }
+        self.tables[node].fingerprint = fingerprint(&*self.tables[node].table);
+        self.carry_out(node, &out)
+    }
+
+    fn carry_out(&mut self, node: usize, out: &Effects) -> Result<(), String> {
+        for (to, bytes) in out.sends() {
+            let channel = self.channels.entry((node, to.index())).or_default();
+            channel.push_back(bytes.into());
+        }
+        for happening in &out.happenings {
+            match happening {
+                Happening::Granted { grant, .. } => {
+                    let is_inside = |client: &Client| matches!(client, Client::Inside(_));
+                    if self.clients.iter().any(is_inside) {
+                        return Err(format!("{node} enters, and another one is inside"));
+                    }
+                    if self.fence >= Some(grant.fence) {
+                        return Err(format!("{:?}, then {:?}", self.fence, grant.fence));
+                    }
+                    self.fence = Some(grant.fence);
+                    self.clients[node] = Client::Inside(grant.hold);
+                }
+                Happening::Ended { .. } => self.clients[node] = Client::Idle,
+                Happening::Waiting { .. } => {}
+                Happening::Denied { .. } => return Err(format!("{node} is denied")),
+            }
+        }
+        Ok(())
+    }
+
+    /// If nothing is under way and nobody is inside: nobody waits in vain, and nothing is left of the lock.
+    fn comes_to_an_end(&self) -> Result<(), String> {
+        let is_inside = |client: &Client| matches!(client, Client::Inside(_));
+        let is_settled = self.frozen.iter().all(|frozen| !frozen);
+        if !self.channels.is_empty() || self.clients.iter().any(is_inside) || !is_settled {
+            return Ok(());
+        }
+        let mut end = self.clone();
+        end.changes_left = 0;
+        for _ in 0..1000 {
+            if end.clients.iter().any(is_inside) {
+                return Ok(());
+            }
+            let is_free = |action: &Action| matches!(action, Action::Deliver(..) | Action::Look(_));
+            let Some(action) = end.actions().into_iter().find(is_free) else {
+                let waits = |client: &Client| matches!(client, Client::Waits);
+                if end.clients.iter().any(waits) {
+                    return Err("somebody waits in vain".to_owned());
+                }
+                let left: usize = end.tables.iter().map(|shared| shared.table.locks()).sum();
+                let is_gone = left == 0;
+                return is_gone.then_some(()).ok_or(format!("{left} are left"));
+            };
+            end.apply(action)?;
+        }
+        Err("messages go on for ever".to_owned())
+    }
+}
+
+struct Counterexample {
+    actions: Vec<Action>,
+    violation: String,
+}
+
+/// All states, breadth first; or the shortest way to a violation.
+fn search(choice: Choice, case: Case) -> Result<usize, Counterexample> {
+    let first = State::new(choice, case);
+    let mut seen = HashSet::from([fingerprint(&first)]);
+    let mut ways: Vec<Option<(usize, Action)>> = vec![None];
+    let mut open = VecDeque::from([(0, first)]);
+    while let Some((number, state)) = open.pop_front() {
+        for action in state.actions() {
+            let mut next = state.clone();
+            let applied = next.apply(action);
+            if applied.is_ok() && !seen.insert(fingerprint(&next)) {
+                continue;
+            }
+            ways.push(Some((number, action)));
+            if let Err(violation) = applied.and_then(|()| next.comes_to_an_end()) {
+                let actions = way_to(&ways, ways.len() - 1);
+                return Err(Counterexample { actions, violation });
+            }
+            open.push_back((ways.len() - 1, next));
+        }
+    }
+    Ok(ways.len())
+}
+
+fn way_to(ways: &[Option<(usize, Action)>], mut state: usize) -> Vec<Action> {
+    let mut actions = Vec::new();
+    while let Some((before, action)) = ways[state] {
+        actions.push(action);
+        state = before;
+    }
+    actions.reverse();
+    actions
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// How often each node asks.
+    requests: &'static [u8],
+    /// How often the epoch changes.
+    changes: u8,
+    /// The lock's home.
+    home: u64,
+}
+
+const fn case(requests: &'static [u8], changes: u8, home: u64) -> Case {
+    Case {
+        requests,
+        changes,
+        home,
+    }
+}
+
+/// Tells how many states there are.
+fn search_all(choice: Choice, cases: &[Case]) -> usize {
+    let mut all = 0;
+    for &case in cases {
+        let begin = std::time::Instant::now();
+        match search(choice, case) {
+            Ok(states) => {
+                let seconds = begin.elapsed().as_secs_f64();
+                println!("{}, {case:?}: {states} states, {seconds:.1} s", choice.name);
+                all += states;
+            }
+            Err(Counterexample { actions, violation }) => {
+                panic!("{}, {case:?}: {violation}, after {actions:?}", choice.name);
+            }
+        }
+    }
+    all
+}
+
+/// Searches of seconds.
+const SHORT: [Case; 7] = [
+    case(&[2, 2], 0, 0),
+    case(&[2, 1], 1, 0),
+    case(&[1, 1], 1, 1),
+    case(&[0, 1, 1], 0, 0),
+    case(&[0, 0, 2], 0, 0),
+    case(&[0, 1, 0], 1, 0),
+    case(&[0, 1, 0], 1, 2),
+];
+
+/// Searches of minutes with some algorithms.
+const LONG: [Case; 8] = [
+    case(&[3, 3], 0, 0),
+    case(&[2, 2], 1, 0),
+    case(&[1, 1], 2, 0),
+    case(&[1, 1, 1], 0, 0),
+    case(&[1, 1, 1], 0, 1),
+    case(&[1, 1, 1], 0, 2),
+    case(&[0, 1, 1], 1, 0),
+    case(&[1, 1, 0], 1, 1),
+];
+
+#[test]
+fn all_interleavings_of_forgetting_are_safe() {
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &SHORT)).sum();
+    println!("{states} states in all");
+}
+
+/// A token whose parts are forgotten together, and permissions.
+#[test]
+fn all_interleavings_of_three_that_forget_together_are_safe() {
+    for name in ["naimi-trehel", "singhal-dynamic"] {
+        let choice = Choice::parse(name, "").unwrap();
+        search_all(choice, &[case(&[1, 1, 1], 0, 0), case(&[0, 1, 1], 1, 0)]);
+    }
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn more_interleavings_of_forgetting_are_safe() {
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &LONG)).sum();
+    println!("{states} states in all");
+}
+
+/// Planted faults, and what shows them.
+const SHOWN: [(Mutant, &str, Case); 6] = [
+    (
+        Mutant::ForgetUnbalanced,
+        "suzuki-kasami",
+        case(&[1, 1], 0, 0),
+    ),
+    (Mutant::ForgetUnbalanced, "raymond", case(&[1, 1, 0], 0, 0)),
+    (Mutant::ForgetNotByAll, "raymond", case(&[0, 1, 1], 1, 0)),
+    (
+        Mutant::OfferNotWithdrawn,
+        "naimi-trehel",
+        case(&[1, 1], 0, 0),
+    ),
+    (
+        Mutant::OfferNotWithdrawn,
+        "singhal-dynamic",
+        case(&[1, 1], 0, 0),
+    ),
+    (Mutant::FenceForgotten, "naimi-trehel", case(&[1, 1], 0, 0)),
+];
+
+#[test]
+fn mutants_of_forgetting_are_caught_by_the_search() {
+    for (mutant, algorithm, case) in SHOWN {
+        Mutant::plant(Some(mutant));
+        let choice = Choice::parse(algorithm, "").unwrap();
+        let found = search(choice, case).err();
+        let found = found.unwrap_or_else(|| panic!("{mutant:?} with {algorithm}"));
+        println!(
+            "{mutant:?}: {algorithm}, {} actions: {}",
+            found.actions.len(),
+            found.violation
+        );
+    }
+    Mutant::plant(None);
+}
