@@ -21,6 +21,8 @@ use crate::clients::Clients;
 use crate::referee::{Clock, Entry, Referee};
 use crate::setup::{index_of, rules};
 
+use faults::Isolated;
+
 pub const LEASE: Lease = Lease {
     length: Duration::from_millis(3000),
     drift: 5,
@@ -97,6 +99,7 @@ pub struct World {
     /// With when they wake up next.
     leaders: BTreeMap<u64, (Leader, Clock, u64)>,
     term: u64,
+    isolated: Option<Isolated>,
     rules: Rules,
 }
 
@@ -125,6 +128,7 @@ impl World {
             roster: Roster::default(),
             leaders: BTreeMap::new(),
             term: 0,
+            isolated: None,
             rules,
         };
         for index in 0..nodes {
@@ -241,12 +245,7 @@ impl World {
             }
             Event::Client(node) => crate::clients::act(self, node),
             Event::ToKeepers { from, message } => {
-                // Whoever is asked may have been deposed long ago.
-                let terms: Vec<_> = self.leaders.keys().copied().collect();
-                let term = match terms.len() > 1 && self.rng.random_bool(0.2) {
-                    true => terms[self.rng.random_range(0..terms.len())],
-                    false => self.term,
-                };
+                let term = self.leader_asked_by(index_of(&from));
                 self.with_leader(term, |leader, roster, now, out| {
                     leader.receive(now, roster, &from, message, out);
                 });
@@ -262,7 +261,7 @@ impl World {
                 self.schedule(self.now + delay, Event::Confirmed { term });
             }
             // A deposed leader finds out.
-            Event::Confirm { term } => drop(self.leaders.remove(&term)),
+            Event::Confirm { term } => self.depose(term, Event::Confirm { term }),
             Event::Confirmed { term } => {
                 self.with_leader(term, |leader, roster, now, out| {
                     leader.confirmed(now, roster, out);
@@ -273,7 +272,7 @@ impl World {
 
     fn commit(&mut self, term: u64, command: Command) {
         if term != self.term {
-            self.leaders.remove(&term);
+            self.depose(term, Event::Commit { term, command });
             return;
         }
         match self.roster.apply(command) {
@@ -413,7 +412,9 @@ impl World {
         };
         let mut out = LeaderEffects::default();
         let now = clock.at(self.now);
-        event(leader, &self.roster, now, &mut out);
+        let isolated = self.isolated.as_ref().filter(|one| one.term == term);
+        let roster = isolated.map_or(&self.roster, |one| &one.roster);
+        event(leader, roster, now, &mut out);
         if let Some(next) = leader.next_deadline(now) {
             let left = next.since(now).as_micros() as u64 * 21 / 20 + 1;
             let at = self.now + left;

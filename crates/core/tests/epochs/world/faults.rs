@@ -1,10 +1,24 @@
 //! What goes wrong in the world, and right again.
 
+use std::collections::BTreeSet;
+
+use rand::RngExt;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::member::Participant;
+use soloist_core::epochs::roster::Roster;
 
 use super::{Event, World};
 use crate::setup::{member, table};
+
+/// A deposed leader that no other keeper reaches: it finds out late.
+pub(super) struct Isolated {
+    pub(super) term: u64,
+    /// What it knew when it was cut off.
+    pub(super) roster: Roster,
+    until: u64,
+    /// The nodes that reach only this leader.
+    followers: BTreeSet<usize>,
+}
 
 impl World {
     pub fn start(&mut self, index: usize) {
@@ -63,9 +77,51 @@ impl World {
         self.schedule(self.now, Event::WakeLeader(self.term));
     }
 
+    /// Cuts the leader and some nodes off from the other keepers, which elect a leader.
+    pub fn isolate_leader(&mut self) {
+        let some = 0..self.nodes.len();
+        let followers = some.filter(|_| self.rng.random_bool(0.5)).collect();
+        self.isolated = Some(Isolated {
+            term: self.term,
+            roster: self.roster.clone(),
+            until: self.now + self.rng.random_range(0..12_000_000),
+            followers,
+        });
+        self.elect();
+    }
+
+    /// The term of the leader that a message of this node reaches. It may have been deposed.
+    pub(super) fn leader_asked_by(&mut self, node: usize) -> u64 {
+        let isolated = self.isolated.as_ref();
+        if let Some(one) = isolated.filter(|one| one.until > self.now)
+            && one.followers.contains(&node)
+        {
+            return one.term;
+        }
+        let terms: Vec<_> = self.leaders.keys().copied().collect();
+        match terms.len() > 1 && self.rng.random_bool(0.2) {
+            true => terms[self.rng.random_range(0..terms.len())],
+            false => self.term,
+        }
+    }
+
+    /// A deposed leader asked the other keepers: it is gone when it reaches them.
+    pub(super) fn depose(&mut self, term: u64, asked: Event) {
+        let isolated = self.isolated.as_ref().filter(|one| one.term == term);
+        match isolated
+            .map(|one| one.until)
+            .filter(|&until| until > self.now)
+        {
+            Some(until) => self.schedule(until, asked),
+            None => drop(self.leaders.remove(&term)),
+        }
+    }
+
     pub fn heal(&mut self) {
         self.cuts.clear();
+        self.isolated = None;
         for index in 0..self.nodes.len() {
+            self.nodes[index].away = 0;
             self.nodes[index].to_keepers_cut = false;
             self.nodes[index].from_keepers_cut = false;
             self.go_on(index);
