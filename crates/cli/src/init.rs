@@ -45,7 +45,7 @@ Examples:
 
 /// Make configurations, certificates and keys for a cluster
 ///
-/// A node's name has 1 to 63 characters of a-z, 0-9 and '-', beginning with a letter. Its address is what the other
+/// A node's name has 1 to 63 characters of a-z, 0-9 and '-', beginning with a envelope. Its address is what the other
 /// nodes dial: an IP address (IPv6 in brackets) or a host name, and a port.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]

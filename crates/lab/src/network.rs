@@ -4,7 +4,7 @@ use soloist_algorithms::{Channels, NodeId};
 
 /// A message under way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Letter<M> {
+pub struct Envelope<M> {
     /// The sender.
     pub from: NodeId,
     /// The receiver.
@@ -18,13 +18,13 @@ pub struct Letter<M> {
 /// situations compare equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<M> {
-    letters: Vec<Letter<M>>,
+    envelopes: Vec<Envelope<M>>,
 }
 
 impl<M> Default for Network<M> {
     fn default() -> Self {
         Network {
-            letters: Vec::new(),
+            envelopes: Vec::new(),
         }
     }
 }
@@ -36,38 +36,38 @@ impl<M: Ord> Network<M> {
     }
 
     /// A message sets out.
-    pub fn send(&mut self, channels: Channels, letter: Letter<M>) {
-        assert_ne!(letter.from, letter.to, "a node does not send to itself");
+    pub fn send(&mut self, channels: Channels, envelope: Envelope<M>) {
+        assert_ne!(envelope.from, envelope.to, "a node does not send to itself");
         let place = match channels {
             Channels::Fifo => self
-                .letters
-                .partition_point(|l| (l.from, l.to) <= (letter.from, letter.to)),
-            Channels::Any => self.letters.partition_point(|l| *l <= letter),
+                .envelopes
+                .partition_point(|l| (l.from, l.to) <= (envelope.from, envelope.to)),
+            Channels::Any => self.envelopes.partition_point(|l| *l <= envelope),
         };
-        self.letters.insert(place, letter);
+        self.envelopes.insert(place, envelope);
     }
 
     /// All messages under way, in canonical order.
-    pub fn letters(&self) -> &[Letter<M>] {
-        &self.letters
+    pub fn envelopes(&self) -> &[Envelope<M>] {
+        &self.envelopes
     }
 
     /// The places of the messages that may arrive next; of equal ones, the first.
     pub fn deliverable(&self, channels: Channels) -> impl Iterator<Item = usize> + '_ {
-        (0..self.letters.len()).filter(move |&place| {
-            let Some(before) = place.checked_sub(1).map(|p| &self.letters[p]) else {
+        (0..self.envelopes.len()).filter(move |&place| {
+            let Some(before) = place.checked_sub(1).map(|p| &self.envelopes[p]) else {
                 return true;
             };
-            let letter = &self.letters[place];
+            let envelope = &self.envelopes[place];
             match channels {
-                Channels::Fifo => (before.from, before.to) != (letter.from, letter.to),
-                Channels::Any => before != letter,
+                Channels::Fifo => (before.from, before.to) != (envelope.from, envelope.to),
+                Channels::Any => before != envelope,
             }
         })
     }
 
     /// A message arrives.
-    pub fn take(&mut self, place: usize) -> Letter<M> {
-        self.letters.remove(place)
+    pub fn take(&mut self, place: usize) -> Envelope<M> {
+        self.envelopes.remove(place)
     }
 }

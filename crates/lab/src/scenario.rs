@@ -40,7 +40,7 @@ use soloist_algorithms::{
     ShapeError, Start,
 };
 
-use crate::network::Letter;
+use crate::network::Envelope;
 use crate::shape_given::ShapeGiven;
 use crate::world::{self, Event, Fault, World};
 
@@ -221,7 +221,7 @@ struct Stage<'a, A: Algorithm> {
     shape: Arc<A::Shape>,
     world: World<A>,
     /// Messages under way, in the order sent.
-    under_way: VecDeque<Letter<A::Message>>,
+    under_way: VecDeque<Envelope<A::Message>>,
     out: Outbox<A::Message>,
     incarnations: u64,
     transcript: String,
@@ -308,8 +308,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
 
     /// Delivers the oldest such message. What is given of it is its kind, or all of it, or nothing.
     fn deliver(&mut self, from: NodeId, to: NodeId, given: &str) -> Result<(), String> {
-        let of_channel = |l: &Letter<A::Message>| (l.from, l.to) == (from, to);
-        let wanted = |l: &Letter<A::Message>| {
+        let of_channel = |l: &Envelope<A::Message>| (l.from, l.to) == (from, to);
+        let wanted = |l: &Envelope<A::Message>| {
             let is_it = || l.message.name() == given || l.message.to_string() == given;
             of_channel(l) && (given.is_empty() || is_it())
         };
@@ -338,7 +338,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
     }
 
     fn arrive(&mut self, place: usize) {
-        let Letter { from, to, message } =
+        let Envelope { from, to, message } =
             self.under_way.remove(place).expect("a place in the list");
         let event = Event::Deliver { from, to, message };
         let result = self.world.apply(event, &mut self.out);
@@ -407,7 +407,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
                 Effect::Send { to, message } => {
                     let peer = &self.head.names[to.index()];
                     let _ = writeln!(self.transcript, "{me} -> {peer} {message}");
-                    self.under_way.push_back(Letter {
+                    self.under_way.push_back(Envelope {
                         from: node,
                         to,
                         message,

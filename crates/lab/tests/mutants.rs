@@ -253,7 +253,7 @@ fn broken(fault: &Fault, trace: &[String]) -> Verdict {
     catch(check, format!("{fault} (step {})", trace.len()))
 }
 
-/// A scenario plays without a fault, and to the letter.
+/// A scenario plays without a fault, and to the envelope.
 fn plays(name: &str) -> Verdict {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let path = folder.join(format!("{name}.txt"));

@@ -110,7 +110,7 @@ pub struct Args {
 
     /// Do not follow steps that put more messages under way than this; then nothing is claimed beyond
     #[arg(long, value_name = "M", value_parser = count, allow_hyphen_values = true)]
-    max_letters: Option<usize>,
+    max_messages: Option<usize>,
 
     /// Give up beyond this many states
     #[arg(long, value_name = "M", value_parser = count, default_value_t = Case::STATES_MAX, allow_hyphen_values = true)]
@@ -193,7 +193,7 @@ impl Args {
             forgets: self.forget,
             keep_history: !self.no_history,
             endless_runs: !self.safety_only,
-            letters_max: self.max_letters,
+            messages_max: self.max_messages,
             states_max: self.max_states,
             ..Case::new(choice, self.nodes, self.requests)
         };

@@ -121,11 +121,11 @@ fn a_fault_is_not_lost_where_the_states_run_out() {
 #[test]
 fn a_search_that_leaves_out_steps_does_not_hold() {
     for rest in ["", " --safety-only"] {
-        let (code, text) = check(&format!("-a raymond -n 3 --max-letters 0{rest}"));
+        let (code, text) = check(&format!("-a raymond -n 3 --max-messages 0{rest}"));
         assert_eq!(code, Some(3), "{text}");
         assert!(text.contains("not exhausted"), "{text}");
     }
-    let (code, text) = check("-a torus -n 4 --max-letters 0");
+    let (code, text) = check("-a torus -n 4 --max-messages 0");
     assert_eq!(code, Some(3), "{text}");
 }
 

@@ -25,7 +25,7 @@ use super::{Bounds, ENDLESS};
 
 fn is_quiet<A: Algorithm>(graph: &Graph<A>, state: u32) -> bool {
     let mut nodes = NodeId::all(graph.system.nodes);
-    graph.letters(state) == 0 && nodes.all(|node| graph.phase(state, node) == Phase::Idle)
+    graph.envelopes(state) == 0 && nodes.all(|node| graph.phase(state, node) == Phase::Idle)
 }
 
 fn all_at_rest<A: Algorithm>(graph: &Graph<A>, state: u32) -> bool {

@@ -33,7 +33,7 @@ pub struct Bounds<S> {
     pub endless_runs: bool,
     /// Steps that put more messages under way are not followed. Where messages overtake each other
     /// and requests never end, there may be ever more of them.
-    pub letters_max: usize,
+    pub messages_max: usize,
     /// Give up beyond this many states.
     pub states_max: usize,
 }
@@ -82,7 +82,7 @@ impl<S: Shape> Bounds<S> {
             forgets: false,
             keep_history: true,
             endless_runs: true,
-            letters_max: usize::MAX,
+            messages_max: usize::MAX,
             states_max: 10_000_000,
         }
     }

@@ -37,7 +37,7 @@ pub struct Case {
     /// Whether endless runs are looked for, too.
     pub endless_runs: bool,
     /// Steps that put more messages under way are not followed.
-    pub letters_max: Option<usize>,
+    pub messages_max: Option<usize>,
     /// Give up beyond this many states.
     pub states_max: usize,
 }
@@ -157,7 +157,7 @@ impl Case {
             forgets: false,
             keep_history: true,
             endless_runs: true,
-            letters_max: None,
+            messages_max: None,
             states_max: Self::STATES_MAX,
         }
     }
@@ -204,7 +204,7 @@ impl Case {
             forgets: self.forgets,
             keep_history: self.keep_history,
             endless_runs: self.endless_runs,
-            letters_max: self.letters_max.unwrap_or(usize::MAX),
+            messages_max: self.messages_max.unwrap_or(usize::MAX),
             states_max: self.states_max,
             ..Bounds::of::<A>(&requests)
         };

@@ -143,7 +143,7 @@ impl<A: Algorithm> Graph<A> {
         if let Err(fault) = self.judge_step(after, entry) {
             self.note(fault, source, action)?;
         }
-        if after.len() - self.system.letters > self.system.bounds.letters_max {
+        if after.len() - self.system.envelopes > self.system.bounds.messages_max {
             if let Err(fault) = self.judge_state(after) {
                 self.note(fault, source, action)?;
             }
@@ -223,8 +223,8 @@ impl<A: Algorithm> Graph<A> {
     }
 
     /// How many messages are under way.
-    pub fn letters(&self, state: u32) -> usize {
-        self.state(state).len() - self.system.letters
+    pub fn envelopes(&self, state: u32) -> usize {
+        self.state(state).len() - self.system.envelopes
     }
 
     /// The number of a state, and whether it is new.
@@ -294,8 +294,8 @@ impl<A: Algorithm> Graph<A> {
 
     /// The message that an action delivers, if it does.
     pub fn message(&self, state: u32, action: Action) -> Option<&A::Message> {
-        let letter = self.system.letter(self.state(state), action)?;
-        Some(self.parts.message(letter.message()))
+        let envelope = self.system.envelope(self.state(state), action)?;
+        Some(self.parts.message(envelope.message()))
     }
 
     pub fn waits(&self, state: u32, node: NodeId) -> bool {

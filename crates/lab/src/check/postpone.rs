@@ -24,7 +24,7 @@ use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
 use super::parts::{Cause, Consequence, Full, Happening, Parts};
 use super::system::{Action, System};
-use super::words::{LetterWord, NodeWord};
+use super::words::{NodeWord, PackedEnvelope};
 use super::{Bounds, ENDLESS};
 
 /// Whether the proof above is about such a search: any message may arrive next, nobody crashes or is forgotten,
@@ -44,7 +44,7 @@ pub(super) fn postpone<A: Algorithm>(
     state: &[u32],
     actions: &mut Vec<Action>,
 ) -> Result<(), Prospect> {
-    let mut may_wait = vec![false; state.len() - system.letters];
+    let mut may_wait = vec![false; state.len() - system.envelopes];
     for (node, word) in system.words(state) {
         let prospect = Prospect::of(system, parts, state, node, word);
         let notes = parts.notes(&prospect);
@@ -52,8 +52,8 @@ pub(super) fn postpone<A: Algorithm>(
             return Err(prospect);
         };
         let mut notes = notes.iter();
-        for (letter, may_wait) in system.letters(state).zip(&mut may_wait) {
-            if letter.to() == node {
+        for (envelope, may_wait) in system.envelopes(state).zip(&mut may_wait) {
+            if envelope.to() == node {
                 *may_wait = *notes.next().expect("one for each message");
             }
         }
@@ -75,7 +75,7 @@ pub(crate) struct Prospect {
     node: NodeId,
     local: u32,
     /// The messages that can arrive.
-    letters: Vec<Happening>,
+    envelopes: Vec<Happening>,
     /// That it asks, or leaves, if it can.
     own: Option<Happening>,
 }
@@ -88,12 +88,15 @@ impl Prospect {
         node: NodeId,
         word: NodeWord,
     ) -> Self {
-        let letters = system.letters(state).filter(|letter| letter.to() == node);
-        let receive = |letter: LetterWord| Happening::Receive(letter.from(), letter.message());
+        let envelopes = system
+            .envelopes(state)
+            .filter(|envelope| envelope.to() == node);
+        let receive =
+            |envelope: PackedEnvelope| Happening::Receive(envelope.from(), envelope.message());
         Prospect {
             node,
             local: word.local(),
-            letters: letters.map(receive).collect(),
+            envelopes: envelopes.map(receive).collect(),
             own: match parts.facts(word.local()).phase {
                 Phase::Idle if word.left() > 0 => Some(Happening::Request),
                 Phase::Inside => Some(Happening::Release),
@@ -110,14 +113,14 @@ pub(super) fn notes<A: Algorithm>(
 ) -> Result<Vec<bool>, Full> {
     let node = prospect.node;
     let mut trial = Trial { node, parts };
-    let mut notes = vec![false; prospect.letters.len()];
-    for (place, &letter) in prospect.letters.iter().enumerate() {
-        let others = prospect.letters.iter().enumerate();
+    let mut notes = vec![false; prospect.envelopes.len()];
+    for (place, &envelope) in prospect.envelopes.iter().enumerate() {
+        let others = prospect.envelopes.iter().enumerate();
         let others = others.filter(|(other, _)| *other != place);
         let mut others = others.map(|(_, other)| other).chain(&prospect.own);
-        notes[place] = trial.noted(prospect.local, letter)?.is_some()
+        notes[place] = trial.noted(prospect.local, envelope)?.is_some()
             && others.try_fold(true, |so_far, &other| {
-                Ok(so_far && trial.commute(prospect.local, letter, other)?)
+                Ok(so_far && trial.commute(prospect.local, envelope, other)?)
             })?;
     }
     // What is left out here counts as something else that can happen.
@@ -150,8 +153,8 @@ impl<A: Algorithm> Trial<'_, A> {
     }
 
     /// The node's state after a message of which it does no more than to take note.
-    fn noted(&mut self, local: u32, letter: Happening) -> Result<Option<u32>, Full> {
-        let consequence = self.happens(local, letter)?;
+    fn noted(&mut self, local: u32, envelope: Happening) -> Result<Option<u32>, Full> {
+        let consequence = self.happens(local, envelope)?;
         let is_silent = consequence.refused.is_none()
             && consequence.sends.is_empty()
             && consequence.entered.is_none();
@@ -187,15 +190,15 @@ impl<A: Algorithm> Trial<'_, A> {
             next += 1;
             let under_way: Vec<_> = (0..notes.len()).filter(|&place| !arrived[place]).collect();
             for &note in under_way.iter().filter(|&&place| notes[place]) {
-                let letter = prospect.letters[note];
+                let envelope = prospect.envelopes[note];
                 let others = under_way.iter().filter(|&&other| other != note);
-                let others = others.map(|&other| &prospect.letters[other]);
+                let others = others.map(|&other| &prospect.envelopes[other]);
                 for &other in others.chain(&prospect.own) {
-                    if !self.commute(local, letter, other)? {
+                    if !self.commute(local, envelope, other)? {
                         return Ok(false);
                     }
                 }
-                let Some(after) = self.noted(local, letter)? else {
+                let Some(after) = self.noted(local, envelope)? else {
                     return Ok(false);
                 };
                 let mut arrived = arrived.clone();

@@ -88,7 +88,7 @@ pub(super) fn search<A: Algorithm>(
     }
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let endless = bounds.requests.contains(&ENDLESS);
-    let roams = safety.first.len() > safety.system.letters;
+    let roams = safety.first.len() > safety.system.envelopes;
     let checker = safety
         .checker()
         .threads(threads)
@@ -244,8 +244,8 @@ impl<A: Algorithm> Model for Safety<A> {
     }
 
     fn within_boundary(&self, state: &Vec<u32>) -> bool {
-        let letters = state.len().saturating_sub(self.system.letters);
-        let is_within = letters <= self.system.bounds.letters_max || *state == self.first;
+        let envelopes = state.len().saturating_sub(self.system.envelopes);
+        let is_within = envelopes <= self.system.bounds.messages_max || *state == self.first;
         if !is_within {
             self.cut.fetch_add(1, Ordering::Relaxed);
         }

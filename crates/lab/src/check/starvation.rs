@@ -40,7 +40,7 @@ impl States {
         Components::new(graph, |_| true).for_each(|component| {
             let first = component[0];
             let comes_back = component.len() > 1 || graph.targets(first).contains(&first);
-            let quiet = || graph.state(first).len() == graph.system.letters;
+            let quiet = || graph.state(first).len() == graph.system.envelopes;
             let may_end = || quiet() && graph.steps(first).iter().all(|step| step.duty.is_none());
             if comes_back || may_end() {
                 for &state in component.iter() {

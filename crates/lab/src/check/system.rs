@@ -5,7 +5,7 @@ use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
 use super::Bounds;
 use super::parts::{Cause, Full, Happening, Parts};
-use super::words::{History, LetterWord, NODES, NodeWord};
+use super::words::{History, NODES, NodeWord, PackedEnvelope};
 use crate::world::Fault;
 
 /// A step from one state to another.
@@ -66,8 +66,8 @@ pub(crate) struct Entry {
 pub(crate) struct System<A: Algorithm> {
     pub bounds: Bounds<A::Shape>,
     pub nodes: usize,
-    /// Where the letters' words begin.
-    pub letters: usize,
+    /// Where the envelopes' words begin.
+    pub envelopes: usize,
     /// A crash loses a node's knowledge of fences, too; what makes up for that is not the algorithm.
     pub fences: bool,
     /// How many tokens there are: one, or none if it is no token algorithm.
@@ -96,7 +96,7 @@ impl<A: Algorithm> System<A> {
         let mut system = System {
             bounds: bounds.clone(),
             nodes,
-            letters: NODES + nodes,
+            envelopes: NODES + nodes,
             fences: bounds.keep_history && bounds.crashes.most == 0,
             tokens: 0,
         };
@@ -125,20 +125,22 @@ impl<A: Algorithm> System<A> {
     }
 
     pub fn words<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = (NodeId, NodeWord)> + 's {
-        let words = state[NODES..self.letters].iter().map(|&w| NodeWord(w));
+        let words = state[NODES..self.envelopes].iter().map(|&w| NodeWord(w));
         NodeId::all(self.nodes).zip(words)
     }
 
-    pub fn letters<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = LetterWord> + 's {
-        state[self.letters..].iter().map(|&word| LetterWord(word))
+    pub fn envelopes<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = PackedEnvelope> + 's {
+        state[self.envelopes..]
+            .iter()
+            .map(|&word| PackedEnvelope(word))
     }
 
     /// How many tokens there are, with nodes and under way.
     pub fn tokens(&self, parts: &Parts<A>, state: &[u32]) -> usize {
         let here = self.words(state);
         let here = here.filter(|(_, word)| parts.facts(word.local()).has_token);
-        let under_way = self.letters(state);
-        let under_way = under_way.filter(|letter| parts.is_token(letter.message()));
+        let under_way = self.envelopes(state);
+        let under_way = under_way.filter(|envelope| parts.is_token(envelope.message()));
         here.count() + under_way.count()
     }
 
@@ -162,11 +164,11 @@ impl<A: Algorithm> System<A> {
             self.forgettable(parts, state, actions);
         }
         let mut before = None;
-        for (place, letter) in self.letters(state).enumerate() {
-            // Of a channel in order the first letter, else of equal letters the first.
+        for (place, envelope) in self.envelopes(state).enumerate() {
+            // Of a channel in order the first envelope, else of equal envelopes the first.
             let same = match self.bounds.channels {
-                Channels::Fifo => letter.channel(),
-                Channels::Any => letter.0,
+                Channels::Fifo => envelope.channel(),
+                Channels::Any => envelope.0,
             };
             if before.replace(same) != Some(same) {
                 actions.push(Action::Deliver(place));
@@ -191,7 +193,7 @@ impl<A: Algorithm> System<A> {
         }
         let facts = |(_, word): (NodeId, NodeWord)| parts.facts(word.local());
         let mut all = self.words(state).map(facts);
-        if state.len() > self.letters || !all.all(|facts| facts.may_be_forgotten_with_all) {
+        if state.len() > self.envelopes || !all.all(|facts| facts.may_be_forgotten_with_all) {
             return;
         }
         if self.words(state).map(facts).any(|facts| facts.differs[0]) {
@@ -248,11 +250,14 @@ impl<A: Algorithm> System<A> {
                 continue;
             }
             if word.has_restarted() {
-                let mut letters = self.letters(state);
-                if !letters.any(|l| l.to() == node && l.is_before_advice()) {
+                let mut envelopes = self.envelopes(state);
+                if !envelopes.any(|l| l.to() == node && l.is_before_advice()) {
                     actions.push(Action::Settled(node));
                 }
-            } else if self.letters(state).all(|letter| letter.from() != node) {
+            } else if self
+                .envelopes(state)
+                .all(|envelope| envelope.from() != node)
+            {
                 actions.push(Action::Restart(node));
             }
         }
@@ -269,19 +274,19 @@ impl<A: Algorithm> System<A> {
             Action::Release(node) => Some(Duty::Leave(node)),
             Action::Restart(node) | Action::Settled(node) => Some(Duty::Recover(node)),
             Action::Deliver(_) => {
-                let letter = self.letter(state, action)?;
+                let envelope = self.envelope(state, action)?;
                 Some(match self.bounds.channels {
-                    Channels::Fifo => Duty::ArriveInOrder(letter.channel()),
-                    Channels::Any => Duty::Arrive(letter.bare()),
+                    Channels::Fifo => Duty::ArriveInOrder(envelope.channel()),
+                    Channels::Any => Duty::Arrive(envelope.bare()),
                 })
             }
         }
     }
 
-    /// The letter that an action delivers, if it does.
-    pub fn letter(&self, state: &[u32], action: Action) -> Option<LetterWord> {
+    /// The envelope that an action delivers, if it does.
+    pub fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
         match action {
-            Action::Deliver(place) => Some(LetterWord(state[self.letters + place])),
+            Action::Deliver(place) => Some(PackedEnvelope(state[self.envelopes + place])),
             _ => None,
         }
     }
@@ -311,11 +316,11 @@ impl<A: Algorithm> System<A> {
             }
             Action::Release(node) => self.cause(before, node, Happening::Release),
             Action::Deliver(place) => {
-                let letter = LetterWord(after.remove(self.letters + place));
-                let to = letter.to();
+                let envelope = PackedEnvelope(after.remove(self.envelopes + place));
+                let to = envelope.to();
                 let word = self.word(before, to);
-                after[NODES + to.index()] = word.with_knows(word.knows() || letter.knows()).0;
-                let receive = Happening::Receive(letter.from(), letter.message());
+                after[NODES + to.index()] = word.with_knows(word.knows() || envelope.knows()).0;
+                let receive = Happening::Receive(envelope.from(), envelope.message());
                 self.cause(before, to, receive)
             }
             Action::Crash(node) => {
@@ -381,8 +386,8 @@ impl<A: Algorithm> System<A> {
         state[NODES + node.index()] = word.0;
         for (place, &(to, message)) in consequence.sends.iter().enumerate() {
             let before_entry = consequence.entered.is_some_and(|entered| place < entered);
-            let letter = LetterWord::new(node, to, message, word.knows() && !before_entry);
-            self.post(parts, letter, state);
+            let envelope = PackedEnvelope::new(node, to, message, word.knows() && !before_entry);
+            self.post(parts, envelope, state);
         }
         if self.fences {
             self.forget_needless(state);
@@ -390,40 +395,41 @@ impl<A: Algorithm> System<A> {
         Ok(entry)
     }
 
-    /// What a letter knows makes no difference while its receiver knows it as well: both forget it on
-    /// the same entry. Without this difference there are fewer states. Letters stay in order: all
+    /// What a envelope knows makes no difference while its receiver knows it as well: both forget it on
+    /// the same entry. Without this difference there are fewer states. Envelopes stay in order: all
     /// equal ones change alike.
     fn forget_needless(&self, state: &mut [u32]) {
-        let (nodes, letters) = state.split_at_mut(self.letters);
-        for word in letters {
-            let to = LetterWord(*word).to();
+        let (nodes, envelopes) = state.split_at_mut(self.envelopes);
+        for word in envelopes {
+            let to = PackedEnvelope(*word).to();
             if NodeWord(nodes[NODES + to.index()]).knows() {
                 *word &= !1;
             }
         }
     }
 
-    /// Puts a letter where it belongs: those of a channel in order are in the order sent, all others
+    /// Puts a envelope where it belongs: those of a channel in order are in the order sent, all others
     /// sorted.
-    fn post(&self, parts: &Parts<A>, letter: LetterWord, state: &mut Vec<u32>) {
+    fn post(&self, parts: &Parts<A>, envelope: PackedEnvelope, state: &mut Vec<u32>) {
         use soloist_algorithms::Message as _;
-        if self.bounds.crashes.most > 0 && parts.message(letter.message()).is_advice() {
-            let before = state[self.letters..].iter_mut();
-            for word in before.filter(|word| LetterWord(**word).channel() == letter.channel()) {
-                *word = LetterWord(*word).before_advice().0;
+        if self.bounds.crashes.most > 0 && parts.message(envelope.message()).is_advice() {
+            let before = state[self.envelopes..].iter_mut();
+            for word in before.filter(|word| PackedEnvelope(**word).channel() == envelope.channel())
+            {
+                *word = PackedEnvelope(*word).before_advice().0;
             }
             if self.bounds.channels == Channels::Any {
-                state[self.letters..].sort_unstable();
+                state[self.envelopes..].sort_unstable();
             }
         }
-        let letters = &state[self.letters..];
+        let envelopes = &state[self.envelopes..];
         let place = match self.bounds.channels {
             Channels::Fifo => {
-                letters.partition_point(|&l| LetterWord(l).channel() <= letter.channel())
+                envelopes.partition_point(|&l| PackedEnvelope(l).channel() <= envelope.channel())
             }
-            Channels::Any => letters.partition_point(|&l| l <= letter.0),
+            Channels::Any => envelopes.partition_point(|&l| l <= envelope.0),
         };
-        state.insert(self.letters + place, letter.0);
+        state.insert(self.envelopes + place, envelope.0);
     }
 
     /// An action as a step of a scenario.
@@ -445,9 +451,9 @@ impl<A: Algorithm> System<A> {
                 format!("forget all {node} {}", clock + 1)
             }
             Action::Deliver(place) => {
-                let letter = LetterWord(state[self.letters + place]);
-                let message = parts.message(letter.message());
-                format!("deliver {} {} {message}", letter.from(), letter.to())
+                let envelope = PackedEnvelope(state[self.envelopes + place]);
+                let message = parts.message(envelope.message());
+                format!("deliver {} {} {message}", envelope.from(), envelope.to())
             }
         }
     }

@@ -98,12 +98,12 @@ impl NodeWord {
 /// A message under way: sender and receiver (6 bits each), its number (18 bits), whether advice was
 /// sent after it on the same channel, and whether it carries the highest fence there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LetterWord(pub u32);
+pub(crate) struct PackedEnvelope(pub u32);
 
-impl LetterWord {
+impl PackedEnvelope {
     pub fn new(from: NodeId, to: NodeId, message: u32, knows: bool) -> Self {
         let channel = (from.index() as u32) << 6 | to.index() as u32;
-        LetterWord(channel << 20 | message << 2 | u32::from(knows))
+        PackedEnvelope(channel << 20 | message << 2 | u32::from(knows))
     }
 
     pub fn from(self) -> NodeId {
@@ -123,7 +123,7 @@ impl LetterWord {
         self.0 >> 2 & 0x3_ffff
     }
 
-    /// The letter, whatever it carries besides the message.
+    /// The envelope, whatever it carries besides the message.
     pub fn bare(self) -> u32 {
         self.0 >> 2
     }
@@ -133,7 +133,7 @@ impl LetterWord {
     }
 
     pub fn before_advice(self) -> Self {
-        LetterWord(self.0 | 2)
+        PackedEnvelope(self.0 | 2)
     }
 
     pub fn knows(self) -> bool {

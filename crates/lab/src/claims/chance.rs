@@ -7,7 +7,7 @@ use soloist_algorithms::{
     Algorithm, Channels, Effect, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
 
-use crate::network::{Letter, Network};
+use crate::network::{Envelope, Network};
 use crate::simulate::Random;
 use crate::world::{Event, Fault, World};
 
@@ -70,9 +70,9 @@ impl<A: Algorithm> Cluster<A> {
                 Phase::Idle | Phase::Waiting => {}
             }
         }
-        let letters = self.network.letters();
+        let envelopes = self.network.envelopes();
         let arriving = self.network.deliverable(self.channels);
-        events.extend(arriving.map(|place| (letters[place].to, Some(place))));
+        events.extend(arriving.map(|place| (envelopes[place].to, Some(place))));
         let (node, place) = self.pick(&events)?;
         Some(self.happen(node, place))
     }
@@ -81,7 +81,7 @@ impl<A: Algorithm> Cluster<A> {
     fn happen(&mut self, node: NodeId, place: Option<usize>) -> Result<Step<A::Message>, Fault> {
         let mut arrived = None;
         let event = if let Some(place) = place {
-            let Letter { from, to, message } = self.network.take(place);
+            let Envelope { from, to, message } = self.network.take(place);
             arrived = Some((from, message.clone()));
             Event::Deliver { from, to, message }
         } else if self.world.node(node).phase() == Phase::Inside {
@@ -109,8 +109,8 @@ impl<A: Algorithm> Cluster<A> {
         for effect in out.drain() {
             if let Effect::Send { to, message } = effect {
                 sent.push(message.clone());
-                let letter = Letter { from, to, message };
-                self.network.send(self.channels, letter);
+                let envelope = Envelope { from, to, message };
+                self.network.send(self.channels, envelope);
             }
         }
         sent

@@ -10,7 +10,7 @@ use soloist_algorithms::{
 
 use crate::check::Bounds;
 use crate::check::graph::{Graph, NoGraph};
-use crate::network::Letter;
+use crate::network::Envelope;
 use crate::world::{Event, World};
 
 /// Whether something is so of the nodes and the messages under way in every state within the bounds,
@@ -38,7 +38,7 @@ pub(super) fn most_messages<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
     let Ok(graph) = Graph::<A>::walk(bounds) else {
         panic!("a node refused something, or there are too many states");
     };
-    graph.letters(0) + most_from(&graph, 0, &mut vec![None; graph.len()])
+    graph.envelopes(0) + most_from(&graph, 0, &mut vec![None; graph.len()])
 }
 
 /// The most messages that are sent from a state on. Runs are short, so recursion is not deep.
@@ -49,7 +49,7 @@ fn most_from<A: Algorithm>(graph: &Graph<A>, state: u32, known: &mut Vec<Option<
     let mut most = 0;
     for step in graph.steps(state) {
         let delivered = usize::from(graph.message(state, step.action).is_some());
-        let sent = graph.letters(step.target) + delivered - graph.letters(state);
+        let sent = graph.envelopes(step.target) + delivered - graph.envelopes(state);
         most = most.max(sent + most_from(graph, step.target, known));
     }
     known[state as usize] = Some(most);
@@ -60,7 +60,7 @@ fn most_from<A: Algorithm>(graph: &Graph<A>, state: u32, known: &mut Vec<Option<
 pub(super) fn tokens<A: Algorithm>(cluster: &dyn Snapshot<A>) -> usize {
     let nodes = NodeId::all(cluster.len());
     let mut tokens = nodes.filter(|&n| cluster.node(n).has_token()).count();
-    cluster.for_each_letter(&mut |_, _, message| tokens += usize::from(message.is_token()));
+    cluster.for_each_envelope(&mut |_, _, message| tokens += usize::from(message.is_token()));
     tokens
 }
 
@@ -93,7 +93,7 @@ pub(super) fn cost_at_once<A: Algorithm>(
         if crowd.is_over() {
             return Some(crowd.messages);
         }
-        let Letter { from, to, message } = crowd.under_way.pop_front()?;
+        let Envelope { from, to, message } = crowd.under_way.pop_front()?;
         crowd.happen(to, Event::Deliver { from, to, message })?;
     }
     None
@@ -102,7 +102,7 @@ pub(super) fn cost_at_once<A: Algorithm>(
 /// Nodes that ask at once, and what is under way, in the order sent.
 struct Crowd<A: Algorithm> {
     world: World<A>,
-    under_way: VecDeque<Letter<A::Message>>,
+    under_way: VecDeque<Envelope<A::Message>>,
     out: Outbox<A::Message>,
     unserved: usize,
     messages: u64,
@@ -110,8 +110,8 @@ struct Crowd<A: Algorithm> {
 
 impl<A: Algorithm> Crowd<A> {
     fn is_over(&self) -> bool {
-        let mut letters = self.under_way.iter();
-        self.unserved == 0 && letters.all(|letter| letter.message.is_roaming())
+        let mut envelopes = self.under_way.iter();
+        self.unserved == 0 && envelopes.all(|envelope| envelope.message.is_roaming())
     }
 
     fn happen(&mut self, node: NodeId, event: Event<A::Message>) -> Option<()> {
@@ -125,7 +125,7 @@ impl<A: Algorithm> Crowd<A> {
             if let Effect::Send { to, message } = effect {
                 // A restless token's move that nobody waits for is nobody's cost.
                 self.messages += u64::from(self.unserved > 0 || !message.is_roaming());
-                self.under_way.push_back(Letter { from, to, message });
+                self.under_way.push_back(Envelope { from, to, message });
             }
         }
         if entered {
@@ -184,9 +184,9 @@ mod tests {
         assert!(always::<Central>(&bounds, |cluster| inside(cluster) <= 1));
         assert!(!always::<Central>(&bounds, |cluster| inside(cluster) == 0));
         assert!(!always::<Central>(&bounds, |cluster| {
-            let mut letters = 0;
-            cluster.for_each_letter(&mut |_, _, _| letters += 1);
-            letters < 2
+            let mut envelopes = 0;
+            cluster.for_each_envelope(&mut |_, _, _| envelopes += 1);
+            envelopes < 2
         }));
     }
 }

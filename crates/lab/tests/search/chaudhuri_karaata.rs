@@ -6,7 +6,7 @@ use soloist_algorithms::{
     Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
 use soloist_lab::check::{Bounds, Outcome, search};
-use soloist_lab::network::{Letter, Network};
+use soloist_lab::network::{Envelope, Network};
 use soloist_lab::world::{Event, Fault, World};
 
 use crate::{deadlocks, holds};
@@ -171,7 +171,7 @@ impl Run {
         let event = match choice.checked_sub(events.len()) {
             None => events.swap_remove(choice),
             Some(place) => {
-                let Letter { from, to, message } = self.network.take(deliverable[place]);
+                let Envelope { from, to, message } = self.network.take(deliverable[place]);
                 Event::Deliver { from, to, message }
             }
         };
@@ -182,8 +182,8 @@ impl Run {
         self.world.apply(event, &mut self.out).unwrap();
         for effect in self.out.drain() {
             if let Effect::Send { to, message } = effect {
-                let letter = Letter { from, to, message };
-                self.network.send(Channels::Fifo, letter);
+                let envelope = Envelope { from, to, message };
+                self.network.send(Channels::Fifo, envelope);
             }
         }
         true
@@ -192,8 +192,11 @@ impl Run {
     /// Green and yellow tokens, and those under way between planes.
     fn tokens(&self) -> usize {
         let here = self.world.iter().filter(|(_, node)| node.has_token());
-        let letters = self.network.letters().iter();
-        here.count() + letters.filter(|letter| letter.message.is_token()).count()
+        let envelopes = self.network.envelopes().iter();
+        here.count()
+            + envelopes
+                .filter(|envelope| envelope.message.is_token())
+                .count()
     }
 }
 

@@ -17,18 +17,22 @@ pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     }
 }
 
-/// With no more messages under way than `letters_max`, in all fairness everybody enters.
+/// With no more messages under way than `messages_max`, in all fairness everybody enters.
 #[track_caller]
-pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, letters_max: usize) {
+pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) {
     let bounds = Bounds {
-        letters_max,
+        messages_max,
         ..bounds.clone()
     };
     let outcome = search::<A>(&bounds);
     let Outcome::Holds { cut, .. } = outcome else {
         panic!("{outcome:#?}");
     };
-    assert_eq!(cut > 0, letters_max < usize::MAX, "a bound that is reached");
+    assert_eq!(
+        cut > 0,
+        messages_max < usize::MAX,
+        "a bound that is reached"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use soloist_algorithms::{
     Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
 use soloist_lab::check::Bounds;
-use soloist_lab::network::{Letter, Network};
+use soloist_lab::network::{Envelope, Network};
 use soloist_lab::simulate::Random;
 use soloist_lab::world::{Event, World};
 
@@ -122,19 +122,19 @@ impl Driven {
     fn post(&mut self, from: NodeId, out: &mut Outbox<LeLannMessage>) {
         for effect in out.drain() {
             if let Effect::Send { to, message } = effect {
-                let letter = Letter { from, to, message };
-                self.network.send(Channels::Any, letter);
+                let envelope = Envelope { from, to, message };
+                self.network.send(Channels::Any, envelope);
                 self.sent += 1;
             }
         }
         let here = self.world.iter().filter(|(_, node)| node.has_token());
-        let letters = self.network.letters().iter();
-        let under_way = letters.filter(|letter| letter.message.is_token());
+        let envelopes = self.network.envelopes().iter();
+        let under_way = envelopes.filter(|envelope| envelope.message.is_token());
         assert_eq!(here.count() + under_way.count(), 1, "one token");
     }
 
     fn deliver(&mut self, place: usize) {
-        let Letter { from, to, message } = self.network.take(place);
+        let Envelope { from, to, message } = self.network.take(place);
         self.happen(to, Event::Deliver { from, to, message });
     }
 
@@ -143,10 +143,10 @@ impl Driven {
         for _ in 0..10_000 {
             let is_inside = |node: &NodeId| self.world.node(*node).phase() == Phase::Inside;
             let inside = NodeId::all(self.world.len()).find(is_inside);
-            let letters = self.network.letters().len() as u64;
-            let choice = random.below(letters + u64::from(inside.is_some()));
+            let envelopes = self.network.envelopes().len() as u64;
+            let choice = random.below(envelopes + u64::from(inside.is_some()));
             match inside {
-                _ if choice < letters => self.deliver(choice as usize),
+                _ if choice < envelopes => self.deliver(choice as usize),
                 Some(node) => self.happen(node, Event::Release(node)),
                 None => return,
             }
@@ -198,13 +198,13 @@ fn a_resting_ring_that_is_drained_is_as_new() {
         let mut driven = Driven::resting(nodes, Start::idle(home));
         let new = driven.world.clone();
         for _ in 0..200 {
-            let letters = driven.network.letters().len() as u64;
-            let choice = random.below(letters + nodes as u64);
-            if choice < letters {
+            let envelopes = driven.network.envelopes().len() as u64;
+            let choice = random.below(envelopes + nodes as u64);
+            if choice < envelopes {
                 driven.deliver(choice as usize);
                 continue;
             }
-            let node = NodeId::from_index((choice - letters) as usize);
+            let node = NodeId::from_index((choice - envelopes) as usize);
             match driven.world.node(node).phase() {
                 Phase::Idle => driven.happen(node, Event::Request(node)),
                 Phase::Inside => driven.happen(node, Event::Release(node)),

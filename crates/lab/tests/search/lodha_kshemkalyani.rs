@@ -104,7 +104,7 @@ fn as_published_lets_two_inside_with_two_requests_each() {
     assert!(matches!(fault, Fault::TwoInside { .. }), "{fault}");
 }
 
-/// By the letter five requests do not get that far, they only deadlock.
+/// By the envelope five requests do not get that far, they only deadlock.
 #[test]
 fn as_published_needs_six_requests_to_let_two_inside() {
     for requests in [[2, 2, 1], [2, 1, 2], [1, 2, 2]] {

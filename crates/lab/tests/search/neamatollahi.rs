@@ -60,7 +60,7 @@ fn as_published_leaves_a_node_waiting_for_ever() {
     }
 }
 
-/// Everybody may ask for ever, on channels that keep order; in any order letters could pile up without end.
+/// Everybody may ask for ever, on channels that keep order; in any order envelopes could pile up without end.
 fn endless(form: &str, nodes: usize, variant: Option<Variant>) -> Bounds<Torus> {
     Bounds {
         channels: Channels::Fifo,

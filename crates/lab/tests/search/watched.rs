@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use soloist_algorithms::{Algorithm, Effect, Message, NodeId, Outbox, Phase, RequestId};
 use soloist_lab::check::Bounds;
-use soloist_lab::network::{Letter, Network};
+use soloist_lab::network::{Envelope, Network};
 use soloist_lab::world::{Event, World};
 
 /// An algorithm whose requests have identities.
@@ -84,7 +84,7 @@ impl<A: Ordered> Run<A> {
             }
             Action::Release(node) => (node, Event::Release(node)),
             Action::Deliver(place) => {
-                let Letter { from, to, message } = self.network.take(place);
+                let Envelope { from, to, message } = self.network.take(place);
                 self.note_arrival(from, to, &message);
                 (to, Event::Deliver { from, to, message })
             }
@@ -99,12 +99,12 @@ impl<A: Ordered> Run<A> {
                     if message.kind() != 1 {
                         self.seen.costs.entry(own).or_default()[message.kind()] += 1;
                     }
-                    let letter = Letter {
+                    let envelope = Envelope {
                         from: node,
                         to,
                         message,
                     };
-                    self.network.send(bounds.channels, letter);
+                    self.network.send(bounds.channels, envelope);
                 }
                 Effect::Enter => {
                     self.seen.costs.entry(own).or_default();
@@ -130,7 +130,7 @@ impl<A: Ordered> Run<A> {
 
     /// Everybody has been served, nothing is under way.
     fn is_over(&self) -> bool {
-        self.network.letters().is_empty()
+        self.network.envelopes().is_empty()
             && self.left.iter().all(|&left| left == 0)
             && self.world.iter().all(|(_, n)| n.phase() == Phase::Idle)
     }

@@ -7,7 +7,7 @@ use super::View;
 use crate::world::Fault;
 
 pub(super) fn judge<A: Algorithm>(view: &View<A>) -> Result<(), Fault> {
-    if view.state.len() > view.system.letters {
+    if view.state.len() > view.system.envelopes {
         return Ok(());
     }
     let goes_on = |phase, is_recovering| phase == Phase::Inside || is_recovering;

@@ -55,12 +55,12 @@ impl<A: Algorithm> Snapshot<A> for View<'_, A> {
         self.parts.local(self.system.word(self.state, node).local())
     }
 
-    fn for_each_letter(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message)) {
-        for letter in self.system.letters(self.state) {
+    fn for_each_envelope(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message)) {
+        for envelope in self.system.envelopes(self.state) {
             visit(
-                letter.from(),
-                letter.to(),
-                self.parts.message(letter.message()),
+                envelope.from(),
+                envelope.to(),
+                self.parts.message(envelope.message()),
             );
         }
     }

@@ -218,7 +218,7 @@ pub(super) fn no_deadlock() -> Finding {
     }
 }
 
-/// In any order letters could pile up without end, so the channels keep order here.
+/// In any order envelopes could pile up without end, so the channels keep order here.
 pub(super) fn no_starvation() -> Finding {
     let endless = |form, nodes| {
         let search = Search::<Neamatollahi>::of(&vec![ENDLESS; nodes]).shape(form);
