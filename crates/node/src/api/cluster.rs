@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::stream::StreamExt;
-use soloist_api::{Cluster, Error, NodeHealth, NodeInfo, NodeState};
+use soloist_api::{Cluster, NodeHealth, NodeInfo, NodeState};
 
 use super::Api;
 use super::error::Failure;
@@ -129,9 +129,9 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
     params(("node" = String, Path, description = "The node's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
         (status = 204, description = "It is a keeper"),
-        (status = 400, description = "The name cannot be", body = Error),
-        (status = 409, description = "It cannot be one now; `detail` says why", body = Error),
-        (status = 503, description = "The keepers' leader cannot be reached", body = Error),
+        (status = 400, description = "The name cannot be", body = soloist_api::Error),
+        (status = 409, description = "It cannot be one now; `detail` says why", body = soloist_api::Error),
+        (status = 503, description = "The keepers' leader cannot be reached", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn promote(
@@ -147,9 +147,9 @@ pub(super) async fn promote(
     params(("node" = String, Path, description = "The keeper's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
         (status = 204, description = "It is no keeper"),
-        (status = 400, description = "The name cannot be", body = Error),
-        (status = 409, description = "It must stay one; `detail` says why", body = Error),
-        (status = 503, description = "The keepers' leader cannot be reached", body = Error),
+        (status = 400, description = "The name cannot be", body = soloist_api::Error),
+        (status = 409, description = "It must stay one; `detail` says why", body = soloist_api::Error),
+        (status = 503, description = "The keepers' leader cannot be reached", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn demote(
@@ -229,7 +229,7 @@ pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Fail
     get, path = "/readyz", tag = "node",
     responses(
         (status = 200, description = "`ok`", body = String, content_type = "text/plain"),
-        (status = 503, description = "It cannot; `detail` says why", body = Error),
+        (status = 503, description = "It cannot; `detail` says why", body = soloist_api::Error),
     ),
     security(()),
 ))]

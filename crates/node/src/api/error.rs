@@ -19,7 +19,7 @@ pub(super) struct Failure {
 
 impl Failure {
     pub fn new(status: StatusCode, error: ErrorKind, detail: impl Into<String>) -> Self {
-        let body = Error {
+        let body = soloist_api::Error {
             error,
             detail: detail.into(),
             reason: None,

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use soloist_api::{Error, Hold, RenewRequest};
+use soloist_api::{Hold, RenewRequest};
 
 use super::Api;
 use super::error::Failure;
@@ -46,10 +46,10 @@ pub(super) fn gone(core: &Core, hold: HoldId, error: HoldError) -> Failure {
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "schema", into_params(parameter_in = Query))]
 pub(super) struct Watch {
     /// Wait so many milliseconds for the hold's end.
-    #[param(minimum = 0)]
+    #[cfg_attr(feature = "schema", param(minimum = 0))]
     wait_ms: Option<u64>,
 }
 
@@ -61,10 +61,10 @@ pub(super) struct Watch {
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
     responses(
         (status = 200, description = "It is held", body = Hold),
-        (status = 400, description = "The time cannot be", body = Error),
-        (status = 404, description = "This node knows no such hold", body = Error),
-        (status = 410, description = "It has ended; `reason` says why", body = Error),
-        (status = 429, description = "Too many wait on this node", body = Error),
+        (status = 400, description = "The time cannot be", body = soloist_api::Error),
+        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
+        (status = 410, description = "It has ended; `reason` says why", body = soloist_api::Error),
+        (status = 429, description = "Too many wait on this node", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn hold(
@@ -111,9 +111,9 @@ pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure
     request_body = RenewRequest,
     responses(
         (status = 200, description = "It is held for so much longer", body = Hold),
-        (status = 400, description = "The time cannot be", body = Error),
-        (status = 404, description = "This node knows no such hold", body = Error),
-        (status = 410, description = "It has ended; `reason` says why", body = Error),
+        (status = 400, description = "The time cannot be", body = soloist_api::Error),
+        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
+        (status = 410, description = "It has ended; `reason` says why", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn renew(
@@ -136,8 +136,8 @@ pub(super) async fn renew(
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
     responses(
         (status = 204, description = "Released"),
-        (status = 404, description = "This node knows no such hold", body = Error),
-        (status = 410, description = "It ended before; `reason` says why", body = Error),
+        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
+        (status = 410, description = "It ended before; `reason` says why", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {

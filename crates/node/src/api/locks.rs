@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use futures_util::stream::StreamExt;
 use serde::Deserialize;
-use soloist_api::{AcquireRequest, Error, Hold, LockInfo, Locks};
+use soloist_api::{AcquireRequest, Hold, LockInfo, Locks};
 
 use super::error::Failure;
 use super::gather::{ask_all, look};
@@ -53,11 +53,11 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
     request_body = AcquireRequest,
     responses(
         (status = 200, description = "It is held", body = Hold),
-        (status = 400, description = "The name, a time or the owner cannot be", body = Error),
-        (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or was for another lock", body = Error),
-        (status = 410, description = "It was granted, and lost before this was answered", body = Error),
-        (status = 429, description = "Beyond a quota of the client or of the node", body = Error),
-        (status = 503, description = "Whether it is held is not known, `detail` says why; or the node stops", body = Error),
+        (status = 400, description = "The name, a time or the owner cannot be", body = soloist_api::Error),
+        (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or was for another lock", body = soloist_api::Error),
+        (status = 410, description = "It was granted, and lost before this was answered", body = soloist_api::Error),
+        (status = 429, description = "Beyond a quota of the client or of the node", body = soloist_api::Error),
+        (status = 503, description = "Whether it is held is not known, `detail` says why; or the node stops", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn acquire(
@@ -244,7 +244,7 @@ fn is_before(view: &LockView, waited_for: Duration) -> bool {
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     responses(
         (status = 200, description = "The lock", body = LockInfo),
-        (status = 400, description = "The name cannot be", body = Error),
+        (status = 400, description = "The name cannot be", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockInfo> {
@@ -257,7 +257,7 @@ pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockI
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "schema", into_params(parameter_in = Query))]
 pub(super) struct After {
     /// Only locks after this name: the `next` of the answer before.
     after: Option<String>,
@@ -271,7 +271,7 @@ pub(super) struct After {
     params(After),
     responses(
         (status = 200, description = "The locks", body = Locks),
-        (status = 400, description = "The question cannot be", body = Error),
+        (status = 400, description = "The question cannot be", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<Locks> {

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use soloist_api::{Error, ErrorKind};
+use soloist_api::ErrorKind;
 
 use super::Api;
 use super::error::Failure;
@@ -16,8 +16,8 @@ use super::request::{RequestOf, Who};
     params(("request" = String, Path, description = "The `request_id` that the client chose", pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")),
     responses(
         (status = 204, description = "Cancelled, or over already"),
-        (status = 400, description = "The id cannot be", body = Error),
-        (status = 404, description = "This node knows no such request of this client", body = Error),
+        (status = 400, description = "The id cannot be", body = soloist_api::Error),
+        (status = 404, description = "This node knows no such request of this client", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn give_up(
