@@ -216,7 +216,7 @@ pub trait Snapshot<A: Algorithm> {
     fn node(&self, node: NodeId) -> &A;
 
     /// Calls `visit` with sender, receiver and content of each message under way.
-    fn for_each_letter(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message));
+    fn for_each_envelope(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message));
 }
 
 /// Where a node is in its cycle.

@@ -7,10 +7,10 @@ mod compare;
 pub mod network;
 pub mod report;
 pub mod scenario;
-mod shape_given;
+mod shape_spec;
 pub mod simulate;
 pub mod swarm;
 pub mod world;
 
 pub use compare::compare;
-pub use shape_given::ShapeGiven;
+pub use shape_spec::ShapeSpec;

@@ -41,7 +41,7 @@ use soloist_algorithms::{
 };
 
 use crate::network::Envelope;
-use crate::shape_given::ShapeGiven;
+use crate::shape_spec::ShapeSpec;
 use crate::world::{self, Event, Fault, World};
 
 /// Why a text is no scenario.
@@ -122,7 +122,7 @@ impl Visitor for Replay<'_> {
 struct Head {
     choice: Choice,
     names: Vec<String>,
-    shape: ShapeGiven,
+    shape: ShapeSpec,
     start: Start,
     channels: Channels,
 }
@@ -196,9 +196,9 @@ impl Head {
             None => choice.kind.info().channels,
         };
         let shape = match (value("shape"), value("listing")) {
-            (Some(form), _) => ShapeGiven::Form(form.to_owned()),
-            (None, Some(lines)) => ShapeGiven::Listing(lines.replace(';', "\n")),
-            (None, None) => ShapeGiven::Default,
+            (Some(form), _) => ShapeSpec::Form(form.to_owned()),
+            (None, Some(lines)) => ShapeSpec::Listing(lines.replace(';', "\n")),
+            (None, None) => ShapeSpec::Default,
         };
         Ok(Head {
             choice,

@@ -5,7 +5,7 @@ use soloist_algorithms::{Shape, ShapeError};
 
 /// How a shape was given.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum ShapeGiven {
+pub enum ShapeSpec {
     /// Not at all: the paper's own shape nearest to the number of nodes.
     #[default]
     Default,
@@ -15,14 +15,14 @@ pub enum ShapeGiven {
     Listing(String),
 }
 
-impl ShapeGiven {
+impl ShapeSpec {
     /// The shape, for a cluster of `nodes`.
     pub fn build<S: Shape>(&self, nodes: usize) -> Result<S, ShapeError> {
         check_nodes(nodes)?;
         match self {
-            ShapeGiven::Default => Ok(S::default_for(nodes)),
-            ShapeGiven::Form(form) => S::parse(form, nodes),
-            ShapeGiven::Listing(text) => S::from_listing(text, nodes),
+            ShapeSpec::Default => Ok(S::default_for(nodes)),
+            ShapeSpec::Form(form) => S::parse(form, nodes),
+            ShapeSpec::Listing(text) => S::from_listing(text, nodes),
         }
     }
 }

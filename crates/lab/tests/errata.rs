@@ -9,7 +9,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const OPENING: &str = "```text\n";
 const CLOSING: &str = "```\n";
 
-/// Parts of the names of scenarios that show a fault in print.
+/// Interner of the names of scenarios that show a fault in print.
 const FAULTY: [&str; 3] = ["as-published", "-two-tokens", "-endless"];
 
 /// A block longer than this is folded.

@@ -1,7 +1,7 @@
 //! What the papers' formulas say, measured. Exact where the formula is exact.
 
 use soloist_algorithms::Choice;
-use soloist_lab::ShapeGiven;
+use soloist_lab::ShapeSpec;
 use soloist_lab::simulate::{Report, Setup, simulate};
 
 /// A run that must go well.
@@ -21,7 +21,7 @@ impl Run {
     }
 
     fn shape(mut self, form: &str) -> Self {
-        self.setup.shape = ShapeGiven::Form(form.to_owned());
+        self.setup.shape = ShapeSpec::Form(form.to_owned());
         self
     }
 

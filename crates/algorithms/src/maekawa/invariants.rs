@@ -18,7 +18,7 @@ pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &
             given[state.member(place).index()] += 1;
         }
     }
-    cluster.for_each_letter(&mut |from, to, message| match message {
+    cluster.for_each_envelope(&mut |from, to, message| match message {
         MaekawaMessage::Locked(_) => given[from.index()] += 1,
         MaekawaMessage::Release(_) | MaekawaMessage::Relinquish(_) => given[to.index()] += 1,
         _ => {}

@@ -15,7 +15,7 @@ pub(super) fn holders_lead_to_the_privilege(
         return Ok(());
     }
     let mut crossing = None;
-    cluster.for_each_letter(&mut |from, to, message| {
+    cluster.for_each_envelope(&mut |from, to, message| {
         if message.is_token() {
             crossing = Some((from, to));
         }

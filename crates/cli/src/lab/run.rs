@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use soloist_algorithms::{Choice, NodeId, Start};
-use soloist_lab::ShapeGiven;
+use soloist_lab::ShapeSpec;
 use soloist_lab::report::Table;
 use soloist_lab::simulate::{Crashes, Load, Report, Setup, Summary, simulate};
 
@@ -157,16 +157,16 @@ impl Args {
 }
 
 /// Reads a shape's form, or the file that lists it.
-pub fn read_shape(given: Option<&str>) -> Result<ShapeGiven> {
+pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
     let Some(given) = given else {
-        return Ok(ShapeGiven::Default);
+        return Ok(ShapeSpec::Default);
     };
     let Some(path) = given.strip_prefix("file:") else {
-        return Ok(ShapeGiven::Form(given.to_owned()));
+        return Ok(ShapeSpec::Form(given.to_owned()));
     };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the shape from '{path}'"))?;
-    Ok(ShapeGiven::Listing(text))
+    Ok(ShapeSpec::Listing(text))
 }
 
 /// Says on stderr what went wrong, if anything did.

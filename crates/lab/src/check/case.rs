@@ -9,7 +9,7 @@ use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, ShapeError, Start}
 
 use super::{Bounds, Crashes, ENDLESS, Outcome, Watch, deepen};
 use crate::report::label;
-use crate::{ShapeGiven, scenario};
+use crate::{ShapeSpec, scenario};
 
 /// What to search, by names.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Case {
     /// How many nodes.
     pub nodes: usize,
     /// How they are arranged.
-    pub shape: ShapeGiven,
+    pub shape: ShapeSpec,
     /// How the cluster begins.
     pub start: Start,
     /// Whether messages between two nodes keep their order; by default what the algorithm assumes.
@@ -148,7 +148,7 @@ impl Case {
         Case {
             choice,
             nodes,
-            shape: ShapeGiven::Default,
+            shape: ShapeSpec::Default,
             start: Start::idle(NodeId::new(0)),
             channels: None,
             requests,
@@ -223,11 +223,11 @@ impl Case {
         }
         let _ = writeln!(head, "nodes {}", self.nodes);
         match &self.shape {
-            ShapeGiven::Default => {}
-            ShapeGiven::Form(form) => {
+            ShapeSpec::Default => {}
+            ShapeSpec::Form(form) => {
                 let _ = writeln!(head, "shape {form}");
             }
-            ShapeGiven::Listing(listing) => {
+            ShapeSpec::Listing(listing) => {
                 let lines = listing
                     .lines()
                     .map(|line| line.split('#').next().unwrap_or(""));

@@ -8,7 +8,7 @@ use hashbrown::hash_table::Entry as Slot;
 use soloist_algorithms::{Algorithm, NodeId, Phase, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::parts::{Cause, Full, Parts};
+use super::interner::{Cause, Full, Interner};
 use super::properties::View;
 use super::system::{Action, Duty, Entry, Halt, System};
 use super::{Bounds, Limit, Pass, Progress, Watch};
@@ -21,7 +21,7 @@ pub(crate) const CUT: u32 = u32::MAX;
 /// hash: in a thousand million states, two are taken for one with a chance of 1 in 10^11.
 pub(crate) struct Graph<A: Algorithm> {
     pub system: System<A>,
-    parts: Parts<A>,
+    parts: Interner<A>,
     /// The words of all states, one state after the other, and where each begins.
     words: Vec<u32>,
     begins: Vec<usize>,
@@ -58,10 +58,10 @@ impl<A: Algorithm> Graph<A> {
     }
 
     fn build(bounds: &Bounds<A::Shape>, judged: bool, watch: &mut Watch) -> Result<Self, NoGraph> {
-        let mut parts = Parts::new(bounds.config(), bounds.forgets);
+        let mut parts = Interner::new(bounds.config(), bounds.forgets);
         let full = |_: Full| NoGraph::NotExhausted {
             states: 0,
-            limit: Limit::Parts,
+            limit: Limit::Numbers,
         };
         let (system, first, entry) = System::new(bounds, &mut parts).map_err(full)?;
         let mut graph = Graph {
@@ -138,7 +138,7 @@ impl<A: Algorithm> Graph<A> {
                 self.note(fault, source, action)?;
                 return Ok(source);
             }
-            Err(Stop::Full) => return Err(self.not_exhausted(Limit::Parts)),
+            Err(Stop::Full) => return Err(self.not_exhausted(Limit::Numbers)),
         };
         if let Err(fault) = self.judge_step(after, entry) {
             self.note(fault, source, action)?;

@@ -10,8 +10,8 @@ use soloist_algorithms::{
     Algorithm, Config, Effect, Message, NodeId, Outbox, Phase, RequestId, Violation,
 };
 
-use super::postpone::{self, Prospect};
-use super::words::{LOCALS_MAX, MESSAGES_MAX};
+use super::packed::{LOCALS_MAX, MESSAGES_MAX};
+use super::reduction::{self, Prospect};
 use crate::world::{self, Event};
 
 /// Something that happens to one node.
@@ -73,7 +73,7 @@ pub(crate) struct Facts {
 #[derive(Debug)]
 pub(crate) struct Full;
 
-pub(crate) struct Parts<A: Algorithm> {
+pub(crate) struct Interner<A: Algorithm> {
     config: Config<A::Shape>,
     /// Whether nodes may be forgotten.
     forgets: bool,
@@ -90,10 +90,10 @@ pub(crate) struct Parts<A: Algorithm> {
     out: Outbox<A::Message>,
 }
 
-impl<A: Algorithm> Parts<A> {
+impl<A: Algorithm> Interner<A> {
     pub fn new(config: Config<A::Shape>, forgets: bool) -> Self {
         let forgets_together = forgets && world::forgets_together::<A>(&config);
-        Parts {
+        Interner {
             config,
             forgets,
             forgets_together,
@@ -136,7 +136,7 @@ impl<A: Algorithm> Parts<A> {
         self.requests[number as usize]
     }
 
-    /// What comes of a cause, if it was [learned](Parts::learn).
+    /// What comes of a cause, if it was [learned](Interner::learn).
     pub fn consequence(&self, cause: &Cause) -> Option<&Consequence> {
         let number = self.known.get(cause)?;
         Some(&self.consequences[*number as usize])
@@ -200,14 +200,14 @@ impl<A: Algorithm> Parts<A> {
         Ok(())
     }
 
-    /// Which of the messages that can arrive may wait, if it was [found out](Parts::find_notes).
+    /// Which of the messages that can arrive may wait, if it was [found out](Interner::find_notes).
     pub fn notes(&self, prospect: &Prospect) -> Option<&[bool]> {
         self.notes.get(prospect).map(Vec::as_slice)
     }
 
     /// Finds out which of the messages that can arrive may wait.
     pub fn find_notes(&mut self, prospect: Prospect) -> Result<(), Full> {
-        let notes = postpone::notes(self, &prospect)?;
+        let notes = reduction::notes(self, &prospect)?;
         self.notes.insert(prospect, notes);
         Ok(())
     }

@@ -12,15 +12,15 @@ mod bounds;
 mod case;
 mod components;
 pub(crate) mod graph;
-mod parts;
-mod postpone;
+mod interner;
+mod packed;
 mod properties;
-mod rest;
+mod quiescence;
+mod reduction;
 mod safety;
 mod starvation;
 pub mod suite;
 mod system;
-mod words;
 
 use soloist_algorithms::{Algorithm, NodeId};
 
@@ -81,7 +81,7 @@ pub enum Limit {
     /// There are more states than were allowed.
     States,
     /// Nodes have more different states, or there are more different messages, than a search can number.
-    Parts,
+    Numbers,
     /// Who watches it said so; for want of memory, say.
     Stopped,
 }
@@ -91,7 +91,7 @@ impl Limit {
     pub fn text(self) -> &'static str {
         match self {
             Limit::States => "more states than allowed",
-            Limit::Parts => "more different states of nodes, or messages, than can be numbered",
+            Limit::Numbers => "more different states of nodes, or messages, than can be numbered",
             Limit::Stopped => "memory runs short",
         }
     }
@@ -162,7 +162,7 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
     if let Some((fault, trace)) = minor {
         return Outcome::Broken { fault, trace };
     }
-    match rest::find(&mut graph) {
+    match quiescence::find(&mut graph) {
         Some(run) => {
             let (trace, cycle) = graph.describe_endless(run);
             Outcome::Restless { trace, cycle }

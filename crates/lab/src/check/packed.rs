@@ -50,11 +50,11 @@ impl History {
 /// A node: the number of its state (22 bits), how often it may still ask (8 bits), whether it has
 /// restarted, in recovery, and whether it knows the highest fence there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NodeWord(pub u32);
+pub(crate) struct PackedNode(pub u32);
 
-impl NodeWord {
+impl PackedNode {
     pub fn new(local: u32, left: u8) -> Self {
-        NodeWord(local << 10 | u32::from(left) << 2)
+        PackedNode(local << 10 | u32::from(left) << 2)
     }
 
     pub fn local(self) -> u32 {
@@ -62,7 +62,7 @@ impl NodeWord {
     }
 
     pub fn with_local(self, local: u32) -> Self {
-        NodeWord(local << 10 | self.0 & 0x3ff)
+        PackedNode(local << 10 | self.0 & 0x3ff)
     }
 
     pub fn left(self) -> u8 {
@@ -74,7 +74,7 @@ impl NodeWord {
         if self.left() == ENDLESS {
             self
         } else {
-            NodeWord(self.0 - (1 << 2))
+            PackedNode(self.0 - (1 << 2))
         }
     }
 
@@ -83,7 +83,7 @@ impl NodeWord {
     }
 
     pub fn with_restarted(self, restarted: bool) -> Self {
-        NodeWord(self.0 & !2 | u32::from(restarted) << 1)
+        PackedNode(self.0 & !2 | u32::from(restarted) << 1)
     }
 
     pub fn knows(self) -> bool {
@@ -91,7 +91,7 @@ impl NodeWord {
     }
 
     pub fn with_knows(self, knows: bool) -> Self {
-        NodeWord(self.0 & !1 | u32::from(knows))
+        PackedNode(self.0 & !1 | u32::from(knows))
     }
 }
 

@@ -22,9 +22,9 @@
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
-use super::parts::{Cause, Consequence, Full, Happening, Parts};
+use super::interner::{Cause, Consequence, Full, Happening, Interner};
+use super::packed::{PackedEnvelope, PackedNode};
 use super::system::{Action, System};
-use super::words::{NodeWord, PackedEnvelope};
 use super::{Bounds, ENDLESS};
 
 /// Whether the proof above is about such a search: any message may arrive next, nobody crashes or is forgotten,
@@ -40,7 +40,7 @@ pub(super) fn applies<S>(bounds: &Bounds<S>) -> bool {
 /// Takes those actions away that may wait; or says what has to be [found out](notes) first.
 pub(super) fn postpone<A: Algorithm>(
     system: &System<A>,
-    parts: &Parts<A>,
+    parts: &Interner<A>,
     state: &[u32],
     actions: &mut Vec<Action>,
 ) -> Result<(), Prospect> {
@@ -83,10 +83,10 @@ pub(crate) struct Prospect {
 impl Prospect {
     fn of<A: Algorithm>(
         system: &System<A>,
-        parts: &Parts<A>,
+        parts: &Interner<A>,
         state: &[u32],
         node: NodeId,
-        word: NodeWord,
+        word: PackedNode,
     ) -> Self {
         let envelopes = system
             .envelopes(state)
@@ -108,7 +108,7 @@ impl Prospect {
 
 /// Finds out which of the messages that can arrive are notes.
 pub(super) fn notes<A: Algorithm>(
-    parts: &mut Parts<A>,
+    parts: &mut Interner<A>,
     prospect: &Prospect,
 ) -> Result<Vec<bool>, Full> {
     let node = prospect.node;
@@ -138,7 +138,7 @@ const NOTES_MAX: usize = 8;
 /// Tries out what happens to a node.
 struct Trial<'p, A: Algorithm> {
     node: NodeId,
-    parts: &'p mut Parts<A>,
+    parts: &'p mut Interner<A>,
 }
 
 impl<A: Algorithm> Trial<'_, A> {
@@ -228,7 +228,7 @@ mod tests {
 
     struct Explorer<A: Algorithm> {
         system: System<A>,
-        parts: Parts<A>,
+        parts: Interner<A>,
         first: Vec<u32>,
     }
 
@@ -241,7 +241,7 @@ mod tests {
                 ..Bounds::of::<A>(requests)
             };
             assert!(applies(&bounds));
-            let mut parts = Parts::<A>::new(bounds.config(), false);
+            let mut parts = Interner::<A>::new(bounds.config(), false);
             let (system, first, _) = System::new(&bounds, &mut parts).unwrap();
             Explorer {
                 system,

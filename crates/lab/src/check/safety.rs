@@ -10,9 +10,9 @@ use std::time::Duration;
 use soloist_algorithms::Algorithm;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-use super::parts::{Full, Parts};
-use super::postpone::{self, postpone};
+use super::interner::{Full, Interner};
 use super::properties::View;
+use super::reduction::{self, postpone};
 use super::system::{Action, Entry, Halt, System};
 use super::{Bounds, ENDLESS, Limit, Pass, Progress, Watch};
 use crate::world::Fault;
@@ -44,7 +44,7 @@ const BROKEN: [u32; 1] = [u32::MAX];
 struct Safety<A: Algorithm> {
     system: System<A>,
     first: Vec<u32>,
-    parts: RwLock<Parts<A>>,
+    parts: RwLock<Interner<A>>,
     /// Nothing more is looked at once this is set.
     stopped: OnceLock<Limit>,
     is_minor_broken: AtomicBool,
@@ -63,11 +63,11 @@ pub(super) fn search<A: Algorithm>(
     stops_at_minor: bool,
     watch: &mut Watch,
 ) -> Found {
-    let mut parts = Parts::<A>::new(bounds.config(), bounds.forgets);
+    let mut parts = Interner::<A>::new(bounds.config(), bounds.forgets);
     let (system, first, entry) = match System::new(bounds, &mut parts) {
         Ok(first) => first,
         Err(Full) => {
-            let limit = Limit::Parts;
+            let limit = Limit::Numbers;
             return Found::NotExhausted { states: 0, limit };
         }
     };
@@ -78,7 +78,7 @@ pub(super) fn search<A: Algorithm>(
         stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
         stops_at_minor,
-        postpones: postpone::applies(bounds),
+        postpones: reduction::applies(bounds),
         is_over: AtomicBool::new(false),
         cut: AtomicUsize::new(0),
     };
@@ -142,11 +142,11 @@ fn conclude<A: Algorithm>(
 }
 
 impl<A: Algorithm> Safety<A> {
-    fn parts(&self) -> RwLockReadGuard<'_, Parts<A>> {
+    fn parts(&self) -> RwLockReadGuard<'_, Interner<A>> {
         self.parts.read().expect("no thread panicked")
     }
 
-    fn judge(&self, parts: &Parts<A>, state: &[u32], entry: Entry) -> Result<(), Fault> {
+    fn judge(&self, parts: &Interner<A>, state: &[u32], entry: Entry) -> Result<(), Fault> {
         let view = View {
             system: &self.system,
             parts,
@@ -180,7 +180,7 @@ impl<A: Algorithm> Safety<A> {
             drop(parts);
             let mut parts = self.parts.write().expect("no thread panicked");
             if let Err(Full) = parts.learn(cause) {
-                self.stopped.get_or_init(|| Limit::Parts);
+                self.stopped.get_or_init(|| Limit::Numbers);
                 return None;
             }
         }
@@ -195,7 +195,7 @@ impl<A: Algorithm> Safety<A> {
             };
             let mut parts = self.parts.write().expect("no thread panicked");
             if let Err(Full) = parts.find_notes(prospect) {
-                self.stopped.get_or_init(|| Limit::Parts);
+                self.stopped.get_or_init(|| Limit::Numbers);
                 return;
             }
         }

@@ -4,7 +4,7 @@ use soloist_algorithms::{Channels, Choice, NodeId};
 
 use super::case::{Case, Report, Verdict};
 use super::{Crashes, ENDLESS};
-use crate::ShapeGiven;
+use crate::ShapeSpec;
 
 /// A case of the list, and what must come of it.
 pub struct Listed {
@@ -74,9 +74,9 @@ impl List {
         let choice = Choice::parse(name, variant).expect("an algorithm that there is");
         let mut case = Case::new(choice, nodes, requests);
         case.shape = match shape {
-            "" => ShapeGiven::Default,
-            FIGURE_1B | FORK => ShapeGiven::Listing(shape.to_owned()),
-            form => ShapeGiven::Form(form.to_owned()),
+            "" => ShapeSpec::Default,
+            FIGURE_1B | FORK => ShapeSpec::Listing(shape.to_owned()),
+            form => ShapeSpec::Form(form.to_owned()),
         };
         self.0.push(Listed {
             case,

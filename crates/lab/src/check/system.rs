@@ -4,8 +4,8 @@
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
 use super::Bounds;
-use super::parts::{Cause, Full, Happening, Parts};
-use super::words::{History, NODES, NodeWord, PackedEnvelope};
+use super::interner::{Cause, Full, Happening, Interner};
+use super::packed::{History, NODES, PackedEnvelope, PackedNode};
 use crate::world::Fault;
 
 /// A step from one state to another.
@@ -81,7 +81,7 @@ impl<A: Algorithm> System<A> {
     /// If there are more than 64 nodes, or crashes although the algorithm knows no recovery.
     pub fn new(
         bounds: &Bounds<A::Shape>,
-        parts: &mut Parts<A>,
+        parts: &mut Interner<A>,
     ) -> Result<(Self, Vec<u32>, Entry), Full> {
         let nodes = bounds.requests.len();
         assert!(
@@ -103,7 +103,7 @@ impl<A: Algorithm> System<A> {
         let mut state = vec![0];
         for (node, &left) in NodeId::all(nodes).zip(&bounds.requests) {
             let knows = system.fences && bounds.start.inside.is_none_or(|inside| inside == node);
-            let word = NodeWord::new(parts.first_local(node)?, left).with_knows(knows);
+            let word = PackedNode::new(parts.first_local(node)?, left).with_knows(knows);
             state.push(word.0);
         }
         let mut entry = Entry::default();
@@ -120,12 +120,12 @@ impl<A: Algorithm> System<A> {
         Ok((system, state, entry))
     }
 
-    pub fn word(&self, state: &[u32], node: NodeId) -> NodeWord {
-        NodeWord(state[NODES + node.index()])
+    pub fn word(&self, state: &[u32], node: NodeId) -> PackedNode {
+        PackedNode(state[NODES + node.index()])
     }
 
-    pub fn words<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = (NodeId, NodeWord)> + 's {
-        let words = state[NODES..self.envelopes].iter().map(|&w| NodeWord(w));
+    pub fn words<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = (NodeId, PackedNode)> + 's {
+        let words = state[NODES..self.envelopes].iter().map(|&w| PackedNode(w));
         NodeId::all(self.nodes).zip(words)
     }
 
@@ -136,7 +136,7 @@ impl<A: Algorithm> System<A> {
     }
 
     /// How many tokens there are, with nodes and under way.
-    pub fn tokens(&self, parts: &Parts<A>, state: &[u32]) -> usize {
+    pub fn tokens(&self, parts: &Interner<A>, state: &[u32]) -> usize {
         let here = self.words(state);
         let here = here.filter(|(_, word)| parts.facts(word.local()).has_token);
         let under_way = self.envelopes(state);
@@ -145,13 +145,13 @@ impl<A: Algorithm> System<A> {
     }
 
     /// Whether the node waits to enter, or to recover.
-    pub fn waits(&self, parts: &Parts<A>, state: &[u32], node: NodeId) -> bool {
+    pub fn waits(&self, parts: &Interner<A>, state: &[u32], node: NodeId) -> bool {
         let facts = parts.facts(self.word(state, node).local());
         facts.phase == Phase::Waiting || facts.is_recovering
     }
 
     /// All actions that are possible in a state, in an order that depends on nothing else.
-    pub fn actions(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
+    pub fn actions(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
         actions.clear();
         for (node, word) in self.words(state) {
             match parts.facts(word.local()).phase {
@@ -180,7 +180,7 @@ impl<A: Algorithm> System<A> {
     }
 
     /// Who may be forgotten.
-    fn forgettable(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
+    fn forgettable(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
         let may_jump = History(state[0]).jumps() < Bounds::<A::Shape>::JUMPS_MAX;
         for (node, word) in self.words(state) {
             let facts = parts.facts(word.local());
@@ -191,7 +191,7 @@ impl<A: Algorithm> System<A> {
                 actions.push(Action::ForgetAndJump(node));
             }
         }
-        let facts = |(_, word): (NodeId, NodeWord)| parts.facts(word.local());
+        let facts = |(_, word): (NodeId, PackedNode)| parts.facts(word.local());
         let mut all = self.words(state).map(facts);
         if state.len() > self.envelopes || !all.all(|facts| facts.may_be_forgotten_with_all) {
             return;
@@ -208,7 +208,7 @@ impl<A: Algorithm> System<A> {
     /// All nodes are made anew.
     fn forget_together(
         &self,
-        parts: &Parts<A>,
+        parts: &Interner<A>,
         jumps: Option<NodeId>,
         state: &mut [u32],
     ) -> Result<Entry, Halt> {
@@ -230,8 +230,8 @@ impl<A: Algorithm> System<A> {
     }
 
     /// Who may crash, and who may go on recovering.
-    fn failures(&self, parts: &Parts<A>, state: &[u32], actions: &mut Vec<Action>) {
-        let is_down = |word: NodeWord| parts.facts(word.local()).is_recovering;
+    fn failures(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
+        let is_down = |word: PackedNode| parts.facts(word.local()).is_recovering;
         for (node, word) in self.words(state) {
             let neighbour_down = || {
                 let mut others = self.words(state);
@@ -302,7 +302,7 @@ impl<A: Algorithm> System<A> {
     /// Puts into `after` what an action makes of the state `before`.
     pub fn step(
         &self,
-        parts: &Parts<A>,
+        parts: &Interner<A>,
         before: &[u32],
         action: Action,
         after: &mut Vec<u32>,
@@ -349,7 +349,7 @@ impl<A: Algorithm> System<A> {
     /// Lets something happen to a node, and sends what it sends.
     fn carry_out(
         &self,
-        parts: &Parts<A>,
+        parts: &Interner<A>,
         cause: Cause,
         state: &mut Vec<u32>,
     ) -> Result<Entry, Halt> {
@@ -402,7 +402,7 @@ impl<A: Algorithm> System<A> {
         let (nodes, envelopes) = state.split_at_mut(self.envelopes);
         for word in envelopes {
             let to = PackedEnvelope(*word).to();
-            if NodeWord(nodes[NODES + to.index()]).knows() {
+            if PackedNode(nodes[NODES + to.index()]).knows() {
                 *word &= !1;
             }
         }
@@ -410,7 +410,7 @@ impl<A: Algorithm> System<A> {
 
     /// Puts a envelope where it belongs: those of a channel in order are in the order sent, all others
     /// sorted.
-    fn post(&self, parts: &Parts<A>, envelope: PackedEnvelope, state: &mut Vec<u32>) {
+    fn post(&self, parts: &Interner<A>, envelope: PackedEnvelope, state: &mut Vec<u32>) {
         use soloist_algorithms::Message as _;
         if self.bounds.crashes.most > 0 && parts.message(envelope.message()).is_advice() {
             let before = state[self.envelopes..].iter_mut();
@@ -433,7 +433,7 @@ impl<A: Algorithm> System<A> {
     }
 
     /// An action as a step of a scenario.
-    pub fn describe(&self, parts: &Parts<A>, state: &[u32], action: Action) -> String {
+    pub fn describe(&self, parts: &Interner<A>, state: &[u32], action: Action) -> String {
         match action {
             Action::Request(node) => format!("request {node}"),
             Action::Release(node) => format!("release {node}"),

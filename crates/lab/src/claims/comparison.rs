@@ -3,7 +3,7 @@
 use serde::Serialize;
 use soloist_algorithms::Choice;
 
-use crate::ShapeGiven;
+use crate::ShapeSpec;
 use crate::compare;
 use crate::simulate::{Delay, Load, Report, Setup};
 
@@ -67,9 +67,9 @@ impl Line {
 
     fn setup(&self, nodes: usize, load: Load, delay: Delay) -> Setup {
         let choice = Choice::parse(self.name, "").expect("an algorithm that there is");
-        let form = |shape: &String| ShapeGiven::Form(shape.clone());
+        let form = |shape: &String| ShapeSpec::Form(shape.clone());
         Setup {
-            shape: self.shape.as_ref().map_or(ShapeGiven::Default, form),
+            shape: self.shape.as_ref().map_or(ShapeSpec::Default, form),
             load,
             delay,
             entries: if load == Load::Burst {

@@ -3,7 +3,7 @@
 use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, Shape, Start, Variant};
 
 use super::{Finding, Verdict};
-use crate::ShapeGiven;
+use crate::ShapeSpec;
 use crate::check::{Bounds, Crashes, ENDLESS, Outcome, search};
 use crate::simulate::{Report, Setup, simulate};
 use crate::world::Fault;
@@ -39,7 +39,7 @@ impl Run {
 
     /// How the nodes are arranged: a form of the shape.
     pub(super) fn shape(mut self, form: &str) -> Self {
-        self.setup.shape = ShapeGiven::Form(form.to_owned());
+        self.setup.shape = ShapeSpec::Form(form.to_owned());
         self.option("shape", form)
     }
 

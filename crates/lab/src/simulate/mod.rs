@@ -34,7 +34,7 @@ pub use settings::{Crashes, Delay, Hold, Load, SettingError};
 pub use time::Time;
 
 use crate::report::label;
-use crate::shape_given::ShapeGiven;
+use crate::shape_spec::ShapeSpec;
 use crate::world::Fault;
 use run::{Outcome, Simulation};
 
@@ -46,7 +46,7 @@ pub struct Setup {
     /// How many nodes.
     pub nodes: usize,
     /// How they are arranged.
-    pub shape: ShapeGiven,
+    pub shape: ShapeSpec,
     /// How the cluster begins.
     pub start: Start,
     /// Who asks, and when.
@@ -76,7 +76,7 @@ impl Setup {
         Setup {
             choice,
             nodes,
-            shape: ShapeGiven::Default,
+            shape: ShapeSpec::Default,
             start: Start::idle(NodeId::new(0)),
             load: Load::Heavy,
             delay: Delay::Exponential(1.0),

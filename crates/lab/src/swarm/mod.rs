@@ -7,7 +7,7 @@ use soloist_algorithms::{
     Algorithm, Channels, Choice, Config, Kind, NodeId, Shape, Start, VariantSet,
 };
 
-use crate::ShapeGiven;
+use crate::ShapeSpec;
 use crate::simulate::{Crashes, Delay, Hold, Load, Random, Setup};
 
 pub use many::{Failure, Swarm, Tally, run};
@@ -111,8 +111,8 @@ pub fn setup_among(among: Among, seed: u64) -> Setup {
 pub fn command(setup: &Setup) -> String {
     let variants = setup.choice.variants.names(setup.choice.kind.info());
     let shape = match &setup.shape {
-        ShapeGiven::Form(form) => format!(" --shape {form}"),
-        ShapeGiven::Default | ShapeGiven::Listing(_) => String::new(),
+        ShapeSpec::Form(form) => format!(" --shape {form}"),
+        ShapeSpec::Default | ShapeSpec::Listing(_) => String::new(),
     };
     let variant = if variants.is_empty() {
         String::new()
@@ -182,11 +182,11 @@ impl Visitor for MayCrash {
 struct PickShape<'a>(usize, &'a mut Random);
 
 impl Visitor for PickShape<'_> {
-    type Output = ShapeGiven;
+    type Output = ShapeSpec;
 
-    fn visit<A: Algorithm>(self) -> ShapeGiven {
+    fn visit<A: Algorithm>(self) -> ShapeSpec {
         let PickShape(nodes, random) = self;
         let forms = A::Shape::samples(nodes);
-        ShapeGiven::Form(pick(&forms, random).clone())
+        ShapeSpec::Form(pick(&forms, random).clone())
     }
 }

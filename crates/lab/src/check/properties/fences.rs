@@ -29,7 +29,7 @@ mod tests {
 
     use super::*;
     use crate::check::Bounds;
-    use crate::check::parts::Parts;
+    use crate::check::interner::Interner;
     use crate::check::system::{Action, Halt, System};
 
     /// Asks nobody.
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn who_enters_without_a_word_of_the_last_entry_is_found() {
         let bounds = Bounds::of::<Bold>(&[2, 1]);
-        let mut parts = Parts::<Bold>::new(bounds.config(), false);
+        let mut parts = Interner::<Bold>::new(bounds.config(), false);
         let (system, mut state, _) = System::new(&bounds, &mut parts).unwrap();
         let (first, second) = (NodeId::new(0), NodeId::new(1));
         let mut judged = Vec::new();

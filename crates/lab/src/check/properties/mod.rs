@@ -10,14 +10,14 @@ mod token;
 
 use soloist_algorithms::{Algorithm, NodeId, Snapshot};
 
-use super::parts::{Facts, Parts};
+use super::interner::{Facts, Interner};
 use super::system::{Entry, System};
 use crate::world::Fault;
 
 /// A state as the properties see it, and the entry of the step that led to it.
 pub(crate) struct View<'a, A: Algorithm> {
     pub system: &'a System<A>,
-    pub parts: &'a Parts<A>,
+    pub parts: &'a Interner<A>,
     pub state: &'a [u32],
     pub entry: Entry,
 }
