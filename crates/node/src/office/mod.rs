@@ -1,6 +1,7 @@
 //! Where nodes and the keepers' leader meet: one connection from each node to the leader.
 //!
-//! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end.
+//! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end, which looks for the
+//!   leader. `conversation`: what is said while the connection lasts.
 //! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](soloist_core::epochs::leader::Leader).
 //! - `knock`: one try to reach a keeper. `forward`: how a follower connects a node through to the leader.
 //! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
@@ -12,6 +13,7 @@
 
 mod appointment;
 mod clocks;
+mod conversation;
 mod desk;
 mod forward;
 mod founding;

@@ -1,33 +1,26 @@
 //! A node's end of its connection to the keepers' leader: finds it, and holds on to it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_util::io::InspectReader;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Office;
+use super::conversation::Ended;
 use super::knock::{Leading, Tried, Unreached, Way};
-use super::wire::{FromKeeper, FromNode, Question, Reply, read, write};
-use crate::Moment;
-use crate::cluster_memory::ClusterMemory;
+use super::wire::{Question, Reply};
 use crate::keepers::KeeperNode;
 use crate::links::Backoff;
-use crate::transport::Stream;
 use soloist_api::NodeName;
-use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 
 /// So many words wait to be sent; more are lost, and said again later.
 const WORDS_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
-/// Epochs that are to begin and are not on disk yet. One after the other is begun, and told again.
-const BEGINS_MAX: usize = 16;
 /// A connection that lasted so long was a good one.
 const STEADY: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
@@ -148,15 +141,15 @@ impl Post {
 
 /// The task behind a [`Post`].
 pub(crate) struct Courier {
-    office: Arc<Office>,
-    words: mpsc::Receiver<(Member, ToKeepers)>,
-    questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
-    way: watch::Sender<WayToLeader>,
+    pub(super) office: Arc<Office>,
+    pub(super) words: mpsc::Receiver<(Member, ToKeepers)>,
+    pub(super) questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
+    pub(super) way: watch::Sender<WayToLeader>,
     /// Which of the keepers is tried next.
     next: usize,
     unreached: Unreached,
     /// Words said and heard.
-    exchanged: Arc<AtomicU64>,
+    pub(super) exchanged: Arc<AtomicU64>,
 }
 
 impl Courier {
@@ -289,221 +282,6 @@ impl Courier {
         Way {
             keeper: all.swap_remove(self.next),
             through: None,
-        }
-    }
-
-    /// Carries words both ways until the connection ends, or the leader is silent.
-    async fn converse(&mut self, stream: Stream, cluster: ClusterIdentity, ear: &dyn Ear) -> Ended {
-        // They were said to somebody who was not there.
-        while self.words.try_recv().is_ok() {}
-        ear.found_leader();
-        let (reader, writer) = tokio::io::split(stream);
-        let open = Open {
-            exchanged: Arc::clone(&self.exchanged),
-            bytes: AtomicU64::new(0),
-            state: Mutex::default(),
-        };
-        let way = self.way.clone();
-        let office = Arc::clone(&self.office);
-        let (begins, to_remember) = mpsc::channel(BEGINS_MAX);
-        let hearing = Hearing {
-            office: &office,
-            ear,
-            way: &way,
-            cluster,
-            begins,
-        };
-        tokio::select! {
-            () = open.listen(reader, &hearing) => Ended::Closed,
-            ended = self.speak(writer, &open) => ended,
-            ended = remember_and_hear(&office.memory, cluster, to_remember, ear) => ended,
-        }
-    }
-
-    async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) -> Ended {
-        let patience = self.office.patience();
-        let (mut numbers, mut heard) = (0, 0);
-        let mut stores = self.office.stores.subscribe();
-        stores.mark_changed();
-        loop {
-            let answer_by = open.state().answer_by;
-            let silence = async {
-                match answer_by {
-                    Some(at) => sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let message = tokio::select! {
-                biased;
-                word = self.words.recv() => {
-                    let Some((from, word)) = word else { return Ended::Closed };
-                    open.expect_answer(&word, patience);
-                    open.exchanged.fetch_add(1, Ordering::Relaxed);
-                    let clock = Moment::now().since(Moment::default()).as_millis();
-                    let clock = u64::try_from(clock).unwrap_or(u64::MAX);
-                    FromNode::Word { from, clock, word }
-                }
-                asked = self.questions.recv() => {
-                    let Some((question, sender)) = asked else { return Ended::Closed };
-                    if sender.is_closed() {
-                        continue;
-                    }
-                    numbers += 1;
-                    open.state().questions.insert(numbers, sender);
-                    FromNode::Question { number: numbers, question }
-                }
-                _ = stores.changed() => match stores.borrow_and_update().declined.clone() {
-                    Some((id, reason)) => FromNode::Declined { id, reason },
-                    None => FromNode::Store(self.office.claim()),
-                },
-                () = silence => {
-                    let bytes = open.bytes.load(Ordering::Relaxed);
-                    let mut state = open.state();
-                    // It may have answered since, or be about to.
-                    if state.answer_by.is_some_and(|by| by <= Instant::now()) {
-                        if bytes == heard {
-                            tracing::debug!("the keepers' leader does not answer");
-                            return Ended::Silent;
-                        }
-                        state.answer_by = Some(Instant::now() + patience);
-                    }
-                    heard = bytes;
-                    continue;
-                }
-            };
-            match timeout(patience, write(&mut writer, &message)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Ended::Closed,
-                Err(_) => return Ended::Silent,
-            }
-        }
-    }
-}
-
-/// What hears the leader of a cluster.
-struct Hearing<'a> {
-    office: &'a Arc<Office>,
-    ear: &'a dyn Ear,
-    way: &'a watch::Sender<WayToLeader>,
-    cluster: ClusterIdentity,
-    begins: mpsc::Sender<(u64, ToMember)>,
-}
-
-/// An epoch is on disk before this node takes part in it. Until then the leader is heard in all else.
-async fn remember_and_hear(
-    memory: &Arc<ClusterMemory>,
-    cluster: ClusterIdentity,
-    mut begins: mpsc::Receiver<(u64, ToMember)>,
-    ear: &dyn Ear,
-) -> Ended {
-    while let Some((incarnation, word)) = begins.recv().await {
-        let ToMember::Begin(change) = &word else {
-            continue;
-        };
-        match memory.remember(cluster, change.epoch).await {
-            Ok(()) => ear.hear(incarnation, word),
-            Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
-        }
-    }
-    std::future::pending().await
-}
-
-/// How a connection to the leader ended.
-enum Ended {
-    Closed,
-    /// Nothing came from it any more.
-    Silent,
-}
-
-/// A connection to the leader.
-struct Open {
-    exchanged: Arc<AtomicU64>,
-    /// Bytes that came: a long word is a sign of life before it is whole.
-    bytes: AtomicU64,
-    state: Mutex<OpenState>,
-}
-
-#[derive(Default)]
-struct OpenState {
-    questions: HashMap<u64, oneshot::Sender<Reply>>,
-    /// When an answer must have come.
-    answer_by: Option<Instant>,
-}
-
-impl Open {
-    fn state(&self) -> MutexGuard<'_, OpenState> {
-        self.state.lock().expect("no thread panicked in it")
-    }
-
-    /// A renewal is answered at once, or the leader is none any more. Who joins waits for others.
-    fn expect_answer(&self, word: &ToKeepers, patience: Duration) {
-        if matches!(word, ToKeepers::Renew { .. }) {
-            let mut state = self.state();
-            state.answer_by = state.answer_by.or(Some(Instant::now() + patience));
-        }
-    }
-
-    /// Hears the leader until it says no more.
-    async fn listen(&self, reader: ReadHalf<Stream>, hearing: &Hearing<'_>) {
-        let (office, ear) = (hearing.office, hearing.ear);
-        let mut reader = InspectReader::new(reader, |bytes| {
-            let bytes = bytes.len() as u64;
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        });
-        loop {
-            let message = match read(&mut reader).await {
-                Ok(Some(message)) => message,
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::debug!("the connection to the keepers' leader broke: {error}");
-                    return;
-                }
-            };
-            match message {
-                FromKeeper::Word { incarnation, word } => {
-                    self.exchanged.fetch_add(1, Ordering::Relaxed);
-                    self.state().answer_by = None;
-                    match word {
-                        word @ ToMember::Begin(_) => {
-                            // Others wait for this node's report: one epoch after the other is begun.
-                            let _ = hearing.begins.try_send((incarnation, word));
-                        }
-                        word => ear.hear(incarnation, word),
-                    }
-                }
-                FromKeeper::Reply { number, reply } => {
-                    if let Some(sender) = self.state().questions.remove(&number) {
-                        let _ = sender.send(reply);
-                    }
-                }
-                FromKeeper::Clock { percent } => tracing::error!(
-                    percent,
-                    "this machine's clock does not run as the keepers' leader's does: \
-                     leases cannot be relied on, fences can; repair the clock"
-                ),
-                FromKeeper::Welcome {
-                    keepers, cluster, ..
-                } => {
-                    if cluster != hearing.cluster {
-                        return;
-                    }
-                    let told = Some(keepers);
-                    hearing.way.send_modify(|way| way.keepers = told);
-                    ear.found_leader();
-                }
-                FromKeeper::Appoint(word) | FromKeeper::SetAside(word)
-                    if word.cluster != hearing.cluster =>
-                {
-                    return;
-                }
-                FromKeeper::Appoint(word) => {
-                    tokio::spawn(Arc::clone(office).appointed(word));
-                }
-                FromKeeper::SetAside(word) => {
-                    tokio::spawn(Arc::clone(office).dismissed(word));
-                }
-                FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
-            }
         }
     }
 }
