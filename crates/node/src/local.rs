@@ -72,6 +72,8 @@ pub struct LocalCluster {
     pub nodes: Vec<Node>,
     /// Where their links come in.
     pub addresses: Vec<Address>,
+    /// The CA of their certificates, if they use TLS.
+    pub authority: Option<Authority>,
 }
 
 impl LocalCluster {
@@ -149,6 +151,7 @@ impl LocalCluster {
         let cluster = LocalCluster {
             nodes: started,
             addresses: addresses.collect(),
+            authority,
         };
         let together = timeout(READY_MAX, cluster.together());
         together.await.map_err(|_| LocalError::NotReady)?;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::cluster::{Lonely, limited, until};
 use crate::http::Http;
+use crate::tcp::{Files, loopback, tls};
 
 struct Limited {
     node: Lonely,
@@ -128,6 +129,41 @@ async fn too_many_bytes() {
     limited.modest.hold(&"y".repeat(256)).await;
     limited.greedy.hold("short").await;
     limited.stop().await;
+}
+
+#[tokio::test]
+async fn clients_with_certificates_have_a_quota_each() {
+    let files = Files::new();
+    let limits = Limits {
+        client: Quota {
+            holds: 1,
+            ..Limits::default().client
+        },
+        ..Limits::default()
+    };
+    let api = files.api(loopback(None, Some(files.tls(true))));
+    let node = limited(api, Metrics::default(), limits).await;
+    let server = api::serve(&node).await.unwrap();
+    let address = server.addresses().tcp.unwrap();
+    let client = |name: &str| tls(address, files.client(name));
+    let hold = client("alice").hold("a").await;
+    // Over another connection, and with a renewed certificate.
+    let error = client("alice").acquire("b", json!({})).await.error(429);
+    assert_eq!(error.error, ErrorKind::TooMany);
+    for part in ["CN=alice", "1 holds", "limits.client_holds"] {
+        assert!(error.detail.contains(part), "{}", error.detail);
+    }
+    let others = client("bob").hold("b").await;
+    let error = client("bob").acquire("c", json!({})).await.error(429);
+    assert!(error.detail.contains("CN=bob"), "{}", error.detail);
+    let user = Http::Unix(server.socket().to_owned());
+    user.hold("c").await;
+    assert_eq!(client("alice").release(&hold).await.status, 204);
+    let hold = client("alice").hold("d").await;
+    assert_eq!(client("alice").release(&hold).await.status, 204);
+    assert_eq!(client("bob").release(&others).await.status, 204);
+    node.stop(std::time::Duration::ZERO).await;
+    server.stop().await;
 }
 
 #[tokio::test]

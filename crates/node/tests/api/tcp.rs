@@ -6,28 +6,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::Method;
-use rustls::pki_types::CertificateDer;
+use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ConfigBuilder};
 use serde_json::{Value, json};
 use soloist_api::ErrorKind;
 use soloist_node::EventKind;
 use soloist_node::api::{self, ApiError, ApiServer};
 use soloist_node::config::{Api, ApiTcp, ApiTls, Metrics};
-use soloist_node::identity::{Authority, Identity};
+use soloist_node::identity::{Authority, Identity, Role};
 use tempfile::TempDir;
 
 use crate::cluster::{Lonely, lonely, until};
 use crate::http::{Http, request};
 
-const TOKEN: &str = "correct-horse-battery-staple-0001";
+pub const TOKEN: &str = "correct-horse-battery-staple-0001";
 
-struct Files {
+pub struct Files {
     folder: TempDir,
     authority: Authority,
 }
 
 impl Files {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Files {
             folder: TempDir::new().unwrap(),
             authority: Authority::new("test").unwrap(),
@@ -41,11 +43,11 @@ impl Files {
         path
     }
 
-    fn token(&self) -> PathBuf {
+    pub fn token(&self) -> PathBuf {
         self.write("token", &format!("{TOKEN}\n"), 0o600)
     }
 
-    fn tls(&self, client_ca: bool) -> ApiTls {
+    pub fn tls(&self, client_ca: bool) -> ApiTls {
         let issued = self.authority.issue(&"n1".parse().unwrap(), &[]).unwrap();
         let ca = self.write("ca.pem", self.authority.certificate(), 0o644);
         ApiTls {
@@ -55,33 +57,48 @@ impl Files {
         }
     }
 
-    async fn serve(&self, tcp: ApiTcp) -> Result<(Lonely, ApiServer), ApiError> {
+    pub fn api(&self, tcp: ApiTcp) -> Api {
         let socket = self.folder.path().join("s.sock");
-        let api = Api {
-            socket,
-            tcp: Some(tcp),
-        };
-        let node = lonely(api, Metrics::default()).await;
+        let tcp = Some(tcp);
+        Api { socket, tcp }
+    }
+
+    async fn serve(&self, tcp: ApiTcp) -> Result<(Lonely, ApiServer), ApiError> {
+        let node = lonely(self.api(tcp), Metrics::default()).await;
         let server = api::serve(&node).await?;
         Ok((node, server))
     }
 
-    /// A client that trusts the CA and has no certificate.
-    fn stranger(&self) -> Arc<rustls::ClientConfig> {
+    fn trusting(&self) -> ConfigBuilder<ClientConfig, WantsClientCert> {
         let mut roots = rustls::RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(self.authority.certificate().as_bytes()).unwrap();
         roots.add(ca).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
+        ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots)
-            .with_no_client_auth();
-        Arc::new(config)
+    }
+
+    /// A client that trusts the CA and has no certificate.
+    pub fn stranger(&self) -> Arc<ClientConfig> {
+        Arc::new(self.trusting().with_no_client_auth())
+    }
+
+    /// A client with a certificate that says so.
+    pub fn client(&self, name: &str) -> Arc<ClientConfig> {
+        let name = name.parse().unwrap();
+        let issued = self.authority.issue_as(Role::Client, &name, &[]).unwrap();
+        let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes());
+        let config = self
+            .trusting()
+            .with_client_auth_cert(vec![certificate.unwrap()], key.unwrap());
+        Arc::new(config.unwrap())
     }
 
     /// A client with a certificate of this CA, who trusts ours.
-    fn known(&self, by: &Authority) -> Arc<rustls::ClientConfig> {
+    fn known(&self, by: &Authority) -> Arc<ClientConfig> {
         let issued = by.issue(&"client".parse().unwrap(), &[]).unwrap();
         let (certificate, key) = (&issued.certificate, &issued.key);
         let identity = Identity::from_pem(by.certificate(), certificate, key).unwrap();
@@ -89,7 +106,7 @@ impl Files {
     }
 }
 
-fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
+pub fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
     ApiTcp {
         listen: "127.0.0.1:0".parse().unwrap(),
         token_file,
@@ -97,7 +114,7 @@ fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
     }
 }
 
-fn tls(address: SocketAddr, config: Arc<rustls::ClientConfig>) -> Http {
+pub fn tls(address: SocketAddr, config: Arc<ClientConfig>) -> Http {
     Http::Tls(address, config, "n1".to_owned())
 }
 

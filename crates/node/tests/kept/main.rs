@@ -1,5 +1,6 @@
 //! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
 
+mod clusters;
 mod failing;
 mod hostile;
 mod many;
