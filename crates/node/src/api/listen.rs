@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::Request;
@@ -16,7 +17,6 @@ use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,7 +24,8 @@ use tokio_util::task::TaskTracker;
 use super::auth::Token;
 use crate::config::ApiTcp;
 use crate::identity::{IdentityError, api_server, client_name};
-use crate::transport::{Stranger, Strangers};
+use crate::throttle::Throttle;
+use crate::transport::{Stranger, Strangers, Turns, lengthen_queue};
 use soloist_core::locks::Client;
 
 /// Time for the first bytes of a connection, and for the first after its TLS handshake: whoever
@@ -32,9 +33,6 @@ use soloist_core::locks::Client;
 const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(1);
 /// What is buffered of them.
 const FIRST_BYTES_MAX: usize = 512;
-
-/// Time for a connection that must make room to be gone.
-const ROOM_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -171,6 +169,7 @@ pub(super) async fn open_tcp(config: &ApiTcp) -> Result<OpenTcp, ApiError> {
         source,
     };
     let listener = TcpListener::bind(&address).await.map_err(failed)?;
+    lengthen_queue(&listener).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     // A host name may stand for any address.
     if tls.is_none() && !bound.ip().to_canonical().is_loopback() {
@@ -193,47 +192,13 @@ pub(super) struct Door {
     stopping: CancellationToken,
     cut: CancellationToken,
     tasks: TaskTracker,
-    room: Room,
+    /// Places for connections. One on which no request was accepted yet may have to make room.
+    strangers: Arc<Strangers>,
+    connections_max: usize,
+    /// Keeps clients that come again and again from filling the log.
+    throttle: Arc<Throttle>,
     /// Whether clients must show a token.
     has_token: bool,
-}
-
-/// Places for the connections of one listener. Cheap to clone.
-#[derive(Clone)]
-struct Room {
-    places: Arc<Semaphore>,
-    limit: usize,
-    /// Connections on which no request was accepted yet.
-    strangers: Arc<Strangers>,
-}
-
-impl Room {
-    fn new(limit: usize) -> Self {
-        Room {
-            places: Arc::new(Semaphore::new(limit)),
-            limit,
-            strangers: Strangers::new(limit),
-        }
-    }
-
-    /// A place for one more connection. If all are taken, the oldest connection that has shown no
-    /// request makes room. Only if there is none, a client is turned away.
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
-        if place.is_none() && self.strangers.close_oldest() {
-            let next = Arc::clone(&self.places).acquire_owned();
-            let next = tokio::time::timeout(ROOM_WITHIN, next).await;
-            place = next.ok().and_then(Result::ok);
-        }
-        if place.is_none() {
-            tracing::warn!(
-                "a client was turned away: the API has {} connections; raise the limit of open \
-                 files (LimitNOFILE) if that is not enough",
-                self.limit
-            );
-        }
-        place
-    }
 }
 
 impl Door {
@@ -250,9 +215,32 @@ impl Door {
             stopping: stopping.clone(),
             cut: cut.clone(),
             tasks: tasks.clone(),
-            room: Room::new(connections_max),
+            strangers: Strangers::new(connections_max),
+            connections_max,
+            throttle: Arc::default(),
             has_token,
         }
+    }
+
+    /// Writes a line to the log, unless the same was written in the last minute.
+    fn warn(&self, line: &str) {
+        if let Some(withheld) = self.throttle.admit("a client", line, Instant::now()) {
+            tracing::warn!(withheld, "{line}");
+        }
+    }
+
+    /// A place for one more connection. If all are taken, the oldest connection that has shown no
+    /// request makes room. Only if there is none, the client is turned away.
+    async fn place(&self, socket: impl AsFd) -> Option<Arc<Stranger>> {
+        let place = self.strangers.admit(socket).await;
+        if place.is_none() {
+            self.warn(&format!(
+                "a client was turned away: the API has {} connections; raise the limit of open \
+                 files (LimitNOFILE) if that is not enough",
+                self.connections_max
+            ));
+        }
+        place.map(Arc::new)
     }
 
     /// Waits for the next connection; nothing, if the API stops.
@@ -269,7 +257,7 @@ impl Door {
             match accepted {
                 Ok(stream) => return Some(stream),
                 Err(error) => {
-                    tracing::warn!("the API cannot accept a connection: {error}");
+                    self.warn(&format!("the API cannot accept a connection: {error}"));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -323,26 +311,28 @@ impl Door {
 }
 
 pub(super) async fn unix(listener: UnixListener, door: Door) {
+    let mut turns = Turns::default();
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.room.place().await else {
+        turns.take().await;
+        let Some(stranger) = door.place(&stream).await else {
             continue;
         };
         let door = door.clone();
-        let stranger = Arc::new(door.room.strangers.admit().0);
         door.tasks.clone().spawn(async move {
             let client = unix_user(&stream);
             tokio::select! {
                 () = stranger.closed() => {}
                 () = door.converse(stream, client, &stranger) => {}
             }
-            drop(place);
         });
     }
 }
 
 pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: Door) {
+    let mut turns = Turns::default();
     while let Some((stream, _)) = door.next(|| listener.accept()).await {
-        let Some(place) = door.room.place().await else {
+        turns.take().await;
+        let Some(stranger) = door.place(&stream).await else {
             continue;
         };
         if let Err(error) = tune(&stream) {
@@ -350,13 +340,11 @@ pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: D
             continue;
         }
         let (door, tls) = (door.clone(), tls.clone());
-        let stranger = Arc::new(door.room.strangers.admit().0);
         door.tasks.clone().spawn(async move {
             tokio::select! {
                 () = stranger.closed() => {}
                 () = serve_tcp(&door, tls, stream, &stranger) => {}
             }
-            drop(place);
         });
     }
 }
@@ -401,6 +389,7 @@ async fn serve_tcp(
         tracing::debug!("a client sent nothing within {FIRST_BYTES_WITHIN:?}");
         return;
     }
+    stranger.speaks();
     if let Some(stream) = shake_hands(door, &tls, stream).await {
         let client = over_tls(&stream);
         door.converse(stream, client, stranger).await;

@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::listen::ApiError;
+use crate::transport::BACKLOG;
 
 /// The longest path of a socket, in bytes: the system's limit, less the zero at its end.
 const PATH_MAX: usize = 107;
-
-/// How many connections may wait to be accepted.
-pub(super) const BACKLOG: u32 = 1024;
 
 /// A socket's file, which goes when this does.
 pub(super) struct SocketFile {

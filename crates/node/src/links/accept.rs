@@ -15,7 +15,7 @@ use super::shared::{End, Shared, lock};
 use super::status::count;
 use super::{LinkChange, Serving};
 use crate::transport::{
-    Arrival, Code, ConnectionError, Declined, Purpose, Refusal, Stranger, Strangers,
+    Arrival, Code, ConnectionError, Declined, Purpose, Refusal, Stranger, Strangers, Turns,
 };
 use soloist_api::NodeName;
 
@@ -25,6 +25,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The listener's task.
 pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
     let strangers = Strangers::new(shared.limits().unauthenticated_max);
+    let mut turns = Turns::default();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -34,8 +35,10 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
         match accepted {
             Ok((tcp, from)) => {
                 count(&shared.totals.accepted);
-                let (stranger, closes) = strangers.admit();
-                if closes {
+                let Some(stranger) = strangers.admit(&tcp).await else {
+                    continue;
+                };
+                if stranger.displaces() {
                     count(&shared.totals.turned_away);
                     let limit = shared.limits().unauthenticated_max;
                     shared.notes.log(&format!(
@@ -45,6 +48,7 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
                 }
                 let serving = serve(shared.clone(), tcp, from, stranger);
                 shared.tasks.spawn(serving);
+                turns.take().await;
             }
             Err(error) => {
                 shared

@@ -55,7 +55,7 @@ use peer::PeerState;
 use shared::{Shared, lock};
 use status::count;
 
-use crate::transport::{Arrival, Code, Declined, Refusal};
+use crate::transport::{Arrival, Code, Declined, Refusal, lengthen_queue};
 
 /// How long tasks may take to end when all is said.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -129,6 +129,7 @@ impl Links {
         if !settings.endpoint.security.allows(address) {
             return Err(LinksError::PlainOffLoopback(address));
         }
+        lengthen_queue(&listener)?;
         let runtime = Handle::try_current().map_err(|_| LinksError::NoRuntime)?;
         let shared = Arc::new(Shared::new(settings, handler, runtime));
         let (tasks, runtime) = (&shared.tasks, &shared.runtime);

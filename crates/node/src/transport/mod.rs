@@ -4,7 +4,8 @@
 //!   Without I/O.
 //! - `endpoint`: what this node shows of itself. `security`: TLS or plain TCP.
 //! - `dial`: opens a connection and says hello. `accept`: takes a connection and reads its hello.
-//! - `strangers`: which connection is closed when too many have not shown whose they are.
+//! - `listen`: listening sockets. `strangers`: which connection is closed when too many have not shown
+//!   whose they are.
 //! - `error`: how a connection fails. `farewell`: how one is closed so that the last message arrives.
 //!
 //! Invariants: nothing here knows what a message after the hello means. Nothing of a protocol is
@@ -16,6 +17,7 @@ mod endpoint;
 mod error;
 mod farewell;
 pub mod hello;
+mod listen;
 mod security;
 mod strangers;
 
@@ -30,6 +32,7 @@ pub use security::Security;
 
 pub(crate) use error::{broken, closed_by, late, shown};
 pub(crate) use farewell::{farewell, write};
+pub(crate) use listen::{BACKLOG, Turns, lengthen_queue};
 pub(crate) use strangers::{Stranger, Strangers};
 
 /// Bytes both ways.

@@ -1,32 +1,48 @@
-//! Connections that have not shown yet whose they are.
+//! Places of a listener's connections, and which connection is closed when there is none left.
 //!
-//! They cost a socket each, and anybody can open them. There is a limit, and beyond it the oldest
-//! that is silent is closed, or the oldest, if none is: a newcomer that speaks at once gets its turn,
-//! however many others are silent. If newcomers were turned away instead, a few hundred silent
-//! connections would keep everybody out.
+//! A connection that has not shown yet whose it is, a stranger, costs a socket, and anybody can open
+//! it. Beyond the limit the oldest stranger that is silent is closed, or the oldest, if none is: a
+//! newcomer that speaks at once gets its turn, however many others are silent. If newcomers were
+//! turned away instead, a few hundred silent connections would keep everybody out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::net::{RecvFlags, recv};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// The strangers of one listener.
+/// Number of connections that may be closing while others have their places already.
+const CLOSING_MAX: usize = 64;
+
+/// The places of one listener.
 #[derive(Debug)]
 pub(crate) struct Strangers {
     limit: usize,
-    waiting: Mutex<Waiting>,
+    /// A permit for each place, and for connections that are closing.
+    sockets: Arc<Semaphore>,
+    places: Mutex<Places>,
 }
 
+/// Who has a place, by number, in the order in which they came.
 #[derive(Debug, Default)]
-struct Waiting {
+struct Places {
     next: u64,
-    /// Those that have sent nothing, in the order in which they came.
+    /// Strangers that have sent nothing.
     silent: BTreeMap<u64, CancellationToken>,
-    /// The others, in that order.
+    /// The other strangers.
     speaking: BTreeMap<u64, CancellationToken>,
+    /// Connections that have shown whose they are.
+    recognized: HashSet<u64>,
 }
 
-impl Waiting {
+impl Places {
+    fn taken(&self) -> usize {
+        self.silent.len() + self.speaking.len() + self.recognized.len()
+    }
+
+    /// Closes the oldest stranger, a silent one first. Returns whether there was any.
     fn close_oldest(&mut self) -> bool {
         let silent = self.silent.pop_first();
         let oldest = silent.or_else(|| self.speaking.pop_first());
@@ -35,55 +51,82 @@ impl Waiting {
             true
         })
     }
+
+    /// Removes a stranger. It is not there any more if it was closed.
+    fn remove_stranger(&mut self, number: u64) -> Option<CancellationToken> {
+        let silent = self.silent.remove(&number);
+        silent.or_else(|| self.speaking.remove(&number))
+    }
 }
 
 impl Strangers {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
+        let closing = limit.div_ceil(8).min(CLOSING_MAX);
         Arc::new(Strangers {
             limit,
-            waiting: Mutex::default(),
+            sockets: Arc::new(Semaphore::new(limit + closing)),
+            places: Mutex::default(),
         })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in one more, and returns whether the oldest was closed for it.
-    pub(crate) fn admit(self: &Arc<Self>) -> (Stranger, bool) {
-        let mut waiting = self.waiting();
-        let is_full = waiting.silent.len() + waiting.speaking.len() >= self.limit;
-        let closes = is_full && waiting.close_oldest();
-        let number = waiting.next;
-        waiting.next += 1;
+    /// A place for one more connection. If all are taken, the oldest stranger makes room. `None` if
+    /// there is no stranger.
+    ///
+    /// This waits only while many connections are closing, not for the one that makes room:
+    /// otherwise connections would be accepted no faster than others are closed.
+    pub(crate) async fn admit(self: &Arc<Self>, socket: impl AsFd) -> Option<Stranger> {
+        let open = Arc::clone(&self.sockets).acquire_owned().await;
+        let open = open.expect("it is never closed");
         let closed = CancellationToken::new();
-        waiting.silent.insert(number, closed.clone());
-        drop(waiting);
-        let strangers = Arc::clone(self);
-        let stranger = Stranger {
-            strangers,
+        let mut places = self.places();
+        let displaces = places.taken() >= self.limit;
+        if displaces && !places.close_oldest() {
+            return None;
+        }
+        let number = places.next;
+        places.next += 1;
+        // Others may come before its task has a chance to look.
+        match has_spoken(socket) {
+            true => places.speaking.insert(number, closed.clone()),
+            false => places.silent.insert(number, closed.clone()),
+        };
+        drop(places);
+        Some(Stranger {
+            strangers: Arc::clone(self),
             number,
             closed,
-        };
-        (stranger, closes)
-    }
-
-    /// Closes the oldest, a silent one first. Returns whether there was any.
-    pub(crate) fn close_oldest(&self) -> bool {
-        self.waiting().close_oldest()
+            displaces,
+            _open: open,
+        })
     }
 }
 
-/// A connection that has not shown yet whose it is, until this is dropped or
-/// [recognized](Self::recognize).
+/// Whether there is something to read.
+fn has_spoken(socket: impl AsFd) -> bool {
+    let peeked = recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    matches!(peeked, Ok((_, 1)))
+}
+
+/// A connection's place, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Stranger {
     strangers: Arc<Strangers>,
     number: u64,
     closed: CancellationToken,
+    displaces: bool,
+    _open: OwnedSemaphorePermit,
 }
 
 impl Stranger {
+    /// Whether another connection was closed for this one.
+    pub(crate) fn displaces(&self) -> bool {
+        self.displaces
+    }
+
     /// Returns when this connection must make room for another one: never, once it is recognized.
     pub(crate) async fn closed(&self) {
         self.closed.cancelled().await;
@@ -91,63 +134,125 @@ impl Stranger {
 
     /// It has sent something.
     pub(crate) fn speaks(&self) {
-        let mut waiting = self.strangers.waiting();
-        if let Some(closed) = waiting.silent.remove(&self.number) {
-            waiting.speaking.insert(self.number, closed);
+        let mut places = self.strangers.places();
+        if let Some(closed) = places.silent.remove(&self.number) {
+            places.speaking.insert(self.number, closed);
         }
     }
 
     /// It has shown whose it is.
     pub(crate) fn recognize(&self) {
-        let mut waiting = self.strangers.waiting();
-        waiting.silent.remove(&self.number);
-        waiting.speaking.remove(&self.number);
+        let mut places = self.strangers.places();
+        if places.remove_stranger(self.number).is_some() {
+            places.recognized.insert(self.number);
+        }
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        self.recognize();
+        let mut places = self.strangers.places();
+        if places.remove_stranger(self.number).is_none() {
+            places.recognized.remove(&self.number);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
-    #[test]
-    fn the_oldest_makes_room() {
-        let strangers = Strangers::new(2);
-        let (first, closes) = strangers.admit();
-        assert!(!closes);
-        let (second, _) = strangers.admit();
-        let (third, closes) = strangers.admit();
-        assert!(closes && first.closed.is_cancelled());
-        assert!(!second.closed.is_cancelled() && !third.closed.is_cancelled());
-        // One that is recognized, or gone, takes no place.
-        second.recognize();
-        let (fourth, closes) = strangers.admit();
-        assert!(!closes);
-        drop(third);
-        let (fifth, closes) = strangers.admit();
-        assert!(!closes);
-        assert!(strangers.close_oldest() && fourth.closed.is_cancelled());
-        assert!(strangers.close_oldest() && fifth.closed.is_cancelled());
-        assert!(!strangers.close_oldest());
-        assert!(!second.closed.is_cancelled());
+    async fn admit(strangers: &Arc<Strangers>) -> Stranger {
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        strangers.admit(&socket).await.expect("there is a place")
     }
 
-    #[test]
-    fn silent_ones_go_first() {
+    fn is_closed(stranger: &Stranger) -> bool {
+        stranger.closed.is_cancelled()
+    }
+
+    #[tokio::test]
+    async fn the_oldest_makes_room() {
         let strangers = Strangers::new(2);
-        let (speaking, _) = strangers.admit();
+        let first = admit(&strangers).await;
+        let second = admit(&strangers).await;
+        assert!(!second.displaces());
+        let third = admit(&strangers).await;
+        assert!(third.displaces() && is_closed(&first));
+        assert!(!is_closed(&second) && !is_closed(&third));
+        // One that is gone takes no place, and one that was closed gives its place back only once.
+        drop(third);
+        drop(first);
+        let fourth = admit(&strangers).await;
+        assert!(!fourth.displaces());
+        let fifth = admit(&strangers).await;
+        assert!(fifth.displaces() && is_closed(&second) && !is_closed(&fourth));
+    }
+
+    #[tokio::test]
+    async fn silent_ones_go_first() {
+        let strangers = Strangers::new(2);
+        let speaking = admit(&strangers).await;
         speaking.speaks();
-        let (silent, _) = strangers.admit();
-        let (later, closes) = strangers.admit();
-        assert!(closes && silent.closed.is_cancelled());
+        let silent = admit(&strangers).await;
+        let later = admit(&strangers).await;
+        assert!(later.displaces() && is_closed(&silent));
         silent.speaks();
+        drop(silent);
         later.speaks();
-        let (_last, closes) = strangers.admit();
-        assert!(closes && speaking.closed.is_cancelled() && !later.closed.is_cancelled());
+        let _last = admit(&strangers).await;
+        assert!(is_closed(&speaking) && !is_closed(&later));
+    }
+
+    #[tokio::test]
+    async fn one_that_has_spoken_before_it_was_accepted_is_not_silent() {
+        let strangers = Strangers::new(2);
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        peer.write_all(b"x").unwrap();
+        let speaking = strangers.admit(&socket).await.unwrap();
+        let silent = admit(&strangers).await;
+        let _last = admit(&strangers).await;
+        assert!(is_closed(&silent) && !is_closed(&speaking));
+    }
+
+    #[tokio::test]
+    async fn one_that_is_recognized_keeps_its_place() {
+        let strangers = Strangers::new(2);
+        let first = admit(&strangers).await;
+        first.recognize();
+        let second = admit(&strangers).await;
+        let third = admit(&strangers).await;
+        assert!(is_closed(&second) && !is_closed(&first));
+        // It was closed meanwhile.
+        second.recognize();
+        drop(second);
+        third.recognize();
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        assert!(
+            strangers.admit(&socket).await.is_none(),
+            "all are recognized"
+        );
+        drop(first);
+        assert!(!admit(&strangers).await.displaces());
+    }
+
+    #[tokio::test]
+    async fn a_newcomer_waits_only_while_many_are_closing() {
+        let strangers = Strangers::new(16);
+        let mut all = Vec::new();
+        for _ in 0..18 {
+            all.push(admit(&strangers).await);
+        }
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        let mut next = Box::pin(strangers.admit(&socket));
+        assert!(
+            futures_util::poll!(&mut next).is_pending(),
+            "two are closing"
+        );
+        drop(all.remove(0));
+        assert!(next.await.is_some());
     }
 }

@@ -2,10 +2,14 @@
 
 #[path = "../common/alone.rs"]
 mod alone;
+#[path = "../common/client_hello.rs"]
+mod client_hello;
 mod cluster;
 mod holds;
 mod hostile;
 mod http;
+#[path = "../common/queue.rs"]
+mod queue;
 mod quotas;
 mod requests;
 mod silent;

@@ -1,5 +1,7 @@
 //! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
 
+#[path = "../common/client_hello.rs"]
+mod client_hello;
 mod clusters;
 mod failing;
 mod hostile;

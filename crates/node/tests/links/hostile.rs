@@ -8,6 +8,7 @@ use soloist_node::transport::hello::PREFACE;
 use crate::net::{
     Node, Wire, encoded, greeting, hello, listener, pair, roster, settings, start, until,
 };
+use crate::queue::all_wait_in_the_queue;
 
 /// Node a, with b in its roster (played by the test), and c, a real one.
 async fn victim() -> (Node, Node) {
@@ -163,6 +164,12 @@ async fn the_oldest_of_too_many_strangers_is_closed() {
     others.remove(0).closed().await;
     // The peer is no stranger any more, so the third one need not go.
     assert_eq!(a.links.counters().turned_away, 2);
+}
+
+#[tokio::test]
+async fn many_connections_at_once_are_queued() {
+    let (a, _b) = pair(|_| {}).await;
+    all_wait_in_the_queue(a.address.parse().unwrap());
 }
 
 #[tokio::test]

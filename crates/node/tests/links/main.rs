@@ -13,6 +13,8 @@ mod net;
 mod peers;
 #[path = "../common/proxy.rs"]
 mod proxy;
+#[path = "../common/queue.rs"]
+mod queue;
 mod random;
 mod refusals;
 mod services;
