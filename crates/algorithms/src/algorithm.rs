@@ -1,4 +1,4 @@
-//! The trait that every algorithm implements, and what goes in and out of it.
+//! The trait that every algorithm implements, and its inputs and outputs.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,15 +9,16 @@ use serde::de::DeserializeOwned;
 
 use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
 
-/// One node's part of a mutual exclusion algorithm, for one lock: events go in, effects come out.
+/// One node's state machine of a mutual exclusion algorithm, for one lock: events go in, effects
+/// come out.
 ///
-/// Rules every implementation keeps:
+/// Every implementation follows these rules:
 /// - Deterministic and pure: no clock, no I/O, no randomness. The same events give the same
 ///   effects. State is `Clone + Eq + Hash`, so that a checker can explore it.
 /// - Any cluster size from 1 up.
-/// - Impossible input is refused with a [`Violation`] and then *nothing* has changed: not the
-///   state, not the outbox. Nothing that came from the network causes a panic.
-/// - A node never sends to itself; what it has to tell itself it does at once.
+/// - Impossible input is refused with a [`Violation`], and then *nothing* has changed: neither the
+///   state nor the outbox. Input from the network never causes a panic.
+/// - A node never sends to itself. It handles a message to itself immediately.
 /// - No allocation per event in the steady state: buffers are kept and reused.
 ///
 /// ```
@@ -31,28 +32,28 @@ use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violat
 /// assert_eq!(out.sends().count(), 1); // one REQUEST to the only peer
 /// ```
 pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
-    /// What nodes say to each other.
+    /// Messages between nodes.
     type Message: Message;
-    /// How the nodes are arranged.
+    /// The topology of the cluster.
     type Shape: Shape;
 
     /// Name, paper, assumptions and variants.
     const INFO: Info;
 
-    /// The largest cluster whose nodes all fit one machine's memory, for simulations.
+    /// The largest cluster whose nodes all fit in one machine's memory, for simulations.
     const NODES_MAX: usize = crate::shape::NODES_MAX;
 
-    /// The node's state before anything happened.
+    /// The node's state before any event.
     fn new(config: &Config<Self::Shape>) -> Self;
 
-    /// Called once on every node, before any other event: a token that never rests sets out,
-    /// an announcement is made. Most algorithms do nothing.
+    /// Called once on every node, before any other event. A token that circulates even when idle
+    /// sets out here, and initial announcements are sent. Most algorithms do nothing.
     fn start(&mut self, _out: &mut Outbox<Self::Message>) {}
 
-    /// This node wants the critical section. Refused while it waits or is inside.
+    /// Requests the critical section. Refused while the node waits or is inside.
     fn request(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation>;
 
-    /// A peer's message arrived.
+    /// Handles a message from a peer.
     fn receive(
         &mut self,
         from: NodeId,
@@ -60,59 +61,62 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         out: &mut Outbox<Self::Message>,
     ) -> Result<(), Violation>;
 
-    /// This node left its critical section. Refused unless it is inside.
+    /// Leaves the critical section. Refused unless the node is inside.
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation>;
 
-    /// Whether this node is idle, waits or is inside.
+    /// Whether this node is idle, waiting or inside.
     fn phase(&self) -> Phase;
 
-    /// Whether the one token of a token algorithm is here (not under way).
+    /// Whether this node has the token of a token algorithm. False while the token is in flight.
     fn has_token(&self) -> bool {
         false
     }
 
-    /// The state of a node that crashed, lost everything and comes back; `None` if the algorithm
-    /// knows no recovery. Its [`start`](Algorithm::start) is called when every message that it sent
-    /// before the crash has arrived. `incarnation` differs each time this node comes back.
+    /// The state of a node that restarts after a crash in which it lost its state, or `None` if the
+    /// algorithm has no recovery. [`start`](Algorithm::start) is called when every message that the
+    /// node sent before the crash has arrived. `incarnation` is different for each restart of the
+    /// node.
     fn recovering(_config: &Config<Self::Shape>, _incarnation: u64) -> Option<Self> {
         None
     }
 
-    /// Whatever was sent to this recovering node before its peers answered has arrived. Only for
-    /// recovery over channels that do not keep order.
+    /// Called when every message that was sent to this recovering node before its peers answered
+    /// has arrived. Only needed for recovery over channels that do not preserve order.
     fn settled(&mut self, _out: &mut Outbox<Self::Message>) {}
 
-    /// Whether this node crashed and has not rebuilt its state yet.
+    /// Whether this node crashed and has not yet rebuilt its state.
     fn is_recovering(&self) -> bool {
         false
     }
 
-    /// The identity of this node's latest request, if all entries follow the order of identities.
+    /// The identity of this node's latest request, or `None` if entries do not follow the order of
+    /// identities.
     fn request_id(&self) -> Option<RequestId> {
         None
     }
 
-    /// The nodes that this one may send to or hear from, wherever a lock's home is; in order. By default
-    /// all others.
+    /// The nodes that this node may send to or receive from, wherever the lock's home is, in order.
+    /// By default all other nodes.
     fn peers(place: &Place<Self::Shape>) -> Vec<NodeId> {
         place.peers().collect()
     }
 
-    /// The highest number that this node knows any request to have, where requests have numbers.
+    /// The highest request number that this node knows of, or 0 if requests have no numbers.
     fn clock(&self) -> u64 {
         0
     }
 
-    /// Advances the clock to this number at least, never back. Only for a node that is new: it may
-    /// be one that was forgotten, and all that it must know of its former life is its clock.
+    /// Advances the clock to at least this value, never back. Only called on a new node: it may
+    /// replace one that was forgotten, and the clock is the only state that must survive.
     fn set_clock(&mut self, _clock: u64) {}
 
-    /// Whether this node's part may be forgotten: dropped, and made [anew](Config::anew) with this
-    /// clock or a later one when the lock is used again. No peer can be misled by that.
+    /// Whether this node's state may be forgotten: dropped, and [recreated](Config::anew) with this
+    /// clock or a later one when the lock is used again. No peer is misled by that.
     ///
-    /// By default so if there is no difference: the state is that of a new node with this clock of a lock in which
-    /// nobody is inside, and to [`start`](Algorithm::start) such a node sends nothing. Where requests have
-    /// numbers an algorithm says more, and why it is sound.
+    /// The default returns true if the recreated node would be identical: this state equals that of
+    /// a new node with the same clock, for a lock in which no node is inside, and
+    /// [`start`](Algorithm::start) sends nothing. Algorithms whose requests have numbers return
+    /// true in more states, and explain why that is sound.
     fn is_at_rest(&self, config: &Config<Self::Shape>) -> bool {
         if self.phase() != Phase::Idle {
             return false;
@@ -124,40 +128,41 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         out.is_empty() && anew == *self
     }
 
-    /// Whether all parts are [at rest](Algorithm::is_at_rest) once nothing is under way and nobody waits or is
-    /// inside, so that each node can forget its part by itself. Otherwise, and by default, the parts that have to do
-    /// with each other are forgotten together.
+    /// Whether every node is [quiescent](Algorithm::is_at_rest) once no message is in flight and no
+    /// node waits or is inside. If so, each node may forget its state on its own. Otherwise, and by
+    /// default, states that depend on each other are forgotten together.
     fn rests_alone(_variants: VariantSet, _start: Start) -> bool {
         false
     }
 
-    /// Whether a cluster with these variants, over such channels, is promised to get over crashes.
+    /// Whether a cluster with these variants, over these channels, is guaranteed to recover from
+    /// crashes.
     fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
         false
     }
 
-    /// Whether that promise also holds if these two nodes are down at the same time.
+    /// Whether that guarantee also holds if these two nodes are down at the same time.
     fn may_be_down_together(_shape: &Self::Shape, _one: NodeId, _other: NodeId) -> bool {
         false
     }
 
-    /// The paper's local invariants, for checks: says what is broken.
+    /// Checks the paper's local invariants. The error names the one that is broken.
     fn invariant(&self) -> Result<(), &'static str> {
         Ok(())
     }
 
-    /// The paper's invariants of the whole cluster, for checks: says what is broken.
+    /// Checks the paper's invariants of the whole cluster. The error names the one that is broken.
     fn cluster_invariant(_cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
         Ok(())
     }
 }
 
-/// [`Algorithm::NODES_MAX`] where every node keeps something of every other, and asks them all: N²
-/// of it, and as many messages under way.
+/// [`Algorithm::NODES_MAX`] of algorithms in which every node keeps state about every other and
+/// sends requests to all of them: N² of state, and as many messages in flight.
 pub(crate) const NODES_MAX_OF_BROADCAST: usize = 1 << 13;
 
-/// What nodes say to each other. The `Display` form is for transcripts: the kind in upper case,
-/// then what the message carries.
+/// A message between nodes. The `Display` form is for transcripts: the kind in upper case, followed
+/// by the content.
 pub trait Message:
     Clone
     + Eq
@@ -171,61 +176,62 @@ pub trait Message:
     + Sync
     + 'static
 {
-    /// The paper's names of the messages, in upper case.
+    /// The paper's names for the kinds of messages, in upper case.
     const KINDS: &'static [&'static str];
 
-    /// Which of [`KINDS`](Message::KINDS) this is.
+    /// Index of this message's kind in [`KINDS`](Message::KINDS).
     fn kind(&self) -> usize;
 
-    /// The paper's name of this message.
+    /// The paper's name for this message.
     fn name(&self) -> &'static str {
         Self::KINDS[self.kind()]
     }
 
-    /// Whether the token of a token algorithm travels in this message.
+    /// Whether this message carries the token of a token algorithm.
     fn is_token(&self) -> bool {
         false
     }
 
-    /// Whether this is a move of a restless token that no request calls for. If it is also sent
-    /// while nobody waits or is inside, it is counted as idle, not as a cost of an entry.
+    /// Whether this moves a circulating token without a request for it. If it is also sent while no
+    /// node waits or is inside, it counts as idle traffic, not as the cost of an entry.
     fn is_roaming(&self) -> bool {
         false
     }
 
-    /// Whether this tells a restarted node what it lost: see [`Algorithm::recovering`].
+    /// Whether this gives a restarted node the state it lost: see [`Algorithm::recovering`].
     fn is_advice(&self) -> bool {
         false
     }
 
-    /// At least one message of every kind, in the order of kinds: the golden bytes pin their encoding.
+    /// At least one message of every kind, in the order of kinds. The golden tests pin their
+    /// encoding.
     fn examples() -> Vec<Self>;
 }
 
-/// A whole cluster at one moment, as only a checker sees it.
+/// The whole cluster at one moment, as only a checker sees it.
 pub trait Snapshot<A: Algorithm> {
-    /// How many nodes there are.
+    /// Number of nodes.
     fn len(&self) -> usize;
 
-    /// Whether there are no nodes; there always are.
+    /// Whether there are no nodes. Never true.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One node's state.
+    /// The state of one node.
     fn node(&self, node: NodeId) -> &A;
 
-    /// Calls `visit` with sender, receiver and content of each message under way.
+    /// Calls `visit` with the sender, receiver and content of each message in flight.
     fn for_each_envelope(&self, visit: &mut dyn FnMut(NodeId, NodeId, &A::Message));
 }
 
-/// Where a node is in its cycle.
+/// Where a node is in its cycle of request and release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Phase {
-    /// Neither waits nor is inside.
+    /// Neither waiting nor inside.
     #[default]
     Idle,
-    /// Has asked and is not yet inside.
+    /// Has requested the critical section and is not yet inside.
     Waiting,
     /// In the critical section.
     Inside,
@@ -240,8 +246,8 @@ impl Phase {
         }
     }
 
-    /// Whether a node in this phase goes before another node's request: inside always, waiting if
-    /// its own request is the earlier one.
+    /// Whether a node in this phase takes precedence over another node's request. Inside: always.
+    /// Waiting: if its own request is earlier.
     pub fn goes_before(self, ours: RequestId, theirs: RequestId) -> bool {
         match self {
             Phase::Inside => true,
@@ -269,22 +275,22 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How a cluster begins. All nodes of a cluster are built from the same start.
+/// The initial state of a cluster. All nodes of a cluster are built from the same start.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Start {
-    /// Where the token (the arbiter, the coordinator) of a fresh lock is.
+    /// Where the token (or the arbiter, or the coordinator) of a new lock is.
     pub home: NodeId,
-    /// The node that is inside from the start, if any. A token starts there instead of at home.
+    /// The node that is inside from the start, or `None`. A token starts there instead of at home.
     pub inside: Option<NodeId>,
 }
 
 impl Start {
-    /// Nobody inside, the token at `home`.
+    /// No node inside, the token at `home`.
     pub const fn idle(home: NodeId) -> Self {
         Start { home, inside: None }
     }
 
-    /// `node` is inside from the start, and at home.
+    /// `node` is inside from the start, and is the home.
     pub const fn inside(node: NodeId) -> Self {
         Start {
             home: node,
@@ -307,19 +313,19 @@ impl Start {
     }
 }
 
-/// Who a node is, in which cluster.
+/// A node's identity and its cluster.
 ///
-/// Compares and hashes by the node alone: all nodes of one cluster share one shape, and a
-/// checker must not walk through it for each state.
+/// Compares and hashes by the node alone. All nodes of a cluster share one shape, and a checker
+/// must not traverse it for each state.
 pub struct Place<S> {
     /// This node.
     pub me: NodeId,
-    /// The shape of the cluster, shared by all its nodes.
+    /// The cluster's shape, shared by all its nodes.
     pub shape: Arc<S>,
 }
 
 impl<S: Shape> Place<S> {
-    /// How many nodes the cluster has.
+    /// Number of nodes in the cluster.
     pub fn nodes(&self) -> usize {
         self.shape.nodes()
     }
@@ -330,7 +336,7 @@ impl<S: Shape> Place<S> {
         NodeId::all(self.nodes()).filter(move |&node| node != me)
     }
 
-    /// Refuses a node number that this cluster does not have, or this node itself as a peer.
+    /// Refuses a node number that is not in this cluster, and this node itself.
     pub fn is_peer(&self, node: NodeId) -> Result<(), Violation> {
         if node.index() >= self.nodes() {
             let nodes = self.nodes();
@@ -372,14 +378,14 @@ impl<S> fmt::Debug for Place<S> {
     }
 }
 
-/// What a node is built from.
+/// The parameters from which a node is built.
 #[derive(Debug)]
 pub struct Config<S> {
-    /// Who it is, in which cluster.
+    /// The node's identity and its cluster.
     pub place: Place<S>,
-    /// How the cluster begins.
+    /// The initial state of the cluster.
     pub start: Start,
-    /// The algorithm's variants in use; all nodes must agree on them.
+    /// The variants in use. All nodes must agree on them.
     pub variants: VariantSet,
 }
 
@@ -393,7 +399,7 @@ impl<S> Clone for Config<S> {
 }
 
 impl<S: Shape> Config<S> {
-    /// Node 0 of a cluster of the default shape, with the token there and no variant.
+    /// Node 0 of a cluster with the default shape, the token at node 0 and no variants.
     pub fn first(nodes: usize) -> Self {
         let shape = S::default_for(nodes);
         Config {
@@ -406,7 +412,7 @@ impl<S: Shape> Config<S> {
         }
     }
 
-    /// The same node of a lock with the same home in which nobody is inside at first.
+    /// The same node, for a lock with the same home in which no node starts inside.
     pub fn idle(&self) -> Self {
         Config {
             start: Start::idle(self.start.home),
@@ -414,7 +420,7 @@ impl<S: Shape> Config<S> {
         }
     }
 
-    /// What takes the place of a node that was [at rest](Algorithm::is_at_rest) and was forgotten.
+    /// Recreates a node whose state was [quiescent](Algorithm::is_at_rest) and was forgotten.
     pub fn anew<A: Algorithm<Shape = S>>(&self, clock: u64) -> A {
         let mut node = A::new(&self.idle());
         node.set_clock(clock);

@@ -1,13 +1,14 @@
-//! A central coordinator: the yardstick for everything else.
+//! A central coordinator: the baseline for all other algorithms.
 //!
-//! **Channels**: fifo (a RELEASE must not be overtaken by the same node's next REQUEST).
-//! **Cost**: 3 messages an entry (none for the coordinator's own), response time 2T,
-//! synchronisation delay 2T.
+//! **Channels**: fifo (a RELEASE must not be overtaken by the same node's next REQUEST). **Cost**:
+//! 3 messages per entry (none for the coordinator's own), response time 2T, synchronisation delay
+//! 2T.
 //!
-//! Who wants in asks the coordinator, which grants one request at a time, first come, first served.
-//! The coordinator is the node at home.
+//! A node sends its request to the coordinator, which grants one request at a time, first come,
+//! first served. The coordinator is the node at home.
 //!
-//! **Invariants**: only the coordinator has a queue; it has granted to nobody only if the queue is empty.
+//! **Invariants**: only the coordinator has a queue. While no grant is outstanding, its queue is
+//! empty.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,28 +22,28 @@ use crate::{
     VariantSet, Violation,
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Central {
     place: Place<Complete>,
     coordinator: NodeId,
     phase: Phase,
-    /// At the coordinator: who has the grant.
+    /// At the coordinator: the node that has the grant.
     granted: Option<NodeId>,
-    /// At the coordinator: who waits, in order of arrival.
+    /// At the coordinator: the nodes that wait, in order of arrival.
     queue: VecDeque<NodeId>,
-    /// At the coordinator: who has the grant or waits. Empty elsewhere.
+    /// At the coordinator: the nodes that have the grant or wait. Empty elsewhere.
     asking: NodeSet,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CentralMessage {
-    /// From a node that wants in, to the coordinator.
+    /// From a node to the coordinator: requests the critical section.
     Request,
-    /// From the coordinator: you are inside.
+    /// From the coordinator: the receiver may enter.
     Grant,
-    /// To the coordinator: I have left.
+    /// To the coordinator: the sender has left.
     Release,
 }
 

@@ -1,10 +1,10 @@
-//! Names of nodes and of requests.
+//! Identities of nodes and of requests.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One node of a cluster. Numbers are dense: a cluster of N nodes has 0 to N-1.
+/// A node of a cluster. Numbers are dense: a cluster of N nodes has nodes 0 to N-1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(u32);
 
@@ -14,20 +14,21 @@ impl NodeId {
         NodeId(number)
     }
 
-    /// The node at this index of a list of all nodes.
+    /// The node at this index in a list of all nodes.
     ///
     /// # Panics
-    /// If the index does not fit 32 bits; a cluster that large is refused when its shape is made.
+    /// If the index does not fit in 32 bits. A cluster that large is refused when its shape is
+    /// built.
     pub fn from_index(index: usize) -> Self {
         NodeId(u32::try_from(index).expect("node numbers fit 32 bits"))
     }
 
-    /// This node's place in a list of all nodes.
+    /// This node's index in a list of all nodes.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// All nodes of a cluster of `nodes`, in order.
+    /// All nodes of a cluster with `nodes` nodes, in order.
     ///
     /// ```
     /// # use soloist_algorithms::NodeId;
@@ -50,8 +51,9 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// The identity of a request where requests are totally ordered: by sequence number, ties by
-/// node. The smaller one goes first. The order is derived: fields in this order, never by hand.
+/// The identity of a request, where requests are totally ordered: by sequence number, ties by node.
+/// The smaller identity takes precedence. The order is derived from the order of the fields, never
+/// written by hand.
 ///
 /// ```
 /// # use soloist_algorithms::{NodeId, RequestId};
@@ -63,7 +65,7 @@ impl fmt::Debug for NodeId {
 pub struct RequestId {
     /// The sequence number (Lamport's timestamp).
     pub sequence: u64,
-    /// Who asks.
+    /// The requesting node.
     pub node: NodeId,
 }
 
@@ -73,8 +75,8 @@ impl RequestId {
         RequestId { sequence, node }
     }
 
-    /// Whether a request can have this sequence number: the first is 1, and no cluster lives long
-    /// enough to count to 2^62. So a number from the network plus one never overflows.
+    /// Whether a request can have this sequence number. The first is 1, and no cluster lives long
+    /// enough to count to 2^62, so adding one to a number from the network never overflows.
     pub const fn is_sequence(sequence: u64) -> bool {
         0 < sequence && sequence < 1 << 62
     }

@@ -1,31 +1,32 @@
-//! What is said about an algorithm, and the variants of its rules.
+//! Metadata about an algorithm, and the variants of its rules.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::NameError;
 
-/// What is said about an algorithm.
+/// Metadata about an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Other names for it.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
     /// Authors, year and title.
     pub paper: &'static str,
-    /// What it assumes of the channels between nodes.
+    /// What it assumes about the channels between nodes.
     pub channels: Channels,
-    /// Variants of its rules; none is on by default.
+    /// Variants of its rules, all off by default.
     pub variants: &'static [Variant],
-    /// Names for this algorithm with certain variants on.
+    /// Names for this algorithm with certain variants enabled.
     pub presets: &'static [Preset],
 }
 
-/// What an algorithm assumes of the channels between nodes. They never lose or double anything.
+/// What an algorithm assumes about the channels between nodes. Channels never lose or duplicate
+/// messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channels {
-    /// Messages from one node to another arrive in the order sent.
+    /// Messages from one node to another arrive in the order in which they were sent.
     Fifo,
     /// Messages may overtake each other.
     Any,
@@ -59,13 +60,13 @@ pub struct Variant {
     pub bit: u8,
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line of explanation.
+    /// One-line description.
     pub about: &'static str,
     /// Names of variants that cannot be combined with it.
     pub excludes: &'static [&'static str],
 }
 
-/// A name for an algorithm with certain variants on.
+/// A name for an algorithm with certain variants enabled.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name on the command line.
@@ -81,18 +82,18 @@ pub struct Preset {
 pub struct VariantSet(u8);
 
 impl VariantSet {
-    /// Whether the variant is in use.
+    /// Whether the variant is in the set.
     pub const fn has(self, variant: Variant) -> bool {
         self.0 & (1 << variant.bit) != 0
     }
 
-    /// This set and the variant.
+    /// Returns this set with the variant added.
     #[must_use]
     pub const fn with(self, variant: Variant) -> Self {
         VariantSet(self.0 | (1 << variant.bit))
     }
 
-    /// Reads names separated by commas; empty means none.
+    /// Parses names separated by commas. An empty string means no variants.
     ///
     /// ```
     /// # use soloist_algorithms::{Algorithm, VariantSet, raymond::{self, Raymond}};
@@ -122,12 +123,12 @@ impl VariantSet {
         Ok(set)
     }
 
-    /// The variants in use, of those the algorithm has.
+    /// The algorithm's variants that are in this set.
     pub fn of(self, info: &Info) -> impl Iterator<Item = &'static Variant> + use<> {
         info.variants.iter().filter(move |v| self.has(**v))
     }
 
-    /// The names of the variants in use, separated by commas.
+    /// The names of those variants, separated by commas.
     pub fn names(self, info: &Info) -> String {
         let names: Vec<_> = self.of(info).map(|v| v.name).collect();
         names.join(",")

@@ -1,21 +1,22 @@
-//! The list of all algorithms: the only place that names them one by one.
+//! The list of all algorithms. No other place names them one by one.
 //!
-//! To add one: a file with an [`Algorithm`], its `mod` line in `lib.rs`, and a line in the list below.
+//! To add an algorithm: write a file with its [`Algorithm`], add its `mod` line in `lib.rs`, and
+//! add a line to the list below.
 
 use std::fmt;
 
 use crate::{Algorithm, Info, VariantSet};
 
-/// Something to do with an algorithm that is known by its [`Kind`] only.
+/// An operation on an algorithm that is known only by its [`Kind`].
 pub trait Visitor {
-    /// What comes of it.
+    /// The operation's result.
     type Output;
 
-    /// Does it, for the algorithm `A`.
+    /// Runs the operation for the algorithm `A`.
     fn visit<A: Algorithm>(self) -> Self::Output;
 }
 
-/// Makes, from one line an algorithm, the enum, the list and the dispatch.
+/// Generates the enum, the list and the dispatch from one line per algorithm.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $module:ident::$Type:ident,)*) => {
         /// One of the algorithms.
@@ -25,15 +26,15 @@ macro_rules! algorithms {
         }
 
         impl Kind {
-            /// All algorithms: those of the five papers, then the others.
+            /// All algorithms: those of the five papers first, then the others.
             pub const ALL: &'static [Kind] = &[$(Kind::$Type,)*];
 
-            /// What is said about it.
+            /// Metadata about the algorithm.
             pub fn info(self) -> &'static Info {
                 match self { $(Kind::$Type => &crate::$module::$Type::INFO,)* }
             }
 
-            /// Does something with this algorithm.
+            /// Runs an operation on this algorithm.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
                 match self { $(Kind::$Type => visitor.visit::<crate::$module::$Type>(),)* }
             }
@@ -63,14 +64,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// An algorithm as a user names it: by name, alias or preset, with variants.
+/// An algorithm as chosen by a user: a name, an alias or a preset, with variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// The algorithm.
     pub kind: Kind,
-    /// The name it goes by: the algorithm's or a preset's.
+    /// The name in use: the algorithm's or a preset's.
     pub name: &'static str,
-    /// The variants in use: the preset's and those asked for.
+    /// The variants in use: the preset's and those the user added.
     pub variants: VariantSet,
 }
 
@@ -95,7 +96,7 @@ impl Choice {
         })
     }
 
-    /// The algorithm of this name, with variants separated by commas on top.
+    /// Parses the name of an algorithm, and the names of additional variants separated by commas.
     ///
     /// ```
     /// # use soloist_algorithms::{Choice, Kind};
@@ -123,32 +124,32 @@ impl Choice {
     }
 }
 
-/// A name that stands for nothing, or names that do not go together.
+/// An unknown name, or names that cannot be combined.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// No algorithm of this name.
+    /// No algorithm has this name.
     #[error("unknown algorithm '{name}'{}; `soloist lab list` shows them all", did_you_mean(.nearest))]
     Algorithm {
-        /// What was given.
+        /// The unknown name.
         name: String,
-        /// The nearest name there is.
+        /// The most similar known name.
         nearest: Option<&'static str>,
     },
-    /// No variant of this name.
+    /// The algorithm has no variant of this name.
     #[error(
         "unknown variant '{name}' of {algorithm}{}; it has {}",
         did_you_mean(.nearest),
         if .known.is_empty() { "none" } else { .known }
     )]
     Variant {
-        /// What was given.
+        /// The unknown name.
         name: String,
         /// The algorithm.
         algorithm: &'static str,
-        /// The nearest name there is.
+        /// The most similar known name.
         nearest: Option<&'static str>,
-        /// All names there are.
+        /// All known names.
         known: String,
     },
     /// Two variants that cannot be combined.
@@ -190,7 +191,7 @@ fn did_you_mean(nearest: &Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"))
 }
 
-/// The known name that looks most like `name`, if any does.
+/// The known name most similar to `name`, or `None` if none is similar enough.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let name = &name.to_lowercase();
     known

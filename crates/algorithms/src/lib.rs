@@ -1,10 +1,11 @@
 //! Distributed mutual exclusion algorithms as pure state machines.
 //!
-//! Each [`Algorithm`] is one node's part for one lock: events in, effects out, no clock, no socket,
-//! no thread, no randomness. A simulator, a checker and a network node drive the same code.
+//! Each [`Algorithm`] is one node's state machine for one lock: events in, effects out, with no
+//! clock, socket, thread or randomness. The simulator, the checker and the network node all run the
+//! same code.
 //!
-//! One file an algorithm; [`Kind`] lists them all; [`shape`] has the arrangements of nodes they need;
-//! [`machine`] turns any of them into bytes in, bytes out.
+//! There is one file per algorithm. [`Kind`] lists all algorithms, [`shape`] has the topologies
+//! they need, and [`machine`] wraps any of them as bytes in, bytes out.
 
 mod algorithm;
 mod id;

@@ -1,6 +1,6 @@
 //! Algorithms chosen at run time: bytes in, bytes out.
 //!
-//! One generic adapter turns any [`Algorithm`] into a trait object, for callers that carry
+//! One generic adapter turns any [`Algorithm`] into a trait object. It is for callers that carry
 //! messages over a network and learn only from their configuration which algorithm runs.
 
 use std::hash::{Hash, Hasher};
@@ -12,29 +12,31 @@ use crate::{
     Start, VariantSet, Violation,
 };
 
-/// A cluster whose algorithm and shape were chosen at run time: makes its nodes' parts.
+/// A cluster whose algorithm and shape were chosen at run time. Creates the nodes' state machines.
 pub trait Cluster: Send + Sync {
-    /// How many nodes there are.
+    /// Number of nodes.
     fn nodes(&self) -> usize;
 
-    /// The nodes that `me` may send to or hear from: see [`Algorithm::peers`].
+    /// The nodes that `me` may send to or receive from: see [`Algorithm::peers`].
     fn peers(&self, me: NodeId) -> Vec<NodeId>;
 
-    /// The part of node `me` in a lock that begins with `start`; its requests have numbers above `clock`, if any.
+    /// The state machine of node `me` for a lock that begins with `start`. If its requests have
+    /// numbers, they are above `clock`.
     ///
-    /// A part that is [at rest](Machine::is_at_rest) may be dropped and made anew with an idle start, the
-    /// same home and its [clock](Machine::clock) or a later one: one clock, the highest of all its
-    /// parts, serves a node.
+    /// A machine that is [quiescent](Machine::is_at_rest) may be dropped, and recreated with an
+    /// idle start, the same home, and its [clock](Machine::clock) or a later one. A node can
+    /// therefore keep a single clock, the highest of all its machines.
     fn machine(&self, me: NodeId, start: Start, clock: u64) -> Box<dyn Machine>;
 }
 
-/// One node's part of one lock, behind bytes. As [`Algorithm`], event by event.
+/// One node's state machine for one lock, with encoded messages. Follows [`Algorithm`] event by
+/// event.
 pub trait Machine: Send {
     /// See [`Algorithm::start`].
     fn start(&mut self, out: &mut ByteOutbox);
     /// See [`Algorithm::request`].
     fn request(&mut self, out: &mut ByteOutbox) -> Result<(), Violation>;
-    /// See [`Algorithm::receive`]. The bytes may be anything.
+    /// See [`Algorithm::receive`]. Any bytes are safe: those that are not a message are refused.
     fn receive(
         &mut self,
         from: NodeId,
@@ -49,14 +51,14 @@ pub trait Machine: Send {
     fn has_token(&self) -> bool;
     /// See [`Algorithm::clock`].
     fn clock(&self) -> u64;
-    /// See [`Algorithm::is_at_rest`]. Costs no more than to make a new part; not while it waits or
-    /// is inside.
+    /// See [`Algorithm::is_at_rest`]. Always false while the node waits or is inside; otherwise
+    /// costs at most as much as creating a new machine.
     fn is_at_rest(&self) -> bool;
     /// See [`Algorithm::rests_alone`].
     fn rests_alone(&self) -> bool;
-    /// The same part once more, for a search.
+    /// Clones the machine, for a search.
     fn copy(&self) -> Box<dyn Machine>;
-    /// All that decides what it does next.
+    /// Hashes everything that determines future behaviour.
     fn digest(&self, hasher: &mut dyn Hasher);
 }
 
@@ -72,7 +74,7 @@ impl Hash for dyn Machine {
     }
 }
 
-/// The effects of one transition, messages encoded. Reused like [`Outbox`].
+/// The effects of one transition, with encoded messages. Reused like [`Outbox`].
 #[derive(Clone, Default, Debug)]
 pub struct ByteOutbox {
     bytes: Vec<u8>,
@@ -87,12 +89,12 @@ struct ByteSend {
     end: usize,
 }
 
-/// One message to be sent.
+/// A message to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing<'a> {
-    /// The peer it goes to.
+    /// The receiver.
     pub to: NodeId,
-    /// The message's kind, for counting.
+    /// The kind of message, for statistics.
     pub name: &'static str,
     /// The encoded message.
     pub bytes: &'a [u8],
@@ -104,7 +106,7 @@ impl ByteOutbox {
         Self::default()
     }
 
-    /// The messages, in the order sent.
+    /// The messages, in the order in which they were sent.
     pub fn sends(&self) -> impl Iterator<Item = Outgoing<'_>> {
         let begins = std::iter::once(0).chain(self.sends.iter().map(|send| send.end));
         self.sends.iter().zip(begins).map(|(send, begin)| Outgoing {
@@ -114,12 +116,12 @@ impl ByteOutbox {
         })
     }
 
-    /// Whether the node enters.
+    /// Whether the node enters its critical section.
     pub fn entered(&self) -> bool {
         self.entered
     }
 
-    /// Forgets the effects, keeps the memory.
+    /// Removes the effects but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.sends.clear();
@@ -150,13 +152,13 @@ pub fn encode<M: Message>(message: &M, bytes: &mut Vec<u8>) {
         postcard::to_extend(message, taken).expect("messages have no part that cannot be encoded");
 }
 
-/// How many bytes the encoding of a message has.
+/// Length of a message's encoding in bytes.
 pub fn encoded_len<M: Message>(message: &M) -> usize {
     postcard::experimental::serialized_size(message)
         .expect("messages have no part that cannot be encoded")
 }
 
-/// Reads a message back. Anything but exactly one message is refused.
+/// Decodes a message. Returns `None` unless the bytes are exactly one message.
 pub fn decode<M: Message>(bytes: &[u8]) -> Option<M> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Some(message),
@@ -165,7 +167,7 @@ pub fn decode<M: Message>(bytes: &[u8]) -> Option<M> {
 }
 
 impl Choice {
-    /// A cluster of this algorithm: of the shape that `form` names, or of the default shape.
+    /// A cluster of this algorithm, with the shape that `form` names or the default shape.
     ///
     /// ```
     /// use soloist_algorithms::{ByteOutbox, Choice, NodeId, Start};

@@ -1,16 +1,17 @@
-//! Planted faults: each is the smallest change of one rule, and proves that the checks can fail.
+//! Mutants: planted faults that prove that the checks can fail. Each is the smallest change to one
+//! rule.
 //!
-//! With the cargo feature `mutants` a test plants one of them for the whole process, with
-//! `Mutant::plant`; each rule asks at its place whether its fault is planted. Without the feature
-//! the question is constant and false: the faults are not compiled in, and this enum is private.
+//! With the cargo feature `mutants`, a test plants one of them for the whole process with
+//! `Mutant::plant`. Each rule checks whether its mutant is planted. Without the feature that check
+//! is the constant `false`, so the faults are not compiled in, and this enum is private.
 //!
-//! To add one: a line in the list below, and the place where the rule is broken. The lab's test
-//! `mutants` does not compile until it says which check catches it.
+//! To add a mutant: add a line to the list below, and break the rule where it is implemented. The
+//! lab's test `mutants` does not compile until it states which check catches the mutant.
 
 #[cfg(feature = "mutants")]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes, from one line a fault, the enum and what is said of it.
+/// Generates the enum and its descriptions from one line per mutant.
 macro_rules! mutants {
     ($($algorithm:literal { $($Name:ident: $about:literal,)* })*) => {
         /// A fault that can be planted.
@@ -21,15 +22,15 @@ macro_rules! mutants {
 
         #[cfg(feature = "mutants")]
         impl Mutant {
-            /// All of them, algorithm by algorithm.
+            /// All mutants, grouped by algorithm.
             pub const ALL: &'static [Mutant] = &[$($(Mutant::$Name,)*)*];
 
-            /// The name of the algorithm that has it, or `quorums`.
+            /// The name of the algorithm that contains the fault, or `quorums`.
             pub fn algorithm(self) -> &'static str {
                 match self { $($(Mutant::$Name)|* => $algorithm,)* }
             }
 
-            /// One line on what is wrong.
+            /// One-line description of the fault.
             pub fn about(self) -> &'static str {
                 match self { $($(Mutant::$Name => $about,)*)* }
             }
@@ -150,13 +151,13 @@ mutants! {
     }
 }
 
-/// The planted one's place in the list, plus one; 0 while none is planted.
+/// Index of the planted mutant plus one, or 0 if none is planted.
 #[cfg(feature = "mutants")]
 static PLANTED: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(feature = "mutants")]
 impl Mutant {
-    /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.
+    /// Plants this fault in the whole process, replacing any other. `None` removes it.
     pub fn plant(mutant: Option<Mutant>) {
         let number = mutant.map_or(0, |mutant| mutant as usize + 1);
         PLANTED.store(number, Ordering::SeqCst);
@@ -166,7 +167,7 @@ impl Mutant {
         PLANTED.load(Ordering::Relaxed) == self as usize + 1
     }
 
-    /// Its name: `RaymondLifo` is `raymond-lifo`.
+    /// The name in kebab case: `RaymondLifo` is `raymond-lifo`.
     pub fn name(self) -> String {
         let mut name = String::new();
         for letter in format!("{self:?}").chars() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::NodeId;
 
-/// A set of a cluster's nodes: a bit a node, and their count. Never allocates after it is made.
+/// A set of a cluster's nodes: one bit per node, and a count. Never allocates after construction.
 ///
 /// ```
 /// # use soloist_algorithms::{NodeId, NodeSet};
@@ -20,7 +20,7 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// The empty set, for a cluster of `nodes`.
+    /// An empty set, for a cluster of `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         NodeSet {
             words: vec![0; nodes.div_ceil(64)].into(),
@@ -40,7 +40,7 @@ impl NodeSet {
         })
     }
 
-    /// Puts a node in; says whether it was absent.
+    /// Adds a node. Returns whether it was absent.
     pub fn insert(&mut self, node: NodeId) -> bool {
         let (index, bit) = Self::position(node);
         let absent = self.words[index] & bit == 0;
@@ -49,7 +49,7 @@ impl NodeSet {
         absent
     }
 
-    /// Takes a node out; says whether it was present.
+    /// Removes a node. Returns whether it was present.
     pub fn remove(&mut self, node: NodeId) -> bool {
         let (index, bit) = Self::position(node);
         let present = self.words[index] & bit != 0;
@@ -58,23 +58,23 @@ impl NodeSet {
         present
     }
 
-    /// Whether the node is in it.
+    /// Whether the set contains the node.
     pub fn contains(&self, node: NodeId) -> bool {
         let (index, bit) = Self::position(node);
         self.words[index] & bit != 0
     }
 
-    /// How many nodes are in it.
+    /// Number of nodes in the set.
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether no node is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes all nodes out.
+    /// Removes all nodes.
     pub fn clear(&mut self) {
         self.words.fill(0);
         self.count = 0;

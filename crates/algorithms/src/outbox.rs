@@ -1,23 +1,23 @@
-//! Where an algorithm puts its effects.
+//! Collects the effects of a transition.
 
 use crate::NodeId;
 
-/// What a transition does to the outside.
+/// An externally visible effect of a transition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect<M> {
-    /// One message over one logical link.
+    /// Sends one message over one logical link.
     Send {
-        /// The peer it goes to; never the sender itself.
+        /// The receiver; never the sender itself.
         to: NodeId,
-        /// What is sent.
+        /// The message.
         message: M,
     },
     /// The node is now inside its critical section.
     Enter,
 }
 
-/// The effects of one transition, in order. The caller owns it and uses it again and again, so
-/// that a transition allocates nothing.
+/// The effects of one transition, in order. The caller owns the outbox and reuses it, so that
+/// transitions do not allocate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outbox<M> {
     effects: Vec<Effect<M>>,
@@ -42,7 +42,7 @@ impl<M> Outbox<M> {
         self.effects.push(Effect::Send { to, message });
     }
 
-    /// The node enters its critical section.
+    /// Records that the node enters its critical section.
     pub fn enter(&mut self) {
         self.effects.push(Effect::Enter);
     }
@@ -52,7 +52,7 @@ impl<M> Outbox<M> {
         &self.effects
     }
 
-    /// Takes the effects out, in order, and leaves the outbox empty.
+    /// Removes and returns the effects, in order.
     pub fn drain(&mut self) -> impl Iterator<Item = Effect<M>> + '_ {
         self.effects.drain(..)
     }
@@ -65,17 +65,17 @@ impl<M> Outbox<M> {
         })
     }
 
-    /// Whether the node enters.
+    /// Whether the node enters its critical section.
     pub fn entered(&self) -> bool {
         self.effects.iter().any(|e| matches!(e, Effect::Enter))
     }
 
-    /// Whether nothing happened.
+    /// Whether there are no effects.
     pub fn is_empty(&self) -> bool {
         self.effects.is_empty()
     }
 
-    /// Forgets the effects, keeps the memory.
+    /// Removes the effects but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.effects.clear();
     }

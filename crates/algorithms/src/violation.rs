@@ -1,20 +1,20 @@
-//! What an algorithm refuses.
+//! Input that an algorithm refuses.
 
 use crate::{Message, NodeId, Phase};
 
-/// Input that no correct caller or peer gives in this state. The state stayed as it was.
+/// Input that no correct caller or peer gives in this state. The state is unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A node number that the cluster does not have.
+    /// A node number that is not in the cluster.
     #[error("no node {node}: the cluster has {nodes} nodes, numbered from 0")]
     NoSuchNode {
-        /// The number.
+        /// The node number.
         node: NodeId,
-        /// How many nodes there are.
+        /// Number of nodes in the cluster.
         nodes: usize,
     },
-    /// A message that claims to come from the node that receives it.
+    /// A message that claims to come from its receiver.
     #[error("a message from node {0} to itself")]
     FromSelf(NodeId),
     /// A message that no correct peer sends in this state.
@@ -22,17 +22,17 @@ pub enum Violation {
     Unexpected {
         /// The sender.
         from: NodeId,
-        /// The message's kind.
+        /// The kind of message.
         message: &'static str,
-        /// Why it cannot be.
+        /// Why no correct peer sends it.
         reason: &'static str,
     },
-    /// Bytes that are no message of this algorithm.
+    /// Bytes that do not encode a message of this algorithm.
     #[error("{length} bytes from node {from} are no message of this algorithm")]
     Undecodable {
         /// The sender.
         from: NodeId,
-        /// How many bytes came.
+        /// Number of bytes received.
         length: usize,
     },
     /// A request while the node waits or is inside.
@@ -44,7 +44,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// A message that no correct peer sends in this state, and why.
+    /// Builds [`Violation::Unexpected`] for this message.
     pub fn unexpected<M: Message>(from: NodeId, message: &M, reason: &'static str) -> Self {
         Violation::Unexpected {
             from,
