@@ -2,31 +2,34 @@
 //! initial state of Singhal 1992 (*A dynamic information-structure mutual exclusion algorithm for
 //! distributed systems*, IEEE TPDS 3(1)) as the variant `staircase`.
 //!
-//! **Channels**: any order. **Cost**: 0 to 2(N-1) messages an entry, synchronisation delay T.
+//! **Channels**: any order. **Cost**: 0 to 2(N-1) messages per entry, synchronisation delay T.
 //!
-//! As Ricart and Agrawala's, but a permission once given is kept until its giver asks for the
-//! critical section itself: who wants in asks only those whose permission is missing. Between two
-//! nodes at most one has the permission of the other.
+//! Like Ricart and Agrawala's algorithm, except that a permission is kept until the node that gave
+//! it requests the critical section itself. A node sends its request only to the nodes whose
+//! permission is missing. Of any two nodes, at most one has the permission of the other.
 //!
-//! A node that waits and has j's permission may meet a request of j that goes first. It gives its
-//! own permission, and j's is gone with it: it asks j again, with the number it has.
-//! So a node asks another at most once for an entry, and what it misses while it waits is exactly
-//! what it has asked for.
+//! A waiting node that has j's permission may receive a request of j that takes precedence. It
+//! gives its own permission to j and thereby loses j's, so it sends its request to j as well, with
+//! the same number. A node therefore sends its request to each other node at most once per entry,
+//! and the permissions that a waiting node misses are exactly those that it has requested.
 //!
-//! **Initial state**: nobody has any permission, so that each node's first request asks all. A
-//! node that starts inside has all permissions. With `staircase`, each node has those of all that
-//! come after it, counted from home: the first asks nobody, the last asks all. Nothing else
-//! differs between the two papers' algorithms.
+//! **Initial state**: no node has any permission, so a node's first request goes to all others. A
+//! node that starts inside has all permissions. With `staircase`, each node has the permissions of
+//! all nodes after it, counted from home: the first node asks nobody, the last asks all. The
+//! algorithms of the two papers differ in nothing else.
 //!
-//! **Invariants**: who is inside misses no permission, who waits misses one at least; deferred
-//! replies exist only while waiting or inside.
+//! **Invariants**: a node that is inside misses no permission, and a node that waits misses at
+//! least one. Deferred replies exist only while a node waits or is inside.
 //!
-//! **Forgetting**: without the staircase a node that is made anew has no permission. To have fewer than
-//! before is safe, since who misses a permission asks for it, and costs two messages each: any idle node may be
-//! forgotten. The highest number seen stays, so that it asks later than whom it gave its permission.
-//! With the staircase it would find again what it gave away, so all are forgotten together.
+//! **Forgetting**: without the staircase, a recreated node has no permissions. Having fewer than
+//! before is safe, because a node requests every permission that it misses; each costs two
+//! messages. So the state of any idle node may be forgotten. The highest sequence number seen is
+//! kept, so that the node's next request comes after those of the nodes to which it gave its
+//! permission. With the staircase, a recreated node would again have permissions that it gave away,
+//! so all nodes' states are forgotten together.
 //!
-//! **Deviations**: none known. The number is always updated when a request arrives.
+//! **Deviations**: none known. The highest sequence number seen is always updated when a request
+//! arrives.
 
 use std::fmt;
 
@@ -39,8 +42,8 @@ use crate::{
     RequestId, Start, Variant, VariantSet, Violation,
 };
 
-/// Of each two nodes, the one nearer to home has the permission of the other from the start, as
-/// in Singhal 1992.
+/// Of any two nodes, the one nearer to home starts with the permission of the other, as in Singhal
+/// 1992.
 pub const STAIRCASE: Variant = Variant {
     bit: 0,
     name: "staircase",
@@ -48,28 +51,29 @@ pub const STAIRCASE: Variant = Variant {
     excludes: &[],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CarvalhoRoucairol {
     place: Place<Complete>,
     phase: Phase,
-    /// The number of the own request, the latest one.
+    /// The sequence number of this node's latest request.
     my_sequence_number: u64,
     highest_sequence_number_seen: u64,
-    /// Whose permission this node does not have. While it waits, it has asked each of them.
+    /// The nodes whose permission this node does not have. While it waits, it has sent a request to
+    /// each of them.
     missing: NodeSet,
-    /// Whose reply waits for our release.
+    /// The nodes whose reply is deferred until this node's release.
     reply_deferred: NodeSet,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CarvalhoRoucairolMessage {
-    /// From a node that wants in, to those whose permission it does not have: please reply.
+    /// From a node to the nodes whose permission it does not have: requests the critical section.
     /// Carries the request's sequence number.
     Request(u64),
-    /// You have my permission, until I ask you for yours. Sent at once, or on release if it was
-    /// deferred.
+    /// Permission to enter, valid until the sender requests the receiver's. Sent immediately, or on
+    /// release if it was deferred.
     Reply,
 }
 
@@ -199,7 +203,7 @@ impl Algorithm for CarvalhoRoucairol {
         }
     }
 
-    /// What was given away on the staircase must not be found again.
+    /// With the staircase, a recreated node would again have permissions that it gave away.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
         !variants.has(STAIRCASE) || Mutant::CarvalhoRoucairolGivenComesBack.planted()
     }
@@ -232,7 +236,7 @@ impl Algorithm for CarvalhoRoucairol {
 }
 
 impl CarvalhoRoucairol {
-    /// Replies at once, or defers the reply if this node goes first.
+    /// Replies immediately, or defers the reply if this node takes precedence.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<CarvalhoRoucairolMessage>) {
         if !Mutant::CarvalhoRoucairolHighestNotSeen.planted() {
             self.highest_sequence_number_seen =
@@ -252,7 +256,7 @@ impl CarvalhoRoucairol {
             return;
         }
         let had_theirs = self.missing.insert(theirs.node);
-        // Who misses their permission has asked for it already.
+        // If their permission was missing, this node has already requested it.
         let asks_again = !Mutant::CarvalhoRoucairolNotAskedAgain.planted();
         if had_theirs && self.phase == Phase::Waiting && asks_again {
             out.send(theirs.node, Request(self.my_sequence_number));
@@ -267,8 +271,8 @@ impl CarvalhoRoucairol {
     }
 }
 
-/// Whether `me` has the permission of `giver` before anything happened. Of two nodes at most one
-/// has the other's; with the staircase exactly one.
+/// Whether `me` has the permission of `giver` initially. Of any two nodes at most one has the
+/// other's; with the staircase exactly one.
 fn begins_with_permission(
     me: NodeId,
     giver: NodeId,

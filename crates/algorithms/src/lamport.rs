@@ -1,35 +1,36 @@
 //! Lamport 1978, *Time, clocks, and the ordering of events in a distributed system*, CACM 21(7):
 //! the algorithm of five rules that orders requests for a resource.
 //!
-//! **Channels**: fifo (with channels that do not keep order two nodes can be inside). **Cost**:
-//! exactly 3(N-1) messages an entry, synchronisation delay T.
+//! **Channels**: fifo (over channels that do not preserve order, two nodes can be inside).
+//! **Cost**: exactly 3(N-1) messages per entry, synchronisation delay T.
 //!
-//! Who wants in tells everybody, and tells everybody again when it leaves; so each node has the
-//! queue of all requests that it has heard of, in the order of their timestamps. A node enters
-//! when its own request is first, and when it has heard from everybody something that is later
-//! than its request: then no earlier request can be under way any more. The acknowledgement is
-//! there so that something later comes.
+//! A node sends its request to all others, and tells all of them again when it leaves. Each node
+//! thus keeps a queue of all requests that it knows of, ordered by timestamp. A node enters when
+//! its own request is first and it has received, from every other node, a message that is later
+//! than its request: then no earlier request can still be in flight. The acknowledgement guarantees
+//! that such a message arrives.
 //!
-//! Every message shows its sender's clock, so any of them is heard as something later: also a
-//! REQUEST and a RELEASE, not only an ACK.
+//! Every message carries its sender's clock, so any message counts as a later one: a REQUEST or a
+//! RELEASE as well as an ACK.
 //!
-//! **Invariants**: the queue is in order and has at most one request of each node; the own one
-//! is in it exactly while the node waits or is inside; it is inside exactly when its request is
-//! first and something later came from everybody.
+//! **Invariants**: the queue is in order and has at most one request per node. A node's own request
+//! is in its queue exactly while the node waits or is inside. A node is inside exactly when its
+//! request is first and a later message has arrived from every other node.
 //!
-//! **Deviations**: The clock orders requests and nothing else, so only a request advances it (as in
-//! Lodha and Kshemkalyani 2000, §1); every message shows it, and who receives one sets its own clock
-//! at least as far. "Timestamped later" then means that the message shows the time of the own
-//! request or a later one: whatever its sender asks for from then on comes after it in the
-//! order. RELEASE also names the request that it ends, which is so found without a scan.
+//! **Deviations**: the clock only orders requests, so only a request advances it (as in Lodha and
+//! Kshemkalyani 2000, §1). Every message carries the clock, and the receiver sets its own clock to
+//! at least that value. "Timestamped later" then means that the message carries the timestamp of
+//! the receiver's own request or a later one: every further request of the sender comes after it in
+//! the order. RELEASE also names the request that it ends, so that it is found without a scan.
 //!
-//! **Forgetting**: an idle node with an empty queue keeps nothing but the clock. It shows the clock in
-//! whatever it sends, and clocks may run ahead. What all others have been shown is forgotten, too: `spare-acks` then
-//! sends an ACK that it could have spared. An ACK may arrive after all this, since other messages count as
-//! well; so one is refused only by a node whose clock never ran.
+//! **Forgetting**: an idle node with an empty queue needs to keep only its clock. It sends the
+//! clock with every message, and a clock may run ahead. The value that was shown to all others
+//! (`shown_to_all`) is forgotten too; with `spare-acks` the node may then send an ACK that it could
+//! have saved. Because other messages count as later too, a node may enter, leave and be forgotten
+//! before an ACK arrives. An ACK is therefore refused only by a node whose clock is still 0.
 //!
-//! The variant `spare-acks` is the remark in rule 2: no ACK is needed where something later was
-//! sent before, which can be the own REQUEST or a RELEASE.
+//! The variant `spare-acks` is the remark in rule 2: no ACK is needed if a later message, which can
+//! be a REQUEST or a RELEASE, was already sent to the requester.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -43,7 +44,7 @@ use crate::{
     Start, Variant, VariantSet, Violation,
 };
 
-/// No ACK to whom something later was sent before.
+/// Sends no ACK to a requester to which a later message was already sent.
 pub const SPARE_ACKS: Variant = Variant {
     bit: 0,
     name: "spare-acks",
@@ -51,43 +52,45 @@ pub const SPARE_ACKS: Variant = Variant {
     excludes: &[],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lamport {
     place: Place<Complete>,
     spare_acks: bool,
     phase: Phase,
     clock: u64,
-    /// The timestamp of the own request, the latest one.
+    /// The timestamp of this node's latest request.
     my_timestamp: u64,
-    /// The clock as all others have been shown it: by the last REQUEST or RELEASE.
+    /// The clock value that all others have received: that of the last REQUEST or RELEASE.
     shown_to_all: u64,
-    /// All requests that this node knows of and that have not been released, in order.
+    /// All known requests that have not been released, in order.
     queue: VecDeque<RequestId>,
-    /// Whose requests are in the queue.
+    /// The nodes whose requests are in the queue.
     asking: NodeSet,
-    /// From whom something later than the own request came: what they ask for next comes after it.
+    /// The nodes from which a message later than this node's request has arrived. Their next
+    /// requests come after it.
     heard_later: NodeSet,
 }
 
-/// What nodes say to each other; all carry the sender's clock.
+/// Messages between nodes. All carry the sender's clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum LamportMessage {
-    /// From a node that wants in, to all others, which put it into their queues and acknowledge it.
+    /// From a node to all others: requests the critical section. Receivers enqueue the request and
+    /// acknowledge it.
     Request {
-        /// The sender's clock, which this request has advanced: the request's timestamp.
+        /// The sender's clock, advanced for this request: the request's timestamp.
         time: u64,
     },
-    /// To a node that asked: its request is in the queue here.
+    /// To a requester: its request is in the sender's queue.
     Ack {
         /// The sender's clock.
         time: u64,
     },
-    /// From a node that left, to all others, which take its request out of their queues.
+    /// From a node that left to all others, which remove its request from their queues.
     Release {
         /// The sender's clock.
         time: u64,
-        /// The timestamp of the request that ends here.
+        /// The timestamp of the request that ends.
         request: u64,
     },
 }
@@ -164,8 +167,8 @@ impl Algorithm for Lamport {
             asking: NodeSet::new(nodes),
             heard_later: NodeSet::new(nodes),
         };
-        // As in the paper, which lets one node be granted the resource at first: everybody's queue
-        // has a request of that node that is older than any clock.
+        // As in the paper, in which one node is initially granted the resource: every queue has a
+        // request of that node that is older than any clock.
         if let Some(inside) = config.start.inside {
             node.queue.push_back(RequestId::new(0, inside));
             node.asking.insert(inside);
@@ -294,12 +297,12 @@ impl Algorithm for Lamport {
 }
 
 impl Lamport {
-    /// The identity of the own request, the latest one; (0, node) before the first.
+    /// The identity of this node's latest request, or (0, node) before the first.
     pub fn my_request(&self) -> RequestId {
         RequestId::new(self.my_timestamp, self.place.me)
     }
 
-    /// Says why no correct peer sends this now.
+    /// Returns an error with the reason if no correct peer sends this message in this state.
     fn check(&self, from: NodeId, message: &LamportMessage) -> Result<(), &'static str> {
         if self.heard_later.contains(from) && message.time() < self.my_timestamp {
             return Err("its clock runs backwards");
@@ -311,11 +314,11 @@ impl Lamport {
             Request { .. } if self.asking.contains(from) => {
                 Err("it asked before and has not left since")
             }
-            // Each request advances the clock beyond what it showed before.
+            // Each request advances the clock beyond every value sent before.
             Request { time } if self.heard_later.contains(from) && time <= self.my_timestamp => {
                 Err("its clock does not run on")
             }
-            // Who started inside may leave at time 0.
+            // A node that started inside may leave at time 0.
             Release { time, request }
                 if time < request || !(time == 0 || RequestId::is_sequence(time)) =>
             {

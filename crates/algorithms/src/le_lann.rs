@@ -1,36 +1,37 @@
 //! Le Lann 1977, *Distributed systems - towards a formal approach*, IFIP Congress, pp. 155-160, as
-//! it is commonly told: a token goes round a ring, and who has it may be inside. The resting form
-//! is our own.
+//! it is commonly described: a token circulates on a ring, and the node that has it may be inside.
+//! The resting form is our own.
 //!
-//! **Channels**: any order. **Cost** of the restless ring: 1 message an entry when everybody
-//! always wants in; when nobody does, the token moves all the same, which is reported for each
-//! unit of time. A node waits for N moves of the token and one entry of each other node at most;
+//! **Channels**: any order. **Cost** of the circulating token: 1 message per entry when every node
+//! always wants to enter. When none does, the token still moves; that cost is reported per unit of
+//! time. A node waits for at most N moves of the token and one entry of each other node;
 //! synchronisation delay T to (N-1)T.
 //!
 //! **Resting form** (variant `resting`): an idle ring sends nothing. The node at which the token
-//! starts is its *resting place*. Who wants in sends a REQUEST to the right, which goes on as far
-//! as the resting place and wakes the token; the token goes round once. Between two visits of the
-//! token a node lets one REQUEST go on, for one is enough; the next one ends there and is noted. A
-//! token that finds such a note, or is asked for while it is away, goes round once more: it may
-//! have passed the one who asks. A lone request from p places to the right of the resting place
-//! costs N-p REQUESTs and N moves of the token, 2N-1 messages at most, and waits NT; the resting
-//! place itself enters at once. When everybody always wants in, it is 2-1/N messages an entry.
+//! starts is its *resting place*. A node that wants to enter sends a REQUEST to the right. The
+//! REQUEST travels to the resting place and wakes the token, which then goes round once. Between
+//! two visits of the token a node forwards only one REQUEST, since one is enough; the next one ends
+//! there and is recorded. A token that finds such a record, or is requested while it is away, goes
+//! round once more, because it may already have passed the requester. A single request from p
+//! places to the right of the resting place costs N-p REQUESTs and N moves of the token, at most
+//! 2N-1 messages, and waits NT. The resting place itself enters immediately. When every node always
+//! wants to enter, the cost is 2-1/N messages per entry.
 //!
-//! Why nobody waits for ever there: call a node *alerted* if a REQUEST went on from it since the
-//! token was there. Who waits away from the resting place is alerted. If the token is still to
-//! pass it on this round, it will. If not, the REQUEST that went on is under way to the right, or
-//! it ended: at the resting place, or at a node that the token had yet to leave, and then the
-//! token goes round once more; or at an alerted node that the token had left before, of which the
-//! same can be said. A REQUEST that comes late, for a node that was served meanwhile, costs a
-//! round in vain and nothing else. When nothing is under way and nobody is inside, each node is
-//! again as it began.
+//! No node starves in the resting form. Call a node *alerted* if it has sent or forwarded a REQUEST
+//! since the token's last visit. Every node that waits away from the resting place is alerted. If
+//! the token has yet to pass the waiting node on this round, it will serve it. If not, the REQUEST
+//! that the node sent or forwarded is in flight to the right, or it has ended. If it ended at the
+//! resting place, or at a node that the token had yet to leave, the token goes round once more. If
+//! it ended at an alerted node that the token had already left, the same argument applies to that
+//! node. A REQUEST that arrives late, for a node that was served in the meantime, costs one
+//! unnecessary round and nothing else. When no message is in flight and no node is inside, each
+//! node is in its initial state again.
 //!
-//! **Invariants**: who is inside has the token, who waits has not; a resting token is at its
-//! resting place and nobody has asked for it; who waits elsewhere is alerted; a REQUEST ends only
-//! at an alerted node, at the token or at the resting place.
+//! **Invariants**: a node that is inside has the token, and a node that waits does not. A resting
+//! token is at its resting place and has not been requested. A node that waits elsewhere is
+//! alerted. A REQUEST ends only at an alerted node, at the token or at the resting place.
 //!
-//! **Left out**: the paper's election, by which a lost token is replaced. Channels lose nothing
-//! here.
+//! **Left out**: the paper's election, which replaces a lost token. Channels lose nothing here.
 
 use std::fmt;
 
@@ -43,7 +44,7 @@ use crate::{
     VariantSet, Violation,
 };
 
-/// An idle ring sends nothing: the token rests where it started until somebody asks for it.
+/// An idle ring sends nothing: the token rests where it started until it is requested.
 pub const RESTING: Variant = Variant {
     bit: 0,
     name: "resting",
@@ -51,33 +52,37 @@ pub const RESTING: Variant = Variant {
     excludes: &[],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LeLann {
     place: Place<Ring>,
-    /// Where the token rests; `None` if it never does.
+    /// Where the token rests, or `None` if it always circulates.
     resting_place: Option<NodeId>,
     phase: Phase,
     /// Whether the token is here.
     token: bool,
-    /// Resting form: a REQUEST went on from here since the token was here.
+    /// Resting form: a REQUEST was sent or forwarded from here since the token's last visit.
     alerted: bool,
-    /// Resting form: a REQUEST ended here since the token was here, or the token that is here
-    /// knows of one that ended elsewhere. So the token has to go round once more.
+    /// Resting form: a REQUEST ended here since the token's last visit, or the token is here and
+    /// knows of one that ended elsewhere. The token has to go round once more.
     again: bool,
 }
 
-/// What nodes say to each other; always to the right.
+/// Messages between nodes, always to the right neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum LeLannMessage {
-    /// Resting form: somebody to the left wants the token. Goes on to the right, and ends at the
-    /// resting place, at the token, or where another one went on since the token was there.
+    /// Resting form: a node to the left requests the token. Forwarded to the right; ends at the
+    /// resting place, at the token, or at a node that has sent or forwarded another one since the
+    /// token's last visit.
     Request,
-    /// The restless token. Who gets it enters if it waits, else passes it on at once.
+    /// The circulating token. The receiver enters if it waits, and otherwise passes it on
+    /// immediately.
     Token,
-    /// The token of the resting form, likewise; at its resting place it stays unless asked for.
+    /// The token of the resting form. Handled in the same way, except that it stays at its resting
+    /// place unless it was requested.
     RestingToken {
-        /// A REQUEST ended on its way, whose sender it may have passed before: go round once more.
+        /// A REQUEST ended on the token's way, and the token may already have passed its sender: it
+        /// has to go round once more.
         again: bool,
     },
 }
@@ -142,7 +147,7 @@ impl Algorithm for LeLann {
         }
     }
 
-    /// The restless token sets out, unless its node is inside.
+    /// Sends the circulating token off, unless its node is inside.
     fn start(&mut self, out: &mut Outbox<Self::Message>) {
         if self.token && self.phase == Phase::Idle {
             self.go_on(out);
@@ -156,7 +161,8 @@ impl Algorithm for LeLann {
             return Ok(());
         }
         self.phase = Phase::Waiting;
-        // A restless token comes by itself, and a resting one comes home by itself.
+        // A circulating token comes by itself, and a resting one returns to its resting place by
+        // itself.
         if self.resting_place.is_some() && !self.is_resting_place() {
             self.alert(out);
         }
@@ -200,7 +206,7 @@ impl Algorithm for LeLann {
         place.peers().filter(is_beside).collect()
     }
 
-    /// The token rests where it started: elsewhere than at home, if somebody was inside there.
+    /// The token rests where it started, which is not home if another node started inside.
     fn rests_alone(variants: VariantSet, start: Start) -> bool {
         variants.has(RESTING) && start.token() == start.home
     }
@@ -251,7 +257,7 @@ impl LeLann {
         self.resting_place == Some(self.place.me)
     }
 
-    /// The one check of what comes in: nothing has changed yet.
+    /// The only validation of input. Called before any state changes.
     fn refuse_impossible(&self, from: NodeId, message: LeLannMessage) -> Result<(), Violation> {
         let refuse = |reason| Err(Violation::unexpected(from, &message, reason));
         if self.place.shape.right(from) != self.place.me {
@@ -269,7 +275,8 @@ impl LeLann {
         Ok(())
     }
 
-    /// Asks for the token, or lets another's REQUEST go on; once between two visits of the token.
+    /// Requests the token or forwards another node's REQUEST, at most once between two visits of
+    /// the token.
     fn alert(&mut self, out: &mut Outbox<LeLannMessage>) {
         if !self.alerted {
             self.alerted = true;
@@ -292,8 +299,8 @@ impl LeLann {
         out.enter();
     }
 
-    /// The token goes to the right, unless it rests here or there is nobody else. All who wait now
-    /// are on the way of a token that leaves its resting place: it begins with no knowledge.
+    /// Passes the token to the right, unless it rests here or there is no other node. A token that
+    /// leaves its resting place passes all nodes that wait now, so it starts with `again` unset.
     fn go_on(&mut self, out: &mut Outbox<LeLannMessage>) {
         let rests = self.is_resting_place() && !self.again;
         if rests || self.place.nodes() == 1 {

@@ -23,9 +23,9 @@ pub trait Cluster: Send + Sync {
     /// The state machine of node `me` for a lock that begins with `start`. If its requests have
     /// numbers, they are above `clock`.
     ///
-    /// A machine that is [quiescent](Machine::is_at_rest) may be dropped, and recreated with an
-    /// idle start, the same home, and its [clock](Machine::clock) or a later one. A node can
-    /// therefore keep a single clock, the highest of all its machines.
+    /// A machine that is [quiescent](Machine::is_at_rest) may be forgotten: dropped, and recreated
+    /// with an idle start, the same home, and its [clock](Machine::clock) or a later one. A node
+    /// can therefore keep a single clock, the highest of all its machines.
     fn machine(&self, me: NodeId, start: Start, clock: u64) -> Box<dyn Machine>;
 }
 

@@ -1,21 +1,21 @@
 //! Naimi, Trehel and Arnold 1996, *A log(N) distributed mutual exclusion algorithm based on path
-//! reversal*, JPDC 34(1); first told by Naimi and Trehel in 1987.
+//! reversal*, JPDC 34(1); first published by Naimi and Trehel in 1987.
 //!
-//! **Channels**: any order. **Cost**: 0 to N messages an entry, one of them the token. When nodes
-//! ask one at a time, each as likely as any other, the mean is the harmonic number H(N-1), the
-//! token included. Synchronisation delay T.
+//! **Channels**: any order. **Cost**: 0 to N messages per entry, one of them the token. When nodes
+//! make requests one at a time, all equally likely, the mean is the harmonic number H(N-1),
+//! including the token. Synchronisation delay T.
 //!
-//! Each node knows its `father`, the last node that it knows to have asked, and sends its request
-//! there. A request is handed on from father to father; each node on its way takes the asking node
-//! as its new father, since that one will have the token last. So the paths shorten as they are
-//! used. At the end of the path is the last one in the queue of those who wait: the queue is
-//! nowhere as a whole, each node in it knows only who is `next`.
+//! Each node keeps a pointer, `father`, to the last requester it knows of, and sends its own
+//! request there. Every node on the path forwards the request and then points its `father` at the
+//! requester, which will be the last to hold the token. Paths shorten as they are used: this is the
+//! path reversal of the title. The path ends at the last node in the queue of waiters. No node
+//! stores the whole queue; each node in it only knows its successor, `next`.
 //!
-//! **Invariants**: an idle node has the token or a father, not both, and no next. A node that
-//! waits or is inside has a next exactly if it has a father. Fathers and requests under way
-//! together form no circle, so no request comes back to who sent it or handed it on.
+//! **Invariants**: an idle node has either the token or a father, and no next. A node that waits or
+//! is inside has a next exactly if it has a father. Fathers and requests in flight together form no
+//! cycle, so a request never returns to its requester or to a node that forwarded it.
 //!
-//! **Deviations**: none. The paper's nil is the node itself here, which saves half of the state.
+//! **Deviations**: none. The paper's nil is represented by the node itself, which halves the state.
 
 use std::fmt;
 
@@ -25,26 +25,26 @@ use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
 
-/// One node's part: 32 bytes, whatever the size of the cluster.
+/// State of one node: 32 bytes, whatever the size of the cluster.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NaimiTrehel {
     place: Place<Complete>,
-    /// Where requests are sent: the node itself for nil, which makes it a root.
+    /// Where requests are sent. The node itself means nil, and the node is then a root.
     father: NodeId,
-    /// Who gets the token after this node: the node itself for nil.
+    /// The node that gets the token after this one. The node itself means nil.
     next: NodeId,
-    /// The paper's `requesting` is anything but idle.
+    /// The paper's `requesting` is any phase but idle.
     phase: Phase,
     token_present: bool,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum NaimiTrehelMessage {
-    /// This node wants in. From itself to its father, then from father to father up to a root, which
-    /// makes the node its next, or sends it the token if it rests there.
+    /// A request of the given node. Sent to its father and forwarded from father to father up to a
+    /// root. The root makes the requester its next, or sends it the token if the token rests there.
     Request(NodeId),
-    /// The token: the receiver is inside.
+    /// The token. The receiver enters.
     Token,
 }
 
@@ -193,8 +193,8 @@ impl NaimiTrehel {
         (self.next != self.place.me).then_some(self.next)
     }
 
-    /// A root serves the request or takes it as its next, others hand it on; for all of them, the
-    /// node that asks is now the last one that asked.
+    /// A root sends the token to the requester or makes it its next; any other node forwards the
+    /// request. In each case the requester becomes this node's father.
     fn on_request(&mut self, origin: NodeId, out: &mut Outbox<NaimiTrehelMessage>) {
         match self.father() {
             Some(father) => {
@@ -238,5 +238,5 @@ impl fmt::Display for NaimiTrehel {
     }
 }
 
-/// A million nodes are to fit.
+/// A million nodes must fit in memory.
 const _: () = assert!(size_of::<NaimiTrehel>() <= 32);

@@ -1,16 +1,16 @@
 //! Neilsen and Mizuno 1991, *A DAG-based algorithm for distributed mutual exclusion*, ICDCS 11.
 //!
-//! **Channels**: any order. **Cost**: at most D+1 messages an entry, D the tree's diameter: 3 with
-//! everybody around one hub (`star:N-1`); synchronisation delay T, as the privilege goes straight to
-//! the next node. State and messages do not grow with N.
+//! **Channels**: any order. **Cost**: at most D+1 messages per entry, D being the tree's diameter:
+//! 3 if all nodes are neighbours of one hub (`star:N-1`). Synchronisation delay T, because the
+//! privilege goes directly to the next node. Neither state nor messages grow with N.
 //!
-//! Nodes form a tree. A request walks along LAST, from neighbour to neighbour, to the node that is
-//! last in the line of waiters, and turns the edges round as it goes. That node keeps the
+//! Nodes form a tree. A request travels along LAST pointers, from neighbour to neighbour, to the
+//! last node in the queue of waiters, and reverses the edges on its way. That node stores the
 //! requester as FOLLOW and sends it the privilege on release: directly, not along the tree.
 //!
-//! **Invariants**: every edge is LAST of one of its two ends, or a REQUEST is under way on it; so a
-//! request never turns back, and comes from the side on which its origin is. A node without LAST
-//! is last in line: it has the privilege or waits for it, and nobody follows.
+//! **Invariants**: every edge is LAST of one of its two ends, or a REQUEST is in flight on it. A
+//! request therefore never turns back, and arrives from the side on which its origin is. A node
+//! without LAST is the last in the queue: it has the privilege or waits for it, and has no FOLLOW.
 
 use std::fmt;
 
@@ -20,26 +20,28 @@ use crate::mutant::Mutant;
 use crate::shape::Tree;
 use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NeilsenMizuno {
     place: Place<Tree>,
-    /// The neighbour in whose direction the last one in line is; none if this node is that.
+    /// The neighbour in the direction of the last node in the queue, or `None` if this node is the
+    /// last.
     last: Option<NodeId>,
-    /// Who gets the privilege after this node.
+    /// The node that gets the privilege after this one.
     follow: Option<NodeId>,
     phase: Phase,
     /// Whether the privilege rests here, unused.
     holding: bool,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum NeilsenMizunoMessage {
-    /// REQUEST(X, Y): the sender X hands on the request of node Y. The last one in line takes Y
-    /// as its follower, or gives it the privilege; any other node passes it on towards the last.
+    /// REQUEST(X, Y): the sender X forwards the request of node Y. The last node in the queue
+    /// stores Y as FOLLOW or sends it the privilege; any other node forwards the request towards
+    /// the last.
     Request(NodeId),
-    /// The privilege, straight to the node whose turn it is.
+    /// The privilege, sent directly to the node whose turn it is.
     Privilege,
 }
 

@@ -1,20 +1,21 @@
-//! Ricart and Agrawala 1981, *An optimal algorithm for mutual exclusion in computer networks*,
-//! CACM 24(1); with the rule for sequence numbers of Lodha and Kshemkalyani 2000, §2.1.
+//! Ricart and Agrawala 1981, *An optimal algorithm for mutual exclusion in computer networks*, CACM
+//! 24(1); with the rule for sequence numbers of Lodha and Kshemkalyani 2000, §2.1.
 //!
-//! **Channels**: any order. **Cost**: exactly 2(N-1) messages an entry, synchronisation delay T.
+//! **Channels**: any order. **Cost**: exactly 2(N-1) messages per entry, synchronisation delay T.
 //!
-//! Who wants in asks everybody and enters when everybody has replied. A node defers its reply
-//! while it is inside, or waits with a request that goes first.
+//! A node sends its request to all others and enters when all of them have replied. A node defers
+//! its reply while it is inside, or while it waits with a request that takes precedence.
 //!
-//! **Invariants**: a node that does not wait expects no reply; deferred replies exist only while
-//! waiting or inside.
+//! **Invariants**: a node that does not wait expects no reply. Deferred replies exist only while a
+//! node waits or is inside.
 //!
-//! **Forgetting**: an idle node keeps nothing but the highest number seen. Every request that it has
-//! replied to has a lower number than what it asks for next; a higher number than needed does no harm.
+//! **Forgetting**: an idle node needs to keep only the highest sequence number seen. Its next
+//! request then has a higher number than every request that it has replied to. A number higher than
+//! necessary does no harm.
 //!
-//! **Errata**: Fig. 1 of Lodha and Kshemkalyani 2000 tells this algorithm with the highest
-//! sequence number updated in one branch of three, which lets two nodes inside at N = 2. The
-//! number is always updated here; the variant `as-published` is that figure's rule.
+//! **Errata**: Fig. 1 of Lodha and Kshemkalyani 2000 presents this algorithm with the highest
+//! sequence number updated in only one of three branches, which lets two nodes inside at N = 2.
+//! Here the number is always updated; the variant `as-published` follows that figure.
 
 use std::fmt;
 
@@ -27,8 +28,8 @@ use crate::{
     Start, Variant, VariantSet, Violation,
 };
 
-/// The highest number seen is updated only when a reply is deferred, as in Fig. 1 of Lodha and
-/// Kshemkalyani 2000.
+/// Updates the highest sequence number seen only when a reply is deferred, as in Fig. 1 of Lodha
+/// and Kshemkalyani 2000.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
@@ -36,27 +37,28 @@ pub const AS_PUBLISHED: Variant = Variant {
     excludes: &[],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RicartAgrawala {
     place: Place<Complete>,
     as_published: bool,
     phase: Phase,
-    /// The number of the own request, the latest one.
+    /// The sequence number of this node's latest request.
     my_sequence_number: u64,
     highest_sequence_number_seen: u64,
-    /// From whom a reply is still expected.
+    /// The nodes from which a reply is still expected.
     awaited: NodeSet,
-    /// Whose reply waits for our release.
+    /// The nodes whose reply is deferred until this node's release.
     reply_deferred: NodeSet,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum RicartAgrawalaMessage {
-    /// From a node that wants in, to all others: please reply. Carries the request's sequence number.
+    /// From a node to all others: requests the critical section. Carries the request's sequence
+    /// number.
     Request(u64),
-    /// Go ahead, as far as I am concerned. Sent at once, or on release if it was deferred.
+    /// Permission to enter. Sent immediately, or on release if it was deferred.
     Reply,
 }
 
@@ -105,7 +107,8 @@ impl Algorithm for RicartAgrawala {
         RicartAgrawala {
             place: config.place.clone(),
             as_published: config.variants.has(AS_PUBLISHED),
-            // A node that starts inside has all replies and the number 0, before all others.
+            // A node that starts inside has all replies, and the number 0, which precedes all
+            // others.
             phase: config.start.phase(config.place.me),
             my_sequence_number: 0,
             highest_sequence_number_seen: 0,
@@ -185,13 +188,13 @@ impl Algorithm for RicartAgrawala {
         }
     }
 
-    /// By the published rule numbers do not mean much.
+    /// With the published rule, sequence numbers are not reliable enough to forget a node's state.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
         !variants.has(AS_PUBLISHED)
     }
 
     fn is_at_rest(&self, _config: &Config<Complete>) -> bool {
-        // An idle node awaits and defers nothing.
+        // An idle node neither awaits nor defers a reply.
         self.phase == Phase::Idle && !self.as_published
     }
 
@@ -211,7 +214,7 @@ impl Algorithm for RicartAgrawala {
 }
 
 impl RicartAgrawala {
-    /// Replies at once, or defers the reply if this node goes first.
+    /// Replies immediately, or defers the reply if this node takes precedence.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<RicartAgrawalaMessage>) {
         let ours = RequestId::new(self.my_sequence_number, self.place.me);
         let mut we_go_first = self.phase.goes_before(ours, theirs);

@@ -1,24 +1,26 @@
 //! Suzuki and Kasami 1985, *A distributed mutual exclusion algorithm*, ACM TOCS 3(4).
 //!
-//! **Channels**: any order. **Cost**: N messages an entry (N-1 REQUESTs and the PRIVILEGE), none
-//! if the token is here; synchronisation delay T. The PRIVILEGE is O(N) long.
+//! **Channels**: any order. **Cost**: N messages per entry (N-1 REQUESTs and the PRIVILEGE), none
+//! if the node already has the token; synchronisation delay T. The PRIVILEGE has length O(N).
 //!
-//! Who wants in and has no token asks everybody. The token carries LN, the number of each node's
-//! latest satisfied request, and Q, the nodes that wait for it. `RN[j] = LN[j] + 1` says that j
-//! has a request which is not satisfied: whoever leaves puts all such nodes into Q and passes the
-//! token to the first.
+//! A node that wants to enter and does not have the token sends a request to all others. The token
+//! carries LN, the number of each node's latest satisfied request, and Q, the queue of nodes that
+//! wait for it. `RN[j] = LN[j] + 1` means that j has a request that is not satisfied. On release a
+//! node appends all such nodes to Q and passes the token to the first.
 //!
-//! **Invariants**: who is inside has the token, who waits has not. While the token rests, Q is
-//! empty and nobody known to ask is left out. At the token, `RN[j] <= LN[j] + 1`: a node asks
-//! again only after it was served.
+//! **Invariants**: a node that is inside has the token, and a node that waits does not. While the
+//! token rests, Q is empty and no known request is unsatisfied. At the token, `RN[j] <= LN[j] + 1`:
+//! a node requests again only after it was served.
 //!
-//! **Forgetting**: not sound once a node has seen a REQUEST or made one. RN is the only trace of who waits at
-//! the node that the token comes to next, and a node's own number must be the one after LN's. So only a node that has
-//! seen nothing yet is at rest, or the first one that only ever entered with the token it began with.
+//! **Forgetting**: not sound once a node has seen or made a REQUEST. RN is the only record of
+//! waiting nodes at the node that receives the token next, and a node's own number must be the
+//! successor of its number in LN. So a node is quiescent only if it has seen nothing yet, or if it
+//! started with the token and has only ever entered with that.
 //!
-//! **Deviations**: numbers begin at 0 (nothing asked yet) and requests at 1. On release the nodes
-//! are looked at in cyclic order from the next one, so that low numbers are not preferred. A token
-//! that contradicts what this node has seen is refused, since it may be a second one.
+//! **Deviations**: numbers start at 0 (no request yet), so the first request has number 1. On
+//! release the nodes are examined in cyclic order starting after this node, so that low numbers are
+//! not preferred. A token that contradicts what this node has seen is refused, because it may be a
+//! second one.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,35 +34,36 @@ use crate::{
     Violation,
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SuzukiKasami {
     place: Place<Complete>,
     phase: Phase,
-    /// RN: the highest number of a request seen from each node.
+    /// RN: the highest request number seen from each node.
     rn: Box<[u64]>,
     token: Option<Token>,
-    /// The nodes in the token's queue, while the token is here: tells in one step who is in it.
+    /// The nodes in the token's queue while the token is here, for membership tests in constant
+    /// time.
     queued: NodeSet,
 }
 
-/// The token. Its parts are moved along with it, never copied.
+/// The token. Its fields are moved with it, never copied.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Token {
     /// LN: the number of each node's latest satisfied request.
     pub ln: Box<[u64]>,
-    /// Q: who gets the token next, in order.
+    /// Q: the nodes that get the token next, in order.
     pub queue: VecDeque<NodeId>,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum SuzukiKasamiMessage {
-    /// From a node that wants in and has no token, to all others. Carries the request's number:
-    /// how many times this node has asked. The receiver notes it and, if the token rests there,
-    /// sends the token.
+    /// From a node without the token to all others: requests the critical section. Carries the
+    /// request's number: how many requests this node has made. The receiver records it and, if the
+    /// token rests there, sends the token.
     Request(u64),
-    /// The token: the receiver is inside.
+    /// The token. The receiver enters.
     Privilege(Token),
 }
 
@@ -264,8 +267,8 @@ impl SuzukiKasami {
         Ok(())
     }
 
-    /// Refuses a token that cannot be the one token, come to this node in its turn. As long as the
-    /// token itself: it is read once.
+    /// Refuses a token that cannot be the only token, or that is not sent to this node in its turn.
+    /// Reads the token once, so the cost is linear in its length.
     fn check_token(&mut self, from: NodeId, token: &Token) -> Result<(), &'static str> {
         if self.phase != Phase::Waiting {
             return Err("this node has the token or has not asked for it");
@@ -285,8 +288,8 @@ impl SuzukiKasami {
         if numbers.any(|(&seen, &satisfied)| seen > satisfied + 1) {
             return Err("LN is older than a request that was seen");
         }
-        // The receiver was taken from Q, the sender has just been served. The set is empty before
-        // and after: it only serves to see a node twice.
+        // The receiver was removed from Q, and the sender has just been served. `queued` is empty
+        // before and after; it only serves to detect duplicates.
         let queued = &mut self.queued;
         let queue_is_sound = token
             .queue
@@ -301,7 +304,7 @@ impl SuzukiKasami {
 
     fn on_request(&mut self, from: NodeId, number: u64, out: &mut Outbox<SuzukiKasamiMessage>) {
         let seen = &mut self.rn[from.index()];
-        // An older request that a later one overtook says nothing new.
+        // A request that was overtaken by a later one carries no new information.
         let is_old = number < *seen && !Mutant::SuzukiKasamiOldRequestCounts.planted();
         if !is_old {
             *seen = number;

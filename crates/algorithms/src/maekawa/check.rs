@@ -1,11 +1,12 @@
-//! What a node of Maekawa's algorithm refuses, and what must hold of its state.
+//! Validation of messages and invariants of one node of Maekawa's algorithm.
 
 use super::MaekawaMessage::{self, Failed, Inquire, Locked, Release, Relinquish, Request};
 use super::{Maekawa, Standing};
 use crate::{NodeId, Phase, RequestId};
 
 impl Maekawa {
-    /// Says why no correct peer sends this now, if none does. Channels need not keep order for that.
+    /// Returns an error with the reason if no correct peer sends this message in this state. Does
+    /// not rely on channels that preserve order.
     pub(super) fn check(&self, from: NodeId, message: MaekawaMessage) -> Result<(), &'static str> {
         if message.is_to_member() {
             if !self.place.shape.has_member(from, self.place.me) {
@@ -18,7 +19,8 @@ impl Maekawa {
             Request(number) if !RequestId::is_sequence(number) => {
                 Err("a number that no request has")
             }
-            // By the letter, locks are taken from their owners: what follows from it is let in.
+            // As printed, locks are taken from their owners, so messages that result from this are
+            // accepted.
             _ if self.as_published => Ok(()),
             Request(number) => self.check_request(RequestId::new(number, from)),
             Relinquish(number) | Release(number) => {
@@ -28,7 +30,8 @@ impl Maekawa {
                 } else if matches!(message, Relinquish(_)) && !self.inquired {
                     Err("it was not asked to relinquish")
                 } else if matches!(message, Relinquish(_)) && self.waits(from) {
-                    // It asks again only after it has left, with this lock.
+                    // A node requests again only after it has left the critical section that it
+                    // entered with this lock, so it cannot relinquish the lock.
                     Err("its next request waits here already")
                 } else {
                     Ok(())
@@ -39,7 +42,7 @@ impl Maekawa {
                 _ => Err("no LOCKED is expected from it"),
             },
             Failed(number) | Inquire(number) => {
-                // Its own may be forgotten, but not that it was seen.
+                // This node's own request may be forgotten, but the highest number seen is not.
                 if number == 0 || number > self.highest_sequence_number_seen {
                     Err("this node has made no such request")
                 } else if matches!(message, Inquire(_)) && self.is_inquired_twice(from, number) {
@@ -66,7 +69,8 @@ impl Maekawa {
             .locking_request
             .filter(|locking| locking.node == request.node)
         {
-            // Its RELEASE may be overtaken by the next REQUEST, where channels keep no order.
+            // Its RELEASE may be overtaken by its next REQUEST over channels that do not preserve
+            // order.
             Some(locking) if locking >= request => Err("this node is locked for that request"),
             _ => Ok(()),
         }

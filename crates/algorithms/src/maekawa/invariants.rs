@@ -1,11 +1,11 @@
-//! What holds of all nodes together.
+//! Invariants of the whole cluster.
 
 use super::{Maekawa, MaekawaMessage, Standing};
 use crate::{NodeId, Snapshot};
 
-/// Maekawa 1985, section 4: a member is locked for one request at a time. Its lock is with it, or
-/// under way to one node, or held by one, or under way back. By the letter of steps (3) and (4) it is
-/// not so, and what comes of that is found by what it does.
+/// Maekawa 1985, section 4: a member is locked for one request at a time. Its lock is at the
+/// member, in flight to one node, held by one node, or in flight back. Steps (3) and (4) as printed
+/// violate this, so `as-published` is not checked; the search finds the consequences.
 pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &'static str> {
     let mut given = vec![0_u32; cluster.len()];
     for node in NodeId::all(cluster.len()) {

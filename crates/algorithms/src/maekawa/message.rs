@@ -1,4 +1,4 @@
-//! What the nodes of Maekawa's algorithm say to each other.
+//! Messages of Maekawa's algorithm.
 
 use std::fmt;
 
@@ -6,23 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Message;
 
-/// What nodes say to each other. Each carries the sequence number of the request it is about.
+/// Messages between nodes. Each carries the sequence number of the request that it is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum MaekawaMessage {
-    /// From a node that wants in, to each member of its set: lock yourself for my request.
+    /// From a requester to each member of its set: asks the member to lock itself for the request.
     Request(u64),
-    /// From a member: I am locked for your request. With that of all members the node enters.
+    /// From a member: it is locked for the receiver's request. The requester enters when all
+    /// members have sent this.
     Locked(u64),
-    /// From a member: another request goes first here. Who gets it gives back each lock it is
-    /// asked for from now on.
+    /// From a member: another request takes precedence here. From now on the receiver gives back
+    /// every lock that it is asked for.
     Failed(u64),
-    /// From a member to the owner of its lock: a request that precedes yours came; will you succeed?
-    /// Answered by RELINQUISH if not, by RELEASE if so, and by neither as long as that is not known.
+    /// From a member to the owner of its lock: a request that precedes the owner's has arrived;
+    /// will the owner succeed? The owner answers with RELINQUISH if not, with RELEASE if it does,
+    /// and not at all while this is undecided.
     Inquire(u64),
-    /// From the owner of a member's lock: I give it back. The member locks itself for
-    /// the request that goes first, and keeps the sender's waiting.
+    /// From the owner of a member's lock: gives it back. The member locks itself for the request
+    /// that takes precedence, and keeps the sender's request in its queue.
     Relinquish(u64),
-    /// From a node that has left, to each member: forget my request.
+    /// From a node that has left, to each member: its request is finished.
     Release(u64),
 }
 
@@ -36,7 +38,7 @@ impl MaekawaMessage {
         }
     }
 
-    /// Whether it goes from a requesting node to a member of its set, not back.
+    /// Whether this goes from a requester to a member of its set, not in the other direction.
     pub(super) fn is_to_member(self) -> bool {
         matches!(self, Request(_) | Relinquish(_) | Release(_))
     }

@@ -1,41 +1,46 @@
 //! Maekawa 1985, *A √N algorithm for mutual exclusion in decentralized systems*, ACM TOCS 3(2).
 //!
-//! **Channels**: fifo. (The numbers that all messages carry here make it hold in any order too, as far
-//! as small clusters were searched; the variant `as-published` needs fifo channels to show only its own faults.)
-//! **Cost**: 3(K-1) messages an entry without contention, K being the size of a node's set, about √N;
-//! with contention FAILED, INQUIRE and RELINQUISH come on top. Synchronisation delay 2T.
+//! **Channels**: fifo. (With the sequence numbers that all messages carry here, it also holds in
+//! any order, as searches of small clusters show; the variant `as-published` needs fifo channels to
+//! show only its own faults.) **Cost**: 3(K-1) messages per entry without contention, K being the
+//! size of a node's set, about √N. Contention adds FAILED, INQUIRE and RELINQUISH. Synchronisation
+//! delay 2T.
 //!
-//! Who wants in asks the members of its set ([`Quorums`]) to lock themselves for its request, and
-//! enters when all have. Every two sets meet, and a member is locked for one request at a time: so one
-//! node is inside at a time. Requests are totally ordered; a member that is locked for a later
-//! request than one that arrives asks the owner of the lock, which gives it back (relinquishes) if it knows
-//! that some other member has kept it waiting. So a circle of nodes that wait for each other opens.
+//! A node asks the members of its set ([`Quorums`]) to lock themselves for its request, and enters
+//! when all have done so. Every two sets intersect, and a member is locked for one request at a
+//! time, so one node is inside at a time. Requests are totally ordered. If a request arrives at a
+//! member that is locked for a later one, the member asks the owner of the lock, which gives it
+//! back (relinquishes it) if it knows that another member made it wait. This breaks cycles of nodes
+//! that wait for each other.
 //!
-//! A node that is in its own set tells itself at once what it has to tell.
+//! A node that is in its own set handles messages to itself immediately.
 //!
-//! **Invariants**: a member that is not locked has nobody waiting. The request that waits first goes
-//! before the locking request exactly while an INQUIRE is under way or deferred; it alone has
-//! not been told FAILED. At most as many requests wait at a node as there are sets that it is in.
+//! **Invariants**: a member that is not locked has an empty queue. The first waiting request
+//! precedes the locking request exactly while an INQUIRE is in flight or deferred, and it is the
+//! only one that has not been sent FAILED. The number of requests that wait at a node is at most
+//! the number of sets that contain it.
 //!
-//! **Forgetting**: an idle node that is locked for nobody keeps nothing but the highest number seen. FAILED and
-//! INQUIRE about what it asked for before may come later; they are known by their numbers, which are not
-//! used again.
+//! **Forgetting**: an idle node that is not locked needs to keep only the highest sequence number
+//! seen. FAILED and INQUIRE messages about its earlier requests may arrive later; they are
+//! recognised by their numbers, which are never reused.
 //!
 //! **Errata**, both repaired unless `as-published` is chosen:
-//! - Step (2) sends a request that waits first no FAILED. If a later arrival that precedes it takes its place, it
-//!   is never told, and defers INQUIREs for ever: a deadlock (B. Sanders 1987, *The information structure of distributed
-//!   mutual exclusion algorithms*, ACM TOCS 5(3)). Three requests on a 2x2 grid are enough, and on Fig. 1b those
-//!   of nodes 2, 3, 4 and 5. The end of §5 has such a displaced request (node 7 at node 13); as told there it is
-//!   served in the end, and one more request makes a deadlock of it. Repair (R1): whoever is displaced
-//!   from the first place is sent FAILED.
-//! - Step (3) lets a node answer an INQUIRE that crossed its own RELEASE and arrives during its next
-//!   request. With a FAILED that becomes a RELINQUISH of a lock that the node does not hold, and step (4)
-//!   takes the lock from its rightful owner: two nodes inside, with three nodes and three requests. Repair (R2): an INQUIRE is
-//!   answered only while the LOCKED that it asks about is held.
+//! - Step (2) sends no FAILED to the first waiting request. If a later arrival precedes it and
+//!   takes its place, its node is never told and defers INQUIREs forever: a deadlock (B. Sanders
+//!   1987, *The information structure of distributed mutual exclusion algorithms*, ACM TOCS 5(3)).
+//!   Three requests on a 2x2 grid are enough, and on Fig. 1b those of nodes 2, 3, 4 and 5. The end
+//!   of §5 contains such a displaced request (node 7 at node 13). In that example it is served in
+//!   the end, but one more request turns it into a deadlock. Repair (R1): a request that is
+//!   displaced from the first place is sent FAILED.
+//! - Step (3) lets a node answer an INQUIRE that crossed its own RELEASE and arrives during its
+//!   next request. Together with a FAILED this causes a RELINQUISH of a lock that the node does not
+//!   hold, and step (4) takes the lock from its rightful owner: two nodes inside, with three nodes
+//!   and three requests. Repair (R2): an INQUIRE is answered only while the LOCKED that it asks
+//!   about is held.
 //!
-//! **Deviation**: in the paper only REQUEST carries a sequence number. Here each message carries that of the
-//! request it is about, so that one which arrives late is recognised. The variant
-//! `as-published` looks at none of these further numbers.
+//! **Deviation**: in the paper only REQUEST carries a sequence number. Here each message carries
+//! that of the request that it is about, so that late messages are recognised. The variant
+//! `as-published` ignores these additional numbers.
 
 mod check;
 mod invariants;
@@ -55,7 +60,7 @@ pub use message::MaekawaMessage;
 
 use message::MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Request};
 
-/// Steps (2), (3) and (4) by the letter.
+/// Steps (2), (3) and (4) as printed.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
@@ -63,40 +68,41 @@ pub const AS_PUBLISHED: Variant = Variant {
     excludes: &[],
 };
 
-/// One node's part: it asks its members, and is a member of other nodes' sets.
+/// State of one node, both as a requester and as a member of other nodes' sets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maekawa {
     place: Place<Quorums>,
     as_published: bool,
     phase: Phase,
-    /// The sequence number of the own request, the latest one.
+    /// The sequence number of this node's latest request.
     sequence_number: u64,
     highest_sequence_number_seen: u64,
-    /// Where the own request stands with each member, in the order of the set.
+    /// The state of this node's request at each member, in the order of the set.
     members: Box<[Standing]>,
-    /// How many members have returned a LOCKED that is still held.
+    /// Number of members whose LOCKED is held.
     locked_members: u32,
-    /// Whether a member has returned FAILED to the own request. It stays so until entry.
+    /// Whether a member has answered this node's request with FAILED. Stays set until entry.
     failed: bool,
 
-    /// As a member: the request that this node is locked for.
+    /// As a member: the request for which this node is locked.
     locking_request: Option<RequestId>,
-    /// As a member: an INQUIRE about the locking request was sent and is not answered yet.
+    /// As a member: whether an INQUIRE about the locking request was sent and is not yet answered.
     inquired: bool,
-    /// As a member: the outstanding requests, the most preceding one first.
+    /// As a member: the waiting requests, in order of precedence.
     waiting_queue: VecDeque<RequestId>,
 }
 
-/// Where a request stands with one member of the set.
+/// The state of a request at one member of the set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Standing {
-    /// No LOCKED from it is held.
+    /// No LOCKED from the member is held.
     Open,
-    /// It is locked for us.
+    /// The member is locked for this node.
     Locked,
-    /// It is locked for us and has asked to be given back; the answer is deferred.
+    /// The member is locked for this node and has asked for the lock back; the answer is deferred.
     LockedInquired,
-    /// Its INQUIRE came before its LOCKED. Between correct nodes only if channels keep no order.
+    /// The member's INQUIRE arrived before its LOCKED. Between correct nodes this happens only over
+    /// channels that do not preserve order.
     Inquired,
 }
 
@@ -122,8 +128,8 @@ impl Algorithm for Maekawa {
         let Place { me, ref shape } = config.place;
         let phase = config.start.phase(me);
         let size = shape.set(me).len();
-        // A node that starts inside has locked its members for a request with the number 0,
-        // which goes before all others.
+        // A node that starts inside has locked its members for a request with the number 0, which
+        // precedes all others.
         let (standing, locked_members) = match phase {
             Phase::Inside => (Standing::Locked, size as u32),
             Phase::Idle | Phase::Waiting => (Standing::Open, 0),
@@ -199,13 +205,13 @@ impl Algorithm for Maekawa {
         }
     }
 
-    /// By the letter nothing can be relied on.
+    /// As printed, no property needed for forgetting holds.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
         !variants.has(AS_PUBLISHED)
     }
 
     fn is_at_rest(&self, _config: &Config<Quorums>) -> bool {
-        // Who is not locked has nobody waiting.
+        // A member that is not locked has an empty queue.
         self.phase == Phase::Idle && self.locking_request.is_none() && !self.as_published
     }
 
@@ -227,8 +233,8 @@ impl Algorithm for Maekawa {
 }
 
 impl Maekawa {
-    /// Tells a node something; oneself at once, without a message. Every step calls this after it
-    /// has changed all it has to change.
+    /// Sends a message to a node, or handles it immediately if it is for this node. Every step
+    /// calls this after all its own changes of state.
     fn tell(&mut self, to: NodeId, message: MaekawaMessage, out: &mut Out) {
         if to == self.place.me {
             self.handle(to, message, out);
@@ -263,8 +269,8 @@ impl Maekawa {
         }
     }
 
-    /// Whether a message with this number is about the request that this node waits with. By the
-    /// letter messages have no number, and any is taken for that.
+    /// Whether a message with this number is about the request with which this node waits. As
+    /// printed, messages have no number, and any message is assumed to be.
     fn is_about_current(&self, number: u64) -> bool {
         self.waits_with(number) || (self.as_published && self.phase == Phase::Waiting)
     }
@@ -274,7 +280,7 @@ impl Maekawa {
     }
 }
 
-/// As a member of other nodes' sets.
+/// Handlers of this node as a member of other nodes' sets.
 impl Maekawa {
     fn on_request(&mut self, request: RequestId, out: &mut Out) {
         // Maekawa 1985, step (1): the next number is greater than any received.
@@ -293,9 +299,9 @@ impl Maekawa {
             self.inquired = true;
             self.tell(locking.node, Inquire(locking.sequence), out);
         } else if !self.as_published && !Mutant::MaekawaDisplacedNotFailed.planted() {
-            // Repair R1. The INQUIRE was sent for the request that was first so far, which has not been
-            // told FAILED and must not count on this member any longer. By the letter nobody tells
-            // it: see `as_published_deadlocks` of the search.
+            // Repair R1. The INQUIRE was sent on behalf of the request that has been first until
+            // now. Its node was not sent FAILED and must no longer count on this member. As
+            // printed, nothing tells it: see `as_published_deadlocks` of the search.
             if let Some(&displaced) = self.waiting_queue.get(1) {
                 self.tell(displaced.node, Failed(displaced.sequence), out);
             }
@@ -303,8 +309,9 @@ impl Maekawa {
     }
 
     fn on_relinquish(&mut self, out: &mut Out) {
-        // Maekawa 1985, step (4). By the letter it is not asked whose lock this is. A correct peer
-        // relinquishes to a request that waits here; without one, the lock stays as it is.
+        // Maekawa 1985, step (4). As printed, the member does not check who holds the lock. A
+        // correct peer relinquishes in favour of a request that waits here; if none waits, the lock
+        // stays as it is.
         self.inquired = false;
         let (Some(relieved), Some(next)) = (self.locking_request, self.waiting_queue.pop_front())
         else {
@@ -326,7 +333,7 @@ impl Maekawa {
         }
     }
 
-    /// Places a request in the WAITING QUEUE; returns how many precede it there.
+    /// Inserts a request into the WAITING QUEUE. Returns the number of requests that precede it.
     fn enqueue(&mut self, request: RequestId) -> usize {
         let mut place = self.waiting_queue.partition_point(|other| *other < request);
         if Mutant::MaekawaLifo.planted() {
@@ -342,7 +349,7 @@ impl Maekawa {
     }
 }
 
-/// With the own request.
+/// Handlers of this node's own request.
 impl Maekawa {
     fn standing(&self, member: NodeId) -> Standing {
         self.place_of(member)
@@ -354,7 +361,7 @@ impl Maekawa {
             return;
         };
         if self.phase != Phase::Waiting {
-            return; // by the letter only: a lock taken from its owner comes back
+            return; // as printed only: a lock that was taken from its owner comes back
         }
         let was = self.members[place];
         self.members[place] = match was {
@@ -382,7 +389,7 @@ impl Maekawa {
             return;
         }
         self.failed = true;
-        // Maekawa 1985, step (3): now it is known that not all members can be locked.
+        // Maekawa 1985, step (3): it is now known that not all members can be locked.
         for place in 0..self.members.len() {
             self.relinquish_if_inquired(place, out);
         }
@@ -392,9 +399,9 @@ impl Maekawa {
         let Some(place) = self.place_of(member) else {
             return;
         };
-        // Maekawa 1985, step (3): inside, the answer is the RELEASE to come; after it, there is none.
-        // Repair R2, first half: nor is there one about an earlier request. By the letter the node
-        // cannot tell: see `as_published_lets_two_inside` of the search.
+        // Maekawa 1985, step (3): inside, the answer is the RELEASE to come; after it, there is no
+        // answer. Repair R2, first half: an INQUIRE about an earlier request gets no answer either.
+        // As printed, the node cannot tell: see `as_published_lets_two_inside` of the search.
         let stale = self.phase == Phase::Waiting && Mutant::MaekawaStaleInquire.planted();
         if !self.is_about_current(number) && !stale {
             return;
@@ -411,7 +418,7 @@ impl Maekawa {
     fn relinquish_if_inquired(&mut self, place: usize, out: &mut Out) {
         match self.members[place] {
             Standing::LockedInquired => self.relinquish(place, out),
-            // Repair R2, second half: what is not held is not given back.
+            // Repair R2, second half: a lock that is not held is not given back.
             Standing::Inquired
                 if self.as_published || Mutant::MaekawaInquireWithoutLock.planted() =>
             {
@@ -421,7 +428,7 @@ impl Maekawa {
         }
     }
 
-    /// Gives a member back to a request that precedes the own.
+    /// Gives a member's lock back, in favour of a request that precedes this node's.
     fn relinquish(&mut self, place: usize, out: &mut Out) {
         let held = self.members[place] == Standing::LockedInquired;
         self.locked_members -= u32::from(held);

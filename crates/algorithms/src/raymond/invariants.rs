@@ -1,12 +1,12 @@
-//! What holds of all nodes together.
+//! Invariants of the whole cluster.
 
 use super::Raymond;
 use crate::{Message, NodeId, Snapshot};
 
-/// Raymond 1989, §3.1 and §4.2: who goes from HOLDER to HOLDER comes to the privilege: to the node that has it,
-/// or over the edge that it is crossing. Nothing is said while a node does not know its HOLDER
-/// (before INITIALIZE came, in recovery), nor of what a crash has made of the others' pointers until
-/// the recovery is over.
+/// Raymond 1989, §3.1 and §4.2: following HOLDER from any node leads to the privilege, that is to
+/// the node that has it or over the edge that it is crossing. Not checked while any node does not
+/// know its HOLDER (before INITIALIZE has arrived) or is in recovery, because other nodes' pointers
+/// may be wrong from a crash until the recovery is over.
 pub(super) fn holders_lead_to_the_privilege(
     cluster: &dyn Snapshot<Raymond>,
 ) -> Result<(), &'static str> {
@@ -22,7 +22,7 @@ pub(super) fn holders_lead_to_the_privilege(
     });
     for node in NodeId::all(cluster.len()) {
         let mut here = node;
-        // A way without end goes round, so it is longer than there are nodes.
+        // A path that does not end is a cycle, so it is longer than the number of nodes.
         let arrives = (0..=cluster.len()).any(|_| {
             let next = cluster.node(here).holder.unwrap_or(here);
             let there = next == here || crossing == Some((here, next));

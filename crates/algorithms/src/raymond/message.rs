@@ -1,4 +1,4 @@
-//! What the nodes of Raymond's algorithm say to each other.
+//! Messages of Raymond's algorithm.
 
 use std::fmt;
 
@@ -6,38 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Message;
 
-/// What neighbours in the tree say to each other.
+/// Messages between neighbours in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum RaymondMessage {
-    /// To the neighbour in whose direction the privilege is: give it to me, for myself or for a
-    /// neighbour of mine. The receiver queues the sender, and asks on if it has not asked yet.
+    /// To the neighbour in the direction of the privilege: requests it, for the sender or for one
+    /// of the sender's neighbours. The receiver enqueues the sender, and sends its own request
+    /// unless it has already done so.
     Request,
-    /// The privilege. The receiver gives it to the head of its queue: to itself, or further on.
+    /// The privilege. The receiver gives it to the head of its queue: itself or a neighbour.
     Privilege,
-    /// Both at once (§6.1): the privilege, and please give it back to me.
+    /// Both at once (§6.1): the privilege, and a request to give it back to the sender.
     PrivilegeRequest,
-    /// The privilege is on my side (§7). The receiver tells its other neighbours the same.
+    /// The privilege is on the sender's side (§7). The receiver tells its other neighbours the
+    /// same.
     Initialize,
-    /// I lost my state and come back as this incarnation (§8): advise me. The receiver answers
-    /// at once and goes on as before.
+    /// The sender lost its state and restarts as this incarnation (§8). The receiver answers with
+    /// ADVISE immediately and otherwise continues as before.
     Restart(u64),
-    /// The answer to RESTART: quotes its incarnation, and tells how the sender sees the
-    /// two of us (§8.1). The receiver rebuilds its state when all neighbours have answered.
+    /// The answer to RESTART. Quotes its incarnation, and states the sender's relation to the
+    /// receiver (§8.1). The receiver rebuilds its state when all neighbours have answered.
     Advise(u64, Relation),
 }
 
-/// How a node Y sees its relation to a neighbour X: the states of §8.1.
+/// The relation of a node Y to a neighbour X, as Y sees it: the states of §8.1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Relation {
-    /// (1) HOLDER of Y is X, and Y has not asked.
+    /// (1) HOLDER of Y is X, and Y has not sent it a request.
     Holder,
-    /// (2) HOLDER of Y is X, and Y has asked.
+    /// (2) HOLDER of Y is X, and Y has sent it a request.
     HolderAsked,
     /// (3) HOLDER of Y is not X, and X is in the REQUEST_Q of Y.
     Queued,
     /// (4) HOLDER of Y is not X, and X is not in the REQUEST_Q of Y.
     NotQueued,
-    /// Not in the paper: Y does not know, as it recovers too or INITIALIZE has not reached it.
+    /// Not in the paper: Y does not know, because it is recovering too or INITIALIZE has not
+    /// reached it.
     Unknown,
 }
 

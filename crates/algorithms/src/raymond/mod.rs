@@ -1,28 +1,31 @@
 //! Raymond 1989, *A tree-based algorithm for distributed mutual exclusion*, ACM TOCS 7(1).
 //!
-//! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`.
-//! **Cost**: at most 2D messages an entry, D the tree's diameter; 4(N-1)/N when all nodes want in
-//! all the time. Messages do not grow with N, and a node's state only with its neighbours.
+//! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`. **Cost**: at
+//! most 2D messages per entry, D being the tree's diameter; 4(N-1)/N when all nodes always want to
+//! enter. Messages do not grow with N, and a node's state grows only with the number of its
+//! neighbours.
 //!
-//! Nodes form a tree and talk to their neighbours only. Each node knows in which neighbour's
-//! direction the privilege is (HOLDER) and asks that neighbour for it, once for all who ask it in
-//! turn; the privilege comes back along the same edges.
+//! Nodes form a tree and exchange messages only with their neighbours. Each node knows which
+//! neighbour is in the direction of the privilege (HOLDER), and sends that neighbour one request on
+//! behalf of all the nodes that have requested the privilege from it. The privilege comes back
+//! along the same edges.
 //!
 //! **Invariants**: USING implies HOLDER = self. A node that holds the privilege without using it
-//! has an empty REQUEST_Q; one that does not hold it has asked exactly if its REQUEST_Q has
-//! entries (after a recovery it may have asked without). No name is in a REQUEST_Q twice.
+//! has an empty REQUEST_Q. A node that does not hold it has ASKED set exactly if its REQUEST_Q is
+//! not empty (after a recovery ASKED may be set with an empty queue). No node is in a REQUEST_Q
+//! twice.
 //!
 //! **Variants** of the paper: `piggyback` (§6.1), `greedy` (§6.2), `initialize` (§7).
 //!
-//! **Deviations**: a PRIVILEGE that arrives sets ASKED to false at once, not only when it is
-//! passed on; the difference shows only at a node that recovered and had nobody to give it to. A
-//! node that wants in before INITIALIZE has reached it waits in its own REQUEST_Q until then.
+//! **Deviations**: an arriving PRIVILEGE sets ASKED to false immediately, not only when it is
+//! passed on. The difference is visible only at a node that recovered and has an empty REQUEST_Q. A
+//! node that wants to enter before INITIALIZE has reached it waits in its own REQUEST_Q until then.
 //!
 //! **Errata**: in §8.1 the conclusions of (3) and (4) are interchanged: X in REQUEST_Q of Y means
-//! that X *has* asked, as §8.3 says. By the letter (`as-published`) a recovered node waits for
-//! ever for an answer to a request that it never made. §8.6 holds that requests queued twice
-//! correct themselves; after two recoveries (`duplicates`) the privilege can go to and fro for
-//! ever, so they are queued once. For what §8 assumes and leaves open, see `recovery.rs`.
+//! that X *has* asked, as §8.3 says. As printed (`as-published`), a recovered node waits forever
+//! for an answer to a request that it never made. §8.6 claims that duplicate requests correct
+//! themselves. After two recoveries (`duplicates`) the privilege can travel back and forth forever,
+//! so each request is enqueued once. For what §8 assumes and leaves open, see `recovery.rs`.
 
 mod invariants;
 mod message;
@@ -41,7 +44,7 @@ use recovery::Recovery;
 
 pub use message::{RaymondMessage, Relation};
 
-/// A REQUEST that would follow a PRIVILEGE at once travels with it (§6.1).
+/// A REQUEST that would immediately follow a PRIVILEGE travels with it (§6.1).
 pub const PIGGYBACK: Variant = Variant {
     bit: 0,
     name: "piggyback",
@@ -65,7 +68,7 @@ pub const INITIALIZE: Variant = Variant {
     excludes: &[],
 };
 
-/// Recovery for channels that do not keep order: it ends when the caller says
+/// Recovery for channels that do not preserve order: it ends when the caller calls
 /// [`settled`](Algorithm::settled).
 pub const SECOND_WAIT: Variant = Variant {
     bit: 3,
@@ -82,7 +85,7 @@ pub const DUPLICATES: Variant = Variant {
     excludes: &[],
 };
 
-/// (3) and (4) of §8.1 by the letter.
+/// (3) and (4) of §8.1 as printed.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 5,
     name: "as-published",
@@ -90,18 +93,18 @@ pub const AS_PUBLISHED: Variant = Variant {
     excludes: &["second-wait"],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Raymond {
     place: Place<Tree>,
-    /// The neighbour in whose direction the privilege is, or this node itself. Not known before
-    /// INITIALIZE came, nor in recovery.
+    /// The neighbour in the direction of the privilege, or this node itself. `None` before
+    /// INITIALIZE has arrived and in recovery.
     holder: Option<NodeId>,
-    /// Who wants the privilege from this node: neighbours, and this node itself.
+    /// The nodes that request the privilege from this node: neighbours, and this node itself.
     request_q: VecDeque<NodeId>,
     /// USING is `Inside`; "self" is in `request_q` exactly while `Waiting`.
     phase: Phase,
-    /// Whether HOLDER was sent a REQUEST that it has not answered.
+    /// Whether HOLDER was sent a REQUEST that it has not yet answered.
     asked: bool,
     variants: VariantSet,
     recovery: Option<Box<Recovery>>,
@@ -184,8 +187,8 @@ impl Algorithm for Raymond {
                 self.take_privilege();
                 self.assign_and_ask(out);
             }
-            // Raymond 1989, §6.1: as if two messages had arrived; the REQUEST first, as it may
-            // (§3.5), so that a PRIVILEGE that leaves now can say that it has to come back.
+            // Raymond 1989, §6.1: handled like two messages. The REQUEST goes first, which §3.5
+            // permits, so that a PRIVILEGE sent now can already request its own return.
             RaymondMessage::PrivilegeRequest => {
                 self.request_q.push_back(from);
                 self.take_privilege();
@@ -288,17 +291,18 @@ impl Algorithm for Raymond {
 }
 
 impl Raymond {
-    /// Up to this length REQUEST_Q is searched for a neighbour that asks twice. The hub of a large
-    /// star must not do so for each message; there the queue's length is bounded instead.
+    /// Up to this length REQUEST_Q is searched for duplicate requests of a neighbour. The hub of a
+    /// large star must not do so for each message; there, only the queue's length is bounded.
     const SEARCHED_MAX: usize = 16;
 
-    /// Who wants the privilege from this node, the next first: neighbours, and this node itself.
+    /// The nodes that request the privilege from this node, in order: neighbours, and this node
+    /// itself.
     pub fn request_q(&self) -> &VecDeque<NodeId> {
         &self.request_q
     }
 
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
-        // Raymond 1989, §8: neither is called during the recovery phase.
+        // Raymond 1989, §8: neither procedure is called during the recovery phase.
         if self.recovery.is_none() {
             let had_token = self.has_token();
             self.assign_privilege(out);
@@ -330,7 +334,7 @@ impl Raymond {
             self.phase = Phase::Inside;
             out.enter();
         } else if self.variants.has(PIGGYBACK) && !self.request_q.is_empty() {
-            // Raymond 1989, §6.1: what MAKE_REQUEST would send next goes along.
+            // Raymond 1989, §6.1: the REQUEST that MAKE_REQUEST would send next travels along.
             self.asked = !Mutant::RaymondPiggybackAsksTwice.planted();
             out.send(next, RaymondMessage::PrivilegeRequest);
         } else {
@@ -357,7 +361,8 @@ impl Raymond {
         self.asked &= Mutant::RaymondAskedNotReset.planted();
     }
 
-    /// Raymond 1989, §7: all neighbours but the one that told this node hear where the privilege is.
+    /// Raymond 1989, §7: tells all neighbours, except the one that told this node, where the
+    /// privilege is.
     fn tell_initialize(&self, from: Option<NodeId>, out: &mut Outbox<RaymondMessage>) {
         for &neighbour in self.place.shape.neighbours(self.place.me) {
             if Some(neighbour) != from {
@@ -378,7 +383,7 @@ impl Raymond {
         self.assign_and_ask(out);
     }
 
-    /// Whether a correct neighbour can have sent this; if not, why.
+    /// Returns an error with the reason if no correct neighbour sends this message in this state.
     fn check(&self, from: NodeId, message: RaymondMessage) -> Result<(), &'static str> {
         if !self.place.shape.is_neighbour(self.place.me, from) {
             return Err("it is no neighbour in the tree");
@@ -405,8 +410,8 @@ impl Raymond {
 
     fn check_request(&self, from: NodeId) -> Result<(), &'static str> {
         if self.holder.is_none() && self.recovery.is_none() {
-            // Nothing overtakes INITIALIZE: the sender's side has the privilege and asks for it only
-            // after it gave it here; our side learns of INITIALIZE through this node.
+            // Nothing overtakes INITIALIZE. The sender's side has the privilege, and requests it
+            // from here only after passing it here; our side receives INITIALIZE through this node.
             return Err("INITIALIZE has not come yet");
         }
         if self.is_lax() {
@@ -444,7 +449,8 @@ impl Raymond {
         Ok(())
     }
 
-    /// Whether the variants let requests be doubled and the privilege come unasked (§8.6).
+    /// Whether the variants allow duplicate requests, and a privilege that was not requested
+    /// (§8.6).
     fn is_lax(&self) -> bool {
         self.variants.has(DUPLICATES) || self.variants.has(AS_PUBLISHED)
     }

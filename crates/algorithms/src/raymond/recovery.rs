@@ -1,27 +1,29 @@
 //! Recovery of a node that lost its state: Raymond 1989, §8.
 //!
-//! When everything that it sent before the crash has arrived (the caller sees to that), the node
-//! sends RESTART to its neighbours and rebuilds HOLDER, ASKED and REQUEST_Q from their ADVISEs.
-//! Until then it takes in REQUEST, PRIVILEGE and its own wish, and does nothing about them.
+//! When every message that it sent before the crash has arrived (which the caller ensures), the
+//! node sends RESTART to its neighbours and rebuilds HOLDER, ASKED and REQUEST_Q from their
+//! ADVISEs. Until then it records incoming REQUEST and PRIVILEGE messages and its own request, but
+//! does not act on them.
 //!
-//! **Channels**: fifo. If an ADVISE overtakes a PRIVILEGE, all neighbours point here, the node
-//! concludes that it has the privilege, and there are two when the second arrives. With the variant
-//! `second-wait` the node stays in recovery, after all ADVISEs came, until the caller says that
-//! whatever was sent before them has come too; then any order will do.
+//! **Channels**: fifo. If an ADVISE overtakes a PRIVILEGE, all neighbours point to this node, so it
+//! concludes that it has the privilege, and there are two when the second one arrives. With the
+//! variant `second-wait` the node stays in recovery after all ADVISEs have arrived, until the
+//! caller reports that everything sent before them has arrived too. Recovery then works over
+//! channels of any order.
 //!
-//! **What the paper leaves open**: a node that crashed in its critical section comes back with
-//! USING = false: the hold is lost, and whoever drives the node must have stopped what it did
-//! inside before the node restarts. The rebuilt REQUEST_Q has those first who had asked before
-//! they advised. Their order is lost; it begins at another neighbour for each incarnation, so that
-//! the same one is not last each time (against the starvation of §8.4, whose counters every node
-//! would have to carry). Who asked later follows, in order of arrival.
-//! A request that came both as a REQUEST and in an ADVISE is queued once (§8.6).
+//! **What the paper leaves open**: a node that crashed in its critical section restarts with USING
+//! = false. Its hold is lost, and the caller must have stopped the work that it did inside before
+//! the node restarts. The rebuilt REQUEST_Q starts with the neighbours that had sent a request
+//! before they advised. Their order is lost. It starts at a different neighbour for each
+//! incarnation, so that the same one is not always last; this replaces the counters of §8.4 against
+//! starvation, which every node would have to keep. Nodes that sent a request later follow in order
+//! of arrival. A request that arrived both as a REQUEST and in an ADVISE is enqueued once (§8.6).
 //!
-//! **Extent** (§8.8): any nodes no two of which are neighbours. A node that does not know HOLDER
-//! itself answers so; the asker then stays in recovery until it learns from elsewhere where the
-//! privilege is, and tells on with INITIALIZE. So a node that crashes before INITIALIZE has
-//! reached it recovers too. Neighbours that are down together may end without a privilege, but not
-//! with two (searched for N up to 3).
+//! **Extent** (§8.8): any set of nodes in which no two are neighbours. A node that does not know
+//! HOLDER itself answers `Unknown`. The node that asked then stays in recovery until it learns from
+//! another neighbour where the privilege is, and passes that on with INITIALIZE. So a node that
+//! crashes before INITIALIZE has reached it recovers too. If neighbours are down together, the
+//! cluster may end up without a privilege, but not with two (searched for N up to 3).
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,17 +32,18 @@ use super::{AS_PUBLISHED, DUPLICATES, GREEDY, Raymond, RaymondMessage, Relation,
 use crate::mutant::Mutant;
 use crate::{Algorithm, NodeId, Outbox};
 
-/// What a recovering node has learned so far.
+/// What a recovering node has learned.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Recovery {
     incarnation: u64,
-    /// What each neighbour said, in the order of the tree's list of them.
+    /// Each neighbour's answer, in the order of the tree's list of neighbours.
     advice: Box<[Option<Relation>]>,
-    /// How many have not answered.
+    /// Number of neighbours that have not answered.
     missing: usize,
-    /// The neighbour whose HOLDER is not this node, and whether it was asked (§8.2, §8.3).
+    /// The neighbour whose HOLDER is not this node, and whether this node has sent it a request
+    /// (§8.2, §8.3).
     dissent: Option<(NodeId, bool)>,
-    /// Whether what was sent before the ADVISEs has come too.
+    /// Whether everything sent before the ADVISEs has arrived too.
     settled: bool,
 }
 
@@ -57,7 +60,7 @@ impl Recovery {
 }
 
 impl Raymond {
-    /// Raymond 1989, §8: after the delay, RESTART to each neighbour.
+    /// Raymond 1989, §8: after the delay, sends RESTART to each neighbour.
     pub(super) fn restart(&mut self, out: &mut Outbox<RaymondMessage>) {
         let Some(recovery) = &self.recovery else {
             return;
@@ -68,7 +71,7 @@ impl Raymond {
         self.finish_if_known(out);
     }
 
-    /// Raymond 1989, §8.1: how this node sees its relation to a neighbour.
+    /// Raymond 1989, §8.1: this node's relation to a neighbour.
     pub(super) fn relation_to(&self, neighbour: NodeId) -> Relation {
         match self.holder {
             _ if self.recovery.is_some() => Relation::Unknown,
@@ -151,20 +154,20 @@ impl Raymond {
 
     pub(super) fn on_settled(&mut self, out: &mut Outbox<RaymondMessage>) {
         if let Some(recovery) = &mut self.recovery {
-            // Before the last ADVISE it would mean nothing.
+            // Has no meaning before the last ADVISE.
             recovery.settled = recovery.missing == 0;
             self.finish_if_known(out);
         }
     }
 
-    /// The recovery under way, if it is that of this incarnation.
+    /// The recovery in progress, if it belongs to this incarnation.
     fn recovery_of(&self, incarnation: u64) -> Option<&Recovery> {
         let recovery = self.recovery.as_deref()?;
         let is_current = recovery.incarnation == incarnation;
         (is_current || Mutant::RaymondAdviseOutdated.planted()).then_some(recovery)
     }
 
-    /// Leaves recovery if HOLDER can be told by now.
+    /// Ends the recovery if HOLDER can be determined.
     fn finish_if_known(&mut self, out: &mut Outbox<RaymondMessage>) {
         let Some(recovery) = self.recovery.as_deref() else {
             return;
@@ -177,7 +180,8 @@ impl Raymond {
         let me = self.place.me;
         let unknown = |advice: &Option<Relation>| *advice == Some(Relation::Unknown);
         let (holder, asked) = match recovery.dissent {
-            // Raymond 1989, §8.6: possession is proof enough, contradictory advice is outdated.
+            // Raymond 1989, §8.6: having the privilege is proof enough; contradictory advice is
+            // outdated.
             _ if self.has_token() => (me, false),
             // Raymond 1989, §8.2 and §8.3.
             Some(dissent) => dissent,
@@ -195,11 +199,12 @@ impl Raymond {
                 }
             }
         }
-        // Raymond 1989, §8: from here on the node takes part again.
+        // Raymond 1989, §8: from here on the node participates again.
         self.assign_and_ask(out);
     }
 
-    /// Raymond 1989, §8.4: those who advised that they have asked, then those who asked meanwhile.
+    /// Raymond 1989, §8.4: first the neighbours that advised that they have asked, then those that
+    /// asked in the meantime.
     fn rebuild_queue(&mut self, recovery: &Recovery) {
         let me = self.place.me;
         let shape = Arc::clone(&self.place.shape);
@@ -223,7 +228,7 @@ impl Raymond {
                 }
                 continue;
             };
-            // Raymond 1989, §8.6: duplicates are looked for when recovery ends.
+            // Raymond 1989, §8.6: duplicates are removed when recovery ends.
             let twice = std::mem::replace(&mut queued[place], true);
             let duplicates = self.variants.has(DUPLICATES) || Mutant::RaymondDuplicates.planted();
             if !twice || duplicates {
