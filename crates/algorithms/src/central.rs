@@ -1,8 +1,8 @@
 //! A central coordinator: the baseline for all other algorithms.
 //!
-//! **Channels**: fifo (a RELEASE must not be overtaken by the same node's next REQUEST). **Cost**:
-//! 3 messages per entry (none for the coordinator's own), response time 2T, synchronisation delay
-//! 2T.
+//! **Channels**: fifo (a RELEASE must not be overtaken by the same node's next REQUEST).
+//! **Cost**: 3 messages per entry (none for the coordinator's own), response time 2T,
+//! synchronisation delay 2T.
 //!
 //! A node sends its request to the coordinator, which grants one request at a time, first come,
 //! first served. The coordinator is the node at home.

@@ -1,4 +1,4 @@
-//! What a node of Chaudhuri-Karaata refuses: it changes nothing and sends nothing.
+//! Messages that a node of Chaudhuri-Karaata refuses: it changes nothing and sends nothing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn node(number: u32) -> NodeId {
     NodeId::new(number)
 }
 
-/// A node of the 27-node mesh of Fig. 2; heads are 0, 9 and 18, plane 0 is privileged.
+/// A node of the 27-node mesh of Fig. 2. The heads are 0, 9 and 18, and plane 0 is privileged.
 fn of_figure_2(me: u32) -> ChaudhuriKaraata {
     ChaudhuriKaraata::new(&Config::first(27).at(node(me)))
 }
@@ -141,7 +141,8 @@ fn a_release_by_another_than_the_one_inside() {
     refuses(&head, 1, Release(node(4)), "was not granted");
 }
 
-/// As published tokens pass through heads, and requests come from far; but only along the line.
+/// As published, tokens pass through heads and requests come from far away, but only along the line
+/// of heads.
 #[test]
 fn as_published_messages_off_the_line_of_heads() {
     let head = as_published(9);
@@ -158,7 +159,7 @@ fn as_published_messages_off_the_line_of_heads() {
     );
 }
 
-/// A node that is no head keeps who it is, its phase, and nothing else.
+/// A node that is not a head stores only its identity and its phase.
 #[test]
 fn a_million_nodes_stay_small() {
     assert!(size_of::<ChaudhuriKaraata>() <= 32);

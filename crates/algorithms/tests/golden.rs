@@ -1,8 +1,8 @@
-//! The bytes of every message of every algorithm are pinned: what one version sends, the next one
-//! reads. A line of `golden/<algorithm>.txt` is a message and its encoding in hex.
+//! Pins the encoding of every message of every algorithm, so that each version can read what the
+//! previous one sends. A line of `golden/<algorithm>.txt` is a message and its encoding in hex.
 //!
-//! Set `UPDATE_GOLDEN=1` to write the files anew, and read the difference before you keep it: a
-//! changed line means that old and new nodes do not understand each other.
+//! Set `UPDATE_GOLDEN=1` to rewrite the files, and read the diff before you commit it: a changed
+//! line means that old and new nodes do not understand each other.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -88,7 +88,7 @@ fn examples_show_every_kind_in_order() {
     }
 }
 
-/// A receiver accepts exactly one whole message: nothing less, nothing more.
+/// A receiver accepts exactly one whole message, nothing less and nothing more.
 #[test]
 fn only_whole_messages_are_read_back() {
     struct ReadBack;

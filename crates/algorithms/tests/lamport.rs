@@ -1,4 +1,4 @@
-//! What no correct peer sends is refused, and then nothing has changed.
+//! Messages that no correct peer sends are refused, and the state is unchanged.
 
 use soloist_algorithms::lamport::LamportMessage::{Ack, Release, Request};
 use soloist_algorithms::lamport::{Lamport, LamportMessage};

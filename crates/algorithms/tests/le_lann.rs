@@ -1,4 +1,4 @@
-//! The ring's shape, and what its nodes refuse.
+//! The ring's shape, and messages that its nodes refuse.
 
 use soloist_algorithms::le_lann::{LeLann, LeLannMessage, RESTING};
 use soloist_algorithms::shape::Ring;
@@ -29,7 +29,7 @@ fn a_ring_reads_its_own_form() {
     assert!(Ring::parse("rings", 5).is_err());
 }
 
-/// Node `me` of four, of the restless or the resting form.
+/// Node `me` of four, with the circulating or the resting token.
 fn node(me: u32, start: Start, variants: VariantSet) -> LeLann {
     let first = Config::<Ring>::first(4);
     LeLann::new(&Config {
@@ -39,7 +39,7 @@ fn node(me: u32, start: Start, variants: VariantSet) -> LeLann {
     })
 }
 
-/// Refused, and nothing has changed.
+/// Asserts that the message is refused and the state is unchanged.
 #[track_caller]
 fn refuses(node: &LeLann, from: u32, message: LeLannMessage) {
     let mut after = node.clone();
@@ -65,7 +65,7 @@ fn what_no_correct_peer_sends_is_refused() {
     refuses(&two, 1, again);
     refuses(&node(2, home, resting), 1, Token);
 
-    // Nothing goes on beyond the resting place.
+    // Nothing is forwarded beyond the resting place.
     refuses(&node(1, home, resting), 0, Request);
     refuses(&node(1, home, resting), 0, again);
 

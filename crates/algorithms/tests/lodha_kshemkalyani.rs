@@ -1,4 +1,4 @@
-//! What no correct peer sends is refused, and then nothing has changed.
+//! Messages that no correct peer sends are refused, and the state is unchanged.
 
 use soloist_algorithms::lodha_kshemkalyani::LodhaKshemkalyaniMessage::{Flush, Reply, Request};
 use soloist_algorithms::lodha_kshemkalyani::{
@@ -57,12 +57,12 @@ fn errand(sequence: u64, node: u32, answers: u32) -> Errand {
     }
 }
 
-/// Node 0 of three, before anything happened.
+/// Node 0 of three, in its initial state.
 fn idle() -> LodhaKshemkalyani {
     LodhaKshemkalyani::new(&Config::first(3))
 }
 
-/// Node 0 of three, which has seen node 1's request 4 and waits with its own, 5.
+/// Node 0 of three, which has seen request 4 of node 1 and waits with its own request, 5.
 fn waiting(mut node: LodhaKshemkalyani) -> LodhaKshemkalyani {
     let mut out = Outbox::new();
     node.receive(PEER, request(4), &mut out).unwrap();
@@ -118,7 +118,7 @@ fn a_second_answer_is_refused() {
     let mut node = waiting(idle());
     node.receive(PEER, reply(None), &mut Outbox::new()).unwrap();
     refuses(&node, reply(None));
-    // It has answered, so what it asks for now comes after our request.
+    // The peer has answered, so its next request comes after ours.
     refuses(&node, request(4));
     node.receive(PEER, request(6), &mut Outbox::new()).unwrap();
     refuses(&node, request(7));

@@ -1,4 +1,4 @@
-//! The adapter from bytes to algorithms does exactly what the algorithms themselves do.
+//! The adapter from bytes to algorithms behaves exactly like the algorithms themselves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use soloist_algorithms::{
     Violation,
 };
 
-/// Far more deliveries than any algorithm needs to let nine nodes enter once.
+/// Far more deliveries than any algorithm needs for nine nodes to enter once.
 const DELIVERIES_MAX: usize = 10_000;
 
-/// The same cluster twice, once of algorithms and once of machines, step by step. Messages
-/// arrive in the order sent, all channels together.
+/// The same cluster twice, once of algorithms and once of machines, in lockstep. Messages arrive in
+/// the order in which they were sent, across all channels.
 struct Pair<A: Algorithm> {
     nodes: Vec<A>,
     machines: Vec<Box<dyn Machine>>,
@@ -49,7 +49,7 @@ impl<A: Algorithm> Pair<A> {
             out: Outbox::new(),
             bytes_out: ByteOutbox::new(),
         };
-        // Whoever starts inside has entered once.
+        // A node that starts inside has entered once.
         if let Some(inside) = start.inside {
             pair.entries[inside.index()] = 1;
         }
@@ -90,7 +90,7 @@ impl<A: Algorithm> Pair<A> {
         self.compare(to);
     }
 
-    /// Both did the same. Puts what they sent under way.
+    /// Asserts that both behaved the same, and puts their messages in flight.
     fn compare(&mut self, node: NodeId) {
         let phase = self.nodes[node.index()].phase();
         assert_eq!(phase, self.machines[node.index()].phase());
@@ -118,7 +118,7 @@ impl<A: Algorithm> Pair<A> {
         one
     }
 
-    /// Everybody asks at once, and leaves as soon as it is inside.
+    /// All nodes request at once, and each leaves as soon as it is inside.
     fn everybody_enters_once(mut self) {
         for node in NodeId::all(self.nodes.len()) {
             if self.nodes[node.index()].phase() == Phase::Idle {
@@ -171,7 +171,8 @@ fn bytes_and_types_do_the_same() {
     }
 }
 
-/// All that is left of a request at an idle node is its clock, which the next part goes on from.
+/// After a request, an idle node keeps only its clock, and the recreated machine continues from
+/// there.
 #[test]
 fn a_part_at_rest_leaves_its_clock() {
     let cluster = Choice::parse("ra", "").unwrap().cluster(None, 2).unwrap();
@@ -193,7 +194,7 @@ fn a_part_at_rest_leaves_its_clock() {
     assert_eq!(out.sends().next().unwrap().bytes, [0, 8]);
 }
 
-/// A new part is at rest, unless to start sends something or somebody is inside.
+/// A new machine is quiescent unless `start` sends something or the node is inside.
 #[test]
 fn a_new_part_is_at_rest() {
     for choice in Choice::all() {
@@ -212,7 +213,7 @@ fn a_new_part_is_at_rest() {
     }
 }
 
-/// Links are needed only between these.
+/// Links are needed only between these nodes.
 #[test]
 fn peers_are_those_of_the_shape() {
     let peers = |algorithm: &str, form: &str, nodes: usize, me: u32| {
@@ -228,7 +229,7 @@ fn peers_are_those_of_the_shape() {
     assert_eq!(peers("chaudhuri-karaata", "1x1x3", 3, 1), [0, 2]);
 }
 
-/// What is no message changes nothing and says how long it was.
+/// Bytes that are not a message change nothing, and the error reports their length.
 #[test]
 fn bytes_that_are_no_message_are_refused() {
     for choice in Choice::all() {

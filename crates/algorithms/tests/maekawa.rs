@@ -1,4 +1,4 @@
-//! Maekawa 1985 without contention, and what it refuses.
+//! Maekawa 1985 without contention, and messages that it refuses.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ fn cluster(config: &Config<Quorums>) -> Vec<Maekawa> {
         .collect()
 }
 
-/// Delivers everything that follows from the effects of `node`; returns how many messages that were.
+/// Delivers the messages of `node` and all that result from them. Returns the number of messages.
 fn settle(cluster: &mut [Maekawa], node: NodeId, out: &mut Outbox<MaekawaMessage>) -> usize {
     let mut under_way = VecDeque::new();
     let mut messages = 0;
@@ -34,7 +34,7 @@ fn settle(cluster: &mut [Maekawa], node: NodeId, out: &mut Outbox<MaekawaMessage
     }
 }
 
-/// §1: 3√N messages; exactly 3(K-1), since a node asks itself without a message.
+/// §1: 3√N messages. Exactly 3(K-1), since a node sends no message to itself.
 #[test]
 fn an_entry_without_contention_costs_three_messages_a_member() {
     for (nodes, expected) in [
@@ -59,7 +59,8 @@ fn an_entry_without_contention_costs_three_messages_a_member() {
     }
 }
 
-/// Node 0 of three, whose sets are {0,1,2}, {0,1}, {0,2}: it has all as members and is in all sets.
+/// Node 0 of three, with the sets {0,1,2}, {0,1}, {0,2}: its set contains all nodes, and all sets
+/// contain it.
 fn hub() -> Config<Quorums> {
     let mut config = Config::<Quorums>::first(3);
     let listing = "0: 0 1 2\n1: 0 1\n2: 0 2";
@@ -71,7 +72,8 @@ fn node(number: u32) -> NodeId {
     NodeId::new(number)
 }
 
-/// `message` from `from` is refused for a reason that says `why`, and nothing changes.
+/// Asserts that `message` from `from` is refused for a reason that contains `why`, and that nothing
+/// changes.
 #[track_caller]
 fn refuses(state: &Maekawa, from: u32, message: MaekawaMessage, why: &str) {
     let mut after = state.clone();
@@ -120,7 +122,8 @@ fn refuses_what_no_correct_peer_sends() {
     refuses(&waiting, 1, Inquire(1), "inquired before");
 }
 
-/// Step (1): a request gets a number greater than those of all that the node has sent or received.
+/// Step (1): a request's number is greater than those of all requests that the node has sent or
+/// received.
 #[test]
 fn a_request_is_numbered_after_all_that_were_received() {
     let mut state = Maekawa::new(&hub());
@@ -133,7 +136,7 @@ fn a_request_is_numbered_after_all_that_were_received() {
     assert_eq!(sent, [(node(1), &Request(42)), (node(2), &Request(42))]);
 }
 
-/// Its members know it from the start, and take its RELEASE.
+/// The members of a node that starts inside know of it from the start, and accept its RELEASE.
 #[test]
 fn a_node_that_starts_inside_can_leave() {
     for inside in NodeId::all(13) {

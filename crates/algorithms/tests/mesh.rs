@@ -7,7 +7,7 @@ use std::iter::successors;
 use soloist_algorithms::NodeId;
 use soloist_algorithms::shape::{Mesh, NODES_MAX, Shape, ShapeError};
 
-/// Every mesh of up to 4 x 4 x 4, with every number of nodes it has room for.
+/// All meshes up to 4 x 4 x 4, with every number of nodes that fits.
 fn small_meshes() -> impl Iterator<Item = Mesh> {
     let forms = (1..=4).flat_map(|p| (1..=4).flat_map(move |q| (1..=4).map(move |r| (p, q, r))));
     forms.flat_map(|(p, q, r)| {
@@ -39,8 +39,8 @@ fn each_node_has_its_own_place() {
     }
 }
 
-/// Section 2.2: REQUEST goes from (x,y,k) to (x-1,y,k), with x = 0 to (0,y-1,k); PERMIT comes the
-/// same way back. In a mesh that is not full every node on the way is there too.
+/// Section 2.2: REQUEST goes from (x,y,k) to (x-1,y,k), or to (0,y-1,k) if x = 0. PERMIT returns
+/// the same way. In a mesh that is not full, every node on the way exists too.
 #[test]
 fn the_way_to_the_head_is_the_way_back() {
     for mesh in small_meshes() {
@@ -63,7 +63,7 @@ fn the_way_to_the_head_is_the_way_back() {
     }
 }
 
-/// PERMIT has a next hop exactly on its way: nowhere else, and not at its end.
+/// PERMIT has a next hop exactly at the nodes on its way, except the last.
 #[test]
 fn there_is_no_way_down_except_from_above() {
     for mesh in small_meshes() {
@@ -77,7 +77,8 @@ fn there_is_no_way_down_except_from_above() {
     }
 }
 
-/// The links that are used make a tree: n - 1 of them, both ways, and nobody is left out.
+/// The links in use form a tree: there are n - 1 of them, they work in both directions, and they
+/// connect all nodes.
 #[test]
 fn links_make_a_spanning_tree() {
     for mesh in small_meshes() {
@@ -96,7 +97,8 @@ fn links_make_a_spanning_tree() {
     }
 }
 
-/// Section 2 counts 13(n^1/3 - 1) links. That is n - 1 for n = 27 (and no link for one node) only.
+/// Section 2 counts 13(n^1/3 - 1) links. That equals n - 1 only for n = 27 (and for one node, which
+/// has no link).
 #[test]
 fn the_papers_count_of_links_is_right_for_27_nodes_only() {
     for side in 2..20 {
@@ -154,7 +156,7 @@ fn what_is_displayed_reads_back() {
     }
 }
 
-/// Planes beyond the last node do not exist, however many are asked for.
+/// Planes beyond the last node do not exist, however many are requested.
 #[test]
 fn more_room_than_nodes_is_fine() {
     let mesh = Mesh::parse("2x2x4294967295", 5).unwrap();
@@ -192,7 +194,7 @@ fn refusals_say_why() {
     assert_eq!(Mesh::parse("1x1x1", 0), Err(ShapeError::Nodes(0)));
 }
 
-/// Nothing grows with the number of nodes: walks in a mesh of a million are quick.
+/// No cost grows with the number of nodes: walks in a mesh of a million nodes are fast.
 #[test]
 fn a_million_nodes_are_fine() {
     let mesh = Mesh::default_for(1_000_000);

@@ -1,4 +1,4 @@
-//! Requests that go in a circle and tokens that nobody waits for are refused.
+//! Requests that travel in a cycle and unexpected tokens are refused.
 
 use soloist_algorithms::naimi_trehel::{NaimiTrehel, NaimiTrehelMessage};
 use soloist_algorithms::{Algorithm, Config, NodeId, Outbox, Violation};
@@ -9,7 +9,7 @@ const HOME: NodeId = NodeId::new(0);
 const ME: NodeId = NodeId::new(1);
 const OTHER: NodeId = NodeId::new(2);
 
-/// Node 1 of three, the token at node 0.
+/// Node 1 of three, with the token at node 0.
 fn idle() -> NaimiTrehel {
     NaimiTrehel::new(&Config::first(3).at(ME))
 }
@@ -32,7 +32,7 @@ fn is_unexpected(violation: Violation) {
     );
 }
 
-/// This node's requests go to home: none can come from there, nor be made there.
+/// This node's requests go to home, so no request can come from home or originate there.
 #[test]
 fn a_request_of_or_from_the_father_is_refused() {
     is_unexpected(refusal(&idle(), HOME, Request(HOME)));

@@ -1,7 +1,7 @@
-//! Random runs of every algorithm: among correct peers everybody is served, and whatever a hostile peer
-//! sends, a node neither panics nor breaks its own rules.
+//! Random runs of every algorithm. Among correct peers every node is served. Whatever a hostile
+//! peer sends, a node neither panics nor breaks its own rules.
 //!
-//! Runs are the same each time. Set `PROPTEST_RNG_SEED` and `PROPTEST_CASES` for other and for more.
+//! Runs are reproducible. Set `PROPTEST_RNG_SEED` for other runs and `PROPTEST_CASES` for more.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,55 +15,55 @@ use soloist_algorithms::{
     Start, VariantSet, Violation,
 };
 
-/// Far more deliveries than any algorithm needs to serve six nodes that wait.
+/// Far more deliveries than any algorithm needs to serve six waiting nodes.
 const DRAIN_MAX: usize = 10_000;
 
-/// Outside: is a rule broken? Inside: did the node refuse?
+/// The outer result tells if a rule is broken, the inner one if the node refused the event.
 type Checked<T = ()> = Result<T, TestCaseError>;
 type Stepped = Checked<Result<(), Violation>>;
 const DONE: Stepped = Ok(Ok(()));
 
-/// One case: a cluster and what happens to it. Numbers are taken modulo what there is.
+/// A test case: a cluster and a sequence of steps. Numbers are taken modulo the number of choices.
 #[derive(Clone, Debug)]
 struct Case {
     nodes: usize,
     home: usize,
     inside: Option<usize>,
-    /// Which of the algorithm's variants are on, as far as they go together.
+    /// The algorithm's variants that are enabled, without contradictory ones.
     variants: u8,
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A node asks, if a correct caller may let it ask.
+    /// A node requests, if it is idle.
     Request(usize),
     /// A node leaves, if it is inside.
     Release(usize),
-    /// A message under way arrives.
+    /// A message in flight arrives.
     Deliver(usize),
-    /// A node asks or leaves, whether it may or not.
+    /// A node requests or leaves, whether it may or not.
     Force { node: usize, release: bool },
-    /// A message that was sent at some time arrives again, or elsewhere, or as if from another.
+    /// A message that was sent before arrives again, at another node, or with another sender.
     Replay {
         which: usize,
         from: Option<u32>,
         to: Option<usize>,
     },
-    /// The same with one byte changed.
+    /// The same, with one byte changed.
     Mangle {
         which: usize,
         at: usize,
         byte: u8,
         to: Option<usize>,
     },
-    /// Any bytes arrive, as if from anybody.
+    /// Arbitrary bytes arrive from an arbitrary sender.
     Forge {
         from: u32,
         to: usize,
         bytes: Vec<u8>,
     },
-    /// A node loses its state, if the algorithm knows recovery.
+    /// A node loses its state, if the algorithm supports recovery.
     Crash(usize),
 }
 
@@ -77,7 +77,7 @@ fn correct_step() -> BoxedStrategy<Step> {
 }
 
 fn hostile_step() -> BoxedStrategy<Step> {
-    // Small numbers name nodes, some of them beyond the cluster.
+    // Small numbers name nodes, some of them outside the cluster.
     let sender = || prop_oneof![9 => 0..8_u32, 1 => any::<u32>()];
     let byte = || prop_oneof![9 => 0..8_u8, 1 => any::<u8>()];
     let elsewhere = || prop::option::of(any::<usize>());
@@ -113,7 +113,7 @@ fn case(step: BoxedStrategy<Step>) -> impl Strategy<Value = Case> {
         })
 }
 
-/// The variants that the mask names, without those that contradict an earlier one.
+/// The variants in the mask, without those that contradict an earlier one.
 fn variants(info: &Info, mask: u8) -> VariantSet {
     let mut set = VariantSet::default();
     for variant in info.variants.iter().filter(|v| mask & (1 << v.bit) != 0) {
@@ -127,13 +127,13 @@ fn variants(info: &Info, mask: u8) -> VariantSet {
     set
 }
 
-/// Whether the rules in use are printed ones that are known to be faulty.
+/// Whether the variants include published rules that are known to be faulty.
 fn is_faulty(info: &Info, variants: VariantSet) -> bool {
     let mut of = variants.of(info);
     of.any(|variant| variant.name.starts_with("as-published"))
 }
 
-/// What happens to one node.
+/// An event at one node.
 enum Event<M> {
     Request,
     Release,
@@ -151,7 +151,7 @@ struct Cluster<A: Algorithm> {
     configs: Vec<Config<A::Shape>>,
     nodes: Vec<A>,
     under_way: Vec<Letter<A::Message>>,
-    /// Every message that was ever sent.
+    /// Every message ever sent.
     sent: Vec<Letter<A::Message>>,
     out: Outbox<A::Message>,
     faulty: bool,
@@ -198,7 +198,7 @@ impl<A: Algorithm> Cluster<A> {
         self.post(node)
     }
 
-    /// The node that a number of a step stands for.
+    /// The node to which a step's number refers.
     fn pick(&self, number: usize) -> NodeId {
         NodeId::from_index(number % self.nodes.len())
     }
@@ -207,7 +207,7 @@ impl<A: Algorithm> Cluster<A> {
         self.nodes[node.index()].phase()
     }
 
-    /// Does a step; if a node refused what happened to it, says so.
+    /// Executes a step. The inner result reports whether the node refused it.
     fn step(&mut self, step: &Step) -> Stepped {
         match *step {
             Step::Request(number) => match self.pick(number) {
@@ -270,7 +270,7 @@ impl<A: Algorithm> Cluster<A> {
         Some(letter)
     }
 
-    /// The message at this place arrives or, where order is kept, the first of its channel.
+    /// Delivers the message at this index or, over fifo channels, the first of its channel.
     fn deliver(&mut self, place: usize) -> Stepped {
         let channel = (self.under_way[place].from, self.under_way[place].to);
         let same = |letter: &Letter<_>| (letter.from, letter.to) == channel;
@@ -302,7 +302,7 @@ impl<A: Algorithm> Cluster<A> {
         Ok(())
     }
 
-    /// Something happens to a node, and all rules for one event are checked.
+    /// Applies an event to a node, and checks all rules for a single event.
     fn happen(&mut self, node: NodeId, event: Event<A::Message>) -> Stepped {
         let state = &mut self.nodes[node.index()];
         let before = state.clone();
@@ -354,7 +354,7 @@ impl<A: Algorithm> Cluster<A> {
         Ok(())
     }
 
-    /// Puts under way what a node sent.
+    /// Puts a node's messages in flight.
     fn post(&mut self, from: NodeId) -> Checked {
         for effect in self.out.drain() {
             let Effect::Send { to, message } = effect else {
@@ -370,7 +370,7 @@ impl<A: Algorithm> Cluster<A> {
         Ok(())
     }
 
-    /// At most one node is inside, and there are as many tokens as ever.
+    /// Checks that at most one node is inside, and that the number of tokens is unchanged.
     fn check_world(&self, tokens: usize) -> Checked {
         let inside = self.nodes.iter().filter(|n| n.phase() == Phase::Inside);
         prop_assert!(inside.count() <= 1, "two nodes inside");
@@ -385,7 +385,7 @@ impl<A: Algorithm> Cluster<A> {
     }
 }
 
-/// Whether a caller has the right to this event.
+/// Whether a caller may cause this event.
 fn is_due(what: &str, phase: Phase) -> bool {
     matches!(
         (what, phase),
@@ -430,7 +430,7 @@ impl Visitor for AmongCorrectPeers<'_> {
             prop_assert!(result.is_ok(), "{:?}", result);
             cluster.check_world(tokens)?;
         }
-        // Nobody asks any more: everybody who waits must be served.
+        // No further requests are made: every waiting node must be served.
         for _ in 0..DRAIN_MAX {
             let all = || NodeId::all(case.nodes);
             let inside = all().find(|&node| cluster.phase(node) == Phase::Inside);
@@ -456,14 +456,14 @@ impl Visitor for AmongHostilePeers<'_> {
     fn visit<A: Algorithm>(self) -> Checked {
         let mut cluster = Cluster::<A>::new(self.0)?;
         for step in &self.0.steps {
-            // A refusal is fine: that it changed nothing was checked.
+            // A refusal is fine: it was checked that it changed nothing.
             let _ = cluster.step(step)?;
         }
         Ok(())
     }
 }
 
-/// Runs a property for each algorithm, each with the same cases.
+/// Runs a property for each algorithm, with the same cases.
 fn for_all(step: fn() -> BoxedStrategy<Step>, property: impl Fn(Kind, &Case) -> Checked) {
     let mut broken = String::new();
     for &kind in Kind::ALL {

@@ -1,4 +1,4 @@
-//! Quorum systems: every two sets meet, and what Maekawa 1985 says of them in §2 and §3.
+//! Quorum systems: every two sets intersect, and the claims of Maekawa 1985, §2 and §3.
 
 use soloist_algorithms::shape::Quorums;
 use soloist_algorithms::{NodeId, Shape};
@@ -16,7 +16,7 @@ fn meeting<'a>(one: &'a [NodeId], other: &'a [NodeId]) -> impl Iterator<Item = &
     one.iter().filter(|m| other.binary_search(m).is_ok())
 }
 
-/// Looks at all pairs, and at nothing that the code under test has worked out besides the sets.
+/// Checks all pairs, and uses nothing that the code under test has computed except the sets.
 #[track_caller]
 fn verify(quorums: &Quorums) {
     for (node, set) in sets(quorums) {
@@ -33,7 +33,8 @@ fn verify(quorums: &Quorums) {
     }
 }
 
-/// Each pair of sets meets in exactly one node, K members, each node in K sets.
+/// Checks that every two sets intersect in exactly one node, that all sets have K members, and that
+/// every node is in K sets.
 #[track_caller]
 fn verify_plane(quorums: &Quorums, k: usize) {
     verify(quorums);
@@ -47,15 +48,15 @@ fn verify_plane(quorums: &Quorums, k: usize) {
     }
 }
 
-/// K >= (1 + √(4N - 3)) / 2 for sets of one size that hold every node equally often (§3: N = K(K-1) + 1
-/// is the most).
+/// K >= (1 + √(4N - 3)) / 2 for sets of equal size that contain every node equally often (§3: N is
+/// at most K(K-1) + 1).
 fn k_bound(nodes: usize) -> usize {
     (1..).find(|k| k * (k - 1) + 1 >= nodes).unwrap()
 }
 
-/// The sets of Fig. 1, by the node whose set each is, in the paper's numbers, which begin at 1. The
-/// scan at hand misreads "20" in (d) four times ("108", "$0$", "105", "50") and has lost S_2 of (a);
-/// read as here, every two sets meet exactly once.
+/// The sets of Fig. 1, in the order of the nodes to which they belong, with the paper's numbers,
+/// which start at 1. The available scan misreads "20" in (d) four times ("108", "$0$", "105", "50")
+/// and has lost S_2 of (a). Read as here, every two sets intersect exactly once.
 const FIG_1: [&[&[u32]]; 4] = [
     &[&[1, 2], &[2, 3], &[1, 3]],
     &[
@@ -152,7 +153,8 @@ fn sizes_are_what_each_form_promises() {
 
         let singer = made("singer", nodes);
         assert!(singer.k_max() >= bound, "singer for {nodes}");
-        // Every two points that fold together make a set smaller by one; not so if three do.
+        // Every two points that fold together make a set smaller by one; this does not hold if
+        // three do.
         let orders = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17];
         let points = |q: &usize| q * q + q + 1;
         let q = orders.iter().find(|q| points(q) >= nodes).unwrap();
@@ -179,7 +181,7 @@ fn sizes_are_what_each_form_promises() {
     }
 }
 
-/// Rows 0 1 2, 3 4 5 and 6.
+/// The rows are 0 1 2, 3 4 5 and 6.
 #[test]
 fn a_grid_has_rows_and_columns() {
     let grid = made("grid", 7);

@@ -1,4 +1,4 @@
-//! Tokens that cannot be the one token are refused.
+//! Tokens that cannot be the only token are refused.
 
 use soloist_algorithms::suzuki_kasami::{SuzukiKasami, SuzukiKasamiMessage, Token};
 use soloist_algorithms::{Algorithm, Config, NodeId, Outbox, Phase, Violation};
@@ -48,7 +48,7 @@ fn a_token_that_fits_is_taken() {
         .receive(node(0), token(&[7, 0, 1, 0], &[2, 3]), &mut out)
         .unwrap();
     assert_eq!(state.phase(), Phase::Inside);
-    refuses(&state, node(0), token(&[7, 0, 1, 0], &[2, 3])); // a second one
+    refuses(&state, node(0), token(&[7, 0, 1, 0], &[2, 3])); // a second token
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_token_of_another_cluster_is_refused() {
 #[test]
 fn a_token_with_impossible_numbers_is_refused() {
     refuses(&waiting(), node(0), token(&[u64::MAX, 0, 1, 0], &[]));
-    // This node's request is not the next, or was satisfied already.
+    // This node's request is not the next, or was already satisfied.
     refuses(&waiting(), node(0), token(&[0, 1, 1, 0], &[]));
     // The first request of node 2 must be satisfied, since its second one was seen.
     refuses(&waiting(), node(0), token(&[0, 0, 0, 0], &[]));
@@ -76,8 +76,8 @@ fn a_token_with_impossible_numbers_is_refused() {
 #[test]
 fn a_token_with_an_impossible_queue_is_refused() {
     refuses(&waiting(), node(0), token(&[0, 0, 1, 0], &[2, 3, 2]));
-    refuses(&waiting(), node(0), token(&[0, 0, 1, 0], &[1])); // who receives it
-    refuses(&waiting(), node(0), token(&[0, 0, 1, 0], &[0])); // who was just served
+    refuses(&waiting(), node(0), token(&[0, 0, 1, 0], &[1])); // the receiver
+    refuses(&waiting(), node(0), token(&[0, 0, 1, 0], &[0])); // the node that was just served
 }
 
 #[test]

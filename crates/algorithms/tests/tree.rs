@@ -1,4 +1,4 @@
-//! Trees: their forms, their geometry, and the listings that are refused.
+//! Trees: their forms, their geometry, and listings that are refused.
 
 use proptest::prelude::*;
 use soloist_algorithms::NodeId;
@@ -61,7 +61,7 @@ fn forms_are_what_they_say() {
     }
 }
 
-/// A seed means the same tree for ever.
+/// A seed always gives the same tree.
 #[test]
 fn a_random_tree_is_pinned() {
     let pinned = [(0, 1), (0, 2), (1, 6), (2, 3), (2, 4), (2, 5), (3, 7)];
@@ -91,12 +91,12 @@ fn forms_that_cannot_be_are_refused() {
     assert!(Tree::parse("line", 0).is_err());
 }
 
-/// Raymond 1989, §5: a star of valency K has the diameter 2 ceil(log_{K-1}((N-1)(K-2)/K + 1)).
-/// So it has if every level is full; with one arm only that goes so far, it is one less.
+/// Raymond 1989, §5: a star of valency K has the diameter 2 ceil(log_{K-1}((N-1)(K-2)/K + 1)). This
+/// holds if every level is full. If only one arm reaches the last level, the diameter is one less.
 #[test]
 fn stars_have_the_diameter_of_section_5() {
     for k in 3..=6_usize {
-        // The levels that it takes to hold N nodes, counted.
+        // The number of levels needed for N nodes.
         let (mut levels, mut room, mut rim) = (0_usize, 1, k);
         for nodes in 1..2000 {
             if nodes > room {
@@ -120,7 +120,7 @@ fn stars_have_the_diameter_of_section_5() {
     }
 }
 
-/// Raymond 1989, §5: the worst topology, of diameter N-1.
+/// Raymond 1989, §5: the worst topology, with diameter N-1.
 #[test]
 fn a_line_has_the_diameter_of_section_5() {
     for nodes in 1..20 {
@@ -130,7 +130,7 @@ fn a_line_has_the_diameter_of_section_5() {
 
 #[test]
 fn a_listing_makes_the_tree_it_lists() {
-    // Raymond 1989, Fig. 1, A to F as 0 to 5.
+    // Raymond 1989, Fig. 1, with A to F as 0 to 5.
     let figure = Tree::from_listing("# Fig. 1\n1-0\n 0 2 # two\n\n0 - 3\n3\t4\n5-3\n", 6).unwrap();
     assert_eq!(edges(&figure), [(0, 1), (0, 2), (0, 3), (3, 4), (3, 5)]);
     assert_eq!(figure.to_string(), "listed");
@@ -181,7 +181,8 @@ fn a_listing_that_is_no_tree_is_refused_with_the_reason() {
     }
 }
 
-/// A million nodes in any form, also the longest and the widest: neither quadratic nor recursive.
+/// A million nodes in any form, including the longest and the widest: neither quadratic nor
+/// recursive.
 #[test]
 fn a_million_nodes_are_no_trouble() {
     let nodes = 1_000_000;
@@ -197,10 +198,10 @@ fn a_million_nodes_are_no_trouble() {
 }
 
 proptest! {
-    /// Against the plain definitions, by walking.
+    /// Compares with the plain definitions, evaluated by walking the tree.
     #[test]
     fn geometry_agrees_with_walking(seed in any::<u64>(), nodes in 1_usize..30, shift in 0_usize..30) {
-        // Numbers turned round, so that parents need not be smaller than their children.
+        // Rotates the numbers, so that parents need not be smaller than their children.
         let turn = |n: usize| (n + shift) % nodes;
         let listing: String = edges(&tree(&format!("random:{seed}"), nodes))
             .iter()

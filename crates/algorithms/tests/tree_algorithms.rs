@@ -1,4 +1,4 @@
-//! What may come from the network: anything. Whatever a tree algorithm refuses leaves it as it was.
+//! Arbitrary input from the network. Input that a tree algorithm refuses leaves it unchanged.
 
 use proptest::prelude::*;
 use soloist_algorithms::neilsen_mizuno::{NeilsenMizuno, NeilsenMizunoMessage};
@@ -61,7 +61,8 @@ fn raymond_messages() -> impl Strategy<Value = RaymondMessage> {
     ]
 }
 
-/// Feeds a node anything; what it refuses has no effect, and what it accepts leaves it in order.
+/// Feeds arbitrary input to a node. Refused input has no effect, and accepted input preserves the
+/// invariants.
 fn stands<A: Algorithm>(mut state: A, inputs: Vec<Input<A::Message>>) -> Result<(), TestCaseError> {
     let mut out = Outbox::new();
     state.start(&mut out);
@@ -125,7 +126,7 @@ fn reason(result: Result<(), Violation>) -> String {
 #[test]
 fn raymond_says_why_it_refuses() {
     use RaymondMessage::{Initialize, Privilege, PrivilegeRequest, Request};
-    // A line 0 - 1 - 2 - 3; the privilege is at 0.
+    // A line 0 - 1 - 2 - 3, with the privilege at 0.
     let mut one = Raymond::new(&config("line", 4, 1, 0));
     let mut out = Outbox::new();
     let mut refusal = |from, message| reason(one.receive(node(from), message, &mut out));
@@ -160,8 +161,8 @@ fn raymond_says_why_it_refuses() {
     );
 }
 
-/// The hub of a star does not search its queue for each message, but it never grows beyond all
-/// neighbours and self.
+/// The hub of a star does not search its queue for each message, but the queue never grows beyond
+/// all neighbours and the node itself.
 #[test]
 fn the_queue_of_a_hub_is_bounded() {
     let leaves = 100;
@@ -180,7 +181,7 @@ fn the_queue_of_a_hub_is_bounded() {
     assert!(again.count() <= 1);
 }
 
-/// A million nodes are to fit in memory.
+/// A million nodes must fit in memory.
 #[test]
 fn nodes_are_small() {
     assert!(size_of::<Raymond>() <= 72);
@@ -188,7 +189,7 @@ fn nodes_are_small() {
     assert!(size_of::<NeilsenMizuno>() <= 40);
 }
 
-/// Raymond 1989, §8 with nobody to ask: the only node has the privilege.
+/// Raymond 1989, §8 without neighbours: the only node has the privilege.
 #[test]
 fn a_node_alone_recovers_at_once() {
     let mut alone = Raymond::recovering(&config("line", 1, 0, 0), 7).unwrap();

@@ -9,16 +9,17 @@ use crate::mutant::Mutant;
 use crate::shape::Mesh;
 use crate::{Config, NodeId, NodeSet, Place, Start};
 
-/// The head's part: token and queue of node (0,0,k).
+/// State of a head: the token and queue of node (0,0,k).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Head {
     place: Place<Mesh>,
     pub(super) as_published: bool,
     pub(super) token: Token,
-    /// Q: nodes of this plane, and heads of neighbouring planes (as published: of any plane).
+    /// Q: nodes of this plane, and heads of neighbouring planes (with `as-published`: of any
+    /// plane).
     pub(super) queue: VecDeque<NodeId>,
-    /// What is in the queue, to refuse it a second time without a search: a bit a node of the plane,
-    /// then one for the head below and one for the head above.
+    /// The content of the queue, to refuse duplicates without a search: one bit per node of the
+    /// plane, then one for the head below and one for the head above.
     queued: NodeSet,
 }
 
@@ -27,12 +28,13 @@ pub(super) struct Head {
 pub(super) enum Token {
     /// Another plane is privileged.
     Red {
-        /// The neighbouring head on the way to the token (not used as published).
+        /// The neighbouring head in the direction of the token (not used with `as-published`).
         towards: NodeId,
-        /// Whether it was asked for the token, and has not sent it yet (not used as published).
+        /// Whether it was asked for the token and has not sent it yet (not used with
+        /// `as-published`).
         asked: bool,
     },
-    /// The plane is privileged and nobody is inside.
+    /// The plane is privileged and no node is inside.
     Green,
     /// The plane is privileged, and a node of it is inside or about to be.
     Yellow {
@@ -41,7 +43,7 @@ pub(super) enum Token {
     },
 }
 
-/// Why a message is refused that a neighbour cannot have got or made.
+/// The reason for refusing a message that the sender cannot have received or created.
 pub(super) const OFF_THE_WAY: &str = "the sender is not next to this node on the message's way";
 
 impl Head {
@@ -71,8 +73,8 @@ impl Head {
         }
     }
 
-    /// The repaired rule for other planes: a head with a red token asks for it in its own name,
-    /// once, on the side where it is.
+    /// The repaired rule between planes: a head with a red token requests it once, in its own name,
+    /// from the neighbouring head in the token's direction.
     fn ask_once(&mut self, out: &mut Out) {
         if let Token::Red { towards, asked } = &mut self.token
             && (!*asked || Mutant::ChaudhuriKaraataAsksEachTime.planted())
@@ -82,10 +84,10 @@ impl Head {
         }
     }
 
-    /// The published rule for other planes, in P1 and P2: another head's request goes on to the
-    /// next plane whatever the token's colour here (C1); a request of this plane at a red head goes
-    /// out to both sides, each time (C3). Search tests as_published_a_stale_request_strands_a_plane
-    /// and as_published_queues_outgrow_theorem_4.
+    /// The published rule between planes, in P1 and P2. Another head's request is forwarded to the
+    /// next plane whatever the token's colour here (C1). A request of this plane at a red head is
+    /// sent to both sides, each time (C3). Search tests:
+    /// as_published_a_stale_request_strands_a_plane and as_published_queues_outgrow_theorem_4.
     fn spread(&self, origin: NodeId, out: &mut Out) {
         let Place { me, shape } = &self.place;
         let sides = shape.heads_beside(*me).into_iter().flatten();
@@ -109,8 +111,8 @@ impl Head {
         if to == self.place.me {
             self.turn_green(out);
         } else if let Some(next) = self.place.shape.head_towards(self.place.me, to) {
-            // As published the token passes through red heads, and this deletes the request only
-            // on its way (C1). "delete" is read as: the first one, if there are several.
+            // As published, the token passes through red heads, and this deletes the request only
+            // on the token's way (C1). "delete" is read as: the first one, if there are several.
             if let Some(first) = self.queue.iter().position(|entry| *entry == to) {
                 self.queue.remove(first);
             }
@@ -118,7 +120,8 @@ impl Head {
         }
     }
 
-    /// The end of P1, of P3 and P4: the token is green, and the next one's if somebody is queued.
+    /// The end of P1, P3 and P4: the token turns green and, if the queue is not empty, goes to the
+    /// next entry.
     pub(super) fn turn_green(&mut self, out: &mut Out) {
         self.token = Token::Green;
         self.grant_next(out);
@@ -142,8 +145,8 @@ impl Head {
             self.token = Token::Red { towards, asked };
         }
         out.send(towards, Interchange(next));
-        // As published nobody asks for those who are left in the queue (C2): search test
-        // as_published_a_head_does_not_ask_again.
+        // As published, nothing requests the token for the entries that are left in the queue (C2):
+        // search test as_published_a_head_does_not_ask_again.
         let asks_back = !self.as_published && !Mutant::ChaudhuriKaraataDoesNotAskBack.planted();
         if asks_back && !self.queue.is_empty() {
             self.ask_once(out);
@@ -174,8 +177,8 @@ impl Head {
             .is_some_and(|slot| self.queued.contains(slot))
     }
 
-    /// An entry's bit in `queued`. Other planes have none as published, where one of them can be
-    /// queued many times.
+    /// An entry's bit in `queued`. With `as-published`, entries of other planes have none, because
+    /// one plane can be queued many times.
     fn slot(&self, entry: NodeId) -> Option<NodeId> {
         let Place { me, shape } = &self.place;
         let members = shape.plane_len(shape.plane(*me));
@@ -206,7 +209,7 @@ impl Head {
         if origin != from {
             return Err("a head asks in its own name");
         }
-        // It can ask us back only with, or after, the token that we asked it for.
+        // It can request the token back only with, or after, the token that this head asked it for.
         if self.token.is_red(from, false) {
             return Err("the token is on its side and was not asked for");
         }
@@ -244,7 +247,7 @@ impl Head {
         if self.token == Token::Green && !self.queue.is_empty() {
             return Err("somebody is queued although the token is green");
         }
-        // Theorem 4 (ii) counts the plane's nodes and a request a plane, c² + c.
+        // Theorem 4 (ii) counts the plane's nodes and one request per plane, c² + c.
         let members = shape.plane_len(shape.plane(self.place.me));
         let others = if self.as_published { shape.planes() } else { 2 };
         if self.queue.len() > members + others {
@@ -266,7 +269,8 @@ impl Head {
 }
 
 impl Token {
-    /// Green at the head of the plane where the token starts, yellow if a node there is inside.
+    /// Green at the head of the plane in which the token starts, or yellow if a node there is
+    /// inside.
     fn first(head: NodeId, shape: &Mesh, start: Start) -> Self {
         let asked = false;
         match (shape.head_towards(head, start.token()), start.inside) {

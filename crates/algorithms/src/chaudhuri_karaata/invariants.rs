@@ -1,11 +1,11 @@
-//! What holds of all nodes together.
+//! Invariants of the whole cluster.
 
 use super::ChaudhuriKaraata;
 use super::head::Token;
 use crate::{NodeId, Snapshot};
 
 /// Chaudhuri and Karaata 1998, section 2.1: at most one head has a token that is not red (I1), so
-/// there never are a green and a yellow one (I2).
+/// there are never a green and a yellow token (I2).
 pub(super) fn one_privileged_plane(
     cluster: &dyn Snapshot<ChaudhuriKaraata>,
 ) -> Result<(), &'static str> {

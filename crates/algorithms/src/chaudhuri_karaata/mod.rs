@@ -1,43 +1,45 @@
 //! Chaudhuri and Karaata 1998, *An O(n^1/3) algorithm for distributed mutual exclusion*,
 //! Journal of Systems Architecture 45.
 //!
-//! **Channels**: fifo (Assumption A2). With the repair below nothing depends on it: the search
-//! holds in any order too, so no message is refused for having overtaken another.
-//! **Cost**, with c = n^1/3: alone from (i,j,k), with the token in plane w, exactly
-//! 3(i+j) + 2|k-w| messages an entry, at most 8(c-1). Saturated 3(c-1) + 4(c-1)/c³, if the token's
-//! round along the heads and back serves everybody once; the paper's own count of the moves between
-//! planes, 2(c-1)/c² an entry, is never less. It is no bound while some plane's queue runs empty.
+//! **Channels**: fifo (Assumption A2). With the repair below nothing depends on it: the search also
+//! holds in any order, so no message is refused for having overtaken another.
+//! **Cost**, with c = n^1/3: for a single request from (i,j,k), with the token in plane w, exactly
+//! 3(i+j) + 2|k-w| messages per entry, at most 8(c-1). Saturated: 3(c-1) + 4(c-1)/c³, if the
+//! token's round along the heads and back serves every node once. The paper's own count of the
+//! moves between planes, 2(c-1)/c² per entry, is never less. It is not a bound while some plane's
+//! queue is empty.
 //!
 //! Nodes form a [`Mesh`]. The head (0,0,k) of each plane has a token that is green (the plane is
-//! privileged, nobody is inside), yellow (privileged, a node of the plane has the PERMIT) or red
-//! (another plane is privileged). Who wants in asks its head; a head with a red token first has to
-//! get the privilege along the line of heads.
+//! privileged, no node is inside), yellow (privileged, a node of the plane has the PERMIT) or red
+//! (another plane is privileged). A node sends its request to its head. A head with a red token
+//! must first get the privilege along the line of heads.
 //!
-//! **Invariants**: I1 and I2, at most one green or yellow token in the world, counting the one that
-//! travels in a PERMIT between heads. At each head: a green token means an empty queue; a red one
-//! that the head has asked exactly while its queue is not empty. A queue never holds more than the
-//! nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated; with fifo channels
-//! one less).
+//! **Invariants**: I1 and I2, at most one green or yellow token in the cluster, including one that
+//! travels in a PERMIT between heads. At each head, a green token implies an empty queue, and a red
+//! token implies that the head has asked exactly while its queue is not empty. A queue never holds
+//! more than the nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated; with
+//! fifo channels one less).
 //!
-//! **Errata**: by the letter of procedures P1-P4 (variant `as-published`)
+//! **Errata**: procedures P1-P4 as printed (variant `as-published`)
 //! - C1: a REQUEST of a plane goes to all heads, also beyond the privileged one, and PERMIT deletes
-//!   it only on its own way back. A head that keeps the stale copy obeys it when it gets the token next,
-//!   gives the token away and strands its own plane.
-//! - C2: a head that gives the token away with requests of its own plane queued asks for nothing;
-//!   they wait for ever.
-//! - C3: each request that reaches a red head is flooded anew, and stale copies pile up: queues
-//!   outgrow Theorem 4, without bound.
+//!   it only on its own way back. A head that keeps the stale copy follows it when it next gets the
+//!   token, gives the token away and strands its own plane.
+//! - C2: a head that gives the token away while requests of its own plane are queued does not ask
+//!   for it again; they wait forever.
+//! - C3: each request that reaches a red head is flooded again, and stale copies accumulate: queues
+//!   exceed Theorem 4, without bound.
 //!
 //! The lab's search and scenarios show each in its smallest case.
 //!
-//! Repair, with the same three messages: the line of heads is Raymond's tree. A red head knows the
-//! neighbouring head `towards` the token and whether it has `asked` it; it asks once, in its own
-//! name; a queue holds own-plane nodes and neighbouring heads; the token goes one plane at a time,
-//! the direction follows it, and if something is still queued a REQUEST follows at once.
+//! Repair, with the same three messages: the line of heads works as in Raymond's tree. A red head
+//! knows the neighbouring head `towards` the token and whether it has `asked` it. It asks once, in
+//! its own name. A queue holds nodes of the head's own plane and neighbouring heads. The token
+//! moves one plane at a time, the direction follows it, and if the queue is not empty a REQUEST
+//! follows immediately.
 //!
-//! Corrected in both: `(i - i, j, k)` is `(i - 1, j, k)`; sends beyond the mesh's edge are none;
-//! RELEASE goes hop by hop, as section 2.2 says. The links number n - 1 (a spanning tree), not
-//! 13(n^1/3 - 1), which is right for n = 27 only.
+//! Corrected in both variants: `(i - i, j, k)` is `(i - 1, j, k)`; nothing is sent beyond the
+//! mesh's edge; RELEASE goes hop by hop, as section 2.2 says. The number of links is n - 1 (a
+//! spanning tree), not 13(n^1/3 - 1), which is right only for n = 27 and n = 1.
 
 mod head;
 mod invariants;
@@ -55,8 +57,8 @@ use crate::{
 
 use head::{Head, OFF_THE_WAY, Token};
 
-/// Requests of a plane as printed: to all heads, anew for each node that asks, and never again for
-/// those that are left when the token goes.
+/// Requests between planes as printed: to all heads, again for each node that requests, and never
+/// repeated for requests that are still queued when the token leaves.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
@@ -66,29 +68,31 @@ pub const AS_PUBLISHED: Variant = Variant {
 
 type Out = Outbox<ChaudhuriKaraataMessage>;
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ChaudhuriKaraata {
     place: Place<Mesh>,
     /// Inside is the paper's `mutex = TRUE`.
     phase: Phase,
-    /// What only the head of a plane has; apart, so that a million other nodes stay small.
+    /// The state that only the head of a plane has. Boxed, so that a million other nodes stay
+    /// small.
     head: Option<Box<Head>>,
 }
 
-/// What nodes say to each other. Each carries a node, as in section 2.2.
+/// Messages between nodes. Each carries a node, as in section 2.2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum ChaudhuriKaraataMessage {
-    /// This node wants the privilege. In a plane: from the node that wants in, hop by hop to its
-    /// head, which grants it or puts it in its queue. Between planes: from a head whose token is
-    /// red to the neighbouring head towards the token, always in the sender's own name.
+    /// The node requests the privilege. Within a plane: from the requester, hop by hop to its head,
+    /// which grants or enqueues it. Between planes: from a head with a red token to the
+    /// neighbouring head towards the token, always in the sender's own name.
     Request(NodeId),
-    /// In a plane, from the head hop by hop down to this node: you may enter. The head's token is
+    /// Within a plane, from the head hop by hop to this node, which may enter. The head's token is
     /// yellow until the RELEASE.
     Permit(NodeId),
-    /// Between planes, to this head: your token is green now, mine is red. Called PERMIT as well.
+    /// Between planes, to this head: its token becomes green, and the sender's is red. Also called
+    /// PERMIT.
     Interchange(NodeId),
-    /// This node has left. Hop by hop to its head, whose token becomes green again.
+    /// The node has left. Hop by hop to its head, whose token becomes green again.
     Release(NodeId),
 }
 
@@ -200,7 +204,7 @@ impl Algorithm for ChaudhuriKaraata {
                 head.check_release(from, member).map_err(refuse)?;
                 head.turn_green(out); // P4
             }
-            // P2 and P4, the last two branches: on to the head.
+            // P2 and P4, the last two branches: forwarded to the head.
             (Request(origin) | Release(origin), None) => {
                 if place.shape.towards_member(place.me, origin) != Some(from) {
                     return Err(refuse(OFF_THE_WAY));
@@ -276,7 +280,7 @@ impl ChaudhuriKaraata {
         }
     }
 
-    /// P3, at a node that is no head. An error says why it is refused.
+    /// P3, at a node that is not a head. Returns the reason if the message is refused.
     fn on_permit(
         &mut self,
         from: NodeId,
@@ -300,7 +304,7 @@ impl ChaudhuriKaraata {
         Ok(())
     }
 
-    /// A head that granted itself enters: `mutex := TRUE` in P1 and in grant_permission.
+    /// Enters if this is a head that granted itself: `mutex := TRUE` in P1 and in grant_permission.
     fn enter_if_granted(&mut self, out: &mut Out) {
         let granted = self.place.me;
         let token = self.head.as_deref().map(|head| head.token);

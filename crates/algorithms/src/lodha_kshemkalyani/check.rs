@@ -1,4 +1,4 @@
-//! What no correct peer sends.
+//! Validation of messages.
 
 use super::{Errand, LodhaKshemkalyani, LodhaKshemkalyaniMessage};
 use crate::{NodeId, Phase, RequestId};
@@ -6,7 +6,7 @@ use crate::{NodeId, Phase, RequestId};
 use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
 
 impl LodhaKshemkalyani {
-    /// Says why no correct peer sends this now.
+    /// Returns an error with the reason if no correct peer sends this message in this state.
     pub(super) fn check(
         &self,
         from: NodeId,
@@ -69,7 +69,7 @@ impl LodhaKshemkalyani {
         if satisfied.node != from || !possible {
             return Err("it names a request that is not its own");
         }
-        // Its REQUEST came before, on the same channel.
+        // The sender's REQUEST arrived before, on the same channel.
         if satisfied.sequence > self.highest_sequence_number_seen {
             return Err("it names a request that it has not made");
         }

@@ -1,4 +1,4 @@
-//! What nodes say to each other.
+//! Messages between nodes.
 
 use std::fmt;
 
@@ -6,35 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Message, NodeId, RequestId};
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum LodhaKshemkalyaniMessage {
-    /// From a node that wants in, to all others. Who does not ask replies. To who asks
-    /// concurrently it is an answer: go ahead if your request is before this one, or else hear later,
-    /// by a chain of FLUSHes and REPLYs, that this one is satisfied.
+    /// From a node to all others: requests the critical section. An idle receiver replies. At a
+    /// receiver with a concurrent request, it counts as an answer: the receiver may enter if its
+    /// own request is earlier, and otherwise learns through a chain of FLUSHes and REPLYs that this
+    /// request is satisfied.
     Request {
         /// The request.
         request: RequestId,
-        /// The sender's request that was satisfied last (`as-published`: never told).
+        /// The sender's request that was satisfied last. Never sent with `as-published`.
         satisfied: Option<RequestId>,
-        /// With `one-reply`: the number of a request of the receiver's that the sender had when it made this
-        /// one. So the two are not concurrent, although the answer is still under way.
+        /// With `one-reply`: the number of a request of the receiver that the sender had already
+        /// received when it made this one. The two requests are then not concurrent, although the
+        /// answer is still in flight.
         had_yours: Option<u64>,
     },
-    /// The answer of a node that does not ask; or of one that has left, to who asked after it had
-    /// itself answered. All requests up to the one named are satisfied.
+    /// The answer of an idle node, or of a node that has left to a requester whose REQUEST came
+    /// after its answer to the sender's own request. All requests up to the one named are
+    /// satisfied.
     Reply {
-        /// The sender's request that was satisfied last; none if it never had one.
+        /// The sender's request that was satisfied last, or `None` if there was none.
         satisfied: Option<RequestId>,
-        /// With `clock-everywhere`: the highest number that the sender has seen. 0 says nothing.
+        /// With `clock-everywhere`: the highest sequence number that the sender has seen. Otherwise
+        /// 0.
         highest: u64,
-        /// With `one-reply`: answers to the receiver and to others that it is to carry on.
+        /// With `one-reply`: answers for the receiver, and answers that it has to carry to others.
         errands: Vec<Errand>,
     },
-    /// From a node that has left, to whose request is next of the concurrent ones. All requests up to the
-    /// one named are satisfied.
+    /// From a node that has left, to the node with the next concurrent request. All requests up to
+    /// the one named are satisfied.
     Flush {
-        /// The request that the sender has just left for.
+        /// The sender's request, for which it has just left the critical section.
         satisfied: RequestId,
         /// As in REPLY.
         highest: u64,
@@ -43,13 +47,13 @@ pub enum LodhaKshemkalyaniMessage {
     },
 }
 
-/// The answer of one node to a request, in the hands of another (`one-reply`). Sorted by the
-/// request, since who goes first carries it to who goes later.
+/// The answer of one node to a request, carried by another node (`one-reply`). Ordered by request,
+/// because nodes with earlier requests carry answers to later ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Errand {
     /// The request that is answered.
     pub request: RequestId,
-    /// Who answers it.
+    /// The node that answers it.
     pub answers: NodeId,
 }
 

@@ -1,57 +1,63 @@
 //! Lodha and Kshemkalyani 2000, *A fair distributed mutual exclusion algorithm*, IEEE TPDS 11(6),
 //! Fig. 2 with repairs.
 //!
-//! **Channels**: fifo, which stays necessary: a REQUEST that overtakes the REPLY sent before it
-//! looks concurrent. Here the late REPLY is refused; without that check two nodes are inside at N = 2.
+//! **Channels**: fifo, which remains necessary: a REQUEST that overtakes the REPLY sent before it
+//! looks concurrent. Here the late REPLY is refused; without that check two nodes are inside at N =
+//! 2.
 //! **Cost**: N-1 REQUESTs, N-1-x REPLYs where x is the number of requests concurrent with this one
-//! (Definition 1), and one FLUSH if one of them comes later in the order (§4.1). Exactly so in every
-//! interleaving, also with the repairs. Synchronisation delay T.
-//! **Fairness**: entries are in the order of their requests' identities, in every interleaving.
+//! (Definition 1), and one FLUSH if one of them is later in the order (§4.1). The cost is exact in
+//! every interleaving, also with the repairs. Synchronisation delay T.
+//! **Fairness**: entries follow the order of their requests' identities, in every interleaving.
 //!
-//! Who wants in asks everybody, as with Ricart and Agrawala; but where two requests cross, each is
-//! the answer to the other and neither node replies. Who leaves names its request in a FLUSH to the
-//! next of the crossing ones, and in a REPLY to who asked later; since all enter in order, the
-//! receiver knows that all requests up to it are satisfied.
+//! A node sends its request to all others, as in Ricart and Agrawala's algorithm. But if two
+//! requests cross, each is the answer to the other, and neither node replies. A node that leaves
+//! names its request in a FLUSH to the next of the crossing requests, and in a REPLY to each node
+//! whose request came after its answer. Since nodes enter in order, the receiver knows that all
+//! requests up to the one named are satisfied.
 //!
-//! **Invariants**: LRQ is in order and has no request that is known to be satisfied; the own
-//! request is in it; a node is inside exactly when all have answered (RV) and its request is
-//! first in LRQ; each peer answers a request exactly once, by a REPLY or a REQUEST; a deferred
-//! request comes after the own one.
+//! **Invariants**: LRQ is in order and has no request that is known to be satisfied. While a node
+//! waits or is inside, its own request is in its LRQ. A node is inside exactly when all nodes have
+//! answered (RV) and its request is first in LRQ. Each peer answers a request exactly once, with a
+//! REPLY or a REQUEST. A deferred request comes after the node's own.
 //!
-//! **Errata**. Fig. 2 to the letter (`as-published`) deadlocks, and lets two nodes inside, at N = 3.
-//! Four repairs, none of which costs a message. In brackets the scenario that shows the fault; the
-//! first three have a twin that is repaired:
+//! **Errata**. Fig. 2 as printed (`as-published`) deadlocks, and lets two nodes inside, at N = 3.
+//! Four repairs, none of which costs a message, follow. The scenario that demonstrates each fault
+//! is in parentheses; the first three have a counterpart that runs with the repair:
 //!
-//! 1. RcvFlush step 1 is left out: a FLUSH does not set RV. One that is outrun by another logical
-//!    reply arrives during the receiver's next request and is taken for an answer to that: two
-//!    nodes inside, with six requests. A FLUSH that matters finds RV set, by the REQUEST of the
-//!    same sender. (`lodha-kshemkalyani-as-published-slow-flush`)
-//! 2. A node keeps the latest request that was named to it as satisfied (`done`), and a REQUEST at
-//!    or before it is an answer but is not queued. Else a FLUSH that arrives before a REQUEST that
-//!    it makes obsolete (from another node: fifo does not help) leaves that one in LRQ for ever: a
-//!    deadlock with one request each. (`lodha-kshemkalyani-as-published-late-request`)
-//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Else a node that asks again
-//!    before a REQUEST that it was to answer has come never names it, since the two count as
-//!    concurrent: a deadlock with four requests. (`lodha-kshemkalyani-as-published-asks-again`)
-//! 4. A node's own numbers count as seen. Else it uses an identity twice.
+//! 1. RcvFlush step 1 is left out: a FLUSH does not set RV. A FLUSH that is overtaken by another
+//!    logical reply arrives during the receiver's next request, and would count as an answer to
+//!    that: two nodes inside, with six requests. A FLUSH that matters finds RV already set, by the
+//!    REQUEST of the same sender. (`lodha-kshemkalyani-as-published-slow-flush`)
+//! 2. A node remembers the latest request that was named to it as satisfied (`done`). A REQUEST at
+//!    or before it counts as an answer but is not enqueued. Otherwise, if a FLUSH arrives before a
+//!    REQUEST that it makes obsolete (from another node, so fifo does not help), that request stays
+//!    in LRQ forever: a deadlock with one request each.
+//!    (`lodha-kshemkalyani-as-published-late-request`)
+//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Otherwise a node that makes
+//!    its next request before it has received a REQUEST that it had to answer never names it, since
+//!    the two count as concurrent: a deadlock with four requests.
+//!    (`lodha-kshemkalyani-as-published-asks-again`)
+//! 4. A node's own numbers count as seen. Otherwise it uses an identity twice.
 //!    (`lodha-kshemkalyani-as-published-number-twice`)
 //!
-//! The cost in §1 and §5, 2(N-1)-x, forgets the FLUSH; §4.1 has it right.
+//! The cost given in §1 and §5, 2(N-1)-x, omits the FLUSH; §4.1 is correct.
 //!
-//! **Deviations**: RV and LRQ are cleared also when the node leaves; nothing reads them before it
-//! asks again (InvMutEx 2 and 6), and an idle node keeps nothing. A node that starts inside does so
-//! for its request (0, node).
+//! **Deviations**: RV and LRQ are also cleared when the node leaves. Nothing reads them before its
+//! next request (InvMutEx 2 and 6), and an idle node keeps neither. A node that starts inside does
+//! so for its request (0, node).
 //!
-//! **Forgetting**: all nodes together. A node that left names its request in a REPLY to who asks later, and
-//! that may be the only word which a third one's request gets of what went before it.
+//! **Forgetting**: only all nodes together. A node that has left names its request in a REPLY to
+//! later requesters. That REPLY may be the only message from which a third node learns that the
+//! requests before its own are satisfied.
 //!
-//! **The improvements of §5**. The third is the variant `clock-everywhere`. The first is the variant
-//! `one-reply`: who leaves answers only the first of the deferred requests, which carries the other
-//! answers on when it leaves itself; so an exit costs at most two messages, but they are long. The
-//! paper says no more than that; what it takes is told at [`ONE_REPLY`]. The second (keep deferred
-//! requests unanswered until the own next request, which then is the answer) is left out: it is for
-//! a node that *knows* that it will ask again, which no state machine does. Without that knowledge
-//! it is not live: at N = 2 with one request each, the second waits for ever.
+//! **The improvements of §5**. The third is the variant `clock-everywhere`. The first is the
+//! variant `one-reply`: a node that leaves answers only the first of the deferred requests, and
+//! that node carries the other answers on when it leaves itself. An exit then costs at most two
+//! messages, but they are long. The paper gives no further detail; [`ONE_REPLY`] describes what is
+//! needed. The second (leave deferred requests unanswered until the node's own next request, which
+//! then is the answer) is left out. It is for a node that *knows* that it will make another
+//! request, which no state machine does. Without that knowledge it is not live: at N = 2 with one
+//! request each, the second waits forever.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -71,7 +77,7 @@ pub use message::{Errand, LodhaKshemkalyaniMessage};
 
 use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
 
-/// Fig. 2 to the letter.
+/// Fig. 2 as printed.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
@@ -79,8 +85,8 @@ pub const AS_PUBLISHED: Variant = Variant {
     excludes: &["clock-everywhere", "one-reply"],
 };
 
-/// Every message carries the highest sequence number seen (§5, third improvement), so that
-/// numbers follow the causality of all messages.
+/// Every message carries the highest sequence number seen (§5, third improvement), so that numbers
+/// follow the causality of all messages.
 pub const CLOCK_EVERYWHERE: Variant = Variant {
     bit: 1,
     name: "clock-everywhere",
@@ -88,17 +94,17 @@ pub const CLOCK_EVERYWHERE: Variant = Variant {
     excludes: &["as-published"],
 };
 
-/// Who leaves answers the first of the deferred requests only (§5, first improvement).
+/// A node that leaves answers only the first of the deferred requests (§5, first improvement).
 ///
-/// That one gets the other answers as [`Errand`]s. When it leaves, these and the answers that it
-/// owes itself go, all in one message, to the first request among them: with its REPLY or FLUSH to
-/// that node if there is one, else with a FLUSH of their own. Nobody can enter before the errand for
-/// it has come, so errands always arrive at a node that waits, and they go from earlier requests to
-/// later ones.
+/// The node of that request gets the other answers as [`Errand`]s. When it leaves, it sends these
+/// and the answers that it owes itself, all in one message, to the first request among them: with
+/// its REPLY or FLUSH to that node if there is one, and otherwise with an extra FLUSH. No node can
+/// enter before its own answers have arrived, so errands always arrive at a waiting node, and they
+/// travel from earlier requests to later ones.
 ///
-/// A node that asks again while its answer to a request is still carried around tells so in its
-/// REQUEST to that node, which else would take the two requests for concurrent: this node would
-/// wait for its REPLY for ever.
+/// A node that makes its next request while its answer to a peer's request is still being carried
+/// says so in its REQUEST to that peer. Otherwise the peer would take the two requests for
+/// concurrent, and this node would wait for the peer's REPLY forever.
 pub const ONE_REPLY: Variant = Variant {
     bit: 2,
     name: "one-reply",
@@ -106,7 +112,7 @@ pub const ONE_REPLY: Variant = Variant {
     excludes: &["as-published"],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LodhaKshemkalyani {
     place: Place<Complete>,
@@ -116,24 +122,26 @@ pub struct LodhaKshemkalyani {
     /// The only node whose request may have the number 0.
     started_inside: Option<NodeId>,
     phase: Phase,
-    /// The number of the own request, the latest one.
+    /// The sequence number of this node's latest request.
     my_sequence_number: u64,
     highest_sequence_number_seen: u64,
-    /// Who has answered the own request; this node too. Empty while idle.
+    /// The nodes that have answered this node's request, including itself. Empty while idle.
     rv: NodeSet,
-    /// The own request and those concurrent with it, in order. Empty while idle.
+    /// This node's request and those concurrent with it, in order. Empty while idle.
     lrq: VecDeque<RequestId>,
-    /// Who asked after it had answered the own request: is answered when this node leaves.
+    /// The nodes whose request arrived after they had answered this node's own. They are answered
+    /// when this node leaves.
     deferred: NodeSet,
-    /// The own request that was satisfied last.
+    /// This node's request that was satisfied last.
     last_satisfied: Option<RequestId>,
-    /// The latest request that this node knows to be satisfied; so are all before it.
+    /// The latest request that this node knows to be satisfied. All requests before it are
+    /// satisfied too.
     done: Option<RequestId>,
-    /// With `one-reply`: answers to give or to carry on when this node leaves, its own to the
-    /// deferred included, in order.
+    /// With `one-reply`: answers to give or to carry on when this node leaves, including its own to
+    /// the deferred requests, in order.
     errands: Vec<Errand>,
-    /// With `one-reply`: the requests whose answer this node gave to others to carry, when it
-    /// left last; in the order of their nodes.
+    /// With `one-reply`: the requests whose answers this node gave to others to carry when it last
+    /// left, in the order of their nodes.
     entrusted: Vec<RequestId>,
 }
 
@@ -172,7 +180,7 @@ impl Algorithm for LodhaKshemkalyani {
             entrusted: Vec::new(),
         };
         if node.phase == Phase::Inside {
-            // Its request (0, node) is before all others, and everybody has answered it.
+            // Its request (0, node) precedes all others, and all nodes have answered it.
             node.rv.extend(NodeId::all(nodes));
             node.lrq.push_back(node.my_request());
         }
@@ -249,7 +257,7 @@ impl Algorithm for LodhaKshemkalyani {
             } => {
                 self.see(highest);
                 if self.as_published || Mutant::LodhaKshemkalyaniFlushAnswers.planted() {
-                    self.rv.insert(from); // RcvFlush 1, which repair (1) leaves out
+                    self.rv.insert(from); // RcvFlush 1, left out by repair (1)
                 }
                 self.learn(Some(satisfied)); // RcvFlush 2
                 self.take_errands(errands);
@@ -336,17 +344,17 @@ impl Algorithm for LodhaKshemkalyani {
 }
 
 impl LodhaKshemkalyani {
-    /// The identity of the own request, the latest one; (0, node) before the first.
+    /// The identity of this node's latest request, or (0, node) before the first.
     pub fn my_request(&self) -> RequestId {
         RequestId::new(self.my_sequence_number, self.place.me)
     }
 
-    /// The own request and those concurrent with it that this node knows of, in order.
+    /// This node's request and the concurrent ones that it knows of, in order.
     pub fn lrq(&self) -> &VecDeque<RequestId> {
         &self.lrq
     }
 
-    /// The own request that was satisfied last: the node has left the critical section since.
+    /// This node's request that was satisfied last: the node has left the critical section since.
     pub fn last_satisfied(&self) -> Option<RequestId> {
         self.last_satisfied
     }
@@ -383,7 +391,7 @@ impl LodhaKshemkalyani {
         }
     }
 
-    /// This node's answer, to a peer whose request does not wait for the own one any more.
+    /// This node's answer to a peer whose request no longer waits for this node's own.
     fn reply(&self, errands: Vec<Errand>) -> LodhaKshemkalyaniMessage {
         Reply {
             satisfied: self.last_satisfied,
@@ -392,7 +400,7 @@ impl LodhaKshemkalyani {
         }
     }
 
-    /// The own request, the latest one, is satisfied.
+    /// Announces that this node's latest request is satisfied.
     fn flush(&self, errands: Vec<Errand>) -> LodhaKshemkalyaniMessage {
         Flush {
             satisfied: self.my_request(),
@@ -405,7 +413,7 @@ impl LodhaKshemkalyani {
         self.highest_sequence_number_seen = self.highest_sequence_number_seen.max(sequence);
     }
 
-    /// What REPLY and FLUSH say of the highest number seen; 0 says nothing.
+    /// The highest number seen as sent in REPLY and FLUSH, or 0 without `clock-everywhere`.
     fn highest_to_tell(&self) -> u64 {
         if self.clock_everywhere {
             self.highest_sequence_number_seen
@@ -414,7 +422,7 @@ impl LodhaKshemkalyani {
         }
     }
 
-    /// This request is satisfied, and so are all before it.
+    /// Records that this request, and all before it, are satisfied.
     fn learn(&mut self, satisfied: Option<RequestId>) {
         while self
             .lrq

@@ -1,11 +1,12 @@
-//! The variant `one-reply`: who leaves answers one request, and others carry the answers on.
+//! The variant `one-reply`: a node that leaves answers one request, and others carry the remaining
+//! answers on.
 
 use super::{Errand, LodhaKshemkalyani, LodhaKshemkalyaniMessage};
 use crate::mutant::Mutant;
 use crate::{Outbox, RequestId};
 
 impl LodhaKshemkalyani {
-    /// Answers for this node count; the others are carried on.
+    /// Counts the answers for this node and keeps the others to carry on.
     pub(super) fn take_errands(&mut self, errands: Vec<Errand>) {
         for errand in errands {
             if errand.request == self.my_request() {
@@ -17,7 +18,7 @@ impl LodhaKshemkalyani {
         self.errands.sort_unstable();
     }
 
-    /// FinCS with one answer only: to the first of all requests that this node has an answer for.
+    /// FinCS with only one answer: to the first of all requests that this node has an answer for.
     pub(super) fn hand_on(
         &mut self,
         next: Option<RequestId>,

@@ -2,9 +2,9 @@
 //!
 //! **Channels**: fifo. (With the sequence numbers that all messages carry here, it also holds in
 //! any order, as searches of small clusters show; the variant `as-published` needs fifo channels to
-//! show only its own faults.) **Cost**: 3(K-1) messages per entry without contention, K being the
-//! size of a node's set, about √N. Contention adds FAILED, INQUIRE and RELINQUISH. Synchronisation
-//! delay 2T.
+//! show only its own faults.)
+//! **Cost**: 3(K-1) messages per entry without contention, K being the size of a node's set, about
+//! √N. Contention adds FAILED, INQUIRE and RELINQUISH. Synchronisation delay 2T.
 //!
 //! A node asks the members of its set ([`Quorums`]) to lock themselves for its request, and enters
 //! when all have done so. Every two sets intersect, and a member is locked for one request at a
@@ -309,9 +309,9 @@ impl Maekawa {
     }
 
     fn on_relinquish(&mut self, out: &mut Out) {
-        // Maekawa 1985, step (4). As printed, the member does not check who holds the lock. A
-        // correct peer relinquishes in favour of a request that waits here; if none waits, the lock
-        // stays as it is.
+        // Maekawa 1985, step (4). As printed, the member does not check which node holds the lock.
+        // A correct peer relinquishes in favour of a request that waits here; if none waits, the
+        // lock stays as it is.
         self.inquired = false;
         let (Some(relieved), Some(next)) = (self.locking_request, self.waiting_queue.pop_front())
         else {

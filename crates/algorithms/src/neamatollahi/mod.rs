@@ -1,26 +1,26 @@
 //! Neamatollahi, Sedaghat, Naghibzadeh 2017, *A simple token-based algorithm for the mutual
 //! exclusion problem in distributed systems*, J. Supercomputing 73.
 //!
-//! **Channels**: any order. **Cost**: about 2√N + 1 to 3√N + 1 messages an entry alone (more if the
-//! token passes before the alert has reached its column), (2N + √N + 1)/N when saturated; a restless
-//! token also moves while nobody wants it.
+//! **Channels**: any order. **Cost**: about 2√N + 1 to 3√N + 1 messages per entry for a single
+//! request (more if the token passes before the alert has reached its column), (2N + √N + 1)/N when
+//! saturated. The circulating token also moves while no node wants it.
 //!
-//! Nodes form a torus. The token walks down a column, row by row, and after a full round moves one
-//! column to the right. Who wants in alerts its row; when the token finds a row alerted it goes round
-//! that row first and lets in whoever waits there.
+//! Nodes form a torus. The token travels down a column, row by row, and after a full round moves
+//! one column to the right. A node that wants to enter alerts its row. When the token reaches an
+//! alerted row, it first goes round that row and lets the waiting nodes enter.
 //!
 //! **Invariants**: a node's Waiting has at most two entries, its own request and one other.
 //!
-//! **Errata** (Fig. 2; the rules by the letter are the variant `as-published`). The token's counters
-//! start at 1, so a full round of √N steps is over at √N + 1, as the text of §3.1, Fig. 3 and §5 have
-//! it. By the letter (√N in lines 28, 11 and 50) the last row of a round is passed to the right without
-//! looking at Waiting, and a node can wait for ever although the token never stops. Also, by the
-//! letter a Request that reaches a node inside is ignored and then wiped out by line 10; here it is
+//! **Errata** (Fig. 2; the rules as printed are the variant `as-published`). The token's counters
+//! start at 1, so a full round of √N steps ends at √N + 1, as in the text of §3.1, Fig. 3 and §5.
+//! As printed (√N in lines 28, 11 and 50), the token leaves the last row of a round to the right
+//! without checking Waiting, and a node can wait forever although the token never stops. Also, as
+//! printed, a Request that reaches a node inside is ignored and then erased by line 10; here it is
 //! handled after line 10.
 //!
 //! **Deviations**: the torus may be ragged, so the token carries the number of the column that it
-//! follows, and R rows of C nodes take the place of √N. The variant `resting` is another form of the
-//! algorithm in which an idle cluster sends nothing: see [`resting`].
+//! follows, and R rows of C nodes replace √N. The variant `resting` is another form of the
+//! algorithm, in which an idle cluster sends nothing: see [`resting`].
 
 pub mod resting;
 
@@ -36,7 +36,7 @@ use crate::{
 };
 use resting::{Resting, RestingToken};
 
-/// Fig. 2 by the letter.
+/// Fig. 2 as printed.
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
@@ -44,7 +44,7 @@ pub const AS_PUBLISHED: Variant = Variant {
     excludes: &["resting"],
 };
 
-/// The token rests while nobody wants it.
+/// The token rests while no node wants it.
 pub const RESTING: Variant = Variant {
     bit: 1,
     name: "resting",
@@ -52,46 +52,49 @@ pub const RESTING: Variant = Variant {
     excludes: &["as-published"],
 };
 
-/// One node's part.
+/// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Neamatollahi {
     place: Place<Torus>,
     variants: VariantSet,
     phase: Phase,
-    /// The other node's request in Waiting. The own one is there while this node waits or is inside.
+    /// The other node's request in Waiting. This node's own is in Waiting while the node waits or
+    /// is inside.
     alert: Option<NodeId>,
-    /// A Request that came while this node was inside, for after line 10.
+    /// A Request that arrived while this node was inside, to be handled after line 10.
     late: Option<NodeId>,
-    /// Here while this node is inside; in a cluster of one node, always.
+    /// Present while this node is inside; in a cluster of one node, always.
     token: Option<Token>,
-    /// What the resting form keeps instead of `alert`, `late` and `token`.
+    /// State of the resting form, used instead of `alert`, `late` and `token`.
     resting: Option<Resting>,
 }
 
-/// The restless token.
+/// The circulating token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// How many rows it has come to in this round down the column, with the first.
+    /// Number of rows reached in this round down the column, including the first.
     pub row_counter: u32,
-    /// Negative: it changes its column; 0: it came from above; else the place in a round of the row.
+    /// Negative: the token changes its column. 0: it came from above. Positive: its position in a
+    /// round of the row.
     pub col_counter: i32,
-    /// Whether it changes its column.
+    /// Whether the token changes its column.
     pub chg_col: bool,
-    /// The column that it follows.
+    /// The column that the token follows.
     pub column: u32,
 }
 
-/// What nodes say to each other.
+/// Messages between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum NeamatollahiMessage {
-    /// To the right, round the row: the node named in it waits. Kept and passed on by a node whose
-    /// Waiting is empty, else stopped, since the row is alerted.
+    /// To the right, round the row: the given node waits. A receiver whose Waiting is empty keeps
+    /// the request and forwards it. Any other receiver stops it, because the row is already
+    /// alerted.
     Request(NodeId),
-    /// The privilege: see the module's text for its way.
+    /// The privilege: see the module documentation for its route.
     Token(Token),
     /// Resting form: the privilege.
     RestingToken(RestingToken),
-    /// Resting form, down the token's column to where it rests: some row is alerted.
+    /// Resting form: down the token's column to its home. Some row is alerted.
     Call,
 }
 
@@ -110,7 +113,7 @@ impl Message for NeamatollahiMessage {
         self.kind() == 1
     }
 
-    /// Moves round a row are called for by a request; moves down and to the next column are not.
+    /// A request causes the moves round a row, but not those down and to the next column.
     fn is_roaming(&self) -> bool {
         matches!(self, NeamatollahiMessage::Token(token) if token.col_counter <= 0)
     }
@@ -166,7 +169,7 @@ enum Way {
     Right,
     /// To the next column.
     NextColumn,
-    /// It stays: the node enters.
+    /// The token stays: the node enters.
     Stay,
 }
 
@@ -196,7 +199,8 @@ impl Algorithm for Neamatollahi {
         let inside = start.inside == Some(place.me);
         let token = Token {
             row_counter: 1,
-            // Who starts inside has the token as if it had come from above and found a request.
+            // A node that starts inside has the token as if it had come from above and found a
+            // request.
             col_counter: i32::from(inside),
             chg_col: false,
             column: place.shape.position(place.me).1 as u32,
@@ -212,7 +216,7 @@ impl Algorithm for Neamatollahi {
         }
     }
 
-    /// §3.1: the token sets out down its column.
+    /// §3.1: the token starts down its column.
     fn start(&mut self, out: &mut Outbox<Self::Message>) {
         if self.phase == Phase::Idle
             && let Some(token) = self.token.take()
@@ -229,7 +233,7 @@ impl Algorithm for Neamatollahi {
         } else if self.token.is_some() {
             self.enter(out); // a cluster of one node
         } else if self.alert.is_none() {
-            // Lines 5-6; with another request in Waiting the row is alerted already (PCL_2).
+            // Lines 5-6. If Waiting has another request, the row is already alerted (PCL_2).
             self.send_right(NeamatollahiMessage::Request(self.place.me), out);
         }
         Ok(())
@@ -279,14 +283,14 @@ impl Algorithm for Neamatollahi {
         // Lines 11-15.
         let way = self.after_row_step(token);
         self.go(token, way, out);
-        // The repair: behind the token, so that the token does not wipe it out further on.
+        // The repair: sent after the token, so that the token does not erase it further on.
         if let Some(origin) = self.late.take() {
             self.on_request(origin, out);
         }
         Ok(())
     }
 
-    /// The token rests where it started: elsewhere than at home, if somebody was inside there.
+    /// The token rests where it started, which is not home if another node started inside.
     fn rests_alone(variants: VariantSet, start: Start) -> bool {
         variants.has(RESTING) && start.token() == start.home
     }
@@ -371,7 +375,7 @@ impl Neamatollahi {
         }
     }
 
-    /// Whether a token can come so from that node.
+    /// Whether this token can come from that node.
     fn may_come(&self, from: NodeId, token: Token) -> bool {
         let torus = &self.place.shape;
         let row = self.row();
@@ -390,7 +394,7 @@ impl Neamatollahi {
         in_bounds && from_there
     }
 
-    /// The token has come (lines 24-68) and goes its way, or stays and lets this node in.
+    /// Handles the arriving token (lines 24-68): passes it on, or keeps it and enters.
     fn arrive(&mut self, mut token: Token, out: &mut Outbox<NeamatollahiMessage>) {
         let waiting_is_empty = self.phase == Phase::Idle && self.alert.is_none();
         let way = if token.col_counter > 0 {
@@ -421,7 +425,7 @@ impl Neamatollahi {
         self.go(token, way, out);
     }
 
-    /// Lets this node in if it waits; else clears Waiting, and the token goes on.
+    /// Lets this node enter if it waits. Otherwise clears Waiting, and the token goes on.
     fn serve(&mut self, else_way: Way) -> Way {
         if self.phase == Phase::Waiting {
             return Way::Stay;
@@ -430,15 +434,15 @@ impl Neamatollahi {
         else_way
     }
 
-    /// The value of RowCounter (line 28) at which the token has come to all rows of its column.
-    /// By the letter it is one too small: the row that it has come to is then not looked at.
+    /// The value of RowCounter (line 28) at which the token has reached all rows of its column. As
+    /// printed it is one too small, and the row that the token has just reached is not checked.
     fn full_column(&self) -> u32 {
         let short = self.is_as_published() || Mutant::NeamatollahiColumnRoundShort.planted();
         self.place.shape.rows() as u32 + u32::from(!short)
     }
 
-    /// Lines 11-15 and 50-54: is the round of the row complete? By the letter it is so one step too
-    /// early, one node before where it began.
+    /// Lines 11-15 and 50-54: whether the round of the row is complete. As printed it ends one step
+    /// too early, one node before the one at which it began.
     fn after_row_step(&self, token: Token) -> Way {
         let length = self.place.shape.row_length(self.row()) as i32;
         let short = self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted();
@@ -449,7 +453,8 @@ impl Neamatollahi {
         }
     }
 
-    /// Sends the token on. Where the torus is only one node wide it is still here, and goes on.
+    /// Sends the token on. If the torus is only one node wide, the token is still here and
+    /// continues.
     fn go(&mut self, mut token: Token, way: Way, out: &mut Outbox<NeamatollahiMessage>) {
         let torus = &self.place.shape;
         let (row, place) = torus.position(self.place.me);
@@ -466,7 +471,7 @@ impl Neamatollahi {
             Way::Down => {
                 token.col_counter = 0;
                 if self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted() {
-                    token.column = place as u32; // a round of the row ends elsewhere than it began
+                    token.column = place as u32; // a round of the row does not end where it began
                 }
                 torus.at(torus.row_below(row), token.column as usize)
             }

@@ -1,27 +1,30 @@
 //! The resting form: an idle cluster sends nothing.
 //!
-//! The token has a *home*, where it starts and rests, and walks only down the column of its home. The
-//! node where that column crosses a row is the row's *gate*. All nodes know both.
+//! The token has a *home*, where it starts and rests, and travels only down the column of its home.
+//! The node at which that column crosses a row is the row's *gate*. All nodes know both.
 //!
-//! - Who wants in sends REQUEST to the right, towards its gate. A node on the way becomes `alerted`
-//!   and passes it on, until it reaches the gate. A node that is alerted already stops it and
-//!   notes `blocked`: an alert went before it, and brings the token here. A node that is alerted
-//!   when it wants in itself sends nothing.
-//! - A gate that is alerted while the token is not in its row sends CALL down the column to the home.
-//! - A token that rests at home and is called sets out down the column. At an alerted gate it goes round
-//!   the row to the right, back to the gate, and lets in whoever waits; each node that it passes is no
-//!   longer alerted. If a node was `blocked`, the one that was blocked there may have been passed
-//!   before it asked: so the gate counts as alerted again, and the token will make another round.
-//!   So it will if an alert reached the gate meanwhile. It does not go round the same row twice
-//!   running while there are others: a busy row does not starve the rest.
-//! - Back at home it makes another round if it was called meanwhile or has to come again; else it rests.
+//! - A node that wants to enter sends REQUEST to the right, towards its gate. Each node on the way
+//!   becomes `alerted` and forwards it, until it reaches the gate. A node that is already alerted
+//!   stops it and sets `blocked`: an earlier alert will bring the token here. A node that is
+//!   already alerted when it wants to enter itself sends nothing.
+//! - A gate that is alerted while the token is not in its row sends CALL down the column to the
+//!   home.
+//! - A token that rests at home and is called starts down the column. At an alerted gate it goes
+//!   round the row to the right, back to the gate, and lets waiting nodes enter. Each node that it
+//!   passes is no longer alerted. If a node was `blocked`, the token may have passed the node whose
+//!   alert was stopped there before that node made its request. The gate then counts as alerted
+//!   again, and the token will make another round. The same holds if an alert reached the gate in
+//!   the meantime. The token does not go round the same row twice in succession while there are
+//!   other rows, so a busy row does not starve the others.
+//! - Back at home, the token makes another round if it was called in the meantime or a row needs
+//!   another round. Otherwise it rests.
 //!
 //! An alert is never lost: while a node waits, an alert is on its way to the gate, or was stopped
-//! by a node that the token has still to pass, or the gate is alerted and the home called. A
-//! request or a call that comes too late costs a round in vain, nothing worse; so messages may overtake
-//! each other. All state is bounded.
+//! by a node that the token has yet to pass, or the gate is alerted and the home has been called. A
+//! request or a call that arrives too late costs one unnecessary round and nothing worse, so
+//! messages may overtake each other. All state is bounded.
 //!
-//! **Cost** of a lone request: at most (C-1) REQUEST + (R-1) CALL + R + C moves of the token.
+//! **Cost** of a single request: at most (C-1) REQUESTs + (R-1) CALLs + R + C moves of the token.
 
 use std::fmt;
 
@@ -37,7 +40,7 @@ use crate::{NodeId, Outbox, Phase, Place, Violation};
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 pub struct RestingToken {
-    /// It goes round a row, not down the column.
+    /// The token goes round a row, not down the column.
     pub in_row: bool,
     /// A node of this row stopped an alert: the row needs another round.
     pub row_again: bool,
@@ -55,7 +58,7 @@ impl fmt::Display for RestingToken {
     }
 }
 
-/// What a node keeps in the resting form.
+/// A node's state in the resting form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Resting {
     home: NodeId,
@@ -63,13 +66,13 @@ pub(super) struct Resting {
     gate: NodeId,
     gate_above: NodeId,
     gate_below: NodeId,
-    /// An alert came by since the token was last here (at a gate: since it last went into the row).
+    /// An alert passed since the token was last here (at a gate: since it last entered the row).
     alerted: bool,
     /// An alert was stopped here since then.
     blocked: bool,
-    /// At a gate: the token goes round this row.
+    /// At a gate: the token is going round this row.
     token_in_row: bool,
-    /// At home: a CALL came since the token last set out.
+    /// At home: a CALL arrived since the token last left.
     called: bool,
     /// The token, while it rests here or this node is inside.
     token: Option<RestingToken>,
@@ -191,7 +194,7 @@ impl Neamatollahi {
         Ok(())
     }
 
-    /// Whether this node is a gate and `from` the gate above it.
+    /// Whether this node is a gate and `from` is the gate above it.
     fn is_below(&self, from: NodeId) -> bool {
         self.is_gate() && self.rest().gate_above == from
     }
@@ -204,13 +207,13 @@ impl Neamatollahi {
         expected && self.place.shape.right(from) == self.place.me
     }
 
-    /// This node is a gate, and its row is alerted.
+    /// Alerts this gate: a node in its row waits.
     fn alert_gate(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
         let idle = self.phase == Phase::Idle;
         let is_home = self.is_home();
         let rest = self.rest_mut();
         if std::mem::replace(&mut rest.alerted, true) || rest.token_in_row {
-            return; // the home is called already, or the token comes back here
+            return; // the home is already called, or the token will return here
         }
         if !is_home {
             self.send_down(NeamatollahiMessage::Call, out);
@@ -253,7 +256,7 @@ impl Neamatollahi {
         let token = self.rest_mut().token.take();
         let token = token.expect("a node inside has the token");
         if !token.in_row {
-            self.at_gate(token, out); // it rested here when this node asked
+            self.at_gate(token, out); // it rested here when this node made its request
         } else if self.place.shape.right(self.place.me) == self.place.me {
             self.end_round(token, out);
         } else {
@@ -261,7 +264,7 @@ impl Neamatollahi {
         }
     }
 
-    /// The token is at a gate, not in its row. At home it rests, unless it is called.
+    /// Handles the token at a gate, outside its row. At home the token rests unless it was called.
     fn at_gate(&mut self, token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
         let is_home = self.is_home();
         let rest = self.rest_mut();
@@ -274,14 +277,14 @@ impl Neamatollahi {
         }
     }
 
-    /// The token leaves home for a round.
+    /// Sends the token from home on a round.
     fn set_out(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
         token.again = false;
         self.rest_mut().called = false;
         self.look_into_row(token, out);
     }
 
-    /// Into the row if it is alerted, else down the column.
+    /// Sends the token into the row if it is alerted, and otherwise down the column.
     fn look_into_row(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
         if !std::mem::take(&mut self.rest_mut().alerted) {
             return self.down_the_column(token, out);
@@ -298,7 +301,7 @@ impl Neamatollahi {
         }
     }
 
-    /// The token has gone round the row and is back at the gate.
+    /// Ends the token's round of the row: it is back at the gate.
     fn end_round(&mut self, mut token: RestingToken, out: &mut Outbox<NeamatollahiMessage>) {
         token.in_row = false;
         let rest = self.rest_mut();
@@ -316,7 +319,7 @@ impl Neamatollahi {
         }
     }
 
-    /// To the gate of the row below.
+    /// Sends a message to the gate of the row below.
     fn send_down(&self, message: NeamatollahiMessage, out: &mut Outbox<NeamatollahiMessage>) {
         out.send(self.rest().gate_below, message);
     }

@@ -1,9 +1,9 @@
 //! Raymond 1989, *A tree-based algorithm for distributed mutual exclusion*, ACM TOCS 7(1).
 //!
-//! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`. **Cost**: at
-//! most 2D messages per entry, D being the tree's diameter; 4(N-1)/N when all nodes always want to
-//! enter. Messages do not grow with N, and a node's state grows only with the number of its
-//! neighbours.
+//! **Channels**: any order. Recovery (§8) needs fifo, or the variant `second-wait`.
+//! **Cost**: at most 2D messages per entry, D being the tree's diameter; 4(N-1)/N when all nodes
+//! always want to enter. Messages do not grow with N, and a node's state grows only with the number
+//! of its neighbours.
 //!
 //! Nodes form a tree and exchange messages only with their neighbours. Each node knows which
 //! neighbour is in the direction of the privilege (HOLDER), and sends that neighbour one request on

@@ -1,4 +1,4 @@
-//! Everybody talks to everybody.
+//! The complete graph.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Planes of rows and columns, the first node of each plane its head.
+//! A mesh: planes of rows and columns, where the first node of each plane is its head.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use crate::NodeId;
 
 /// A P x Q x R mesh (Chaudhuri and Karaata 1998, section 2): P rows, Q columns, R planes.
 ///
-/// Nodes are numbered plane by plane, in a plane row by row. The mesh need not be full: the last
-/// plane may end early, and planes beyond the last node do not exist. Whatever the number of
-/// nodes, everything on the way from a node to its head is there, because it has lower numbers.
+/// Nodes are numbered plane by plane, and row by row within a plane. The mesh need not be full: the
+/// last plane may end early, and planes beyond the last node do not exist. Whatever the number of
+/// nodes, every node on the way from a node to its head exists, because it has a lower number.
 ///
-/// Of the mesh's links only these are used: up and down each column, along row 0 of each plane,
-/// and along the line of heads (0,0,k). That is a spanning tree. Every question is answered in
-/// constant time and nothing is stored for a node.
+/// Only these links of the mesh are used: up and down each column, along row 0 of each plane, and
+/// along the line of heads (0,0,k). They form a spanning tree. Every query takes constant time, and
+/// nothing is stored per node.
 ///
 /// ```
 /// # use soloist_algorithms::{NodeId, Shape, shape::Mesh};
@@ -28,18 +28,18 @@ pub struct Mesh {
     nodes: usize,
     rows: usize,
     columns: usize,
-    /// As asked for; there may be fewer.
+    /// As requested; there may be fewer.
     planes: usize,
 }
 
-/// Where a node is: the paper's triple (i, j, k).
+/// A node's position: the paper's triple (i, j, k).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coordinates {
-    /// i, the row's number.
+    /// i, the row.
     pub row: usize,
-    /// j, the column's number.
+    /// j, the column.
     pub column: usize,
-    /// k, the plane's number.
+    /// k, the plane.
     pub plane: usize,
 }
 
@@ -59,7 +59,7 @@ impl Shape for Mesh {
         self.nodes
     }
 
-    /// The smallest cube with room for all nodes.
+    /// The smallest cube that holds all nodes.
     fn default_for(nodes: usize) -> Self {
         check_nodes(nodes).expect("a possible number of nodes");
         let side = (1..)
@@ -102,7 +102,7 @@ impl Shape for Mesh {
         })
     }
 
-    /// The cube, a line of heads, one plane, and ones that are flat or not full.
+    /// The cube, a line of heads, one plane, and some that are flat or not full.
     fn samples(nodes: usize) -> Vec<String> {
         let half = nodes.div_ceil(2);
         vec![
@@ -123,7 +123,7 @@ impl fmt::Display for Mesh {
 }
 
 impl Mesh {
-    /// Where a node is.
+    /// The position of a node.
     pub fn coordinates(&self, node: NodeId) -> Coordinates {
         let index = self.index_in_plane(node);
         Coordinates {
@@ -133,7 +133,7 @@ impl Mesh {
         }
     }
 
-    /// The node at a place, if there is one.
+    /// The node at a position, or `None` if there is none.
     pub fn node_at(&self, row: usize, column: usize, plane: usize) -> Option<NodeId> {
         if row >= self.rows || column >= self.columns || plane >= self.planes() {
             return None;
@@ -142,7 +142,7 @@ impl Mesh {
         (index < self.nodes).then(|| NodeId::from_index(index))
     }
 
-    /// How many planes there are; the last may end early.
+    /// Number of planes. The last may end early.
     pub fn planes(&self) -> usize {
         self.nodes.div_ceil(self.plane_room())
     }
@@ -152,18 +152,18 @@ impl Mesh {
         node.index() / self.plane_room()
     }
 
-    /// How many nodes a plane has.
+    /// Number of nodes in a plane.
     pub fn plane_len(&self, plane: usize) -> usize {
         let before = plane.saturating_mul(self.plane_room());
         self.nodes.saturating_sub(before).min(self.plane_room())
     }
 
-    /// A node's place among the nodes of its plane, from 0 (the head).
+    /// A node's index in its plane; 0 is the head.
     pub fn index_in_plane(&self, node: NodeId) -> usize {
         node.index() % self.plane_room()
     }
 
-    /// The node (0,0,k) of a plane, if there is such a plane.
+    /// The node (0,0,k) of a plane, or `None` if the plane does not exist.
     pub fn head(&self, plane: usize) -> Option<NodeId> {
         self.node_at(0, 0, plane)
     }
@@ -180,7 +180,8 @@ impl Mesh {
         [below, self.head(plane + 1)]
     }
 
-    /// The head next to a node's plane on the side of `other`'s plane; none if they share one.
+    /// The head next to a node's plane in the direction of `other`'s plane, or `None` if both are
+    /// in the same plane.
     pub fn head_towards(&self, node: NodeId, other: NodeId) -> Option<NodeId> {
         let [below, above] = self.heads_beside(node);
         match self.plane(other).cmp(&self.plane(node)) {
@@ -190,8 +191,8 @@ impl Mesh {
         }
     }
 
-    /// The next node on the way from a node to the head of its plane: up its column to row 0,
-    /// then along row 0. None at the head.
+    /// The next node on the way from a node to the head of its plane: up its column to row 0, then
+    /// along row 0. `None` at the head.
     pub fn towards_head(&self, node: NodeId) -> Option<NodeId> {
         let Coordinates { row, column, plane } = self.coordinates(node);
         if row > 0 {
@@ -201,8 +202,8 @@ impl Mesh {
         }
     }
 
-    /// The next node on the way from a head down to a member of its plane: along row 0 to the
-    /// member's column, then down that column. None unless `node` is on this way, short of the member.
+    /// The next node on the way from a head to a member of its plane: along row 0 to the member's
+    /// column, then down that column. `None` unless `node` is on this way, before the member.
     pub fn towards_member(&self, node: NodeId, member: NodeId) -> Option<NodeId> {
         let (here, there) = (self.coordinates(node), self.coordinates(member));
         if here.plane != there.plane {
@@ -216,7 +217,7 @@ impl Mesh {
         }
     }
 
-    /// All nodes that a node has a link to.
+    /// All nodes to which a node has a link.
     pub fn neighbours(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         let Coordinates { row, column, plane } = self.coordinates(node);
         let beside = if self.is_head(node) {
@@ -231,12 +232,12 @@ impl Mesh {
             .flatten()
     }
 
-    /// How many links there are: a spanning tree's.
+    /// Number of links: those of a spanning tree.
     pub fn links(&self) -> usize {
         self.nodes - 1
     }
 
-    /// How many nodes fit in a plane.
+    /// Capacity of a plane in nodes.
     fn plane_room(&self) -> usize {
         self.rows.saturating_mul(self.columns)
     }

@@ -1,39 +1,40 @@
-//! How nodes are arranged: who is whose neighbour, whose permission whom needs.
+//! Topologies: which nodes are neighbours, and whose permission each node needs.
 
 use std::fmt;
 
-/// The arrangement of a cluster's nodes that an algorithm works on. Made once, shared by all
-/// nodes and locks of the cluster. Its `Display` form is what [`parse`](Shape::parse) reads,
-/// where it was made that way.
+/// The topology of a cluster that an algorithm works on. Built once and shared by all nodes and
+/// locks of the cluster. If it was built by [`parse`](Shape::parse), its `Display` form can be
+/// parsed again.
 pub trait Shape: fmt::Debug + fmt::Display + Send + Sync + Sized + 'static {
-    /// The forms that [`parse`](Shape::parse) reads, each with a line of explanation.
+    /// The forms that [`parse`](Shape::parse) accepts, each with a one-line description.
     const FORMS: &'static [(&'static str, &'static str)];
 
-    /// How many nodes there are; at least 1.
+    /// Number of nodes; at least 1.
     fn nodes(&self) -> usize;
 
-    /// The paper's own shape nearest to this many nodes.
+    /// The paper's own shape that is nearest to this number of nodes.
     ///
     /// # Panics
     /// If `nodes` is 0 or beyond [`NODES_MAX`].
     fn default_for(nodes: usize) -> Self;
 
-    /// Reads one of the forms for a cluster of `nodes`.
+    /// Parses one of the forms, for a cluster of `nodes` nodes.
     fn parse(form: &str, nodes: usize) -> Result<Self, ShapeError>;
 
-    /// Some forms that [`parse`](Shape::parse) accepts for this many nodes, telling ones: for swarms.
+    /// Representative forms that [`parse`](Shape::parse) accepts for this number of nodes, for
+    /// swarms.
     fn samples(nodes: usize) -> Vec<String>;
 
-    /// Reads a shape that is listed in full (the contents of a file).
+    /// Parses a shape that is listed in full (the contents of a file).
     fn from_listing(_text: &str, _nodes: usize) -> Result<Self, ShapeError> {
         Err(ShapeError::NoListing)
     }
 }
 
-/// The largest cluster: a tree of so many nodes takes a few gigabytes.
+/// The largest cluster: a tree of this many nodes takes a few gigabytes.
 pub const NODES_MAX: usize = 1 << 24;
 
-/// Refuses a cluster of no nodes, or of too many.
+/// Refuses a cluster without nodes or with too many.
 pub fn check_nodes(nodes: usize) -> Result<(), ShapeError> {
     if (1..=NODES_MAX).contains(&nodes) {
         Ok(())
@@ -42,30 +43,30 @@ pub fn check_nodes(nodes: usize) -> Result<(), ShapeError> {
     }
 }
 
-/// Why a shape cannot be.
+/// The reason for refusing a shape.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// No nodes, or too many.
     #[error("{0} nodes: a cluster has 1 to {NODES_MAX}")]
     Nodes(usize),
-    /// A form that is not known.
+    /// An unknown form.
     #[error("unknown shape '{form}': use {allowed}")]
     Unknown {
-        /// What was given.
+        /// The given form.
         form: String,
-        /// The forms there are.
+        /// The known forms.
         allowed: String,
     },
-    /// A form with a parameter that cannot be.
+    /// A form with an invalid parameter.
     #[error("shape '{form}': {reason}")]
     Bad {
-        /// What was given.
+        /// The given form.
         form: String,
-        /// Why it cannot be, with the limit.
+        /// Why it is invalid, with the limit.
         reason: String,
     },
-    /// A listing that makes no such shape.
+    /// A listing that does not describe such a shape.
     #[error("{0}")]
     Listing(String),
     /// A listing for an algorithm that has only one shape.
@@ -74,7 +75,7 @@ pub enum ShapeError {
 }
 
 impl ShapeError {
-    /// The form is none of those of `S`.
+    /// Builds [`ShapeError::Unknown`] with the forms of `S`.
     pub fn unknown<S: Shape>(form: &str) -> Self {
         let allowed: Vec<_> = S::FORMS.iter().map(|(form, _)| *form).collect();
         ShapeError::Unknown {
@@ -83,7 +84,7 @@ impl ShapeError {
         }
     }
 
-    /// The form's parameter cannot be.
+    /// Builds [`ShapeError::Bad`].
     pub fn bad(form: &str, reason: impl Into<String>) -> Self {
         ShapeError::Bad {
             form: form.to_owned(),

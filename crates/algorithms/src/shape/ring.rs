@@ -1,18 +1,18 @@
-//! One after the other, and the last before the first.
+//! A one-way ring.
 
 use std::fmt;
 
 use super::{Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
-/// A one-way ring: node i sends to its right neighbour, node i+1, only; the last to node 0.
+/// A one-way ring: node i sends only to its right neighbour, node i+1, and the last node to node 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ring {
     nodes: usize,
 }
 
 impl Ring {
-    /// The node that `node` sends to; itself, if it is alone.
+    /// The node that `node` sends to, or `node` itself if it is the only one.
     pub fn right(&self, node: NodeId) -> NodeId {
         let next = node.index() + 1;
         NodeId::from_index(if next < self.nodes { next } else { 0 })

@@ -1,15 +1,15 @@
-//! Rows and columns that close in rings.
+//! A torus: rows and columns that form rings.
 
 use std::fmt;
 
 use super::{Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
-/// A torus of rows and columns, numbered row by row. Ragged for any number of nodes: rows differ
-/// in length by at most one, the longer ones first.
+/// A torus of rows and columns, numbered row by row. May be ragged, so any number of nodes fits:
+/// rows differ in length by at most one, the longer ones first.
 ///
-/// A column passes through every row. Where a row is too short for it, it passes through that row's
-/// node at the column's number modulo the row's length, so that no row is ever left out.
+/// A column passes through every row. In a row that is too short for it, it passes through the node
+/// at the column's number modulo the row's length, so that no row is ever left out.
 ///
 /// ```
 /// # use soloist_algorithms::{NodeId, Shape, shape::Torus};
@@ -22,7 +22,7 @@ pub struct Torus {
     nodes: usize,
     rows: usize,
     columns: usize,
-    /// How many rows have all columns; the others have one less.
+    /// Number of rows that have all columns; the others have one less.
     full_rows: usize,
 }
 
@@ -37,17 +37,17 @@ impl Torus {
         }
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns: the length of the longest row.
+    /// Number of columns: the length of the longest row.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// How many nodes a row has.
+    /// Number of nodes in a row.
     pub fn row_length(&self, row: usize) -> usize {
         if row < self.full_rows {
             self.columns
@@ -56,12 +56,12 @@ impl Torus {
         }
     }
 
-    /// Where a row begins.
+    /// Index of a row's first node.
     fn row_start(&self, row: usize) -> usize {
         row * self.columns - row.saturating_sub(self.full_rows)
     }
 
-    /// The row and the place in it of a node.
+    /// The row of a node, and its index in the row.
     pub fn position(&self, node: NodeId) -> (usize, usize) {
         let in_full_rows = self.full_rows * self.columns;
         let index = node.index();
@@ -100,7 +100,7 @@ impl Shape for Torus {
         self.nodes
     }
 
-    /// As square as can be.
+    /// As square as possible.
     fn default_for(nodes: usize) -> Self {
         check_nodes(nodes).expect("a possible number of nodes");
         let root = nodes.isqrt();
@@ -135,7 +135,7 @@ impl Shape for Torus {
         Ok(Torus::new(nodes, rows))
     }
 
-    /// The square one, a row, a column, and flat ones.
+    /// The squarest one, a row, a column, and flat ones.
     fn samples(nodes: usize) -> Vec<String> {
         let square = Torus::default_for(nodes).rows;
         let rows = [square, 1, nodes, square.div_ceil(2), nodes.min(2)];

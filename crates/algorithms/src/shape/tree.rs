@@ -1,4 +1,4 @@
-//! A tree: messages go along its edges only.
+//! A tree: messages travel only along its edges.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use super::{Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
-/// A tree of nodes, unrooted as far as the algorithms are concerned; inside, node 0 is the root.
+/// A tree of nodes. Algorithms see it as unrooted; internally node 0 is the root.
 ///
-/// Takes 28 bytes a node. Nothing here recurses, so a line of a million nodes is fine.
+/// Takes 28 bytes per node. Nothing here recurses, so a line of a million nodes is fine.
 ///
 /// ```
 /// # use soloist_algorithms::shape::{Shape, Tree};
@@ -22,15 +22,15 @@ use crate::NodeId;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tree {
     form: Form,
-    /// Each node's neighbour towards node 0; node 0 has itself.
+    /// Each node's neighbour towards node 0; for node 0, itself.
     parents: Box<[NodeId]>,
-    /// Where each node's neighbours begin in `links`, and where the last one's end.
+    /// The index in `links` at which each node's neighbours begin, followed by the end of the last.
     begins: Box<[u32]>,
-    /// All nodes' neighbours, one node after the other: the parent, then the children in order.
+    /// All nodes' neighbours, concatenated: for each node the parent, then the children in order.
     links: Box<[NodeId]>,
-    /// Each node's number in a walk from node 0 that finishes a subtree before it goes on.
+    /// Each node's number in a preorder traversal from node 0.
     walk: Box<[u32]>,
-    /// The walk's number after the last one of each node's subtree.
+    /// One past the last preorder number in each node's subtree.
     walk_ends: Box<[u32]>,
 }
 
@@ -93,7 +93,7 @@ impl Shape for Tree {
         fixed.chain([format!("star:{hub}"), seeded]).collect()
     }
 
-    /// Reads one edge a line, `A-B` or `A B`, nodes numbered from 0; `#` begins a comment.
+    /// Parses one edge per line, `A-B` or `A B`, with nodes numbered from 0. `#` starts a comment.
     fn from_listing(text: &str, nodes: usize) -> Result<Self, ShapeError> {
         check_nodes(nodes)?;
         let edges = read_edges(text, nodes)?;
@@ -110,12 +110,12 @@ impl Tree {
         &self.links[begin..end]
     }
 
-    /// Whether there is an edge between the two.
+    /// Whether the two nodes share an edge.
     pub fn is_neighbour(&self, one: NodeId, other: NodeId) -> bool {
         one != other && (self.parents[one.index()] == other || self.parents[other.index()] == one)
     }
 
-    /// Where `neighbour` stands in the list of [`neighbours`](Tree::neighbours) of `node`.
+    /// Index of `neighbour` in the list of [`neighbours`](Tree::neighbours) of `node`.
     pub fn position(&self, node: NodeId, neighbour: NodeId) -> Option<usize> {
         let children = self.children(node);
         let before = self.neighbours(node).len() - children.len();
@@ -126,7 +126,7 @@ impl Tree {
         Some(before + place)
     }
 
-    /// The neighbour of `from` that is nearest to `to`; `from` itself if that is where to go.
+    /// The neighbour of `from` that is nearest to `to`, or `from` itself if the two are equal.
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> NodeId {
         if from == to {
             return from;
@@ -140,7 +140,7 @@ impl Tree {
         children[after - 1]
     }
 
-    /// Whether the way from `node` to `to` begins with the edge to its neighbour `via`.
+    /// Whether the path from `node` to `to` begins with the edge to its neighbour `via`.
     pub fn leads_to(&self, node: NodeId, via: NodeId, to: NodeId) -> bool {
         if self.parents[node.index()] == via {
             !self.is_below(node, to)
@@ -149,14 +149,14 @@ impl Tree {
         }
     }
 
-    /// The number of edges of the longest path.
+    /// Number of edges of the longest path.
     pub fn diameter(&self) -> usize {
         let (end, _) = self.farthest(NodeId::new(0));
         let (_, length) = self.farthest(end);
         length
     }
 
-    /// A node as far from this one as any, and how far that is.
+    /// A node at the greatest distance from this one, and that distance.
     fn farthest(&self, from: NodeId) -> (NodeId, usize) {
         let mut best = (from, 0);
         let mut rest = vec![(from, from, 0)];
@@ -170,7 +170,7 @@ impl Tree {
         best
     }
 
-    /// Whether `node` is `root` or in the subtree under it.
+    /// Whether `node` is `root` or in its subtree.
     fn is_below(&self, root: NodeId, node: NodeId) -> bool {
         let subtree = self.walk[root.index()]..self.walk_ends[root.index()];
         subtree.contains(&self.walk[node.index()])
@@ -188,7 +188,8 @@ impl Tree {
         };
         let parent = |node: u32| match form {
             _ if node == 0 => 0,
-            // Raymond 1989, Fig. 6: K around the centre, K-1 more around each of these, and so on.
+            // Raymond 1989, Fig. 6: K nodes around the centre, K-1 more around each of these, and
+            // so on.
             Form::Star(k) if node <= k.get() => 0,
             Form::Star(k) => 1 + (node - k.get() - 1) / (k.get() - 1),
             Form::Kary(k) => (node - 1) / k,
@@ -199,7 +200,7 @@ impl Tree {
         Tree::with_parents(form, numbers.map(parent).map(NodeId::new).collect())
     }
 
-    /// The tree in which each node has this parent, and node 0 itself.
+    /// The tree in which each node has the given parent; that of node 0 is node 0.
     fn with_parents(form: Form, parents: Box<[NodeId]>) -> Self {
         let nodes = parents.len();
         let edges = (1..nodes).map(|child| (parents[child], NodeId::from_index(child)));
@@ -217,13 +218,13 @@ impl Tree {
     }
 
     fn number_walk(&mut self) {
-        // Every node after its parent.
+        // Every node comes after its parent.
         let mut order = Vec::with_capacity(self.nodes());
         order.push(NodeId::new(0));
         for index in 0..self.nodes() {
             order.extend_from_slice(self.children(order[index]));
         }
-        // First the sizes of the subtrees, then from where to where each of them goes.
+        // First the sizes of the subtrees, then the range of preorder numbers of each.
         for node in order.iter().skip(1).rev() {
             self.walk_ends[self.parents[node.index()].index()] += self.walk_ends[node.index()];
         }
@@ -242,7 +243,7 @@ impl Tree {
     }
 }
 
-/// Reads the K of a form.
+/// Parses the K of a form.
 fn at_least(min: u32, k: &str, form: &str) -> Result<NonZeroU32, ShapeError> {
     k.parse()
         .ok()
@@ -250,9 +251,9 @@ fn at_least(min: u32, k: &str, form: &str) -> Result<NonZeroU32, ShapeError> {
         .ok_or_else(|| ShapeError::bad(form, format!("K is a number from {min} to 2^32-1")))
 }
 
-/// Each node's neighbours, one node after the other: where they begin, and who they are. Where
-/// every edge is (parent, child) and children come in order, so do they in each list, behind
-/// the parent.
+/// Adjacency lists of all nodes, concatenated: where each begins, and the neighbours. If every edge
+/// is (parent, child) and the children are in order, each list has the parent first, followed by
+/// the children in order.
 fn adjacency(
     nodes: usize,
     edges: impl Iterator<Item = (NodeId, NodeId)> + Clone,
@@ -272,7 +273,7 @@ fn adjacency(
         links[*place as usize] = to;
         *place += 1;
     };
-    // A child may have a smaller number than its parent: all parents go in before any child.
+    // A child may have a smaller number than its parent, so all parents are added before any child.
     edges
         .clone()
         .for_each(|(parent, child)| link(child, parent));
@@ -280,7 +281,7 @@ fn adjacency(
     (begins.into(), links.into())
 }
 
-/// Reads the edges of a listing; together they make no cycle.
+/// Parses the edges of a listing, and refuses cycles.
 fn read_edges(text: &str, nodes: usize) -> Result<Vec<(NodeId, NodeId)>, ShapeError> {
     let mut edges = Vec::with_capacity(nodes - 1);
     let mut clumps = Clumps((0..nodes).collect());
@@ -322,7 +323,7 @@ fn read_edges(text: &str, nodes: usize) -> Result<Vec<(NodeId, NodeId)>, ShapeEr
     Ok(edges)
 }
 
-/// Each node's parent if the edges, which make no cycle, are hung up at node 0.
+/// Each node's parent if node 0 is the root. The edges form no cycle.
 fn hang_up(edges: &[(NodeId, NodeId)], nodes: usize) -> Result<Box<[NodeId]>, ShapeError> {
     let (begins, links) = adjacency(nodes, edges.iter().copied());
     let mut parents: Vec<Option<NodeId>> = vec![None; nodes];
@@ -357,11 +358,11 @@ fn hang_up(edges: &[(NodeId, NodeId)], nodes: usize) -> Result<Box<[NodeId]>, Sh
         .collect()
 }
 
-/// Sets of nodes that are connected so far (union-find).
+/// Sets of connected nodes (union-find).
 struct Clumps(Vec<usize>);
 
 impl Clumps {
-    /// Joins the sets of the two; says whether they were apart.
+    /// Joins the sets of the two nodes. Returns whether they were disjoint.
     fn join(&mut self, one: usize, other: usize) -> bool {
         let (one, other) = (self.leader(one), self.leader(other));
         self.0[one] = other;
@@ -378,7 +379,7 @@ impl Clumps {
 }
 
 /// Steele, Lea and Flood 2014, *Fast splittable pseudorandom number generators*. Pinned here, so
-/// that a seed means the same tree for ever.
+/// that a seed always gives the same tree.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -409,7 +410,7 @@ impl fmt::Display for Tree {
     }
 }
 
-/// By form and size only: a tree may have a million nodes.
+/// Shows only the form and the size: a tree may have a million nodes.
 impl fmt::Debug for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tree({self}, {} nodes)", self.nodes())

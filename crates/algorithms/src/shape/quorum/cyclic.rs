@@ -1,13 +1,15 @@
 //! Difference covers: sets D of numbers modulo N such that every number is the difference of two of
-//! them. The translates D + i then meet pairwise, have one size, and hold every node equally often.
+//! them. The translates D + i then intersect pairwise, have the same size, and contain every node
+//! equally often.
 
 use super::singer;
 
-/// Up to this many nodes a smallest cover is found by trying all of them.
+/// Up to this number of nodes, a smallest cover is found by exhaustive search.
 pub const SEARCHED_MAX: usize = 65;
 
-/// A difference cover modulo `nodes`, rising from 0: a smallest one up to [`SEARCHED_MAX`] nodes and
-/// where a projective plane has this many points; otherwise of a Wichmann ruler.
+/// A difference cover modulo `nodes`, ascending from 0. It is a smallest one up to [`SEARCHED_MAX`]
+/// nodes and where a projective plane has this number of points; otherwise it comes from a Wichmann
+/// ruler.
 pub fn difference_cover(nodes: usize) -> Vec<u32> {
     if nodes <= SEARCHED_MAX {
         return smallest_cover(nodes as u32);
@@ -16,11 +18,11 @@ pub fn difference_cover(nodes: usize) -> Vec<u32> {
     if singer::plane_points(q) == nodes {
         return singer::difference_set(q);
     }
-    // Differences up to half of N and their negatives are all there are.
+    // The differences up to half of N and their negatives are all the differences modulo N.
     wichmann_ruler(nodes / 2)
 }
 
-/// The first number modulo `modulus` that is no difference of two of `residues`, if there is one.
+/// The first number modulo `modulus` that is not a difference of two of `residues`, or `None`.
 pub fn missing_difference(residues: &[u32], modulus: usize) -> Option<usize> {
     let mut seen = vec![false; modulus];
     let mut unseen = modulus;
@@ -38,11 +40,12 @@ pub fn missing_difference(residues: &[u32], modulus: usize) -> Option<usize> {
     seen.iter().position(|seen| !seen)
 }
 
-/// The marks of a ruler that measures every length up to `length` or more, with as few marks as
-/// Wichmann's construction needs (B. Wichmann 1963, A note on restricted difference bases).
+/// The marks of a ruler that measures every length up to at least `length`, with as few marks as
+/// Wichmann's construction allows (B. Wichmann 1963, A note on restricted difference bases).
 ///
-/// For r, s >= 0, the distances from mark to mark are 1 (r times), r+1, 2r+1 (r times), 4r+3 (s times),
-/// 2r+2 (r+1 times), 1 (r times): 4r+s+3 marks, and every length up to 4r(r+s+2) + 3(s+1).
+/// For r, s >= 0, the distances between consecutive marks are 1 (r times), r+1, 2r+1 (r times),
+/// 4r+3 (s times), 2r+2 (r+1 times), 1 (r times). That makes 4r+s+3 marks, which measure every
+/// length up to 4r(r+s+2) + 3(s+1).
 fn wichmann_ruler(length: usize) -> Vec<u32> {
     let reach = |r: usize, s: usize| 4 * r * (r + s + 2) + 3 * (s + 1);
     let (r, s) = (3..)
@@ -68,7 +71,8 @@ fn wichmann_ruler(length: usize) -> Vec<u32> {
     marks
 }
 
-/// A smallest cover, by trying all sets of each size, from the least size that may do.
+/// A smallest cover, found by trying all sets of each size, starting from the smallest possible
+/// size.
 fn smallest_cover(nodes: u32) -> Vec<u32> {
     if nodes <= 2 {
         return (0..nodes).collect();
@@ -85,7 +89,7 @@ fn smallest_cover(nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|n| cover >> n & 1 == 1).collect()
 }
 
-/// Sets of numbers modulo `nodes` are bits of a word here.
+/// Represents sets of numbers modulo `nodes` as bit masks.
 struct CoverSearch {
     nodes: u32,
     all: u128,
@@ -100,7 +104,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// Some two numbers differ by 1; shifted, they are 0 and 1.
+    /// Some two numbers differ by 1; after a shift they are 0 and 1.
     fn first_two(nodes: u32) -> Self {
         let minus_one = 1 << (nodes - 1);
         Partial {
@@ -113,7 +117,7 @@ impl Partial {
 }
 
 impl CoverSearch {
-    /// The first cover of `size` that continues `partial` with larger numbers.
+    /// The first cover of `size` numbers that extends `partial` with larger numbers.
     fn extend(&self, partial: Partial, size: u32) -> Option<u128> {
         if partial.differences == self.all {
             return Some(partial.chosen);
@@ -142,8 +146,8 @@ impl CoverSearch {
         }
     }
 
-    /// The cover that one more number makes, if any does: it must make every missing difference
-    /// with one of those chosen.
+    /// The cover that one more number completes, or `None`. That number must form every missing
+    /// difference with one of those chosen.
     fn complete(&self, partial: Partial) -> Option<u128> {
         let mut candidates = self.all;
         let mut missing = self.all & !partial.differences;
@@ -156,7 +160,7 @@ impl CoverSearch {
         (candidates != 0).then(|| partial.chosen | 1 << candidates.trailing_zeros())
     }
 
-    /// Each number plus `by`; `by` is neither 0 nor N.
+    /// Adds `by` to each number; `by` is neither 0 nor N.
     fn shifted(&self, set: u128, by: u32) -> u128 {
         (set << by | set >> (self.nodes - by)) & self.all
     }

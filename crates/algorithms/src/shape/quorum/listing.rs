@@ -1,8 +1,8 @@
-//! Quorums given set by set.
+//! Quorum systems that are listed set by set.
 
 use crate::NodeId;
 
-/// Reads one set a line, `i: a b c`. Every node must have one; sets are sorted.
+/// Parses one set per line, `i: a b c`. Every node must have one. The result is sorted.
 pub fn read(text: &str, nodes: usize) -> Result<Vec<Vec<NodeId>>, String> {
     let mut sets: Vec<Option<Vec<NodeId>>> = vec![None; nodes];
     for (number, line) in (1..).zip(text.lines()) {
@@ -53,16 +53,17 @@ fn read_node(word: &str, nodes: usize) -> Result<NodeId, String> {
     }
 }
 
-/// Refuses sets of which two do not meet, and names those.
+/// Refuses a system in which two sets do not intersect, and names them.
 pub fn verify(sets: &[Vec<NodeId>]) -> Result<(), String> {
-    // Which sets a node is in: a set meets exactly those that its members are in.
+    // The sets that contain each node. A set intersects exactly those that contain one of its
+    // members.
     let mut holders: Vec<Vec<usize>> = vec![Vec::new(); sets.len()];
     for (index, set) in sets.iter().enumerate() {
         for member in set {
             holders[member.index()].push(index);
         }
     }
-    // The last set that each set was seen to meet.
+    // The last set that each set was found to intersect.
     let mut met = vec![usize::MAX; sets.len()];
     for (index, set) in sets.iter().enumerate() {
         let mut unmet = sets.len();

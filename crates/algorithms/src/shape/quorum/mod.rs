@@ -1,4 +1,4 @@
-//! Quorums: each node has a set of nodes whose permission it needs, and every two sets meet.
+//! Quorums: each node has a set of nodes whose permission it needs, and every two sets intersect.
 
 mod cyclic;
 mod listing;
@@ -14,20 +14,30 @@ use crate::mutant::Mutant;
 /// A quorum system (Maekawa 1985, §2): a set S_i for each node i, such that every two sets have a
 /// node in common, and i is in S_i. For any number of nodes:
 ///
-/// | form | members of a set | |
-/// |---|---|---|
-/// | `singer` | about √N | The lines of a projective plane, from a Singer difference set. If N is q² + q + 1 for a prime power q: exactly K = q + 1, every node in K sets, two sets meet in one node. For other N, the next larger plane of M points with its points folded together: S_i = {((d + i) mod M) mod N}. To map points keeps every meeting, and i stays in S_i; the lower nodes are in up to twice as many sets as the higher. |
-/// | `cyclic` | up to about 1.23 √N | All sets are translates of one difference cover: all sets have K members, every node is in exactly K sets. K is the smallest that a cyclic system can have up to N = 73 (found by trying all covers up to 65; for 66 to 72 the same search, done once, finds no nine, and the ten of a Wichmann ruler are built; 73 is a plane) and for every N = q² + q + 1. Beyond, the cover is a Wichmann ruler's. |
-/// | `grid` | about 2√N - 1 | The nodes in rows and columns; a set is its node's row and column. |
-/// | `majority` | N/2 + 1, rounded down | A node and those that follow it in a circle. |
+/// - `singer`, about √N members per set: the lines of a projective plane, from a Singer difference
+///   set. If N is q² + q + 1 for a prime power q, every set has exactly K = q + 1 members, every
+///   node is in K sets, and two sets intersect in one node. For other N, the next larger plane,
+///   with M points, is folded: S_i = {((d + i) mod M) mod N}. Mapping points preserves every
+///   intersection, and i stays in S_i. The lower nodes are in up to twice as many sets as the
+///   higher ones.
+/// - `cyclic`, up to about 1.23 √N members per set: all sets are translates of one difference
+///   cover, so all sets have K members and every node is in exactly K sets. K is the smallest
+///   possible for a cyclic system up to N = 73 and for every N = q² + q + 1. Up to 65 the cover is
+///   found by trying all covers. For 66 to 72 the same search, done once, found no cover of nine,
+///   and a Wichmann ruler gives ten. 73 is a plane. Beyond, a Wichmann ruler is used.
+/// - `grid`, about 2√N - 1 members per set: the nodes are in rows and columns, and a set is its
+///   node's row and column.
+/// - `majority`, N/2 + 1 members per set, rounded down: a node and those that follow it in a
+///   circle.
 ///
-/// Every system is verified when it is made. For a listed one all pairs are looked at. Where all sets
-/// are translates of one set (`singer`, `cyclic`, `majority`), every two meet exactly if every number
-/// is a difference of two of its members, and that is looked at. Of a grid all pairs are looked at up to
-/// 1,024 nodes; beyond, its sets meet by the argument beside the code.
+/// Every system is verified when it is built. For a listed one, all pairs of sets are checked.
+/// Where all sets are translates of one set (`singer`, `cyclic`, `majority`), every two intersect
+/// exactly if every number is a difference of two members of that set, which is checked. For a
+/// grid, all pairs are checked up to 1,024 nodes; beyond that, its sets intersect by the argument
+/// beside the code.
 ///
-/// Sets are worked out when they are first asked for: a network node needs its own and those of the
-/// nodes that ask it, not all N of them.
+/// Sets are computed on first use: a network node needs its own set and those of the nodes that
+/// send it requests, not all N of them.
 ///
 /// ```
 /// use soloist_algorithms::shape::Quorums;
@@ -46,12 +56,12 @@ pub struct Quorums {
     extent: OnceLock<Extent>,
 }
 
-/// What the sets are.
+/// How the sets are defined.
 #[derive(Debug)]
 enum Rule {
     Translates(&'static str, Translates),
     Grid(Grid),
-    /// Given set by set: no rule, all of them are in the blocks.
+    /// Given set by set: all sets are already in the blocks.
     Listed,
 }
 
@@ -62,23 +72,23 @@ struct Translates {
     cover: Box<[u32]>,
 }
 
-/// Rows of `width` nodes, the last one maybe shorter.
+/// Rows of `width` nodes; the last one may be shorter.
 #[derive(Debug)]
 struct Grid {
     width: usize,
 }
 
-/// The sets of some consecutive nodes, one after the other.
+/// The sets of some consecutive nodes, concatenated.
 #[derive(Debug, Default)]
 struct Block {
     ends: Vec<usize>,
     members: Vec<NodeId>,
 }
 
-/// How many nodes' sets are worked out together.
+/// Number of nodes whose sets are computed together.
 const BLOCK: usize = 64;
 
-/// Sizes of the sets, and in how many sets the nodes are.
+/// Sizes of the sets, and the number of sets that contain a node.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     k_min: usize,
@@ -92,10 +102,10 @@ const CYCLIC: &str = "cyclic";
 const GRID: &str = "grid";
 const MAJORITY: &str = "majority";
 
-/// Beyond this a majority is no sensible quorum: its sets would fill the memory.
+/// Beyond this, a majority is not a sensible quorum: its sets would fill the memory.
 const MAJORITY_NODES_MAX: usize = 1 << 16;
 
-/// Up to this many nodes all pairs of a grid's sets are looked at: it takes milliseconds.
+/// Up to this number of nodes all pairs of a grid's sets are checked, which takes milliseconds.
 const GRID_PAIRS_MAX: usize = 1024;
 
 impl Shape for Quorums {
@@ -148,7 +158,8 @@ impl Shape for Quorums {
         [SINGER, CYCLIC, GRID, MAJORITY].map(str::to_owned).to_vec()
     }
 
-    /// One set a line, `i: a b c` or `i: {a, b, c}`, nodes numbered from 0; `#` begins a comment.
+    /// Parses one set per line, `i: a b c` or `i: {a, b, c}`, with nodes numbered from 0. `#`
+    /// starts a comment.
     ///
     /// ```
     /// # use soloist_algorithms::shape::Quorums;
@@ -178,10 +189,10 @@ impl Shape for Quorums {
 }
 
 impl Quorums {
-    /// The nodes whose permission `node` needs, in order; `node` is one of them.
+    /// The nodes whose permission `node` needs, in order, including `node` itself.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn set(&self, node: NodeId) -> &[NodeId] {
         assert!(node.index() < self.nodes, "no node {node}");
         let first = node.index() - node.index() % BLOCK;
@@ -196,7 +207,7 @@ impl Quorums {
         block.set(node.index() - first)
     }
 
-    /// Whether `member`'s permission is one that `node` needs.
+    /// Whether `node` needs the permission of `member`.
     pub fn has_member(&self, node: NodeId, member: NodeId) -> bool {
         self.set(node).binary_search(&member).is_ok()
     }
@@ -211,12 +222,12 @@ impl Quorums {
         self.extent().k_max
     }
 
-    /// The least number of sets that a node is in.
+    /// The smallest number of sets that contain a node.
     pub fn load_min(&self) -> usize {
         self.extent().load_min
     }
 
-    /// The greatest number of sets that a node is in.
+    /// The largest number of sets that contain a node.
     pub fn load_max(&self) -> usize {
         self.extent().load_max
     }
@@ -227,7 +238,7 @@ impl Quorums {
             let (mut k_min, mut k_max) = (usize::MAX, 0);
             let mut worked_out = Vec::new();
             for node in NodeId::all(self.nodes) {
-                // Not by `set`, which would keep all N sets in memory from now on.
+                // Not with `set`, which would keep all N sets in memory.
                 let set = if matches!(self.rule, Rule::Listed) {
                     self.set(node)
                 } else {
@@ -275,7 +286,7 @@ impl Quorums {
             None,
             "{form} for {nodes} nodes: no two members differ by this, so some sets do not meet"
         );
-        // 0 in D puts i into S_i, also when folded.
+        // 0 in the cover puts i into S_i, also when folded.
         assert_eq!(cover.first(), Some(&0), "{form} for {nodes} nodes");
         let translates = Translates {
             modulus: u32::try_from(modulus).expect("points of a plane fit 32 bits"),
@@ -294,8 +305,8 @@ impl Quorums {
     }
 }
 
-/// Shifts a line so that both 0 and N are on it. The points x and x + N fold together, and are both on
-/// one line only; after this shift that is the line x, whose set is one of the N that are kept. So
+/// Shifts a line so that both 0 and N are on it. The points x and x + N fold together, and only one
+/// line contains both. After this shift that is line x, whose set is one of the N that are kept, so
 /// every such pair makes a set smaller.
 fn shift_to_fold(line: &mut [u32], points: usize, nodes: usize) {
     let (points, nodes) = (points as u32, nodes as u32);
@@ -331,9 +342,10 @@ impl Translates {
 }
 
 impl Grid {
-    /// The row and the column of `node`. Every two sets meet, also where the last row is shorter:
+    /// The row and the column of `node`. Every two sets intersect, also if the last row is shorter:
     /// the sets of (r, c) and (r', c') have (r, c') and (r', c) in common, where these exist. If
-    /// (r, c') does not, r is the last row and c is in it; then every row has a column c, so (r', c) exists.
+    /// (r, c') does not exist, r is the last row and c is in it. Then every row has a column c, so
+    /// (r', c) exists.
     fn write_set(&self, node: usize, nodes: usize, members: &mut Vec<NodeId>) {
         let (row, column) = (node / self.width, node % self.width);
         let row_begin = row * self.width;

@@ -1,12 +1,12 @@
 //! Singer difference sets (J. Singer 1938): the lines of the projective plane of order q as the
 //! translates of one set of q + 1 numbers.
 //!
-//! The points of the plane are the elements of GF(q³) other than 0, up to factors in GF(q). They are
-//! the powers 1, x, x²... of an element x whose powers run through all q² + q + 1 of them. A line is
-//! a plane of GF(q³) over GF(q), and multiplying by x moves it to another line; so the exponents of
-//! one line's points are a set D such that D + i, taken modulo q² + q + 1, is a line for every i,
-//! and two lines meet in exactly one point. (Trace zero is one choice of the first line. Here it is
-//! the elements without a part in x²: it needs no trace, and has 1 = x⁰ in it.)
+//! The points of the plane are the non-zero elements of GF(q³), up to factors in GF(q). They are
+//! the powers 1, x, x²... of an element x whose powers run through all q² + q + 1 of them. A line
+//! is a plane of GF(q³) over GF(q), and multiplication by x maps it to another line. So the
+//! exponents of one line's points form a set D such that D + i, modulo q² + q + 1, is a line for
+//! every i, and two lines intersect in exactly one point. (Trace zero is one choice of the first
+//! line. Here it is the elements without a term in x²: this needs no trace, and contains 1 = x⁰.)
 
 /// The smallest prime power q with q² + q + 1 >= `points`.
 pub fn order_of_plane(points: usize) -> u32 {
@@ -15,13 +15,13 @@ pub fn order_of_plane(points: usize) -> u32 {
         .expect("there is no largest prime power")
 }
 
-/// How many points a projective plane of order `q` has.
+/// Number of points of a projective plane of order `q`.
 pub fn plane_points(q: u32) -> usize {
     let q = q as usize;
     q * q + q + 1
 }
 
-/// The prime that `q` is a power of, if it is one of any.
+/// The prime that `q` is a power of, or `None` if `q` is not a prime power.
 pub fn prime_of_power(q: u32) -> Option<u32> {
     let prime = *prime_factors(q).first()?;
     let mut rest = q;
@@ -31,10 +31,10 @@ pub fn prime_of_power(q: u32) -> Option<u32> {
     (rest == 1).then_some(prime)
 }
 
-/// The exponents of the points of one line of the plane of order `q`, rising from 0.
+/// The exponents of the points of one line of the plane of order `q`, ascending from 0.
 ///
 /// # Panics
-/// If `q` is no prime power.
+/// If `q` is not a prime power.
 pub fn difference_set(q: u32) -> Vec<u32> {
     let field = Field::new(q);
     let extension = Extension::new(&field);
@@ -50,7 +50,7 @@ pub fn difference_set(q: u32) -> Vec<u32> {
     line
 }
 
-/// The prime factors of `number`, rising, each once.
+/// The distinct prime factors of `number`, ascending.
 fn prime_factors(number: u32) -> Vec<u32> {
     let mut factors = Vec::new();
     let mut rest = number;
@@ -70,8 +70,9 @@ fn prime_factors(number: u32) -> Vec<u32> {
     factors
 }
 
-/// The finite field GF(q), q = p^m. An element is the exponent of a generator g, from 0 to q - 2;
-/// q - 1 stands for zero. So to multiply is to add, and to add takes one look into Zech's table.
+/// The finite field GF(q), q = p^m. An element is represented by its exponent of a generator g,
+/// from 0 to q - 2; q - 1 represents zero. Multiplication is then an addition, and addition takes
+/// one lookup in Zech's table.
 struct Field {
     q: u32,
     /// For each n: the exponent of 1 + gⁿ.
@@ -131,9 +132,10 @@ impl Field {
     }
 }
 
-/// The powers of a generator of GF(q), q = p^m, from the zeroth to the last before it is 1 again.
-/// Elements are polynomials over GF(p), their coefficients the digits of a number in base p; the
-/// generator is the polynomial x, modulo the first polynomial of degree m for which x is one.
+/// The powers of a generator of GF(q), q = p^m, from the zeroth to the last before it returns to 1.
+/// Elements are polynomials over GF(p), with their coefficients as the digits of a number in base
+/// p. The generator is the polynomial x, modulo the first polynomial of degree m for which x is a
+/// generator.
 fn powers_of_generator(p: u32, q: u32) -> Vec<u32> {
     let highest = q / p;
     let mut powers = Vec::with_capacity(q as usize - 1);
@@ -145,7 +147,8 @@ fn powers_of_generator(p: u32, q: u32) -> Vec<u32> {
             powers.push(power);
             let (head, tail) = (power / highest, power % highest);
             power = add_multiple(tail * p, head, reduction, p);
-            // A polynomial that x divides never comes back to 1, but falls into another cycle.
+            // Modulo a polynomial that x divides, the powers never return to 1 but enter another
+            // cycle.
             if power == 1 || powers.len() as u32 == q - 1 {
                 break;
             }
@@ -195,8 +198,8 @@ impl<'a> Extension<'a> {
             .expect("every finite field has a cubic extension with a generator")
     }
 
-    /// Whether x comes back to GF(q) after exactly `points` powers. (Then the cubic has no factor:
-    /// modulo one that has, q² + q + 1 is the order of no element up to factors in GF(q).)
+    /// Whether x returns to GF(q) after exactly `points` powers. (Then the cubic is irreducible:
+    /// modulo a reducible one, no element has order q² + q + 1 up to factors in GF(q).)
     fn x_visits_all(&self, points: u32, factors: &[u32]) -> bool {
         let is_first_point = |exponent| {
             let [_, linear, square] = self.power_of_x(exponent);
