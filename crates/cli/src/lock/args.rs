@@ -1,4 +1,4 @@
-//! What `soloist lock` is told.
+//! Arguments of `soloist lock`.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -11,7 +11,7 @@ use super::NOT_ACQUIRED;
 use super::session::WARNING;
 use crate::connect::{Connect, FINDING};
 
-/// One line per paragraph: clap wraps them.
+/// The text after the options. Each paragraph is one line, which clap wraps.
 fn explanation() -> String {
     let paragraphs = [
         "The command runs in a process group of its own, with SOLOIST_LOCK and SOLOIST_FENCE \
@@ -46,15 +46,15 @@ fn explanation() -> String {
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{}\n\n{FINDING}", explanation()))]
 pub struct Args {
-    /// Do not wait behind others: give up at once if the lock is held
+    /// Give up immediately if the lock is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "wait")]
     nonblock: bool,
 
-    /// Give up after this time, such as 10s; a number alone means seconds
+    /// Give up after this time, such as 10s; a plain number means seconds
     #[arg(short, long, value_name = "TIME", visible_alias = "timeout", value_parser = wait_time, allow_negative_numbers = true)]
     wait: Option<Duration>,
 
-    /// How long the lock stays held if this machine dies, such as 10s [default: the node's]
+    /// Time after which the lock is freed if this machine dies, such as 10s [default: the node's]
     #[arg(long, value_name = "TIME", value_parser = duration, allow_negative_numbers = true)]
     ttl: Option<Duration>,
 
@@ -70,28 +70,28 @@ pub struct Args {
     #[arg(long)]
     owner: Option<String>,
 
-    /// Release the lock when the command exits, and leave the processes that it left behind running
+    /// Release the lock when the command exits, without ending processes that it left behind
     #[arg(long)]
     pub leave_children: bool,
 
-    /// Print on stderr whom the lock is waiting for, also if stderr is no terminal
+    /// Print the holder on stderr while waiting, even if stderr is not a terminal
     #[arg(short, long)]
     verbose: bool,
 
     #[command(flatten)]
     pub connect: Connect,
 
-    /// The lock
+    /// Name of the lock
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// The command and its arguments
+    /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
 impl Args {
-    /// Whether to say whom it waits for.
+    /// Returns whether to print the holder while waiting.
     pub fn is_talkative(&self) -> bool {
         self.verbose || std::io::stderr().is_terminal()
     }
@@ -114,13 +114,13 @@ impl Args {
     }
 }
 
-/// A day: nodes let nobody wait longer.
+/// One day, which is also the longest wait that nodes allow.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 const DURATION_FORM: &str =
     "use a number of seconds, such as 5 or 0.5, or a whole number and a unit, such as 500ms or 2m";
 
-/// A number of seconds, as flock(1) takes it, or a time with a unit.
+/// Parses a number of seconds, as flock(1) does, or a duration with a unit.
 fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
     let given = seconds.and_then(Result::ok).or(parse_duration(text).ok());

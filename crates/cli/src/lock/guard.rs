@@ -1,15 +1,17 @@
-//! The guard process: leads the command's process group, and ends it if `soloist lock` dies or is stopped for too long.
+//! The guard process. It leads the command's process group, and ends the group if `soloist lock`
+//! dies or is stopped for too long.
 //!
-//! It knows what `soloist lock` writes into its standard input, a line each:
+//! It reads lines from its standard input, which `soloist lock` writes:
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `until NS` | nothing may run later than this, in nanoseconds since the machine was started |
-//! | `command PID` | the command runs |
-//! | `terminal` | the terminal is wanted back; answered with a line |
-//! | `done` | all is over: end, and leave the group alone |
+//! | `until NS` | the group may not run beyond this time, in nanoseconds since boot |
+//! | `command PID` | the command was started |
+//! | `terminal` | return the terminal to the group of `soloist lock`, and answer with a line |
+//! | `done` | the session is over: exit and leave the group alone |
 //!
-//! Its end without `done` means that `soloist lock` is dead: nobody else can write into that pipe.
+//! End of file without `done` means that `soloist lock` is dead, because no other process has the
+//! write end of the pipe.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,13 +33,13 @@ use super::work::Work;
 use crate::Verdict;
 use crate::connect::block_on;
 
-/// How long the guard process may take to start, or to answer.
+/// Maximum time for the guard process to start or to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// How often one looks whether somebody is left.
+/// How often to check whether processes are left in the group.
 pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// The guard process, as `soloist lock` sees it.
+/// The guard process as a child of `soloist lock`.
 pub struct GuardProcess {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -46,7 +48,7 @@ pub struct GuardProcess {
 
 impl GuardProcess {
     pub fn start(grace: Duration) -> Result<Self> {
-        // Not by its name: the file may have been replaced since this process was started.
+        // Not by path: the file may have been replaced since this process was started.
         let mut child = Command::new("/proc/self/exe")
             .arg0("soloist")
             .args(["lock-guard", "--grace-ms"])
@@ -60,7 +62,7 @@ impl GuardProcess {
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdin = stdin.context("no pipe to the guard process")?;
         let stdout = stdout.context("no pipe from the guard process")?;
-        // If it is stopped and reads no more, we must not wait for it.
+        // Writes must not block if the guard process is stopped and no longer reads.
         let flags = fcntl_getfl(&stdin)?;
         fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)?;
         let answers = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?;
@@ -76,7 +78,7 @@ impl GuardProcess {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until it is ready to be in a group that gets signals.
+    /// Waits until the guard process has installed its signal handlers.
     pub async fn ready(&mut self) -> Result<()> {
         let line = timeout(ANSWER_MAX, self.answers.next_line()).await;
         line.context("the guard process does not start within 10 s")?
@@ -85,7 +87,7 @@ impl GuardProcess {
         Ok(())
     }
 
-    /// Tells until when the group may run at most.
+    /// Sets the latest time until which the group may run.
     pub fn tell_until(&mut self, moment: Moment) {
         self.tell(&format!("until {}\n", moment.since_start().as_nanos()));
     }
@@ -94,21 +96,23 @@ impl GuardProcess {
         self.tell(&format!("command {}\n", command.as_raw_pid()));
     }
 
-    /// Has it give the terminal back to our group. It may have been killed with the group.
+    /// Asks the guard process to return the terminal to our process group. It may have been killed
+    /// together with the group, so the answer is optional.
     pub async fn take_terminal_back(&mut self) {
         self.tell("terminal\n");
         let _ = timeout(ANSWER_MAX, self.answers.next_line()).await;
     }
 
-    /// Lets it go.
+    /// Lets the guard process exit.
     pub fn done(&mut self) {
         self.tell("done\n");
         drop(self.stdin.take());
-        // It ends at once; but if somebody has stopped it, that is no reason to wait.
+        // Reap it if it has exited already, but do not wait: it may be stopped.
         let _ = self.child.try_wait();
     }
 
-    /// If it is dead, the session notices; a line that it does not read, it does not need.
+    /// Writes a line. Errors are ignored: the session notices if the guard process is dead, and a
+    /// stopped one does not need lines that it cannot read.
     fn tell(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(line.as_bytes());
@@ -120,7 +124,7 @@ impl GuardProcess {
     }
 }
 
-/// Not for people: `soloist lock` runs it
+/// Internal: started by `soloist lock`
 #[derive(clap::Args)]
 pub struct Args {
     #[arg(long)]
@@ -154,7 +158,7 @@ impl Args {
                 ("until", ns) => until = Some(Moment::new(Duration::from_nanos(ns.parse()?))),
                 ("command", pid) => work = Work::new(group, Pid::from_raw(pid.parse()?)),
                 ("terminal", _) => {
-                    // Whether it worked or not, whoever asked goes on.
+                    // `soloist lock` continues whether or not this succeeds.
                     let _ = terminal::give_to(parents_group);
                     answer();
                 }
@@ -168,12 +172,13 @@ impl Args {
     }
 }
 
-/// Nobody holds the lock for it any more.
+/// Ends the group, with SIGKILL at `kill_at` if SIGTERM is not enough. Called when `soloist lock`
+/// is dead, so that nothing renews the lock.
 async fn end(work: &Work, kill_at: Moment) {
     work.terminate();
     while !work.is_over() {
         if kill_at.since(Moment::now()).is_zero() {
-            // The last thing this process does, for it is in the group itself.
+            // This also kills the guard process, which is in the group itself.
             work.signal(Signal::KILL);
         }
         sleep(LOOK_EVERY.min(kill_at.since(Moment::now()))).await;
@@ -187,25 +192,26 @@ async fn reached(moment: Option<Moment>) {
     }
 }
 
-/// A line, so that `soloist lock` goes on. If it is dead, the other pipe tells.
+/// Answers `soloist lock` with a line. Errors are ignored: if it is dead, standard input ends.
 fn answer() {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(b"ok\n").and_then(|()| stdout.flush());
 }
 
-/// Signals to the group are for the command. A handler once installed stays, even if nobody listens.
+/// Ignores signals to the group, which are meant for the command. A handler stays installed even if
+/// its stream is dropped.
 fn survive_signals() {
     const FIRST_REAL_TIME: i32 = 32;
     for number in 1..FIRST_REAL_TIME {
         let is_own = number == Signal::CHILD.as_raw() || number == Signal::CONT.as_raw();
         if !is_own && !FATAL.contains(&number) {
-            // One that cannot be handled ends us, as it would have done anyway.
+            // A signal that cannot be handled would end this process with or without this call.
             let _ = signal(SignalKind::from_raw(number));
         }
     }
 }
 
-/// Signals that say that a process is broken; handling them is refused with a panic.
+/// Signals for which tokio panics when a handler is requested.
 const FATAL: [i32; 5] = [
     Signal::ILL.as_raw(),
     Signal::FPE.as_raw(),

@@ -1,7 +1,8 @@
 //! `soloist lock`.
 //!
-//! Three processes: this one holds the lock and is the command's parent; the [guard process](guard) leads the
-//! process group that the command runs in, and ends the group if this one dies; and the command.
+//! There are three processes. This one holds the lock and is the parent of the command. The [guard
+//! process](guard) leads the process group in which the command runs, and ends the group if this
+//! process dies. The third is the command.
 
 mod args;
 pub mod guard;
@@ -30,14 +31,14 @@ use signals::Signals;
 use terminal::Terminal;
 use work::Work;
 
-/// Not acquired in time, as `EX_TEMPFAIL`; -E sets another.
+/// Not acquired in time. Same value as `EX_TEMPFAIL`; -E sets another one.
 const NOT_ACQUIRED: u8 = 75;
 /// The lock was lost while the command ran.
 const LOST: u8 = 76;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// How long a node may take to hear that nobody waits any more.
+/// Maximum time to wait until the node has processed the cancellation of a request.
 const CANCEL_MAX: Duration = Duration::from_millis(500);
 
 impl Args {
@@ -46,7 +47,7 @@ impl Args {
     }
 
     async fn hold(self) -> Result<u8> {
-        // From here on, signals reach the command, or end the waiting in order.
+        // From here on, signals are passed on to the command, or cancel the wait.
         let mut signals = Signals::new()?;
         let ended_by = |signal: Signal| Ok(128 + signal.as_raw() as u8);
         let client = tokio::select! {
@@ -64,7 +65,7 @@ impl Args {
             acquired = self.acquire(&client) => acquired,
             never = waiting::tell(&client, &self.name), if self.is_talkative() => match never {},
             signal = signals.next() => {
-                // Its place in the queue is free at once, not when the node notices.
+                // Leave the queue now instead of when the node notices the closed connection.
                 client.settle(CANCEL_MAX).await;
                 return ended_by(signal);
             }
@@ -99,7 +100,7 @@ impl Args {
         }
     }
 
-    /// Runs the command to its end, and all that it left behind.
+    /// Runs the command until it and all processes that it left behind have ended.
     async fn work(&self, lock: &Guard, process: &mut GuardProcess, signals: Signals) -> Result<u8> {
         if lock.valid_for().is_zero() {
             output::complain("error: the lock was lost before the command began");
@@ -107,9 +108,9 @@ impl Args {
         }
         let mut terminal = Terminal::here();
         let mut session = Session::new(lock, process, self.grace, self.leave_children);
-        // Before the command runs: if this process dies right then, its guard knows enough.
+        // Before the command starts, so that the guard process can end it if this process dies.
         session.tell_validity();
-        // The command is in the foreground from its first instruction on.
+        // Before the command starts, so that it is in the foreground from its first instruction on.
         terminal.hand_over(session.group());
         let command = match self.spawn(lock, session.group()) {
             Ok(command) => command,
@@ -147,10 +148,11 @@ impl Args {
         Ok(Pid::from_child(&child))
     }
 
-    /// The command has ended. What its exit code is worth depends on whether the lock was held till then.
+    /// Exit code if the release failed. The command's own exit code counts only if the lock was
+    /// held until the command ended.
     fn not_released(&self, error: &soloist_client::ReleaseError, code: u8) -> Result<u8> {
         match error {
-            // It has been said.
+            // The loss was reported when it happened.
             _ if code == LOST => Ok(LOST),
             soloist_client::ReleaseError::Lost(loss) => {
                 output::complain(&format!("error: lock {:?}: {loss}", self.name));

@@ -1,4 +1,4 @@
-//! The time from the command's start to the end of everything that it started.
+//! Supervises the command from its start until every process of its group has ended.
 
 use std::io;
 use std::time::Duration;
@@ -14,11 +14,12 @@ use super::terminal::Terminal;
 use super::work::Work;
 use crate::output;
 
-/// SIGKILL is sent this much before another may come in: it takes a moment, and timers are late.
+/// Maximum margin between SIGKILL and the time at which another holder may enter. Killing takes a
+/// moment, and timers fire late.
 const KILL_BEFORE_MAX: Duration = Duration::from_millis(500);
 
-/// SIGTERM is sent when this part of the lock's life is left: late enough that renewals may be held up for a while, as when
-/// the keepers elect another leader.
+/// SIGTERM is sent when 1/`WARNING` of the lock's time to live is left. That is late enough to
+/// tolerate delayed renewals, for example while the keepers elect another leader.
 pub const WARNING: u32 = 8;
 
 pub struct Session<'a> {
@@ -26,16 +27,16 @@ pub struct Session<'a> {
     process: &'a mut GuardProcess,
     grace: Duration,
     leave_children: bool,
-    /// Until when the lock was known to be held, when the guard process was told last.
+    /// The lock's `valid_until` when the guard process was last informed.
     told: Option<Moment>,
-    /// The exit code of the command, once it has ended.
+    /// Exit code of the command, or `None` while it runs.
     code: Option<u8>,
     lost: bool,
-    /// When SIGKILL is due, once SIGTERM was sent.
+    /// When to send SIGKILL. `None` until SIGTERM was sent.
     kill_at: Option<Moment>,
 }
 
-/// How it went.
+/// How the session ended.
 pub enum Ended {
     ByItself(u8),
     LockLost,
@@ -68,7 +69,7 @@ impl<'a> Session<'a> {
         self.process.tell_command(command);
     }
 
-    /// Until when the command may run at most, as far as is known now.
+    /// The latest time until which the group may run, given the last known renewal.
     fn last_moment(&self) -> Moment {
         let before = (self.lock.ttl() / 20).min(KILL_BEFORE_MAX);
         self.lock.valid_until().before(before)
@@ -76,13 +77,14 @@ impl<'a> Session<'a> {
 
     pub fn tell_validity(&mut self) {
         self.told = Some(self.lock.valid_until());
-        // Once the lock is lost, the time that is left has been told.
+        // Once the lock is lost, the guard process already has the final deadline.
         if !self.lost {
             self.process.tell_until(self.last_moment());
         }
     }
 
-    /// Waits for the command's end and that of its group, whatever happens meanwhile.
+    /// Waits until the command and its group have ended. Meanwhile it passes on signals, informs
+    /// the guard process of renewals, and ends the group if the lock is lost.
     pub async fn run(
         mut self,
         work: &Work,
@@ -125,14 +127,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The exit code, if nothing is left to wait for.
+    /// The exit code, once nothing is left to wait for.
     fn finished(&mut self, work: &Work) -> Option<u8> {
         let code = self.code?;
         if work.is_over() || (self.leave_children && !self.lost) {
             return Some(code);
         }
         if self.kill_at.is_none() {
-            // The lock stays ours meanwhile.
+            // The lock is still renewed while the group ends.
             self.begin_to_end(work, Moment::now() + self.grace);
         }
         None
@@ -144,7 +146,7 @@ impl<'a> Session<'a> {
         let kill_at = (Moment::now() + self.grace).min(self.last_moment());
         self.process.tell_until(kill_at);
         match self.kill_at {
-            // It is on its way out already.
+            // SIGTERM was sent before.
             Some(earlier) => self.kill_at = Some(earlier.min(kill_at)),
             None => self.begin_to_end(work, kill_at),
         }
@@ -158,7 +160,7 @@ impl<'a> Session<'a> {
     async fn kill_if_due(&mut self, work: &Work, terminal: &Terminal) {
         let due = |kill_at: Moment| kill_at.since(Moment::now()).is_zero();
         if self.kill_at.is_some_and(due) {
-            // The guard process is in the group; only while it lives can it give the terminal back.
+            // SIGKILL also kills the guard process, which alone can return the terminal.
             if terminal.is_handed_over() && self.process.is_alive() {
                 self.process.take_terminal_back().await;
             }
@@ -166,7 +168,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes note of the command's end, or of its having been stopped from the terminal.
+    /// Checks whether the command has ended, or was stopped from the terminal.
     async fn look_at_command(
         &mut self,
         work: &Work,
@@ -194,12 +196,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Ctrl-Z: the shell waits for us, not for the command. While we are stopped nobody renews; the guard process ends
-    /// the command if that takes too long.
+    /// Ctrl-Z: stops this process too, because the shell waits for it and not for the command.
+    /// While it is stopped nothing renews the lock, and the guard process ends the command if that
+    /// lasts too long.
     async fn stop_too(&mut self, work: &Work, terminal: &mut Terminal) {
         self.process.take_terminal_back().await;
         let _ = kill_current_process_group(Signal::TSTP);
-        // We are back, in the foreground or not.
+        // Continued, in the foreground or in the background.
         *terminal = Terminal::here();
         terminal.hand_over(self.group());
         work.signal(Signal::CONT);

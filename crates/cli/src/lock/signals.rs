@@ -17,11 +17,12 @@ const PASSED_ON: [Signal; 6] = [
     Signal::USR2,
 ];
 
-/// Signals to this process, which no longer do what they otherwise would.
+/// Handlers for the signals that are passed on.
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Those that are ignored already stay so (nohup, jobs in the background): the command inherits that.
+    /// Installs the handlers. Signals that are ignored (nohup, background jobs) stay ignored, and
+    /// the command inherits that.
     pub fn new() -> Result<Self> {
         let ignored = ignored();
         let mut signals = Vec::new();
@@ -36,7 +37,7 @@ impl Signals {
         Ok(Signals(signals))
     }
 
-    /// The next signal.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             for (signal, stream) in &mut self.0 {
@@ -50,7 +51,7 @@ impl Signals {
     }
 }
 
-/// A bit for each signal that is ignored.
+/// Bit mask of the signals that this process ignores.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,14 +1,16 @@
-//! Who may read from the terminal, and gets its Ctrl-C.
+//! Control of the terminal: its foreground process group may read from it and receives Ctrl-C.
 
 use std::io::{self, IsTerminal};
 
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
-/// The terminal on standard input. The command's process group is not ours, so that it must become the terminal's
-/// foreground group, or it would be stopped as soon as it reads.
+/// The terminal on standard input. The command runs in a process group of its own, which must
+/// become the terminal's foreground group. Otherwise the command would be stopped as soon as it
+/// reads.
 pub struct Terminal {
-    /// Whether this process is in the foreground of a terminal: otherwise it has nothing to hand over.
+    /// Whether this process is in the foreground of a terminal. If not, it has no terminal to hand
+    /// over.
     ours: bool,
     handed_over: bool,
 }
@@ -23,7 +25,7 @@ impl Terminal {
         }
     }
 
-    /// Lets the group have the terminal.
+    /// Makes the group the foreground group, if this process is in the foreground.
     pub fn hand_over(&mut self, group: Pid) {
         if self.ours {
             self.handed_over = tcsetpgrp(io::stdin(), group).is_ok();
@@ -35,8 +37,8 @@ impl Terminal {
     }
 }
 
-/// Gives the terminal of this session to a group, if our own has it. Of the processes here, only those in the
-/// foreground can do that without being stopped.
+/// Makes a group the foreground group of this session's terminal, if our own group is. A process in
+/// the background would be stopped if it tried.
 pub fn give_to(group: Pid) -> io::Result<()> {
     let terminal = std::fs::File::open("/dev/tty")?;
     if tcgetpgrp(&terminal)? == getpgrp() {

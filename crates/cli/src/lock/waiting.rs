@@ -1,4 +1,4 @@
-//! Says whom `soloist lock` waits for.
+//! Reports the holder of the lock that `soloist lock` waits for.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::sleep;
 use crate::output;
 use crate::who::quoted;
 
-/// Shorter waits are not worth a line.
+/// Shorter waits are not reported.
 const FIRST_AFTER: Duration = Duration::from_millis(500);
-/// How often it is looked whether that has changed.
+/// How often to check whether the holder has changed.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Says on stderr whom this lock is waited for, again whenever that changes. Never returns.
+/// Prints the holder of the lock on stderr, and again whenever it changes. Never returns.
 pub async fn tell(client: &Client, lock: &str) -> Infallible {
     let mut last = String::new();
     sleep(FIRST_AFTER).await;

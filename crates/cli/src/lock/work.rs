@@ -1,4 +1,4 @@
-//! The command and everybody in its process group.
+//! The command and the other processes of its group.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-/// What runs under the lock. The group's leader is the guard process, which does not count: as long as it lives, no
-/// other group can have this number.
+/// The processes that run under the lock. The guard process leads their group but is not counted.
+/// While it lives, no other group can have the same number.
 pub struct Work {
     leader: Pid,
-    /// A handle on the command: its number may be another process's by now.
+    /// The command and a pidfd of it, because its pid may be reused after it has ended.
     command: Option<(Pid, OwnedFd)>,
 }
 
 impl Work {
     pub fn new(leader: Pid, command: Option<Pid>) -> Self {
-        // Without a handle (an old kernel) the group alone is seen, which is where the command starts.
+        // Without pidfds (an old kernel) only the group is observed, in which the command starts.
         let command = command.and_then(|pid| {
             let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
             Some((pid, handle))
@@ -27,28 +27,28 @@ impl Work {
         Work { leader, command }
     }
 
-    /// Sends a signal to all of it.
+    /// Sends a signal to the group, and to the command if it has left the group.
     pub fn signal(&self, signal: Signal) {
-        // First the command by itself, in case that it went into another group: an interactive shell does.
+        // First the command alone, if it has moved to another group, as interactive shells do.
         if let Some((pid, handle)) = &self.command
             && !self.command_is_over()
             && getpgid(Some(*pid)).is_ok_and(|group| group != self.leader)
         {
             let _ = pidfd_send_signal(handle, signal);
         }
-        // It fails if nobody is left, or nobody that we may signal.
+        // This fails if the group is empty, or has no process that we may signal.
         let _ = kill_process_group(self.leader, signal);
     }
 
-    /// Asks it to end. What is stopped could not.
+    /// Sends SIGTERM, and SIGCONT because stopped processes could not act on it.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
     }
 
-    /// Whether nothing runs any more.
+    /// Returns whether no process is left.
     pub fn is_over(&self) -> bool {
-        // If it cannot be seen whether somebody is left, somebody is.
+        // If that cannot be determined, assume that a process is left.
         self.command_is_over() && self.somebody_in_group().is_ok_and(|found| !found)
     }
 
@@ -64,7 +64,8 @@ impl Work {
         poll(&mut ready, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
-    /// A process that is made meanwhile has a higher number, and is seen in the same pass.
+    /// Returns whether the group has a process other than its leader. A process that is forked
+    /// during the scan has a higher pid, so the same scan finds it.
     fn somebody_in_group(&self) -> io::Result<bool> {
         let leader = self.leader.as_raw_pid();
         for entry in fs::read_dir("/proc")? {
@@ -73,7 +74,7 @@ impl Work {
             let Some(pid) = number.filter(|pid| *pid != leader) else {
                 continue;
             };
-            // It may have ended since.
+            // The process may have ended since.
             let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
                 continue;
             };
@@ -85,9 +86,9 @@ impl Work {
     }
 }
 
-/// Whether a line of `/proc/PID/stat` is that of a process that runs in this group.
+/// Returns whether a line of `/proc/PID/stat` describes a running process of this group.
 fn runs_in_group(stat: &str, group: i32) -> bool {
-    // The name, in parentheses, may contain anything.
+    // The process name, in parentheses, may contain any character.
     let Some((_, rest)) = stat.rsplit_once(')') else {
         return false;
     };
