@@ -38,28 +38,29 @@ Examples:
 
 /// Search every interleaving of a small cluster
 ///
-/// When to ask, which message arrives next and when to leave are all free choices: every state that can be reached is
-/// looked at.
+/// When a node requests, which message arrives next and when a node leaves are all free choices.
+/// The search visits every reachable state.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
-    /// Its name, alias or preset; `soloist lab list` shows them all
+    /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
     algorithm: String,
 
-    /// How many nodes, at most 64
+    /// Number of nodes, at most 64
     #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
     nodes: usize,
 
-    /// How often each node may ask: a number up to 254, or endless (for algorithms without counters)
+    /// Requests per node: a number up to 254, or endless (for algorithms without counters)
     #[arg(long, short, value_name = "R", value_parser = requests, default_value = "1", allow_hyphen_values = true)]
     requests: u8,
 
-    /// The nodes that ask, such as 0,2,5; the others only serve [default: all]
+    /// Nodes that request, such as 0,2,5; the others only serve [default: all]
     #[arg(long, value_name = "NODES", value_delimiter = ',', value_parser = settings::node, allow_hyphen_values = true)]
     requesters: Option<Vec<u32>>,
 
-    /// How they are arranged: one of the algorithm's shapes, or file:PATH [default: the paper's own, nearest to N]
+    /// Arrangement of the nodes: one of the algorithm's shapes, or file:PATH [default: the paper's
+    /// own, nearest to N]
     #[arg(long, value_name = "S", allow_hyphen_values = true)]
     shape: Option<String>,
 
@@ -73,46 +74,55 @@ pub struct Args {
     )]
     variant: String,
 
-    /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
+    /// Whether messages between two nodes keep their order: fifo or any [default: what the
+    /// algorithm assumes]
     #[arg(long, value_name = "C", value_parser = Channels::from_str, allow_hyphen_values = true)]
     channels: Option<Channels>,
 
-    /// The node where the token starts [default: the one inside, or 0]
+    /// Node where the token starts [default: the one inside, or 0]
     #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     home: Option<u32>,
 
-    /// A node that is inside from the start, or `each`: each node in turn, then nobody
+    /// Node that is inside at the start, or `each` to search with each node in turn and then with
+    /// none
     #[arg(long, value_name = "NODE", value_parser = inside, allow_hyphen_values = true)]
     inside: Option<Inside>,
 
-    /// How many crashes there may be (raymond): a node loses its state, not its messages, and recovers
+    /// Maximum number of crashes (raymond only)
+    ///
+    /// A node that crashes loses its state but not its messages, and then recovers.
     #[arg(long, value_name = "C", value_parser = crashes, default_value = "0", allow_hyphen_values = true)]
     crashes: u8,
 
-    /// Neighbours may be down together, which is outside what recovery promises
+    /// Let neighbours be down together, which is outside what recovery promises
     #[arg(long)]
     neighbours: bool,
 
-    /// Idle nodes may be forgotten and made anew at any time, as on the network: each by itself if it is at
-    /// rest, or all together if nothing is under way; one clock may jump meanwhile
+    /// Let idle nodes be forgotten and recreated at any time, as in a real cluster
+    ///
+    /// If a node can be quiescent by itself, it is forgotten by itself; otherwise all nodes are
+    /// forgotten together when no message is in flight. One of the recreated nodes may have a clock
+    /// that is ahead.
     #[arg(long)]
     forget: bool,
 
-    /// Keep no history: fences and the order of entries are not checked, and there are fewer states
+    /// Keep no history, which means fewer states; fences and the order of entries are not checked
     #[arg(long)]
     no_history: bool,
 
-    /// Look only for what must never happen, deadlock included (but of nodes in recovery), not for endless runs: a
-    /// tenth of the memory. Where messages may overtake each other, those that are only noted arrive as late as
-    /// possible, so that there are fewer states
+    /// Check only safety and deadlock, not endless runs; needs a tenth of the memory
+    ///
+    /// Deadlocks of nodes in recovery are not checked. If messages may overtake each other,
+    /// partial-order reduction also makes the search visit fewer states: messages that their
+    /// receiver only records arrive as late as possible.
     #[arg(long)]
     safety_only: bool,
 
-    /// Do not follow steps that put more messages under way than this; then nothing is claimed beyond
+    /// Ignore steps that put more messages than this in flight; nothing is claimed beyond them
     #[arg(long, value_name = "M", value_parser = count, allow_hyphen_values = true)]
     max_messages: Option<usize>,
 
-    /// Give up beyond this many states
+    /// Give up after this many states
     #[arg(long, value_name = "M", value_parser = count, default_value_t = Case::STATES_MAX, allow_hyphen_values = true)]
     max_states: usize,
 
@@ -121,7 +131,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Who starts inside.
+/// Which nodes start inside.
 #[derive(Clone, Copy)]
 enum Inside {
     One(u32),

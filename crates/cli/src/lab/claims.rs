@@ -10,19 +10,21 @@ use soloist_lab::report::Table;
 
 use crate::{Verdict, output};
 
-/// Examine what the papers claim of their algorithms
+/// Examine the claims that the papers make about their algorithms
 ///
-/// Each claim is examined afresh, by the simulator or by a search of every interleaving, by the printed rules and by
-/// the repaired ones. The verdicts: it holds; it holds after repair, but not by the printed rules; it fails. After the claims
-/// come the papers' comparisons of algorithms, measured.
+/// Every claim is examined again, by simulation or by a search of every interleaving, with the
+/// rules as printed and with the repaired ones. The verdict is one of: holds; holds after repair,
+/// but not as printed; fails. The claims are followed by measurements of the papers' comparisons of
+/// algorithms.
 ///
-/// A claim that fails is a finding and no error: the exit code is 0.
+/// A claim that fails is a finding, not an error: the exit code is 0.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  soloist lab claims --paper raymond\n  soloist lab claims --markdown > docs/claims.md"
 )]
 pub struct Args {
-    /// Only this paper's claims, without comparisons: its algorithm's name or alias
+    /// Examine only the claims of this paper, given by its algorithm's name or alias, without
+    /// comparisons
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     paper: Option<String>,
 

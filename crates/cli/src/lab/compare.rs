@@ -11,20 +11,22 @@ use soloist_lab::simulate::{Load, Report, Setup};
 use super::settings;
 use crate::{Verdict, output};
 
-/// Simulate many algorithms, sizes and loads, and show them beside each other
+/// Simulate many algorithms, sizes and loads, and compare them in a table
 ///
-/// Every algorithm at every size under every load, on all cores, each in the paper's own shape nearest to
-/// that size. The columns: messages and encoded bytes for each entry; a restless token's idle moves for each
-/// message delay of idle time; the means of response time (from asking to entering) and synchronisation delay (from
-/// leaving, while others wait, to the next entry), in message delays; Jain's index of the nodes' entries; how often a
-/// waiter was overtaken at most.
+/// Runs every algorithm at every size under every load, on all cores. Each run uses the paper's own
+/// shape that is nearest to the size.
+///
+/// The columns are: messages and encoded bytes per entry; idle moves of a restless token per
+/// message delay of idle time; the means of response time (from request to entry) and of
+/// synchronisation delay (from a leave, while others wait, to the next entry), in message delays;
+/// Jain's index of the entries per node; and the most times that any waiter was overtaken.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Example:\n  soloist lab compare --algorithms raymond,raymond+greedy,maekawa \
     --nodes 4,16,64,256 --load light,heavy --plot compare.svg"
 )]
 pub struct Args {
-    /// Names separated by commas, each with variants after a plus (raymond+greedy); or all
+    /// Algorithms separated by commas, with variants after a plus (raymond+greedy), or all
     #[arg(long, short, value_name = "A,B", default_value = "all")]
     algorithms: String,
 
@@ -43,7 +45,7 @@ pub struct Args {
     )]
     load: Vec<Load>,
 
-    /// How many entries each [default: 20 a node, at least 1000; with burst, one a node]
+    /// Entries per run [default: 20 per node, at least 1000; with burst, one per node]
     #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
     entries: Option<u64>,
 
@@ -58,7 +60,7 @@ pub struct Args {
     #[arg(long)]
     csv: bool,
 
-    /// Also draw messages per entry against nodes, on logarithmic axes, as SVG
+    /// Also plot messages per entry against nodes as SVG, on logarithmic axes
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 }
@@ -79,7 +81,7 @@ impl Args {
         } else {
             output::text(&table(&reports).to_string())?;
         }
-        // After the figures: if the picture cannot be written, they are not lost.
+        // Print the table first, so that it is not lost if the plot cannot be written.
         if let Some(path) = &self.plot {
             std::fs::write(path, plot(&reports)?)
                 .with_context(|| format!("cannot write the picture to '{}'", path.display()))?;
@@ -122,7 +124,7 @@ fn choices(given: &str) -> Result<Vec<Choice>> {
     Ok(choices)
 }
 
-/// Before hours of simulation: could the picture be written there at all?
+/// Fails if the plot obviously cannot be written, before hours of simulation.
 fn check_writable(path: &Path) -> Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,4 +1,4 @@
-//! `soloist lab`: the algorithms under simulation.
+//! `soloist lab`: simulation and exhaustive search of the algorithms.
 
 mod check;
 mod claims;
@@ -16,7 +16,7 @@ use clap::Subcommand;
 
 use crate::Verdict;
 
-// What each does is said at its arguments.
+// The help of each subcommand is at its `Args`.
 #[derive(Subcommand)]
 pub enum Command {
     List(list::Args),

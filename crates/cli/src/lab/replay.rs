@@ -7,13 +7,14 @@ use soloist_lab::scenario;
 
 use crate::{Verdict, output};
 
-/// Play a scenario: a text of steps, such as `soloist lab check` prints when something is wrong
+/// Replay a scenario, such as `soloist lab check` prints for a violation
 ///
-/// Prints the scenario with what the nodes really do under each step. Exit code 1 if two are inside or a node
-/// refuses something (a line that begins with FAULT); what else a search found is said in the scenario's comments.
+/// Prints the scenario with what the nodes actually do at each step. Exit code 1 if two nodes are
+/// inside or a node rejects a message (a line that begins with FAULT). Other findings of a search
+/// are in the scenario's comments.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The scenario's file, or - for standard input
+    /// File of the scenario, or - for standard input
     file: PathBuf,
 }
 

@@ -40,24 +40,27 @@ Examples:
 
 /// Simulate one algorithm and measure it
 ///
-/// Time is virtual and counted in message delays. Exactly as many requests are made as entries are asked for; then
-/// everything drains, and nobody may be left waiting. Mutual exclusion is watched at each step.
+/// Time is virtual and counted in message delays. A run makes exactly as many requests as the
+/// number of entries, then drains, and no request may be left waiting. Mutual exclusion is checked
+/// at each step.
 ///
-/// Messages are counted as the papers do: a hop over a logical link is one message, to oneself none. A token that never
-/// rests also moves while nobody wants it: such a move, sent while nobody waits or is inside, is idle. Idle moves are no
-/// entry's cost; they are reported for each message delay of idle time.
+/// Messages are counted as in the papers: one hop over a logical link is one message, and a message
+/// from a node to itself is none. A token that never rests also moves while no node wants it. Such
+/// a move is idle if it is sent while no node waits or is inside. Idle moves are not part of the
+/// cost of an entry; they are reported per message delay of idle time.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
-    /// Its name, alias or preset; `soloist lab list` shows them all
+    /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
     algorithm: String,
 
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
     nodes: usize,
 
-    /// How they are arranged: one of the algorithm's shapes, or file:PATH [default: the paper's own, nearest to N]
+    /// Arrangement of the nodes: one of the algorithm's shapes, or file:PATH [default: the paper's
+    /// own, nearest to N]
     #[arg(long, value_name = "S", allow_hyphen_values = true)]
     shape: Option<String>,
 
@@ -65,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "V", default_value = "", hide_default_value = true)]
     variant: String,
 
-    /// Who asks, and when: light, heavy, burst, poisson:RATE or think:MEAN
+    /// Which nodes request and when: light, heavy, burst, poisson:RATE or think:MEAN
     #[arg(
         long,
         value_name = "L",
@@ -75,19 +78,21 @@ pub struct Args {
     )]
     load: Load,
 
-    /// The node where the token starts [default: the one inside, or 0]
+    /// Node where the token starts [default: the one inside, or 0]
     #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     home: Option<u32>,
 
-    /// A node that is inside from the start; its leaving is no entry of the run
+    /// Node that is inside at the start; this is not counted as an entry
     #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     inside: Option<u32>,
 
-    /// How many entries [default: 10000; with burst, one a node]
+    /// Number of entries [default: 10000; with burst, one per node]
     #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
     entries: Option<u64>,
 
-    /// Crash a random node every so often on average, and keep it down so long [default for DOWN: 5]; for algorithms that recover
+    /// Mean time between crashes of random nodes, and how long each is down [default for DOWN: 5]
+    ///
+    /// Times are in message delays. Only for algorithms that recover from crashes.
     #[arg(
         long,
         value_name = "EVERY[:DOWN]",
@@ -156,7 +161,7 @@ impl Args {
     }
 }
 
-/// Reads a shape's form, or the file that lists it.
+/// Reads a shape: the name of a form, or a file that lists it.
 pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
     let Some(given) = given else {
         return Ok(ShapeSpec::Default);
@@ -169,7 +174,7 @@ pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
     Ok(ShapeSpec::Listing(text))
 }
 
-/// Says on stderr what went wrong, if anything did.
+/// Prints what went wrong, if anything, on stderr.
 fn verdict(report: &Report) -> Verdict {
     if let Some(first) = &report.first_violation {
         output::complain(&format!(

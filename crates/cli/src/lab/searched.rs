@@ -1,4 +1,4 @@
-//! Searches with their progress and their times.
+//! Searches with progress and timing.
 
 use std::time::{Duration, Instant};
 
@@ -9,21 +9,20 @@ use soloist_lab::check::{Case, Pass, Progress, Report, Verdict as Found};
 
 use crate::memory;
 
-/// A report, and how long the searches took: the last of each kind, with all requests.
+/// A report with timings. They are those of the last pass of each kind, which has all requests.
 #[derive(Serialize)]
 pub struct Timed {
     #[serde(flatten)]
     pub report: Report,
-    /// The search for what must never happen.
+    /// Seconds of the safety pass.
     pub seconds: f64,
     pub states_per_second: Option<f64>,
-    /// The search that keeps all states and steps.
+    /// Seconds of the pass that keeps all states and steps.
     pub graph_seconds: f64,
     pub graph_states_per_second: Option<f64>,
     pub total_seconds: f64,
 }
 
-/// Searches a case.
 pub fn search(case: &Case) -> Result<Timed> {
     let mut watcher = Watcher::new();
     let report = case.run(&mut |progress| watcher.note(progress))?;
@@ -41,13 +40,13 @@ pub fn search(case: &Case) -> Result<Timed> {
     })
 }
 
-/// Shows progress on a terminal, notes how long the passes take, and stops before memory runs out.
+/// Shows progress on a terminal, times the passes, and stops the search before memory runs out.
 struct Watcher {
     bar: ProgressBar,
     begin: Instant,
     pass: Pass,
     pass_begin: Instant,
-    /// The passes that ended, and how long each took.
+    /// The passes that have ended, with their durations.
     ended: Vec<(Pass, Duration)>,
     looked_at: Instant,
 }
@@ -66,7 +65,7 @@ impl Watcher {
         }
     }
 
-    /// How long the last pass of this kind took.
+    /// Duration of the last pass of this kind.
     fn seconds(&self, pass: Pass) -> f64 {
         let mut last = self.ended.iter().rev();
         let last = last.find(|(ended, _)| *ended == pass);

@@ -7,7 +7,7 @@ use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice};
 use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 
-/// How the simulated world behaves.
+/// Behaviour of the simulated world.
 #[derive(clap::Args, Clone)]
 pub struct World {
     #[arg(
@@ -29,17 +29,18 @@ pub struct World {
     )]
     hold: Hold,
 
-    /// Whether messages between two nodes keep their order: fifo or any [default: what the algorithm assumes]
+    /// Whether messages between two nodes keep their order: fifo or any [default: what the
+    /// algorithm assumes]
     #[arg(long, value_name = "C", value_parser = Channels::from_str, allow_hyphen_values = true)]
     channels: Option<Channels>,
 
-    /// Where all chance comes from: the same seed gives the same run, bit for bit
+    /// Seed of the random generator; the same seed gives the same run, bit for bit
     #[arg(long, value_name = "S", value_parser = seed, default_value = "1", allow_hyphen_values = true)]
     seed: u64,
 }
 
 impl World {
-    /// A setup in this world, of the default shape, with the token at node 0 and nobody inside.
+    /// A setup in this world: default shape, token at node 0, no node inside.
     pub fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
         Setup {
             load,
@@ -53,28 +54,28 @@ impl World {
     }
 }
 
-/// Reads a setting; the command line's own message names the value already.
+/// Parses a setting. The error is only the reason, since clap names the value itself.
 pub fn setting<T: FromStr<Err = SettingError>>(given: &str) -> Result<T, String> {
     given
         .parse()
         .map_err(|error: SettingError| error.reason().to_owned())
 }
 
-/// Reads a seed.
+/// Parses a seed.
 pub fn seed(given: &str) -> Result<u64, String> {
     given
         .parse()
         .map_err(|_| format!("use a whole number from 0 to {}", u64::MAX))
 }
 
-/// Reads a node's number.
+/// Parses the number of a node.
 pub fn node(given: &str) -> Result<u32, String> {
     given
         .parse()
         .map_err(|_| "nodes are numbered from 0".to_owned())
 }
 
-/// How many entries a run has, given or not. A burst is one entry a node.
+/// Number of entries of a run: the given one or the default. A burst has one entry per node.
 pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -> Result<u64> {
     match (load, given) {
         (Load::Burst, Some(entries)) if entries != nodes as u64 => {
@@ -87,7 +88,7 @@ pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -
     }
 }
 
-/// Reads a number of nodes.
+/// Parses a number of nodes.
 pub fn nodes(given: &str) -> Result<usize, String> {
     match given.parse() {
         Ok(nodes) if (1..=NODES_MAX).contains(&nodes) => Ok(nodes),
@@ -95,7 +96,7 @@ pub fn nodes(given: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a number of entries, or of runs.
+/// Parses a number of entries or runs.
 pub fn count(given: &str) -> Result<u64, String> {
     match given.parse() {
         Ok(count) if count >= 1 => Ok(count),

@@ -8,17 +8,17 @@ use soloist_lab::report::Table;
 use super::searched::{self, Timed};
 use crate::{Verdict, output};
 
-/// Search the list of cases that the claims about the algorithms rest on
+/// Search the cases on which the claims about the algorithms rest
 ///
-/// Repaired rules must hold in every one; printed ones must fail as they are known to. Exit code 1 if one comes out
-/// otherwise.
+/// Repaired rules must hold in every case, and the rules as printed must fail as expected. Exit
+/// code 1 if one case has another outcome.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Also the cases that take many minutes and up to 20 GB of memory
+    /// Include the cases that take many minutes and up to 20 GB of memory
     #[arg(long)]
     long: bool,
 
-    /// Only the cases of this algorithm
+    /// Search only the cases of this algorithm
     #[arg(long, short, value_name = "A")]
     algorithm: Option<String>,
 
@@ -84,7 +84,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// Seconds in all, and million states a second of the two searches.
+/// Column heads. The last three are total seconds, and million states per second of the two passes.
 fn head() -> Vec<&'static str> {
     let mut head = suite::HEAD.to_vec();
     head.extend(["seconds", "safety M/s", "steps M/s"]);

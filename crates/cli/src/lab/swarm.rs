@@ -10,19 +10,22 @@ use soloist_lab::swarm::{self, Among, Swarm, Tally};
 use super::settings;
 use crate::{Verdict, output};
 
-/// How many runs there are if nothing is said of runs or minutes.
+/// Number of runs if neither --runs nor --minutes is given.
 const RUNS: u64 = 1000;
 
-/// So many failed runs are printed; JSON has them all.
+/// Maximum number of failed runs to print. JSON has all of them.
 const FAILURES_SHOWN: usize = 20;
 
-/// Run many seeds, each of which decides everything, and look for faults
+/// Run many random simulations and look for faults
 ///
-/// A seed decides algorithm, variants, nodes, shape, start, load, delays, order of messages and hold; and, where the algorithm
-/// recovers from them, crashes of nodes during the first half of the entries. Mutual exclusion is watched at each step, and
-/// everybody must be served in the end. Printed rules that are known to be wrong take no part unless asked for by --variant.
+/// The seed of a run determines everything: algorithm, variants, nodes, shape, start, load, delays,
+/// order of messages and hold. If the algorithm recovers from crashes, it also determines crashes
+/// of nodes during the first half of the entries. Mutual exclusion is checked at each step, and
+/// every request must be served in the end. Rules as printed that are known to be wrong are left
+/// out unless --variant asks for them.
 ///
-/// For each run that fails, the one command that repeats it is printed. The same seeds give the same result, on any number of cores.
+/// For each failed run, a command that repeats it is printed. The same seeds give the same result
+/// on any number of cores.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Exit codes: 0 all is well, 1 some run failed, 2 wrong input.\n\n\
@@ -30,23 +33,23 @@ const FAILURES_SHOWN: usize = 20;
     soloist lab swarm --algorithm raymond --variant as-published --runs 100"
 )]
 pub struct Args {
-    /// How many runs, one seed after the other [default: 1000; with --minutes, until they are over]
+    /// Number of runs, with consecutive seeds [default: 1000; with --minutes, as many as fit]
     #[arg(long, value_name = "K", value_parser = settings::count, allow_hyphen_values = true)]
     runs: Option<u64>,
 
-    /// The first seed
+    /// First seed
     #[arg(long, value_name = "S", value_parser = settings::seed, default_value = "1", allow_hyphen_values = true)]
     seed: u64,
 
-    /// Begin no more runs after so many minutes
+    /// Start no more runs after this many minutes
     #[arg(long, value_name = "M", value_parser = minutes, allow_hyphen_values = true)]
     minutes: Option<Duration>,
 
-    /// This algorithm, alias or preset only
+    /// Run only this algorithm, alias or preset
     #[arg(long, short, value_name = "A")]
     algorithm: Option<String>,
 
-    /// With these variants in every run, separated by commas; printed rules too
+    /// Use these variants in every run, separated by commas; rules as printed are allowed
     #[arg(long, value_name = "V", requires = "algorithm")]
     variant: Option<String>,
 
@@ -141,7 +144,7 @@ fn table(swarm: &Swarm) -> Table {
     table
 }
 
-/// Says on stderr which runs failed, and how to repeat each.
+/// Prints the failed runs on stderr, with the commands that repeat them.
 fn complain(swarm: &Swarm) {
     for failure in swarm.failures.iter().take(FAILURES_SHOWN) {
         output::complain(&format!(
