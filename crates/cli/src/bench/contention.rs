@@ -1,4 +1,4 @@
-//! One lock that all nodes want.
+//! Workload: one lock that all nodes want.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::single::cluster;
 use super::{Measured, Samples};
 
-/// Algorithm, nodes, and whether links are protected.
+/// Algorithm, number of nodes, and whether links use TLS.
 pub const CASES: [(&str, usize, bool); 8] = [
     ("naimi-trehel", 5, true),
     ("naimi-trehel", 5, false),
@@ -26,15 +26,15 @@ pub fn name(algorithm: &str, nodes: usize, tls: bool) -> String {
     format!("contended {nodes}, {algorithm}{plain}")
 }
 
-/// Where and when the last release was, and how long it took from there to the next entry, if that was on
-/// another node.
+/// Time and node of the last release, and the delays from a release to the next entry on another
+/// node.
 #[derive(Default)]
 struct HandOvers {
     released: Option<(usize, Instant)>,
     samples: Samples,
 }
 
-/// Entries, and hand-overs.
+/// Measures the wait per entry, and the hand-overs between nodes.
 pub async fn measure(
     algorithm: &str,
     nodes: usize,
@@ -42,7 +42,7 @@ pub async fn measure(
     entries: usize,
 ) -> Result<[Measured; 2]> {
     let (cluster, _folder) = cluster(nodes, algorithm, tls).await?;
-    // All links are opened, and everybody has had a turn, before anything is measured.
+    // Warm up: all links are open and every node has had a turn before the measurement starts.
     for node in &cluster.nodes {
         node.lock("bench")?.acquire().await?.release().await?;
     }
@@ -76,7 +76,7 @@ pub async fn measure(
                     hand_overs.released = Some((number, Instant::now()));
                 }
                 guard.release().await?;
-                // Others have their turn, as they would if each node had a machine of its own.
+                // Let other clients run, as they would if each node had a machine of its own.
                 tokio::task::yield_now().await;
             }
             anyhow::Ok(waits)

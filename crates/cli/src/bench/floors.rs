@@ -1,4 +1,4 @@
-//! What the machine can do without Soloist: one byte there and back between two tasks.
+//! Floors: the cost of a one-byte round trip between two tasks on this machine, without Soloist.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What locks weigh.
+//! Workloads that measure the memory per lock.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,15 @@ use super::single::cluster;
 use super::{Measured, Samples};
 use crate::memory;
 
-/// After this long something is wrong.
+/// A longer wait means that something is wrong.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(60);
 
-/// Locks that were used once and are idle again: on a node alone, where every lock is at home.
+/// Memory left behind by locks that were used once and are idle. The cluster has a single node,
+/// which is the home of every lock.
 pub async fn idle(locks: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(1, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];
-    // The allocator keeps what was once needed: what the second round adds is what locks leave behind.
+    // The allocator keeps memory that was needed once, so only growth in the second round counts.
     use_once(node, "first", locks).await?;
     let before = resident()?;
     let seconds = use_once(node, "second", locks).await?;
@@ -27,7 +28,8 @@ pub async fn idle(locks: usize) -> Result<Measured> {
     Ok(weighed(name, "acquire and release", locks, seconds, bytes))
 }
 
-/// Uses locks once each, and waits until they are forgotten, a while after their last use. Tells how long using them took.
+/// Uses each lock once and waits until the node has forgotten them, which it does some time after
+/// their last use. Returns the seconds that using them took.
 async fn use_once(node: &Node, round: &str, locks: usize) -> Result<f64> {
     let begin = Instant::now();
     for number in 0..locks {
@@ -47,7 +49,7 @@ async fn use_once(node: &Node, round: &str, locks: usize) -> Result<f64> {
     Ok(seconds)
 }
 
-/// Locks that are held, all by one node of five; what the others know of them counts, too.
+/// Memory of locks that one node of five holds, including the state of the other nodes.
 pub async fn live(locks: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];

@@ -1,4 +1,4 @@
-//! `soloist bench`: how fast the lock is, beside what the machine itself can do, in the same run.
+//! `soloist bench`: measures the lock, and what the machine itself can do, in the same run.
 
 mod contention;
 mod faults;
@@ -27,24 +27,24 @@ Workloads:
 
 All nodes run in one process. Two cores and many nodes measure the scheduler, too: look at the ratios.";
 
-/// What can be measured.
+/// The workloads, for the help.
 fn explanation() -> String {
     format!("{EXPLANATION}\n\n{}", faults::EXPLANATION)
 }
 
-/// Measure the lock beside what the machine can do
+/// Measure the lock, and compare it with what the machine can do
 #[derive(clap::Args)]
 #[command(after_long_help = explanation())]
 pub struct Args {
-    /// What crash tolerance costs, and how long faults are felt; nodes are processes that are killed
+    /// Measure the cost of fault tolerance and the effect of faults; node processes are killed
     #[arg(long)]
     faults: bool,
 
-    /// A tenth of the work; with --faults, a fifth of the faults
+    /// Do a tenth of the work; with --faults, cause a fifth of the faults
     #[arg(long)]
     quick: bool,
 
-    /// Only workloads whose name has this in it
+    /// Run only workloads whose name contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 
@@ -53,7 +53,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What came of one workload.
+/// Result of one workload.
 #[derive(Serialize)]
 pub struct Measured {
     pub workload: String,
@@ -61,23 +61,23 @@ pub struct Measured {
     pub what: &'static str,
     pub operations: usize,
     pub operations_per_second: f64,
-    /// Of one operation, in microseconds.
+    /// Time per operation, in microseconds.
     #[serde(flatten)]
     pub times: Option<samples::Times>,
-    /// The median beside that of a floor of the same run.
+    /// The median relative to that of a floor in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
-    /// Messages sent for each operation.
+    /// Messages sent per operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_each: Option<f64>,
-    /// What the longest should not exceed.
+    /// Expected maximum of the longest operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
 }
 
-/// What a time should not exceed.
+/// Expected maximum of a time.
 #[derive(Serialize, Clone)]
 pub struct Bound {
     pub what: &'static str,
@@ -148,7 +148,7 @@ impl Args {
             faults::measure(&mut report).await?;
             return Ok(report.measured);
         }
-        // Ratios need the floors, whatever else is asked for.
+        // Ratios need the floors, even if --only selects other workloads.
         report.add(floors::tcp(rounds(20_000)).await?)?;
         report.add(floors::tls(rounds(20_000)).await?)?;
         report.add(floors::unix(rounds(20_000)).await?)?;
@@ -185,7 +185,7 @@ impl Args {
     }
 }
 
-/// The names of all workloads.
+/// Names of all workloads.
 fn workloads(faults: bool) -> Vec<String> {
     if faults {
         return faults::workloads();

@@ -1,4 +1,5 @@
-//! Many nodes and many locks, at a given rate: where a lock server with all-to-all traffic breaks down.
+//! Workload: many nodes and many locks at a fixed rate, at which a lock service with all-to-all
+//! traffic breaks down.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,8 @@ const NODES: usize = 60;
 const LOCKS: usize = 500;
 const A_SECOND: u32 = 500;
 
-/// So many acquisitions in all, each on another node and of another lock, whether the last one is done
-/// or not.
+/// Starts this many acquisitions at a fixed rate, each on another node and of another lock, without
+/// waiting for earlier ones.
 pub async fn measure(acquisitions: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / A_SECOND);
@@ -22,7 +23,8 @@ pub async fn measure(acquisitions: usize) -> Result<Measured> {
     let mut clients = Vec::new();
     for turn in 0..acquisitions {
         ticks.tick().await;
-        // Both steps are prime to their counts: all pairs come up, without a pattern that a tree likes.
+        // Both steps are coprime to their counts, so all nodes and locks come up, in an order that
+        // does not suit a tree.
         let node = &cluster.nodes[turn * 37 % NODES];
         let lock = node.lock(&format!("bench/{}", turn * 211 % LOCKS))?;
         clients.push(tokio::spawn(async move {

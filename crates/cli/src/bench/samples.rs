@@ -1,4 +1,4 @@
-//! Times of single operations.
+//! Times of single operations, and their statistics.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Default)]
 pub struct Samples(Vec<Duration>);
 
-/// In microseconds.
+/// Statistics in microseconds.
 #[derive(Serialize, Clone)]
 pub struct Times {
     pub mean_us: f64,

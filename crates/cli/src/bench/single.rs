@@ -1,4 +1,4 @@
-//! Locks that nobody else wants.
+//! Workloads without contention.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::{Measured, Samples};
 
 const WHAT: &str = "acquire and release";
 
-/// So many operations are timed together where one is too short for the clock.
+/// Number of operations per measurement, where a single one is too short for the clock.
 const BATCH: usize = 100;
 
 pub async fn cluster(
@@ -41,7 +41,7 @@ pub async fn cluster(
 pub async fn embedded(rounds: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let lock = cluster.nodes[0].lock("bench")?;
-    // The token comes here first.
+    // Fetch the token first.
     lock.acquire().await?.release().await?;
     let mut samples = Samples::default();
     let begin = Instant::now();

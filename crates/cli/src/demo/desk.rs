@@ -1,4 +1,4 @@
-//! What the workers of a demonstration share.
+//! The files that the workers of the demo share.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What the workers share: a number in a file, and a journal.
+/// A counter in a file, and a journal of entries.
 #[derive(Clone)]
 pub struct Desk {
     counter: PathBuf,
@@ -25,11 +25,11 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Adds 1 to the number, as whoever has the lock may, and tells what it is now.
+    /// Increments the counter, slowly and without any locking of its own. Returns the new value.
     pub async fn add_one(&self, worker: &str, fence: u64) -> Result<u64> {
         self.note(&format!("enter {worker} {fence}"))?;
         let number = self.counter()? + 1;
-        // A different time each turn, without a dice: 20 to 179 ms.
+        // A pause of 20 to 179 ms that differs between turns, without a random generator.
         let pause = fence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         tokio::time::sleep(Duration::from_millis(20 + pause % 160)).await;
         fs::write(&self.counter, number.to_string())?;
@@ -37,21 +37,21 @@ impl Desk {
         Ok(number)
     }
 
-    /// Writes a line into the journal.
+    /// Appends a line to the journal.
     pub fn note(&self, line: &str) -> Result<()> {
         let mut journal = OpenOptions::new().append(true).open(&self.journal)?;
         journal.write_all(format!("{line}\n").as_bytes())?;
         Ok(())
     }
 
-    /// The number.
+    /// The value of the counter.
     pub fn counter(&self) -> Result<u64> {
         let text = fs::read_to_string(&self.counter)?;
         text.parse()
             .with_context(|| format!("the shared file says {text:?}"))
     }
 
-    /// How many entered while somebody else was inside, and whether fences rose.
+    /// Counts the entries that overlapped another one, and returns whether fences always increased.
     pub fn judge(&self) -> Result<(usize, bool)> {
         let journal = fs::read_to_string(&self.journal)?;
         let mut inside: Option<&str> = None;
@@ -60,7 +60,7 @@ impl Desk {
             let Some((what, who)) = line.split_once(' ') else {
                 bail!("the journal has the line {line:?}");
             };
-            // Who is killed inside is inside no more.
+            // A worker that was killed inside is no longer inside.
             if what == "leave" || what == "killed" {
                 ensure!(
                     overlaps > 0 || inside == Some(who),

@@ -1,4 +1,4 @@
-//! `soloist demo --kill`: a node dies while its worker is inside.
+//! `soloist demo --kill`: a node is killed while its worker holds the lock.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use super::{Args, Turn, tell};
 use crate::processes::{Processes, name};
 use crate::{Verdict, output};
 
-/// What came of the kill.
+/// Measurements of the kill.
 #[derive(Serialize)]
 pub struct Killed {
     node: String,
     lease_ms: u128,
-    /// The fence of whoever was inside.
+    /// Fence of the worker that was inside.
     fence: u64,
-    /// From the kill to the next entry.
+    /// Time from the kill to the next entry.
     takeover_ms: u128,
     next_worker: String,
     next_fence: u64,
-    /// From its new start until it took part again.
+    /// Time from the restart until the node was a member again.
     back_after_ms: u128,
 }
 
@@ -46,23 +46,23 @@ impl fmt::Display for Killed {
     }
 }
 
-/// What workers tell.
+/// Messages from the workers.
 enum News {
     Turn(Turn, Instant),
-    /// The worker is inside and shall die there.
+    /// The worker is inside, on the node that will be killed.
     Inside {
         worker: String,
         fence: u64,
     },
 }
 
-/// All that a worker needs.
+/// Everything that a worker needs.
 #[derive(Clone)]
 struct Job {
     desk: Desk,
     news: mpsc::UnboundedSender<News>,
     end: Instant,
-    /// Which node is to die, from the moment at which it is.
+    /// The node to kill, once it is time to kill it.
     doomed: watch::Receiver<Option<usize>>,
 }
 
@@ -89,7 +89,7 @@ pub async fn show(args: &Args) -> Result<Verdict> {
     for number in 1..=nodes {
         workers.push(job.start(&processes, number, args.workers).await?);
     }
-    // The last one: if there are enough, it is no keeper.
+    // The last node: not a keeper, if there are enough nodes.
     let victim = nodes;
     let mut show = Show {
         args,
@@ -141,13 +141,13 @@ pub async fn show(args: &Args) -> Result<Verdict> {
     args.conclude(summary)
 }
 
-/// What was seen so far.
+/// Progress of the demo.
 struct Show<'a> {
     args: &'a Args,
     begin: Instant,
     seen: Vec<Turn>,
     killed: Option<Killed>,
-    /// Who was killed, its fence, and when.
+    /// The killed node, the fence of its worker, and the time of the kill.
     killed_at: Option<(String, u64, Instant)>,
 }
 
@@ -171,7 +171,7 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// A worker had its turn. Tells whether it is the first one since the kill.
+    /// Records a turn of a worker. Returns whether it is the first one after the kill.
     fn turn(&mut self, turn: Turn, entered: Instant) -> Result<bool> {
         let mut is_next = false;
         if let Some((node, fence, at)) = &self.killed_at
@@ -238,7 +238,7 @@ impl Job {
             if *self.doomed.borrow() == Some(node) {
                 self.desk.note(&format!("enter {worker} {fence}"))?;
                 let _ = self.news.send(News::Inside { worker, fence });
-                // It dies here.
+                // Its node is killed while it waits here.
                 return std::future::pending().await;
             }
             let number = self.desk.add_one(&worker, fence).await?;

@@ -1,4 +1,5 @@
-//! `soloist demo`: a cluster, workers on all nodes, and a file that only one may touch at a time.
+//! `soloist demo`: a cluster with workers on all nodes, which share a file that only one of them
+//! may change at a time.
 
 mod desk;
 mod kill;
@@ -17,46 +18,48 @@ use tokio::sync::mpsc;
 use crate::{Verdict, output};
 use desk::Desk;
 
-/// Show the main job in a few seconds: one at a time, whoever asks
+/// Show mutual exclusion at work, in a few seconds
 ///
-/// Starts a cluster on this machine (real sockets, TLS) with workers on all nodes. Each adds 1 to a number in a file
-/// that they share: reads it, takes its time, and writes it back, which goes wrong as soon as two do it at once. So each
-/// does it under the lock. In the end the file is held against what the workers say.
+/// Starts a cluster on this machine, with real sockets and TLS, and workers on all nodes. Each
+/// worker increments a number in a shared file: it reads the number, pauses, and writes it back.
+/// Two workers that did this at the same time would lose an update, so each of them takes the lock
+/// first. At the end, the number in the file is compared with the turns that the workers report.
 ///
-/// With --kill each node is a process, and one of them is killed while its worker is inside: the next one enters when
-/// the dead node's lease has run out. Then the node is started again, and takes part again.
+/// With --kill, each node is a process of its own, and one of them is killed while its worker holds
+/// the lock. The next worker enters when the lease of the dead node has expired. Then the node is
+/// restarted and joins again.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=60))]
     nodes: u16,
 
-    /// How many workers on each node
+    /// Number of workers per node
     #[arg(long, value_name = "W", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     workers: u16,
 
-    /// For how long
+    /// Duration in seconds
     #[arg(long, value_name = "S", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
 
-    /// The algorithm; `soloist lab list` shows them all
+    /// Algorithm of the lock; `soloist lab list` lists them
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
-    /// Kill a node while its worker is inside (at least 2 nodes)
+    /// Kill a node while its worker holds the lock (needs at least 2 nodes)
     #[arg(long)]
     kill: bool,
 
-    /// How long a node may be silent before others go on without it, from 500ms up
+    /// Time without contact after which a node is evicted, from 500ms to 60s
     #[arg(long, value_name = "D", default_value = "3s", value_parser = parse_duration)]
     lease: Duration,
 
-    /// Print the summary as JSON, and nothing else
+    /// Print only the summary, as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// One turn of a worker, as it saw it.
+/// One turn of a worker, as the worker saw it.
 struct Turn {
     worker: String,
     fence: u64,
@@ -72,9 +75,9 @@ struct Summary {
     workers: usize,
     seconds: f64,
     entries: usize,
-    /// What the shared file says in the end.
+    /// The number in the shared file at the end.
     counter: u64,
-    /// Entries while somebody else was inside, by the shared journal.
+    /// Number of entries, according to the journal, while another worker was inside.
     overlaps: usize,
     fences_rise: bool,
     fewest_turns: usize,

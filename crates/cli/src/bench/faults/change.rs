@@ -1,4 +1,4 @@
-//! How long locks stand still while an epoch is changed.
+//! Workload: how long locks stand still during a change of epoch.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use soloist_core::rules::RuleSettings;
 use crate::bench::single::cluster;
 use crate::bench::{Bound, Measured, Samples};
 
-/// How long a change may take before something is wrong.
+/// A longer change means that something is wrong.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One of so many nodes leaves while so many locks are held on the others.
+/// One of `nodes` nodes leaves while the others hold `locks` locks.
 pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measured> {
     let mut samples = Samples::default();
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! `soloist bench --faults`: what crash tolerance costs, and how long faults are felt.
+//! `soloist bench --faults`: the cost of fault tolerance, and how long faults are felt.
 
 mod change;
 mod renewals;
@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::{Report, floors};
 
-/// Leases, as the default and as short as can be.
+/// The default lease and the shortest one.
 const LEASES: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(500)];
 
 pub const EXPLANATION: &str = "\
@@ -21,7 +21,7 @@ With --faults:
   change of epoch           how long locks stand still on a node when one of 25 leaves, while 10,000 locks are held
   renewals                  words between nodes and the keepers' leader, a second: of real nodes, and of 1,000 simulated ones";
 
-/// The names of all workloads.
+/// Names of all workloads.
 pub fn workloads() -> Vec<String> {
     let others = ["tls", LEAVE, CHANGE].map(str::to_owned);
     let takeovers = LEASES.map(takeover_name);

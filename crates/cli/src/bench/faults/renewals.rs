@@ -1,4 +1,4 @@
-//! How much nodes and the keepers' leader have to say to each other while nothing happens.
+//! Workload: messages between the nodes and the keepers' leader while nothing happens.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub fn name(nodes: usize, is_real: bool) -> String {
     format!("renewals, {nodes} nodes{how}")
 }
 
-/// As nodes count them.
+/// Counts the messages of real nodes.
 pub async fn real(nodes: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true).await?;
     let words = || cluster.nodes.iter().map(|node| node.words()).sum::<u64>();
@@ -41,7 +41,7 @@ fn counted(name: String, words: u64, seconds: f64) -> Measured {
     measured
 }
 
-/// The same state machines without sockets, for a simulated minute.
+/// Runs the same state machines without sockets, for one simulated minute.
 pub fn simulated(nodes: usize) -> Measured {
     let mut cluster = Simulation::new(nodes);
     cluster.run_until(Duration::from_secs(5));
@@ -50,10 +50,11 @@ pub fn simulated(nodes: usize) -> Measured {
     counted(name(nodes, false), cluster.words - before, 60.0)
 }
 
-/// Something for the leader to do.
+/// A call to the leader.
 type Act<'a> = Box<dyn FnOnce(&mut Leader, Moment, &Roster, &mut LeaderEffects) + 'a>;
 
-/// A leader that is always confirmed and followed, and words that arrive at once.
+/// A cluster whose leader is always confirmed, whose proposals always commit, and whose messages
+/// arrive immediately.
 struct Simulation {
     now: Moment,
     roster: Roster,

@@ -1,4 +1,4 @@
-//! How long it takes until the next one is inside, when a holder's node dies or leaves.
+//! Workload: time until the next entry when the holder's node dies or leaves.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use crate::bench::{Bound, Measured, Samples};
 use crate::processes::Processes;
 
 const LOCK: &str = "bench";
-/// The node that goes: no keeper.
+/// The node that is stopped. It is not a keeper.
 const VICTIM: usize = 5;
 const NODES: usize = 5;
 
-/// `kill -9` of the holder's node.
+/// SIGKILL to the holder's node.
 pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measured> {
     let what = "kill -9 of the holder's node to the next entry";
     let mut measured = again_and_again(name, what, lease, times, Signal::KILL).await?;
@@ -27,7 +27,8 @@ pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measu
     Ok(measured)
 }
 
-/// SIGTERM to the holder's node, which extends nothing; the holder releases as soon as it is told.
+/// SIGTERM to the holder's node, without a drain. The holder releases the lock as soon as it is
+/// told.
 pub async fn leaving(times: usize) -> Result<Measured> {
     let what = "SIGTERM to the holder's node to the next entry";
     let lease = Lease::default().length;
@@ -64,7 +65,8 @@ async fn again_and_again(
             guard.release().await?;
             anyhow::Ok(entered)
         });
-        // The lease was renewed at any time before: so it is in life. Steps of the golden ratio spread evenly.
+        // The last renewal happened at an arbitrary time before, as in production. Multiples of the
+        // golden ratio spread the pauses evenly.
         let pause = lease.mul_f64((0.618 * turn as f64).fract());
         tokio::time::sleep(pause.max(Duration::from_millis(50))).await;
         let signalled = Instant::now();
