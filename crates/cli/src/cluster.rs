@@ -1,4 +1,4 @@
-//! `soloist cluster`: who takes part, who keeps the roster, and how to change that.
+//! `soloist cluster`: the members, the keepers, and changes of the keepers.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,11 +15,12 @@ use crate::{Verdict, output};
 
 /// Show the members and the keepers, or change the keepers
 ///
-/// Members take part in the locks; each relies on a lease that the keepers' leader renews. A few of them, the keepers, agree
-/// on who the members are. Without a majority of the keepers nobody joins or leaves, and leases run out.
+/// Members take part in the locks. Each of them needs a lease, which the keepers' leader renews.
+/// The keepers are a few of the members; they agree on who the members are. Without a majority of
+/// the keepers no node can join or leave, and all leases expire.
 ///
-/// Exit codes: 0 all is well, 1 a keeper is down, or no leader can be reached; 74 not known: the node that was asked is not a member;
-/// 2 wrong input, 69 no node can be reached.
+/// Exit codes: 0 success; 1 a keeper is down, or no leader can be reached; 2 invalid input; 69 no
+/// node can be reached; 74 unknown: the node that was asked is not a member.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -44,21 +45,21 @@ struct List {
 enum Command {
     /// Make a member a keeper
     ///
-    /// It first receives everything that the keepers know. An odd number of keepers is best: 3
-    /// tolerate the loss of one, 5 of two. A keeper that lost its disk must be demoted before it is
-    /// promoted again.
+    /// The member first receives all data of the keepers. Use an odd number of keepers: 3 tolerate
+    /// the loss of one, 5 of two. A keeper that lost its disk must be demoted before it is promoted
+    /// again.
     Promote(Change),
     /// Make a keeper an ordinary member
     ///
-    /// The keeper's machine may be down. Its store is set aside when it returns, never deleted. The
-    /// last keeper cannot be demoted.
+    /// The keeper's machine may be down. When it returns, its store is set aside, never deleted.
+    /// The last keeper cannot be demoted.
     Demote(Change),
     Recover(Recover),
 }
 
 #[derive(clap::Args)]
 struct Change {
-    /// The node's name
+    /// Name of the node
     node: String,
 
     #[command(flatten)]
@@ -76,17 +77,18 @@ Locks that were held are free then. The cluster goes on in its next generation: 
 before, and nodes refuse keepers of the generation before. Recover on one machine only: two that recover on both sides of a
 partition make two clusters.";
 
-/// The last way out, if a majority of the keepers is lost for good
+/// Recover from the permanent loss of a majority of the keepers
 ///
-/// Makes the keeper on this machine, which must be stopped, the only one, with what it knows.
+/// Makes the keeper on this machine the only one, with the data that it has. Its node must be
+/// stopped.
 #[derive(clap::Args)]
 #[command(after_long_help = RECOVERY)]
 struct Recover {
-    /// The keeper's configuration file
+    /// Configuration file of the keeper
     #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
     config: PathBuf,
 
-    /// That a majority of the keepers never comes back, and no node runs
+    /// Confirm that a majority of the keepers is lost forever and that no node is running
     #[arg(long, required = true)]
     the_others_are_lost: bool,
 
@@ -198,7 +200,8 @@ struct Recovered {
     backup: PathBuf,
 }
 
-/// Asks all nodes that are known. A cluster that has a leader needs no recovery, and would be split by it.
+/// Probes all known nodes and fails if one of them has a leader or belongs to a newer generation. A
+/// cluster that has a leader needs no recovery, and recovery would split it.
 async fn see_that_it_is_lost(config: &Config, kept: &Kept, known: Known) -> Result<()> {
     let Known { cluster, mut nodes } = known;
     let first = kept.keepers.iter();

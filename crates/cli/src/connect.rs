@@ -5,7 +5,7 @@ use std::future::Future;
 use anyhow::{Context, Result};
 use soloist_client::{Client, ClientError, Target};
 
-/// For the help of each command that talks to a node.
+/// Shown in the help of every command that talks to a node.
 pub const FINDING: &str = "\
 The node is the one that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock, https://host:port, or `up` for the cluster
 that `soloist up` runs for this user. Without them, it is the system's node (/run/soloist/soloist.sock) or that of this folder
@@ -15,7 +15,7 @@ who one is.";
 
 #[derive(clap::Args)]
 pub struct Connect {
-    /// The node: unix:/path/of.sock, /path/of.sock, https://host:port or up
+    /// Node to talk to: unix:/path/of.sock, /path/of.sock, https://host:port or up
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     api: Option<Target>,
 }
@@ -30,7 +30,7 @@ impl Connect {
     }
 }
 
-/// Runs on this thread alone.
+/// Runs a future on a single-threaded runtime.
 pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -19,16 +19,17 @@ Example, in a script that `soloist lock` runs:
 
 /// Admit a fence, or refuse it if a higher one was admitted before
 ///
-/// For scripts that guard a resource: a holder that was paused and lost the lock comes with a lower fence than the one
-/// after it, and is refused. Equal fences are admitted: one holder may write many times.
+/// For scripts that guard a resource. A holder that was paused and lost the lock has a lower fence
+/// than its successor, and is refused. Equal fences are admitted, so that one holder may write many
+/// times.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
-    /// Where the highest fence is kept
+    /// File that stores the highest fence
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// The fence of the one who wants to write, as in SOLOIST_FENCE
+    /// Fence of the writer, as in SOLOIST_FENCE
     #[arg(value_name = "FENCE", value_parser = fence, allow_hyphen_values = true)]
     fence: u64,
 
@@ -48,7 +49,7 @@ struct Answer {
     file: PathBuf,
     fence: u64,
     admitted: bool,
-    /// The highest that was admitted, this one included.
+    /// The highest fence that was admitted, including this one.
     highest: u64,
 }
 

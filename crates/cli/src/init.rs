@@ -43,10 +43,11 @@ Examples:
   soloist init --client backup,ci           DIR/client-backup and DIR/client-ci, each with ca.pem, client.pem and
                                             client.key: they are let in by [api.tls] client_ca, and are no nodes";
 
-/// Make configurations, certificates and keys for a cluster
+/// Create configurations, certificates and keys for a cluster
 ///
-/// A node's name has 1 to 63 characters of a-z, 0-9 and '-', beginning with a envelope. Its address is what the other
-/// nodes dial: an IP address (IPv6 in brackets) or a host name, and a port.
+/// The name of a node has 1 to 63 characters of a-z, 0-9 and '-', starts with a letter and does not
+/// end with '-'. Its address is the one that other nodes dial: an IP address (IPv6 in brackets) or
+/// a host name, and a port.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
@@ -60,15 +61,16 @@ pub struct Args {
     )]
     nodes: Vec<(NodeName, Address)>,
 
-    /// Which of them are the keepers, separated by commas; else the first three, or one if there are fewer
+    /// Nodes that are keepers, separated by commas [default: the first three, or one if there are
+    /// fewer]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     keepers: Vec<NodeName>,
 
-    /// How long a node that fails holds up what it held; from 500ms to 1h
+    /// Time until the locks of a failed node are freed, from 500ms to 1h
     #[arg(long, value_name = "D", default_value = "3s", value_parser = lease)]
     lease: Duration,
 
-    /// Further nodes for the cluster that was made in DIR, with its CA and settings
+    /// Add nodes to the cluster in DIR, with its CA and settings
     #[arg(
         long,
         value_name = "NAME=HOST:PORT,...",
@@ -78,7 +80,7 @@ pub struct Args {
     )]
     add: Vec<(NodeName, Address)>,
 
-    /// Certificates for clients of the API of the cluster that was made in DIR, for [api.tls] client_ca
+    /// Create certificates for API clients of the cluster in DIR, for [api.tls] client_ca
     #[arg(
         long,
         value_name = "NAME,...",
@@ -87,15 +89,15 @@ pub struct Args {
     )]
     client: Vec<NodeName>,
 
-    /// The folder to make, or to make them in
+    /// Folder to create, or to create the files in
     #[arg(long, value_name = "DIR", default_value = "soloist-cluster")]
     out: PathBuf,
 
-    /// The cluster's name, for its CA; written as a node's name is
+    /// Name of the cluster, for its CA; same rules as for the name of a node
     #[arg(long, value_name = "NAME", default_value = "soloist")]
     cluster: NodeName,
 
-    /// The algorithm for all locks; `soloist lab list` shows them all
+    /// Algorithm of all locks; `soloist lab list` lists them
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
@@ -127,7 +129,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 #[derive(Serialize)]
 struct Made {
     folder: PathBuf,
-    /// Not known of a cluster that others are added to.
+    /// `None` when nodes are added to an existing cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
     algorithm: &'static str,
@@ -170,7 +172,7 @@ impl Args {
         Ok(Verdict::Well)
     }
 
-    /// A new cluster.
+    /// Creates a new cluster.
     fn begin(&self) -> Result<Made> {
         let nodes = Nodes::new(self.nodes.clone()).context("--nodes")?;
         let keepers = self.chosen(&nodes)?;
@@ -186,7 +188,7 @@ impl Args {
             for (_, name, address) in nodes.iter() {
                 let text = text::config((name, address), &keepers, self.lease, algorithm);
                 let file = fill(whole, &authority, (name, address), &text)?;
-                // What a node would refuse is not handed out.
+                // Do not hand out a configuration that the node would reject.
                 let config = Config::load(&file)?;
                 config.identity()?;
                 allow_first_start(&config)?;
@@ -199,7 +201,7 @@ impl Args {
         })
     }
 
-    /// The keepers.
+    /// The keepers: those of --keepers, or the first three nodes, or the first if there are fewer.
     fn chosen(&self, nodes: &Nodes) -> Result<Nodes> {
         let usual = if nodes.len() < 3 { 1 } else { 3 };
         let first = self.nodes.iter().take(usual).map(|(name, _)| name);
@@ -228,7 +230,7 @@ impl Args {
     }
 }
 
-/// Fills the folder of one node, and says where its configuration is.
+/// Creates the folder of one node and returns the path of its configuration.
 fn fill(
     whole: &Path,
     authority: &Authority,
@@ -237,7 +239,7 @@ fn fill(
 ) -> Result<PathBuf> {
     let folder = whole.join(name.as_str());
     fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-    // The API may be served with it, too.
+    // The certificate names the IP address, since it may also serve the API.
     let issued = match address.host {
         Host::Ip(ip) => authority.issue(name, &[&ip.to_string()])?,
         Host::Name(_) => authority.issue(name, &[])?,
@@ -250,7 +252,7 @@ fn fill(
     Ok(file)
 }
 
-/// The first of the keepers may begin the cluster, once.
+/// Lets the first keeper bootstrap the cluster, once.
 fn allow_first_start(config: &Config) -> Result<()> {
     let kept = &config.members;
     let first = kept.keepers.iter().next().map(|(_, name, _)| name);

@@ -9,10 +9,11 @@ use crate::connect::{Connect, FINDING, block_on};
 use crate::who::{quoted, time};
 use crate::{Verdict, output};
 
-/// List the locks that somebody holds or waits for
+/// List all locks that are held or waited for
 ///
-/// Exit codes: 0 listed; 74 not known: there may be more, since some nodes do not answer, the node that was asked is cut off, or
-/// members are just being changed; 2 wrong input, 69 no node can be reached.
+/// Exit codes: 0 success; 2 invalid input; 69 no node can be reached; 74 the list may be
+/// incomplete, because some nodes do not answer, the node that was asked is cut off, or the epoch
+/// is changing.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {

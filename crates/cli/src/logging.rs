@@ -5,9 +5,9 @@ use std::io::{IsTerminal, stderr};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-/// Logs events of at least this level, unless RUST_LOG names other levels (`debug`, or per target as
-/// in `info,soloist_node=debug`). Raft's own lines are off unless RUST_LOG asks for them: keepers
-/// log what matters of it.
+/// Logs events of at least this level, unless RUST_LOG sets other levels (`debug`, or per target,
+/// as in `info,soloist_node=debug`). Raft's own log is off unless RUST_LOG names it: keepers log
+/// the events of Raft that matter.
 pub fn start(level: &str) {
     let with_raft_off = |wanted: &str| match wanted.contains("openraft") {
         true => wanted.to_owned(),

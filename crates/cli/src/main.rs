@@ -1,7 +1,8 @@
-//! The `soloist` command: one file a subcommand.
+//! The `soloist` command: one file per subcommand.
 //!
-//! Exit codes: 0 all is well, 1 a run went wrong or a fence is stale, 2 the input was wrong, 3 a search was not exhausted,
-//! 69 no node can be reached, 74 the cluster cannot tell. `soloist lock` has codes of its own.
+//! Exit codes: 0 success, 1 a run failed or a fence is stale, 2 invalid input, 3 a search was not
+//! exhausted, 69 no node can be reached, 74 the state of the cluster is unknown. `soloist lock` has
+//! exit codes of its own.
 
 mod bench;
 mod cluster;
@@ -29,7 +30,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use soloist_client::ClientError;
 
-/// Mutual exclusion for distributed systems, without a central server.
+/// Mutual exclusion for distributed systems, without a central server
 #[derive(Parser)]
 #[command(name = "soloist", version, max_term_width = 100)]
 struct Cli {
@@ -53,22 +54,23 @@ enum Command {
     Watch(watch::Args),
     Fence(fence::Args),
     Bench(bench::Args),
-    /// Simulate, measure and compare the algorithms.
+    /// Simulate, measure and compare the algorithms
     #[command(subcommand)]
     Lab(lab::Command),
 }
 
-/// How a command ended that did what it was asked to.
+/// Outcome of a command that ran to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Well,
-    /// Mutual exclusion was broken, or somebody was left waiting.
+    /// Mutual exclusion was violated, a waiter was never served, or the command's question is
+    /// answered with no (a stale fence, a free lock, a node that is down).
     Failed,
-    /// There was too much to look at.
+    /// A search was not exhausted, so nothing is claimed.
     Unknown,
-    /// The node that was asked is not a member, or others do not answer it.
+    /// The node that was asked is not a member, or other members do not answer it.
     CannotTell,
-    /// An exit code of the command's own.
+    /// An exit code chosen by the command.
     Code(u8),
 }
 
@@ -115,7 +117,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong and why, each thing said once.
+/// The error and its causes on one line. A cause that the text already contains is not repeated.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -126,19 +128,20 @@ fn explain(error: &anyhow::Error) -> String {
     text
 }
 
-/// For commands that do several things at once.
+/// A multi-threaded runtime.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Runtime::new();
     anyhow::Context::context(runtime, "cannot start the threads that the command needs")
 }
 
-/// No node can be reached, as `EX_UNAVAILABLE`.
+/// No node can be reached. Same value as `EX_UNAVAILABLE`.
 const NO_NODE: u8 = 69;
 
-/// The cluster cannot tell who holds what: no majority of the keepers, or nodes that do not answer. As `EX_IOERR`.
+/// The cluster cannot determine who holds what: there is no majority of keepers, or some nodes do
+/// not answer. Same value as `EX_IOERR`.
 const UNKNOWN: u8 = 74;
 
-/// A value that cannot be gets one line; help, and the rest, as clap prints it.
+/// Prints an invalid value as one line, and help and all other errors as clap formats them.
 fn usage_error(error: &clap::Error) -> ExitCode {
     if matches!(
         error.kind(),

@@ -1,9 +1,9 @@
-//! How much memory is left, and how much this process has.
+//! Available memory of the machine, and resident memory of this process.
 
 use std::fs;
 
-/// Whether the machine has less than a tenth of its memory left. Where that cannot be found out,
-/// it is not.
+/// Returns whether less than a tenth of the machine's memory is available. Returns `false` if that
+/// cannot be determined.
 pub fn is_short() -> bool {
     let Ok(text) = fs::read_to_string("/proc/meminfo") else {
         return false;
@@ -15,7 +15,7 @@ pub fn is_short() -> bool {
     }
 }
 
-/// This process's memory, in bytes, where that can be found out.
+/// Resident memory of this process in bytes, or `None` if it cannot be determined.
 pub fn resident() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     Some(kilobytes(&text, "VmRSS:")? * 1024)

@@ -12,19 +12,25 @@ use crate::{Verdict, logging, output, signals};
 
 /// Run one node of a cluster
 ///
-/// `soloist init` makes the configuration, the certificate and the key. The node joins by itself, as the keepers let it; the first start
-/// needs all of them. SIGTERM (or Ctrl-C) drains the node: nobody new gets in, and holds go on for as long as --drain says. After that, or
-/// after a second signal, no hold is extended: the node waits until each is released or the time that its holder was promised is
-/// over (at most the lease), and leaves, so that nobody waits for its lease.
-/// Exit code 70: the node has failed (a panic); start it again.
-/// The log goes to stderr; RUST_LOG says how much of it.
+/// `soloist init` creates the configuration, the certificate and the key. The node joins the
+/// cluster by itself. The first start of a cluster needs all keepers.
+///
+/// SIGTERM or Ctrl-C drains the node: it admits no new holders, and existing holds may continue for
+/// the time given by --drain. After that time, or after a second signal, holds are no longer
+/// extended. The node waits until each hold is released or the time that was promised to its holder
+/// has passed (at most the lease). Then it leaves the cluster, so that nobody has to wait for its
+/// lease to expire.
+///
+/// The log goes to stderr; RUST_LOG sets its level.
+///
+/// Exit code 70: the node failed (a panic) and should be restarted.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The node's configuration file
+    /// Configuration file of the node
     #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
     config: PathBuf,
 
-    /// How long holds may go on when the node is told to stop, such as 30s or 5m
+    /// How long holds may continue after the node is told to stop, such as 30s or 5m
     #[arg(long, value_name = "D", default_value = "30s", value_parser = parse_duration)]
     drain: Duration,
 }
@@ -39,7 +45,7 @@ impl Args {
     async fn serve(self, config: Config) -> Result<Verdict> {
         let mut signals = signals::Termination::new()?;
         let has_one_keeper = config.members.keepers.len() == 1;
-        // What others are allowed to open follows from it.
+        // How many connections others may open depends on it.
         let files = soloist_node::files::raise_limit();
         tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
@@ -72,10 +78,11 @@ impl Args {
     }
 }
 
-/// The node panicked, as `EX_SOFTWARE`.
+/// The node panicked. Same value as `EX_SOFTWARE`.
 const FAILED: i32 = 70;
 
-/// Ends this process when the node fails. Nothing is waited for: others go on when its lease has run out.
+/// Ends this process as soon as the node fails, without any cleanup. Other members continue when
+/// the node's lease has expired.
 pub fn end_with(node: &Node) {
     let node = node.clone();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Printing results: on stdout, for people or as JSON.
+//! Printing: results on stdout, as text or JSON; complaints on stderr.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::Verdict;
 
-/// Prints text as it is. If nobody reads it any more, that is no error: they had enough of it.
+/// Prints text. A closed pipe is not an error: the reader has seen enough.
 pub fn text(text: &str) -> Result<()> {
     line_is_read(text).map(|_| ())
 }
 
-/// Prints text as it is, and says whether anybody still reads it.
+/// Prints text and returns whether the reader is still there.
 pub fn line_is_read(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
     let result = stdout
@@ -27,19 +27,20 @@ pub fn line_is_read(text: &str) -> Result<bool> {
     }
 }
 
-/// A bar on a terminal, nothing in a pipe.
+/// A progress bar. It draws on a terminal only.
 pub fn progress_bar(length: u64, what: &str) -> ProgressBar {
     let template = format!("{{wide_bar}} {{pos}}/{{len}} {what}, {{eta}} to go");
     let style = ProgressStyle::with_template(&template).expect("the template is right");
     ProgressBar::new(length).with_style(style)
 }
 
-/// Says something on stderr; if that cannot be written either, there is nobody left to tell.
+/// Prints a line on stderr. Errors are ignored: there is nowhere left to report them.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// The verdict, unless there is a reason why the cluster cannot tell, which is said on stderr.
+/// Returns `known`, unless the cluster gave a reason why it cannot know. The reason is printed on
+/// stderr.
 pub fn verdict(unknown: Option<&str>, known: Verdict) -> Verdict {
     match unknown {
         None => known,
@@ -50,7 +51,6 @@ pub fn verdict(unknown: Option<&str>, known: Verdict) -> Verdict {
     }
 }
 
-/// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<()> {
     let mut json = serde_json::to_string_pretty(value)?;
     json.push('\n');

@@ -1,4 +1,4 @@
-//! A cluster of `soloist node` processes on this machine, to be killed and started again.
+//! A cluster of `soloist node` processes on this machine, which can be killed and restarted.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -11,10 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use soloist_client::{Client, Target};
 use tempfile::TempDir;
 
-/// How long nodes may take to come together.
+/// Maximum time for a node to join.
 const READY_MAX: Duration = Duration::from_secs(60);
 
-/// Nodes `n1`, `n2` and so on, each a process. The first three are keepers. They are killed when this is dropped.
+/// Nodes `n1`, `n2` and so on, one process each. The first three are keepers. All of them are
+/// killed on drop.
 pub struct Processes {
     folder: TempDir,
     executable: PathBuf,
@@ -22,7 +23,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Lets `soloist init` make the nodes, starts them, and waits until all take part.
+    /// Creates the nodes with `soloist init`, starts them, and waits until all are members.
     pub async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
         let folder = tempfile::tempdir().context("no place for the nodes' files")?;
         let executable = std::env::current_exe().context("this program does not find itself")?;
@@ -55,7 +56,7 @@ impl Processes {
         Ok(processes)
     }
 
-    /// Starts a node that does not run.
+    /// Starts a node that is not running.
     pub fn start_node(&mut self, number: usize) -> Result<()> {
         let folder = self.folder.path().join(name(number));
         let log = File::options()
@@ -75,7 +76,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Waits until a node takes part in an epoch with so many members.
+    /// Waits until a node is a member of an epoch with this many members.
     pub async fn takes_part(&mut self, number: usize, members: usize) -> Result<()> {
         let began = Instant::now();
         while began.elapsed() < READY_MAX {
@@ -106,20 +107,19 @@ impl Processes {
         (cluster.state == NodeState::Member).then_some(members)
     }
 
-    /// Sends a signal to a node.
     pub fn signal(&self, number: usize, signal: Signal) -> Result<()> {
         let child = self.running[number - 1].as_ref();
         let child = child.with_context(|| format!("{} does not run", name(number)))?;
         Ok(kill_process(Pid::from_child(child), signal)?)
     }
 
-    /// Kills a node as `kill -9` does, and waits until it is gone.
+    /// Kills a node with SIGKILL and waits until its process has ended.
     pub fn kill(&mut self, number: usize) -> Result<()> {
         self.signal(number, Signal::KILL)?;
         self.ended(number)
     }
 
-    /// Waits until a node has ended.
+    /// Waits until a node's process has ended.
     pub fn ended(&mut self, number: usize) -> Result<()> {
         if let Some(mut child) = self.running[number - 1].take() {
             child.wait()?;
@@ -127,12 +127,12 @@ impl Processes {
         Ok(())
     }
 
-    /// Where a node is reached.
+    /// The address of a node's API.
     pub fn target(&self, number: usize) -> Target {
         Target::socket(self.folder.path().join(name(number)).join("soloist.sock"))
     }
 
-    /// A folder that all of them may use.
+    /// A folder for files that all nodes share.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -152,12 +152,11 @@ impl Drop for Processes {
     }
 }
 
-/// A node's name.
 pub fn name(number: usize) -> String {
     format!("n{number}")
 }
 
-/// Ports that nobody uses now.
+/// Addresses with ports that are free now.
 fn free_addresses(count: usize) -> Result<Vec<String>> {
     let listeners = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
     let listeners: Vec<_> = listeners.collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! Being told to end.
+//! Termination signals.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,7 +10,7 @@ pub struct Termination {
 }
 
 impl Termination {
-    /// From now on these signals do not end the process by themselves.
+    /// Installs handlers. From now on these signals do not end the process by themselves.
     pub fn new() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen to signals");
         Ok(Termination {
@@ -19,7 +19,7 @@ impl Termination {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

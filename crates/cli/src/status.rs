@@ -8,10 +8,10 @@ use soloist_client::api::{Cluster, NodeInfo, NodeState};
 use crate::connect::{Connect, FINDING, block_on};
 use crate::{Verdict, output};
 
-/// Show the nodes of the cluster and how they are
+/// Show the nodes of the cluster and their state
 ///
-/// Exit codes: 0 all nodes answer, 1 some do not, 74 not known: the node that was asked is not a member; 2 wrong input, 69 no
-/// node can be reached.
+/// Exit codes: 0 all nodes answer; 1 some do not; 2 invalid input; 69 no node can be reached; 74
+/// unknown: the node that was asked is not a member.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
@@ -70,7 +70,7 @@ fn table(cluster: &Cluster) -> String {
     page
 }
 
-/// Why nothing is known of a node. Only members are asked, by members.
+/// Why a node has no health. Only members are asked, and only members ask.
 fn silence(cluster: &Cluster, node: &NodeInfo) -> String {
     match &node.problem {
         Some(problem) => format!("not a member ({problem})"),

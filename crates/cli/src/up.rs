@@ -1,4 +1,4 @@
-//! `soloist up`: a whole cluster on this machine, in one process.
+//! `soloist up`: a cluster on this machine, in one process.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -16,17 +16,18 @@ use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use crate::{Verdict, logging, node, output, signals};
 
-/// Run a whole cluster on this machine, to try things
+/// Run a cluster on this machine, to try things out
 ///
-/// Real sockets and TLS between the nodes, all in one process, on free ports. `soloist lock`, `who`, `status` and the
-/// others find it by themselves. Ctrl-C ends it. It keeps nothing: for real use see `soloist init` and `soloist node`.
+/// All nodes run in one process, on free ports, with real sockets and TLS between them. `soloist
+/// lock`, `who`, `status` and the other commands find the cluster without further options. Ctrl-C
+/// stops it. Nothing is kept: for production, see `soloist init` and `soloist node`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     nodes: u16,
 
-    /// The algorithm for all locks; `soloist lab list` shows them all
+    /// Algorithm of all locks; `soloist lab list` lists them
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
@@ -38,7 +39,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Up {
     algorithm: String,
-    /// The socket that commands use by default: that of the first node.
+    /// The socket that commands use by default. It links to the first node's.
     socket: PathBuf,
     nodes: Vec<UpNode>,
 }
@@ -121,14 +122,14 @@ impl Args {
     }
 }
 
-/// Where the sockets are.
+/// The folder of the sockets.
 struct Folder {
     path: PathBuf,
     announced: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder, which only this user may enter. Refuses if another cluster answers there.
+    /// Creates the folder, accessible to this user only. Fails if another cluster answers there.
     fn prepare(announced: &Path) -> Result<Self> {
         let path = announced.parent().context("a socket is in a folder")?;
         match DirBuilder::new().mode(0o700).create(path) {
@@ -155,7 +156,7 @@ impl Folder {
         })
     }
 
-    /// Lets commands find the cluster.
+    /// Links the socket at the path where commands look for a cluster.
     fn announce(&self, socket: &Path) -> Result<()> {
         self.withdraw();
         symlink(socket, &self.announced).with_context(|| {

@@ -8,20 +8,21 @@ use crate::connect::{Connect, FINDING, block_on};
 use crate::who::{quoted, time};
 use crate::{Verdict, output};
 
-/// Show what happens to the locks on a node, as it happens
+/// Show the events of the locks on a node as they happen
 ///
-/// Who begins to wait, gets a lock, releases or loses it. Ends with Ctrl-C, or when the node stops.
+/// Prints when a client starts to wait for a lock, acquires it, releases it or loses it. Stops on
+/// Ctrl-C, or when the node stops.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
-    /// Only locks of this name, in which * stands for anything, such as billing/*
+    /// Show only locks whose name matches; * matches anything, as in billing/*
     #[arg(long, value_name = "PATTERN")]
     lock: Option<String>,
 
     #[command(flatten)]
     connect: Connect,
 
-    /// Print JSON, an event a line
+    /// Print JSON, one event per line
     #[arg(long)]
     json: bool,
 }
@@ -88,7 +89,7 @@ fn line(event: &Event) -> String {
     line + "\n"
 }
 
-/// Whether a name is of a pattern in which `*` stands for anything.
+/// Returns whether a name matches a pattern in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -98,7 +99,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let Some(last) = parts.next_back() else {
         return rest.is_empty();
     };
-    // The leftmost place of each part leaves most room for the others.
+    // Greedy matching is safe: the leftmost match of each part leaves the most text for the others.
     for part in parts {
         match rest.find(part) {
             Some(place) => rest = &rest[place + part.len()..],

@@ -8,14 +8,15 @@ use soloist_client::api::{LockInfo, LockState};
 use crate::connect::{Connect, FINDING, block_on};
 use crate::{Verdict, output};
 
-/// Show who holds a lock and who waits for it
+/// Show the holder and the waiters of a lock
 ///
-/// Exit codes: 0 it is held, 1 it is free, 74 not known: nobody is known to hold it, but some nodes do not answer, the node that was
-/// asked is cut off, or members are just being changed; 2 wrong input, 69 no node can be reached.
+/// Exit codes: 0 the lock is held; 1 it is free; 2 invalid input; 69 no node can be reached; 74
+/// unknown: no holder is known, but some nodes do not answer, the node that was asked is cut off,
+/// or the epoch is changing.
 #[derive(clap::Args)]
 #[command(after_long_help = FINDING)]
 pub struct Args {
-    /// The lock
+    /// Name of the lock
     name: String,
 
     #[command(flatten)]
@@ -91,7 +92,7 @@ pub fn state(state: LockState) -> &'static str {
     }
 }
 
-/// As it is, unless it would do something to the terminal or could be misread.
+/// Quotes and escapes the text if it could affect the terminal or be misread.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
     match !text.is_empty() && text.chars().all(plain) && text.trim() == text {
@@ -100,7 +101,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// A time as people read it.
+/// A duration in a readable unit.
 pub fn time(ms: u64) -> String {
     let (seconds, minutes, hours) = (ms / 1000, ms / 60_000, ms / 3_600_000);
     match ms {

@@ -1,4 +1,4 @@
-//! Further nodes for a cluster that was made before.
+//! `soloist init --add`: adds nodes to a cluster that `soloist init` created.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use soloist_node::identity::{Authority, Identity};
 
 use super::{Made, fill, folder, made};
 
-/// A node that is there.
+/// An existing node.
 struct Node {
     file: PathBuf,
     text: String,
@@ -30,7 +30,7 @@ pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
             let text = Config::text_for(&pattern.text, &pattern.file, name, address)?;
             let file = fill(whole, &authority, (name, address), &text)?;
             let folder = whole.join(name.as_str());
-            // What a node would refuse, or the others would refuse of it, is not handed out.
+            // Do not hand out a configuration that the node, or the other nodes, would reject.
             let after = pattern.file.display();
             let config = Config::parse(&text, &file)
                 .with_context(|| format!("a configuration for {name:?}, made after {after}"))?;
@@ -52,7 +52,7 @@ pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
     Ok(made(out, &new_nodes, keepers, default.choice().name))
 }
 
-/// All nodes in the folder, in the order of their names.
+/// All nodes in the folder, ordered by name.
 fn existing(out: &Path) -> Result<Vec<Node>> {
     let unreadable = || format!("cannot read {}", out.display());
     let entries = fs::read_dir(out).with_context(unreadable)?;
@@ -79,7 +79,8 @@ fn read(file: PathBuf) -> Result<Node> {
     Ok(Node { file, text, config })
 }
 
-/// The one to go by. One that is no keeper is most like those that are made; but they must not differ in what counts.
+/// Returns the node whose configuration is the template for new ones, preferably one that is not a
+/// keeper. Fails if the nodes differ in settings that must be the same on all of them.
 fn all_agree(nodes: &[Node]) -> Result<&Node> {
     let (first, rest) = nodes.split_first().context("there are nodes")?;
     for node in rest {
@@ -99,14 +100,14 @@ fn all_agree(nodes: &[Node]) -> Result<&Node> {
     Ok(joins.unwrap_or(first))
 }
 
-/// Names and addresses are each one's own.
+/// Checks that names and addresses are unique across existing and new nodes.
 fn together(new: &[(NodeName, Address)], nodes: &[Node]) -> Result<()> {
     let own = nodes.iter().map(|node| {
         let config = &node.config;
         (config.name.clone(), config.address().clone())
     });
     let mut all: Vec<_> = own.collect();
-    // A keeper's folder may be gone, but not the keeper.
+    // A keeper whose folder is gone still exists.
     for (_, name, address) in nodes
         .iter()
         .flat_map(|node| node.config.members.keepers.iter())
@@ -120,14 +121,14 @@ fn together(new: &[(NodeName, Address)], nodes: &[Node]) -> Result<()> {
     Ok(())
 }
 
-/// The CA that the nodes trust.
+/// Loads the cluster's CA and checks that it is the one that the nodes trust.
 fn authority(out: &Path, nodes: &[Node]) -> Result<Authority> {
     let (certificate, key) = (out.join("ca.pem"), out.join("ca.key"));
     let loaded = Authority::load(&certificate, &key);
     let authority = loaded.context("the cluster's CA is needed to make further nodes")?;
     for node in nodes {
         let trusted = node.file.with_file_name("ca.pem");
-        // Who keeps it elsewhere sees to it himself.
+        // A CA file at another path is the administrator's own responsibility.
         let Ok(text) = fs::read_to_string(&trusted) else {
             continue;
         };

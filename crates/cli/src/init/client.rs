@@ -10,7 +10,7 @@ use soloist_node::identity::{Authority, Role};
 
 use super::folder::{self, write};
 
-/// What was made.
+/// The client certificates that were created.
 #[derive(Serialize)]
 pub struct MadeClients {
     folder: PathBuf,
@@ -26,7 +26,7 @@ struct MadeClient {
     key: PathBuf,
 }
 
-/// Makes a folder for each client, with the CA of the cluster that was made in `out`.
+/// Creates a folder per client, with a certificate issued by the CA in `out`.
 pub fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
     let mut sorted = names.to_vec();
     sorted.sort();
@@ -66,7 +66,7 @@ pub fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
     })
 }
 
-/// What to do with them.
+/// Instructions for the next steps.
 pub fn text(made: &MadeClients) -> String {
     let mut text = String::new();
     for client in &made.clients {

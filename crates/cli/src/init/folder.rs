@@ -1,4 +1,4 @@
-//! Files and folders: all of them or none, and nothing overwritten.
+//! Creates files and folders: all of them or none, without overwriting anything.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Before anything is made: whether any of it is there.
+/// Fails if one of the entries already exists.
 pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
     match fs::symlink_metadata(out) {
         Err(_) => return Ok(()),
@@ -18,7 +18,7 @@ pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
         Ok(_) => {}
     }
     let mut there = entries.iter().map(|entry| out.join(entry));
-    // A link that leads nowhere is something, too.
+    // A dangling symlink counts as existing.
     if let Some(found) = there.find(|path| path.symlink_metadata().is_ok()) {
         let found = found.display();
         bail!("{found} is there already and is not overwritten: give another folder with --out");
@@ -26,7 +26,7 @@ pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Makes everything in a temporary folder beside its place, then moves it there.
+/// Creates everything in a temporary folder next to the target, then moves it into place.
 pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let exists = out.exists();
     let parent = match out.parent() {
@@ -49,7 +49,7 @@ pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<(
         let to = out.join(entry);
         if let Err(error) = move_to(&whole.join(entry), &to) {
             for path in moved {
-                // Back into the folder that vanishes.
+                // Move it back into the temporary folder, which is deleted on drop.
                 let _ = fs::rename(&path, whole.join(path.file_name().unwrap_or_default()));
             }
             return Err(error);

@@ -1,4 +1,4 @@
-//! What is written into configurations, and what is said in the end.
+//! Texts of `soloist init`: the configuration files, and the next steps that it prints.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use soloist_node::config::Nodes;
 
 use super::Made;
 
-/// The configuration of a node that joins, or is, the keepers.
+/// The configuration of one node, keeper or not.
 pub fn config(
     (name, address): (&NodeName, &Address),
     keepers: &Nodes,
@@ -16,7 +16,7 @@ pub fn config(
     algorithm: &str,
 ) -> String {
     let mut text = format!("name = \"{name}\"\n");
-    // A keeper is where [keepers] says.
+    // The address of a keeper is in [keepers].
     if keepers.id(name.as_str()).is_none() {
         let _ = writeln!(text, "address = \"{address}\"");
     }
@@ -73,7 +73,7 @@ socket = \"soloist.sock\"
     )
 }
 
-/// What to do with a new cluster.
+/// Next steps after creating a cluster.
 pub fn next_steps(made: &Made) -> String {
     let (folder, nodes) = (made.folder.display(), counted(made, "node"));
     let mut text = format!(
@@ -111,7 +111,7 @@ fn counted(made: &Made, what: &str) -> String {
     }
 }
 
-/// What to do with further nodes.
+/// Next steps after adding nodes.
 pub fn joining(made: &Made) -> String {
     let (folder, nodes) = (made.folder.display(), counted(made, "further node"));
     let mut text = format!("Made in {folder}: a folder for each of {nodes}.\n\nNext:\n");
