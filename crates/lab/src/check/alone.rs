@@ -1,5 +1,5 @@
-//! When a lock has been used, and nothing is under way and nobody waits or is inside: is every node at rest again, so that
-//! each can forget its part by itself? See `Algorithm::rests_alone`.
+//! After a lock was used, no message is in flight and all nodes are idle: is every node quiescent
+//! again, so that each can forget its part by itself? See `Algorithm::rests_alone`.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ fn all_at_rest<A: Algorithm>(graph: &Graph<A>, state: u32) -> bool {
     nodes.all(|node| snapshot.node(node).is_at_rest(&config.at(node)))
 }
 
-/// Whether all nodes are at rest in every state in which nothing is under way and nobody waits or is inside.
+/// Returns whether all nodes are quiescent in every state in which no message is in flight and all
+/// nodes are idle.
 fn rests_when_quiet<A: Algorithm>(form: &str, variants: VariantSet, requests: &[u8]) -> bool {
     let nodes = requests.len();
     let shape = match form {
@@ -62,7 +63,7 @@ fn rests_when_quiet<A: Algorithm>(form: &str, variants: VariantSet, requests: &[
     })
 }
 
-/// Whether it rests alone is as the algorithm says.
+/// Asserts that what the algorithm declares (`rests_alone`) matches what the search finds.
 #[track_caller]
 fn rests<A: Algorithm>(alone: bool, form: &str, variant: Option<Variant>, requests: &[u8]) {
     let variants = variant.iter();

@@ -1,50 +1,50 @@
-//! What a search explores.
+//! The bounds of a search.
 
 use std::sync::Arc;
 
 use soloist_algorithms::{Algorithm, Channels, Config, NodeId, Place, Shape, Start, VariantSet};
 
-/// In [`Bounds::requests`]: as often as it likes. For algorithms whose states are finite in number.
+/// In [`Bounds::requests`]: no limit. For algorithms with finitely many states.
 pub const ENDLESS: u8 = u8::MAX;
 
-/// What to search.
+/// The cluster to search, and the limits of the search.
 #[derive(Debug)]
 pub struct Bounds<S> {
     /// The cluster's shape.
     pub shape: Arc<S>,
-    /// How it begins.
+    /// The initial state.
     pub start: Start,
     /// The algorithm's variants in use.
     pub variants: VariantSet,
-    /// Whether messages between two nodes keep their order.
+    /// Whether messages between two nodes arrive in the order sent.
     pub channels: Channels,
-    /// How often each node may ask; [`ENDLESS`]: without bound.
+    /// How often each node may request; [`ENDLESS`] for no limit.
     pub requests: Vec<u8>,
-    /// How many crashes there may be, for algorithms that know recovery.
+    /// How many crashes there may be, for algorithms that support recovery.
     pub crashes: Crashes,
-    /// Whether nodes that are at rest may be forgotten: see [`Bounds::JUMPS_MAX`].
+    /// Whether quiescent nodes may be forgotten: see [`Bounds::JUMPS_MAX`].
     pub forgets: bool,
-    /// Whether the states keep what the order of entries and the rise of fences are judged by. Without
-    /// it these are not checked, and a state is no more than its nodes and messages.
+    /// Whether states include the history needed to check the order of entries and that fences
+    /// increase. Without it these are not checked, and a state consists of nodes and messages only.
     pub keep_history: bool,
-    /// Whether endless runs are looked for, too, which takes ten times the memory. Without it a search finds
-    /// what must never happen, deadlock included, and messages that are only noted arrive as late as
-    /// possible, so that there are fewer states.
+    /// Whether to search for endless runs as well, which takes ten times the memory. Without it the
+    /// search finds safety violations and deadlocks only, and applies partial-order reduction,
+    /// which leaves fewer states.
     pub endless_runs: bool,
-    /// Steps that put more messages under way are not followed. Where messages overtake each other
-    /// and requests never end, there may be ever more of them.
+    /// Steps that put more messages in flight than this are not followed. If messages may overtake
+    /// each other and requests have no limit, their number may grow without bound.
     pub messages_max: usize,
-    /// Give up beyond this many states.
+    /// The search stops beyond this many states.
     pub states_max: usize,
 }
 
-/// Crashes as free choices. A node that crashes loses its state, not its messages; what is sent to
-/// it arrives; and it restarts when all that it had sent has arrived.
+/// Crashes as free choices. A crashed node loses its state. Messages from and to it still arrive,
+/// and it restarts when all messages that it had sent have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Crashes {
-    /// How many in all; at most 15.
+    /// Maximum in total; at most 15.
     pub most: u8,
-    /// Whether neighbours may be down together, outside what Raymond 1989, §8.8, promises.
+    /// Whether neighbours may be down at the same time, which Raymond 1989, §8.8, does not cover.
     pub neighbours_too: bool,
 }
 
@@ -59,18 +59,18 @@ impl<S> Clone for Bounds<S> {
 }
 
 impl<S: Shape> Bounds<S> {
-    /// The most nodes that a search can tell apart.
+    /// Maximum number of nodes that a search supports.
     pub const NODES_MAX: usize = 64;
 
-    /// How many clocks may jump, where nodes are forgotten. When to forget a node that is at rest is a free
-    /// choice. The one that takes its place has the same clock; or, so often in a run, one that is
-    /// further by 1, as if the node's other locks had advanced it. One jump is enough to change any
-    /// two numbers' order, or to make or break a tie, and numbers that are further apart compare alike;
-    /// more requests make more of it.
+    /// How many clock jumps a run may have, if nodes are forgotten. When to forget a quiescent node
+    /// is a free choice. The node that replaces it has the same clock or, this many times per run,
+    /// a clock advanced by 1, as if the node's other locks had advanced it. One jump is enough to
+    /// change the order of any two numbers, or to make or break a tie, and numbers that are further
+    /// apart compare alike. More requests have the effect of more jumps.
     pub const JUMPS_MAX: u8 = 1;
 
-    /// The default shape, the token at node 0, no variant, the algorithm's own channels, no crash, nothing forgotten, ten
-    /// million states; node i may ask `requests[i]` times.
+    /// The default shape, the token at node 0, no variant, the algorithm's own channels, no
+    /// crashes, no forgetting, and ten million states. Node i may request `requests[i]` times.
     pub fn of<A: Algorithm<Shape = S>>(requests: &[u8]) -> Self {
         Bounds {
             shape: Arc::new(S::default_for(requests.len())),
@@ -87,7 +87,7 @@ impl<S: Shape> Bounds<S> {
         }
     }
 
-    /// What each node is built from, seen from node 0.
+    /// The configuration of node 0, from which those of the other nodes are derived.
     pub(super) fn config(&self) -> Config<S> {
         Config {
             place: Place {

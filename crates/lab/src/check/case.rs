@@ -1,4 +1,4 @@
-//! A search as a user asks for it, and what comes of it as text.
+//! A search as specified by a user, and its report.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,102 +11,103 @@ use super::{Bounds, Crashes, ENDLESS, Outcome, Watch, deepen};
 use crate::report::label;
 use crate::{ShapeSpec, scenario};
 
-/// What to search, by names.
+/// The search to run, by names.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The algorithm and its variants.
     pub choice: Choice,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How they are arranged.
+    /// The shape of the cluster.
     pub shape: ShapeSpec,
-    /// How the cluster begins.
+    /// The initial state.
     pub start: Start,
-    /// Whether messages between two nodes keep their order; by default what the algorithm assumes.
+    /// Whether messages between two nodes arrive in the order sent. Defaults to the algorithm's
+    /// assumption.
     pub channels: Option<Channels>,
-    /// How often each node may ask; [`ENDLESS`]: without bound.
+    /// How often each node may request; [`ENDLESS`] for no limit.
     pub requests: u8,
-    /// Who asks; the others only serve. By default all.
+    /// The nodes that request; the others only serve. Defaults to all.
     pub requesters: Option<Vec<NodeId>>,
     /// How many crashes there may be.
     pub crashes: Crashes,
-    /// Whether nodes that are at rest may be forgotten: see [`Bounds::forgets`].
+    /// Whether quiescent nodes may be forgotten: see [`Bounds::forgets`].
     pub forgets: bool,
-    /// Whether the order of entries and the rise of fences are checked.
+    /// Whether to check the order of entries, and that fences increase.
     pub keep_history: bool,
-    /// Whether endless runs are looked for, too.
+    /// Whether to search for endless runs as well.
     pub endless_runs: bool,
-    /// Steps that put more messages under way are not followed.
+    /// Steps that put more messages in flight than this are not followed.
     pub messages_max: Option<usize>,
-    /// Give up beyond this many states.
+    /// The search stops beyond this many states.
     pub states_max: usize,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Report {
     /// The algorithm, or the preset that stands for it.
     pub algorithm: &'static str,
     /// The variants in use, separated by commas.
     pub variant: String,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How they are arranged.
+    /// The shape of the cluster.
     pub shape: String,
-    /// Whether messages keep their order.
+    /// Whether messages arrive in the order sent.
     pub channels: String,
-    /// How often each node may ask; nothing: without bound.
+    /// How often each node may request; `None` for no limit.
     pub requests: Option<u8>,
-    /// Who asks.
+    /// The nodes that request.
     pub requesters: Vec<usize>,
     /// Where the token starts.
     pub home: usize,
-    /// Who starts inside.
+    /// The node that starts inside, if any.
     pub inside: Option<usize>,
     /// How many crashes there may be.
     pub crashes: u8,
-    /// Whether nodes that are at rest may be forgotten.
+    /// Whether quiescent nodes may be forgotten.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub forgets: bool,
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What went wrong, if anything did.
+    /// Description of the violation, or of the limit that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// How many states were seen. Where something went wrong it is not counted.
+    /// Number of states visited, unless a violation was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<usize>,
-    /// Whether endless runs were looked for, too.
+    /// Whether endless runs were searched for as well.
     pub endless_runs: bool,
-    /// How many steps were not followed, since too many messages would be under way.
+    /// Number of steps that were not followed because too many messages would be in flight.
     pub cut: usize,
-    /// How it goes wrong, as a scenario that can be replayed.
+    /// A scenario that reproduces the violation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
 }
 
 impl Report {
-    /// The algorithm with its variants, for people: "raymond (greedy)".
+    /// The algorithm with its variants for display: "raymond (greedy)".
     pub fn label(&self) -> String {
         label(self.algorithm, &self.variant)
     }
 }
 
-/// What a search found.
+/// The verdict of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every state was seen, and all is well.
+    /// Every state was visited, and everything holds.
     Holds,
-    /// Something happened that must never happen.
+    /// A safety property is violated.
     Broken,
-    /// Somebody waits, and nothing more can happen.
+    /// A node waits, and nothing more can happen.
     Deadlock,
-    /// Somebody may wait for ever, while others go on.
+    /// A node may wait forever while others continue.
     Starvation,
-    /// Nobody wants in, and yet messages go on for ever.
+    /// No node wants to enter, and yet messages continue forever.
     Unrest,
-    /// There are more states than allowed; nothing broke so far.
+    /// Not every state was visited; no violation so far.
     NotExhausted,
 }
 
@@ -114,21 +115,21 @@ pub enum Verdict {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaseError {
-    /// A shape that cannot be.
+    /// An invalid shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// More nodes than the search can tell apart.
+    /// More nodes than a search supports.
     #[error("{0} nodes: a search can tell at most {most} apart", most = 64)]
     Nodes(usize),
     /// A node that the cluster does not have.
     #[error("node {node}: a cluster of {nodes} has 0 to {last}", last = .nodes - 1)]
     NoSuchNode {
-        /// What was given.
+        /// The node given.
         node: NodeId,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// Crashes of an algorithm that knows no recovery.
+    /// Crashes with an algorithm that does not support recovery.
     #[error("{0} knows no recovery from crashes: leave them out, or use raymond")]
     NoRecovery(&'static str),
     /// Too many crashes to count.
@@ -137,13 +138,14 @@ pub enum CaseError {
 }
 
 impl Case {
-    /// How many states a search may see unless told otherwise.
+    /// Default limit on the number of states.
     pub const STATES_MAX: usize = 50_000_000;
 
-    /// In how many states a search looks for two inside when it has found something less.
+    /// Limit on the number of states of a search for two nodes inside, after a less severe
+    /// violation.
     const WORSE_MAX: usize = 5_000_000;
 
-    /// The paper's own shape, the token at node 0, all nodes ask that often, no crash, nothing forgotten.
+    /// The paper's own shape, the token at node 0, `requests` per node, no crashes, no forgetting.
     pub fn new(choice: Choice, nodes: usize, requests: u8) -> Self {
         Case {
             choice,
@@ -162,7 +164,8 @@ impl Case {
         }
     }
 
-    /// Searches, with one request a node first, then two, and so on: see [`check`](super::check()).
+    /// Searches with one request per node first, then two, four and so on: see
+    /// [`check`](super::check()).
     pub fn run(&self, watch: &mut Watch) -> Result<Report, CaseError> {
         self.choice.kind.visit(Run { case: self, watch })
     }
@@ -214,7 +217,7 @@ impl Case {
         Ok(bounds)
     }
 
-    /// The head of a scenario of this case.
+    /// The head of this case's scenario.
     fn head<A: Algorithm>(&self, bounds: &Bounds<A::Shape>) -> String {
         let mut head = format!("algorithm {}\n", self.choice.kind);
         let variants = self.choice.variants.names(&A::INFO);
@@ -310,7 +313,7 @@ impl Visitor for Run<'_, '_> {
 }
 
 impl Verdict {
-    /// For people.
+    /// Text for users.
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -336,7 +339,7 @@ impl Verdict {
     }
 }
 
-/// The scenario of a trace, with what the nodes do under each step.
+/// Builds the scenario of a trace, with the transcript of each step.
 fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> String {
     let mut script = format!("# {what}\n{head}\n> start\n");
     for step in trace {

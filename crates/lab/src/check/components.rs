@@ -1,5 +1,5 @@
-//! Strongly connected components: Tarjan 1972, *Depth-first search and linear graph algorithms*, with a
-//! stack of its own.
+//! Strongly connected components: Tarjan 1972, *Depth-first search and linear graph algorithms*,
+//! with an explicit stack instead of recursion.
 
 use soloist_algorithms::Algorithm;
 
@@ -8,17 +8,17 @@ use super::graph::{CUT, Graph};
 const NEW: u32 = u32::MAX;
 const DONE: u32 = u32::MAX - 1;
 
-/// The strongly connected components of a part of a graph.
+/// The strongly connected components of a subgraph.
 pub(super) struct Components<'g, A: Algorithm, P> {
     graph: &'g Graph<A>,
-    /// Whether a state belongs to the part.
+    /// Whether a state belongs to the subgraph.
     belongs: P,
-    /// When a state was first seen; the earliest seen one that it is known to lead to.
+    /// When each state was first visited, and the earliest visited state that it is known to reach.
     order: Vec<u32>,
     low: Vec<u32>,
     /// States whose component is not known yet.
     open: Vec<u32>,
-    /// Where the search stands: states, and which of their steps is next.
+    /// The call stack: states, and the next step of each.
     calls: Vec<(u32, u32)>,
     clock: u32,
 }
@@ -48,8 +48,8 @@ impl<'g, A: Algorithm, P: Fn(u32) -> bool> Components<'g, A, P> {
         }
     }
 
-    /// The component nearest to the first state among those that `accept` takes. Its states are in order, also
-    /// for `accept`.
+    /// The component nearest to the first state among those that `accept` returns true for. The
+    /// states of a component are sorted, also for `accept`.
     pub fn nearest(self, accept: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>> {
         let mut nearest: Option<Vec<u32>> = None;
         self.for_each(|component| {
@@ -70,7 +70,8 @@ impl<'g, A: Algorithm, P: Fn(u32) -> bool> Components<'g, A, P> {
         self.calls.push((state, 0));
     }
 
-    /// Looks along the next step of the state at hand, or leaves it.
+    /// Follows the next step of the state on top of the stack, or leaves the state if it has no
+    /// more.
     fn go_on(&mut self, visit: &mut impl FnMut(&mut [u32])) {
         let (state, next) = self.calls.last_mut().expect("a state is at hand");
         let here = *state as usize;

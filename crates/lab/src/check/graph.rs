@@ -1,5 +1,5 @@
-//! All states and the steps between them, breadth first: so the first fault found is a nearest one, and
-//! questions about endless runs can be asked afterwards.
+//! All states and the steps between them, explored breadth-first: the first fault found is a
+//! nearest one, and the graph can be searched for endless runs afterwards.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,26 +17,26 @@ use crate::world::Fault;
 /// The target of a step that is not followed.
 pub(crate) const CUT: u32 = u32::MAX;
 
-/// States have numbers, in the order of their distance from the first. They are told apart by 96 bits of
-/// hash: in a thousand million states, two are taken for one with a chance of 1 in 10^11.
+/// States are numbered in the order of their distance from the first one. They are identified by 96
+/// bits of hash: among 10^9 states, two collide with a probability of 1 in 10^11.
 pub(crate) struct Graph<A: Algorithm> {
     pub system: System<A>,
     parts: Interner<A>,
-    /// The words of all states, one state after the other, and where each begins.
+    /// The words of all states, concatenated, and where each state begins.
     words: Vec<u32>,
     begins: Vec<usize>,
-    /// From which state each was first reached.
+    /// The state from which each one was first reached.
     parents: Vec<u32>,
-    /// Where the steps of all states lead, in the order of their actions, and where those of each
-    /// state begin.
+    /// The targets of the steps of all states, in the order of their actions, and where those of
+    /// each state begin.
     targets: Vec<u32>,
     targets_begin: Vec<usize>,
     numbers: HashTable<Known>,
-    /// Whether states and steps are judged.
+    /// Whether properties are checked.
     judged: bool,
-    /// The first fault, and the worst of the first, of those that the search goes on after.
+    /// The first minor fault, after which the search continued. A deadlock replaces another kind.
     minor: Option<(Fault, Vec<Action>)>,
-    /// Whether all states and steps are here. If not, there is a minor fault to tell of.
+    /// Whether the graph contains all states and steps. If not, a minor fault was found.
     pub is_complete: bool,
 }
 
@@ -47,12 +47,13 @@ pub(crate) enum NoGraph {
 }
 
 impl<A: Algorithm> Graph<A> {
-    /// All states within the bounds, each of them judged.
+    /// Explores all states within the bounds and checks the properties of each.
     pub fn explore(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Result<Self, NoGraph> {
         Self::build(bounds, true, watch)
     }
 
-    /// All states within the bounds, whatever they are like; only what a node refuses ends it.
+    /// Explores all states within the bounds without checking properties. Only a refused event ends
+    /// it.
     pub fn walk(bounds: &Bounds<A::Shape>) -> Result<Self, NoGraph> {
         Self::build(bounds, false, &mut |_| true)
     }
@@ -124,7 +125,7 @@ impl<A: Algorithm> Graph<A> {
         Ok(())
     }
 
-    /// Takes a step and looks at what it leads to.
+    /// Takes a step and checks the state that it leads to.
     fn follow(
         &mut self,
         source: u32,
@@ -161,7 +162,7 @@ impl<A: Algorithm> Graph<A> {
         Ok(target)
     }
 
-    /// A fault ends the search, unless something worse may come of it.
+    /// Records a fault. It ends the search unless a worse fault may follow.
     fn note(&mut self, fault: Fault, source: u32, action: Action) -> Result<(), NoGraph> {
         let worse = |(known, _): &(Fault, _)| fault.is_deadlock() && !known.is_deadlock();
         if fault.is_minor() && self.minor.as_ref().is_some_and(|minor| !worse(minor)) {
@@ -177,7 +178,7 @@ impl<A: Algorithm> Graph<A> {
         Err(NoGraph::Broken { fault, trace })
     }
 
-    /// The fault that was found, if the search went on after it, and how to get there.
+    /// Returns the recorded minor fault, if any, with its trace.
     pub fn take_minor(&mut self) -> Option<(Fault, Vec<String>)> {
         let (fault, way) = self.minor.take()?;
         Some((fault, self.describe(way)))
@@ -217,17 +218,17 @@ impl<A: Algorithm> Graph<A> {
         Ok(())
     }
 
-    /// A state, for whoever wants to look at it.
+    /// A state, as a snapshot of the cluster.
     pub fn snapshot(&self, state: u32) -> impl Snapshot<A> + '_ {
         self.view(self.state(state), Entry::default())
     }
 
-    /// How many messages are under way.
+    /// Number of messages in flight.
     pub fn envelopes(&self, state: u32) -> usize {
         self.state(state).len() - self.system.envelopes
     }
 
-    /// The number of a state, and whether it is new.
+    /// Returns the number of a state, and whether the state is new.
     fn number(&mut self, state: &[u32], parent: u32) -> (u32, bool) {
         let (hash, check) = hash(state);
         let is_it = |known: &Known| known.hash == hash && known.check == check;
@@ -248,12 +249,12 @@ impl<A: Algorithm> Graph<A> {
         }
     }
 
-    /// How many states there are.
+    /// Number of states.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// How many steps are not followed.
+    /// Number of steps that are not followed.
     pub fn cut(&self) -> usize {
         self.targets.iter().filter(|&&target| target == CUT).count()
     }
@@ -263,14 +264,13 @@ impl<A: Algorithm> Graph<A> {
         &self.words[self.begins[number]..self.begins[number + 1]]
     }
 
-    /// Where the steps of a state lead, in the order of its actions.
+    /// The targets of a state's steps, in the order of its actions.
     pub fn targets(&self, state: u32) -> &[u32] {
         let state = state as usize;
         &self.targets[self.targets_begin[state]..self.targets_begin[state + 1]]
     }
 
-    /// The steps that lead from a state to another one: what is done, what duty that does, and where
-    /// it leads.
+    /// The steps from a state: the action, the duty that it fulfils, and the target.
     pub fn steps(&self, number: u32) -> Vec<Step> {
         let state = self.state(number);
         let mut actions = Vec::new();
@@ -281,7 +281,7 @@ impl<A: Algorithm> Graph<A> {
             duty: self.system.duty(state, action),
             target,
         });
-        // To say that it has settled where it has not changes nothing, and is no step.
+        // Settling a node that has already settled changes nothing and does not count as a step.
         let changes =
             |step: &Step| step.target != number || !matches!(step.action, Action::Settled(_));
         steps.filter(changes).collect()
@@ -292,7 +292,7 @@ impl<A: Algorithm> Graph<A> {
         self.parts.facts(word.local()).phase
     }
 
-    /// The message that an action delivers, if it does.
+    /// The message that an action delivers, if any.
     pub fn message(&self, state: u32, action: Action) -> Option<&A::Message> {
         let envelope = self.system.envelope(self.state(state), action)?;
         Some(self.parts.message(envelope.message()))
@@ -309,7 +309,7 @@ impl<A: Algorithm> Graph<A> {
         }
     }
 
-    /// The actions that lead to a state on a shortest way.
+    /// The actions on a shortest path to a state.
     pub fn way_to(&mut self, number: u32) -> Vec<Action> {
         let mut way = vec![number];
         while let Some(&last) = way.last().filter(|&&last| last != 0) {
@@ -321,7 +321,7 @@ impl<A: Algorithm> Graph<A> {
             .collect()
     }
 
-    /// An action that leads from a state to another.
+    /// An action that leads from one state to another.
     fn between(&mut self, source: u32, target: u32) -> Action {
         let state = self.state(source).to_vec();
         let (mut actions, mut after) = (Vec::new(), Vec::new());
@@ -334,8 +334,8 @@ impl<A: Algorithm> Graph<A> {
         found.expect("the state was reached from there")
     }
 
-    /// The shortest walk that ends with such a step, within a component that has one. Its states are in
-    /// order.
+    /// The shortest walk that ends with a step for which `is_last` returns true, within a strongly
+    /// connected component that has such a step. The component must be sorted.
     pub fn shortest_walk(
         &self,
         component: &[u32],
@@ -369,7 +369,7 @@ impl<A: Algorithm> Graph<A> {
         unreachable!("the component has such a step, and it is strongly connected")
     }
 
-    /// An endless run as steps of a scenario: how it comes to that, and what happens over and over.
+    /// An endless run as steps of a scenario: the path to the cycle, and the cycle.
     pub fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
         let way = run.way.len();
         let mut trace = self.describe(run.way.into_iter().chain(run.cycle));
@@ -377,7 +377,7 @@ impl<A: Algorithm> Graph<A> {
         (trace, cycle)
     }
 
-    /// Does the actions once more, from the first state, and puts them down as steps of a scenario.
+    /// Repeats the actions from the first state and formats them as steps of a scenario.
     pub fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
         let mut state = self.state(0).to_vec();
         let mut lines = Vec::new();
@@ -391,11 +391,11 @@ impl<A: Algorithm> Graph<A> {
     }
 }
 
-/// A run that goes on for ever.
+/// A run that never ends.
 pub(crate) struct Endless {
-    /// How it comes to that.
+    /// The path to the cycle.
     pub way: Vec<Action>,
-    /// What happens over and over from there on.
+    /// The steps that repeat from there on.
     pub cycle: Vec<Action>,
 }
 
@@ -404,14 +404,14 @@ enum Stop {
     Full,
 }
 
-/// From one state to another.
+/// A step to another state.
 pub(crate) struct Step {
     pub action: Action,
     pub duty: Option<Duty>,
     pub target: u32,
 }
 
-/// A state's hash and number. All that a look-up needs is here, in one place of memory.
+/// Hash and number of a state. Everything that a lookup needs is in one place in memory.
 struct Known {
     hash: u64,
     check: u32,

@@ -1,8 +1,8 @@
-//! What states are made of: nodes' states and messages, each kept once and known by a number, and
-//! what each event makes of each node's state, worked out once.
+//! Interner with memoised transitions: each distinct node state and message is stored once and
+//! identified by a number, and the effect of each event on each node state is computed once.
 //!
-//! Millions of a cluster's states are made of a few thousand states of single nodes. So a step of the
-//! search is hardly more than to look up a number and to copy a few others.
+//! Millions of cluster states are combinations of a few thousand node states. A step of the search
+//! is therefore little more than looking up a number and copying a few others.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -14,22 +14,22 @@ use super::packed::{LOCALS_MAX, MESSAGES_MAX};
 use super::reduction::{self, Prospect};
 use crate::world::{self, Event};
 
-/// Something that happens to one node.
+/// An event at one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Happening {
     Request,
     Release,
-    /// The message with this number arrives.
+    /// The message with this number arrives from this node.
     Receive(NodeId, u32),
-    /// It crashes and comes back as this incarnation, recovering.
+    /// The node crashes and recovers as this incarnation.
     Crash(u8),
     Start,
     Settled,
-    /// It is forgotten and made anew, with a clock that is further by this.
+    /// The node is forgotten and re-created with its clock advanced by this.
     Forget(u8),
 }
 
-/// A node in a certain state, to which something happens.
+/// A node state and an event: the key of a memoised transition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Cause {
     pub node: NodeId,
@@ -37,39 +37,39 @@ pub(crate) struct Cause {
     pub happening: Happening,
 }
 
-/// What comes of a cause.
+/// The result of a transition.
 #[derive(Debug)]
 pub(crate) struct Consequence {
     /// The node's next state.
     pub local: u32,
     /// Receivers and messages, in the order sent.
     pub sends: Box<[(NodeId, u32)]>,
-    /// After how many of the sends the node enters, if it does.
+    /// Number of messages sent before the node enters, if it enters.
     pub entered: Option<usize>,
     pub refused: Option<Violation>,
 }
 
-/// What is known of a node's state.
+/// Derived facts about a node state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub phase: Phase,
     pub has_token: bool,
     pub is_recovering: bool,
-    /// The number of the identity of its latest request; 0 if entries have no order.
+    /// The interned number of the latest request id; 0 if entries are not ordered.
     pub request: u32,
-    /// What is wrong with it.
+    /// The violated invariant, if any.
     pub broken: Option<&'static str>,
-    /// Whether it makes a difference to forget it, and it may be.
+    /// Whether the node may be forgotten by itself and that changes its state.
     pub may_be_forgotten: bool,
-    /// Whether it may be forgotten and its clock jump.
+    /// Whether the node may be forgotten and its clock advanced.
     pub may_jump: bool,
-    /// Whether it is idle, and all may be forgotten together.
+    /// Whether the node is idle and all nodes may be forgotten together.
     pub may_be_forgotten_with_all: bool,
-    /// Whether it makes a difference to make it anew, with its clock, and with a later one.
+    /// Whether re-creating the node changes its state: with the same clock, and with a later one.
     pub differs: [bool; 2],
 }
 
-/// More different nodes' states or messages than there are numbers for.
+/// There are more distinct node states or messages than numbers.
 #[derive(Debug)]
 pub(crate) struct Full;
 
@@ -109,7 +109,7 @@ impl<A: Algorithm> Interner<A> {
         }
     }
 
-    /// The node's state before anything happened.
+    /// The state of a node before its first event.
     pub fn first_local(&mut self, node: NodeId) -> Result<u32, Full> {
         let first = A::new(&self.config.at(node));
         self.number_local(node, first)
@@ -131,18 +131,18 @@ impl<A: Algorithm> Interner<A> {
         self.is_token[message as usize]
     }
 
-    /// The identity with this number.
+    /// The request id with this number.
     pub fn request(&self, number: u32) -> Option<RequestId> {
         self.requests[number as usize]
     }
 
-    /// What comes of a cause, if it was [learned](Interner::learn).
+    /// The memoised consequence of a cause, if it was [learned](Interner::learn).
     pub fn consequence(&self, cause: &Cause) -> Option<&Consequence> {
         let number = self.known.get(cause)?;
         Some(&self.consequences[*number as usize])
     }
 
-    /// Works out what comes of a cause.
+    /// Computes and memoises the consequence of a cause.
     pub fn learn(&mut self, cause: Cause) -> Result<(), Full> {
         if self.known.contains_key(&cause) {
             return Ok(());
@@ -200,12 +200,12 @@ impl<A: Algorithm> Interner<A> {
         Ok(())
     }
 
-    /// Which of the messages that can arrive may wait, if it was [found out](Interner::find_notes).
+    /// Which of the deliverable messages may be postponed, if [computed](Interner::find_notes).
     pub fn notes(&self, prospect: &Prospect) -> Option<&[bool]> {
         self.notes.get(prospect).map(Vec::as_slice)
     }
 
-    /// Finds out which of the messages that can arrive may wait.
+    /// Computes and memoises which of the deliverable messages may be postponed.
     pub fn find_notes(&mut self, prospect: Prospect) -> Result<(), Full> {
         let notes = reduction::notes(self, &prospect)?;
         self.notes.insert(prospect, notes);

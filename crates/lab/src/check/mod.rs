@@ -1,10 +1,12 @@
-//! Searches every interleaving of a small cluster.
+//! Model checker: searches every interleaving of a small cluster.
 //!
-//! A state of the cluster is a flat list of words (`words`) that stand for nodes' states and messages
-//! (`parts`); `system` says which steps lead from one to another, and `properties` what must be
-//! so. Two searches go through the states: `safety`, depth first on all cores, which keeps hashes
-//! alone and, on its own, lets messages wait that may (`postpone`); and `graph`, breadth first, which keeps all states and steps, so that a fault comes with a
-//! shortest trace, and `starvation` can look for endless runs.
+//! A state of the cluster is a flat list of 32-bit words (`packed`) that stand for interned node
+//! states and messages (`interner`). `system` defines the steps between states, and `properties`
+//! what must hold. Two searches explore the states:
+//! - `safety` runs depth-first on all cores and keeps only hashes. If endless runs are not searched
+//!   for, it applies partial-order reduction (`reduction`).
+//! - `graph` runs breadth-first and keeps all states and steps. A fault comes with a shortest
+//!   trace, and `starvation` and `quiescence` can search for endless runs.
 
 #[cfg(test)]
 mod alone;
@@ -30,64 +32,64 @@ pub use case::{Case, CaseError, Report, Verdict};
 use crate::world::Fault;
 use graph::{Graph, NoGraph};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Every reachable state was seen, and all is well: nothing broke, and in every fair run everybody
-    /// who asks enters.
+    /// Every reachable state was visited and everything holds: no property is violated, and in
+    /// every fair run every node that requests enters.
     Holds {
-        /// How many states there are.
+        /// Number of states.
         states: usize,
-        /// How many steps were not followed, since too many messages would be under way. If none,
-        /// this holds for all runs.
+        /// Number of steps that were not followed because too many messages would be in flight. If
+        /// 0, the result holds for all runs.
         cut: usize,
     },
-    /// Something broke; the trace is a shortest one.
+    /// A property is violated. The trace is a shortest one.
     Broken {
-        /// What broke.
+        /// The violation.
         fault: Fault,
-        /// How to get there, as steps of a scenario.
+        /// The way to it, as steps of a scenario.
         trace: Vec<String>,
     },
-    /// A node may wait for ever.
+    /// A node may wait forever.
     Starved {
         /// The node.
         node: NodeId,
-        /// How it comes to that, as steps of a scenario.
+        /// The way to the endless run, as steps of a scenario.
         trace: Vec<String>,
-        /// What can happen over and over from there on, in all fairness; nothing, if the run ends.
+        /// The steps that can repeat forever in a fair run. Empty if the run ends.
         cycle: Vec<String>,
     },
-    /// Nobody waits or is inside, nobody asks, and yet messages go on for ever. A token that roams by
-    /// design is no such case.
+    /// Messages continue forever although no node waits, is inside or requests. A token that roams
+    /// by design does not count.
     Restless {
-        /// How it comes to that, as steps of a scenario.
+        /// The way to the endless run, as steps of a scenario.
         trace: Vec<String>,
-        /// What goes on over and over.
+        /// The steps that repeat.
         cycle: Vec<String>,
     },
-    /// There are more states than were looked at; nothing broke so far.
+    /// The search stopped before it had visited all states; no violation so far.
     NotExhausted {
-        /// How many were seen.
+        /// Number of states visited.
         states: usize,
-        /// Why there were not more.
+        /// Why the search stopped.
         limit: Limit,
     },
 }
 
-/// Why a search did not see everything.
+/// Why a search did not visit all states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// There are more states than were allowed.
+    /// The limit on the number of states was reached.
     States,
-    /// Nodes have more different states, or there are more different messages, than a search can number.
+    /// There are more distinct node states or messages than the interner can number.
     Numbers,
-    /// Who watches it said so; for want of memory, say.
+    /// The watcher stopped the search, for example because memory is short.
     Stopped,
 }
 
 impl Limit {
-    /// For people.
+    /// Text for users.
     pub fn text(self) -> &'static str {
         match self {
             Limit::States => "more states than allowed",
@@ -97,32 +99,32 @@ impl Limit {
     }
 }
 
-/// How far a search is.
+/// Progress of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// What it is at.
+    /// The current pass.
     pub pass: Pass,
-    /// How many states it has seen.
+    /// Number of states visited.
     pub states: usize,
-    /// How many steps the farthest one is away from the first.
+    /// Distance of the farthest state from the first one, in steps.
     pub depth: usize,
 }
 
-/// What a search is at.
+/// A pass of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pass {
-    /// Depth first, on all cores: what must never happen.
+    /// Depth-first on all cores: safety properties.
     Safety,
-    /// Breadth first: all states and steps, for shortest traces.
+    /// Breadth-first: all states and steps, for shortest traces.
     Graph,
-    /// Among those, endless runs in which somebody waits.
+    /// Search the graph for endless runs in which a node waits.
     EndlessRuns,
 }
 
-/// Hears now and then how far a search is, and says whether it may go on.
+/// Called with the progress from time to time; returns whether to continue.
 pub type Watch<'a> = dyn FnMut(Progress) -> bool + 'a;
 
-/// Searches all states within the bounds, breadth first, on one core.
+/// Searches all states within the bounds, breadth-first, on one core.
 ///
 /// ```
 /// use soloist_algorithms::raymond::Raymond;
@@ -133,8 +135,8 @@ pub type Watch<'a> = dyn FnMut(Progress) -> bool + 'a;
 /// ```
 ///
 /// # Panics
-/// If there are more than [64 nodes](Bounds::NODES_MAX), or crashes although the algorithm knows no
-/// recovery.
+/// If there are more than [64 nodes](Bounds::NODES_MAX), or crashes although the algorithm does not
+/// support recovery.
 pub fn search<A: Algorithm>(bounds: &Bounds<A::Shape>) -> Outcome {
     search_watched::<A>(bounds, &mut |_| true)
 }
@@ -174,16 +176,17 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
     }
 }
 
-/// As [`check`] with one request a node, then two, four and so on up to the bounds: so a fault is found where
-/// few requests make it. After one that is not yet two inside, the search goes on to see if that
-/// comes of more requests, in as many states as `worse_max`.
+/// Like [`check`], with one request per node, then two, four and so on up to the bounds, so that a
+/// fault is found with few requests. After a result less severe than two nodes inside, the search
+/// continues with more requests to see whether they lead to that, in at most `worse_max` states per
+/// round.
 pub(crate) fn deepen<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
     worse_max: usize,
     watch: &mut Watch,
 ) -> Outcome {
     let most = bounds.requests.iter().copied().max().unwrap_or(0).max(1);
-    // One, two, four and so on: who asks for many wants the last.
+    // Doubling skips most rounds: a caller that allows many requests wants the last one.
     let doubled = std::iter::successors(Some(1_u8), |round| round.checked_mul(2));
     let few = doubled.take_while(|&round| round < most && most != ENDLESS);
     let rounds = few.chain([most]);
@@ -220,9 +223,9 @@ pub(crate) fn deepen<A: Algorithm>(
     found.expect("the last round came to something")
 }
 
-/// Searches all states within the bounds twice: depth first on all cores for what must never happen,
-/// then, if all is well so far, [breadth first](search) for endless runs in which somebody waits. Both
-/// must see the same number of states.
+/// Searches all states within the bounds twice: depth-first on all cores for safety violations,
+/// then, if there are none, [breadth-first](search) for endless runs in which a node waits. Both
+/// searches must visit the same number of states.
 ///
 /// # Panics
 /// As [`search`].
@@ -249,7 +252,7 @@ pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outc
             }
             outcome => outcome,
         },
-        // The other search finds the shortest way, if it gets so far.
+        // The breadth-first search finds a shortest trace, if it gets that far.
         safety::Found::Broken { fault, trace } => match search_watched::<A>(bounds, watch) {
             Outcome::Broken { fault, trace } if !fault.is_minor() => {
                 Outcome::Broken { fault, trace }

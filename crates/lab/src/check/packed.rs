@@ -1,20 +1,20 @@
-//! A cluster's state as a flat list of 32-bit words: one of history, one a node, one a message under
-//! way. Equal states are equal lists.
+//! Packed state: a cluster's state as a flat list of 32-bit words. One word of history, one per
+//! node, and one per message in flight. Equal states are equal lists.
 
 use soloist_algorithms::NodeId;
 
 use super::ENDLESS;
 
-/// How many different states of nodes have a number that fits.
+/// Number of distinct node states that fit into a word.
 pub(crate) const LOCALS_MAX: usize = 1 << 22;
-/// How many different messages have a number that fits.
+/// Number of distinct messages that fit into a word.
 pub(crate) const MESSAGES_MAX: usize = 1 << 18;
 
-/// Where the nodes' words begin.
+/// Index of the first node's word.
 pub(crate) const NODES: usize = 1;
 
-/// The last entry's identity (24 bits), how many clocks jumped (4 bits), and how many crashes there
-/// were (4 bits).
+/// The last entry's request id (24 bits), the number of clock jumps (4 bits), and the number of
+/// crashes (4 bits).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct History(pub u32);
 
@@ -47,8 +47,8 @@ impl History {
     }
 }
 
-/// A node: the number of its state (22 bits), how often it may still ask (8 bits), whether it has
-/// restarted, in recovery, and whether it knows the highest fence there is.
+/// A node: the number of its state (22 bits), its remaining requests (8 bits), whether it has
+/// restarted during recovery, and whether it knows the highest fence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedNode(pub u32);
 
@@ -69,7 +69,7 @@ impl PackedNode {
         (self.0 >> 2) as u8
     }
 
-    /// One request less.
+    /// Uses up one request.
     pub fn asked(self) -> Self {
         if self.left() == ENDLESS {
             self
@@ -95,8 +95,8 @@ impl PackedNode {
     }
 }
 
-/// A message under way: sender and receiver (6 bits each), its number (18 bits), whether advice was
-/// sent after it on the same channel, and whether it carries the highest fence there is.
+/// A message in flight: sender and receiver (6 bits each), its number (18 bits), whether advice was
+/// sent after it on the same channel, and whether it carries the highest fence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackedEnvelope(pub u32);
 
@@ -123,7 +123,7 @@ impl PackedEnvelope {
         self.0 >> 2 & 0x3_ffff
     }
 
-    /// The envelope, whatever it carries besides the message.
+    /// Sender, receiver and message, without the flags.
     pub fn bare(self) -> u32 {
         self.0 >> 2
     }

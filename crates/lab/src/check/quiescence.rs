@@ -1,13 +1,13 @@
-//! Where nobody wants in, messages come to an end: no cycle of states in which nobody waits or is inside
-//! and nobody asks. Raymond 1989, §8.6, says so of requests that recovery has doubled. A token
-//! that roams by design is left out.
+//! Quiescence: if no node wants to enter, messages stop. No cycle of states exists in which all
+//! nodes are idle and none requests. Raymond 1989, §8.6, claims this for requests that recovery has
+//! duplicated. A token that roams by design is excluded.
 
 use soloist_algorithms::{Algorithm, Message, NodeId, Phase};
 
 use super::components::Components;
 use super::graph::{Endless, Graph};
 
-/// Looks for messages that go on for ever; the nearest.
+/// Searches for the nearest cycle on which messages continue forever.
 pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Endless> {
     let all_idle = |state: u32| {
         let mut nodes = NodeId::all(graph.system.nodes);
@@ -23,7 +23,7 @@ pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<Endless> {
     })
 }
 
-/// Whether some step leads from a state of the component to one of it, and no token roams on it.
+/// Returns whether a step stays within the component and no token roams in it.
 fn goes_on<A: Algorithm>(graph: &Graph<A>, component: &[u32]) -> bool {
     let mut goes_on = false;
     for &state in component {

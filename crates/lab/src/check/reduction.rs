@@ -1,24 +1,27 @@
-//! Messages that may wait, so that fewer states tell the same.
+//! Partial-order reduction: postpones deliveries that commute with everything else the receiver can
+//! do, so that the search visits fewer states.
 //!
-//! A message that its receiver only takes note of, and whose note nothing that can happen there now
-//! looks at, may as well arrive later. So it is not delivered until that is no longer so. In
-//! Suzuki and Kasami's algorithm such is every REQUEST to a node that does not have the token: it
-//! makes no difference when it arrives, unless the token is there.
+//! A delivery is *inert* if the receiver only records the message, and no action that is enabled at
+//! the receiver now observes the record. An inert delivery may just as well happen later, so it is
+//! postponed until it is no longer inert. In Suzuki and Kasami's algorithm every REQUEST to a node
+//! without the token is inert: its time of arrival makes no difference until the token is there.
 //!
-//! Of all that can happen next to a node, some messages are its *notes* in this sense: in whatever
-//! order some of them arrive, the node ends in one and the same sound state, sends nothing and does
-//! not enter; and whatever else can happen to it does the same before and after each of them.
-//! Nothing is assumed of the algorithm: all this is tried out.
+//! Messages whose delivery is inert are called *notes* here. Among the events enabled at a node,
+//! the notes satisfy this: in whatever order some of them arrive, the node ends in the same state,
+//! which violates no invariant; it sends nothing and does not enter; and every other enabled event
+//! has the same effects before and after each of them. Nothing is assumed about the algorithm: all
+//! of this is tested by trial.
 //!
-//! **Why nothing is missed.** Take a state s that this search sees and a run of the whole system from
-//! there to a state f. If the run is made of notes of s alone, f differs from s in notes taken: who is
-//! inside, who waits and the tokens are the same, and each node's state has been looked at. Else take the
-//! first step of the run that is none of them. It was possible in s already, for notes send nothing; it
-//! commutes with all notes before it; so the run that takes it first leads to f as well, this search
-//! follows it, and the rest of the run is shorter. Where messages are under way, all of them notes,
-//! and nobody is inside, none of them waits: so each state in which nothing more can happen is seen, and every
-//! deadlock. What nodes know of fences only grows with what arrives: if fences rise here, they always
-//! do.
+//! **Why nothing is missed.** Let s be a state that this search visits, and take a run of the full
+//! system from s to a state f. If the run consists only of notes of s, then f differs from s only
+//! in recorded notes: the same nodes are inside, the same nodes wait, the tokens are the same, and
+//! each node's state has been checked. Otherwise take the first step of the run that is not a note
+//! of s. It was already enabled in s, because notes send nothing, and it commutes with all notes
+//! before it. So the run that takes it first also leads to f; this search follows it, and the
+//! remaining run is shorter. If messages are in flight, all of them are notes and no node is
+//! inside, none of them is postponed. So every state without successors is visited, and with it
+//! every deadlock. What nodes know of fences only grows as messages arrive: if fences increase in
+//! this search, they always do.
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
@@ -27,8 +30,8 @@ use super::packed::{PackedEnvelope, PackedNode};
 use super::system::{Action, System};
 use super::{Bounds, ENDLESS};
 
-/// Whether the proof above is about such a search: any message may arrive next, nobody crashes or is forgotten,
-/// and all runs end.
+/// Returns whether the proof above covers such a search: channels are not FIFO, nodes neither crash
+/// nor are forgotten, and all runs end.
 pub(super) fn applies<S>(bounds: &Bounds<S>) -> bool {
     bounds.channels == Channels::Any
         && bounds.crashes.most == 0
@@ -37,7 +40,8 @@ pub(super) fn applies<S>(bounds: &Bounds<S>) -> bool {
         && !bounds.endless_runs
 }
 
-/// Takes those actions away that may wait; or says what has to be [found out](notes) first.
+/// Removes the actions that may be postponed, or returns the prospect whose [`notes`] have to be
+/// computed first.
 pub(super) fn postpone<A: Algorithm>(
     system: &System<A>,
     parts: &Interner<A>,
@@ -69,14 +73,14 @@ pub(super) fn postpone<A: Algorithm>(
     Ok(())
 }
 
-/// All that can happen next to a node.
+/// All events that are enabled at a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Prospect {
     node: NodeId,
     local: u32,
     /// The messages that can arrive.
     envelopes: Vec<Happening>,
-    /// That it asks, or leaves, if it can.
+    /// Its request or release, if enabled.
     own: Option<Happening>,
 }
 
@@ -106,7 +110,7 @@ impl Prospect {
     }
 }
 
-/// Finds out which of the messages that can arrive are notes.
+/// Computes which of the deliverable messages are notes.
 pub(super) fn notes<A: Algorithm>(
     parts: &mut Interner<A>,
     prospect: &Prospect,
@@ -123,7 +127,7 @@ pub(super) fn notes<A: Algorithm>(
                 Ok(so_far && trial.commute(prospect.local, envelope, other)?)
             })?;
     }
-    // What is left out here counts as something else that can happen.
+    // Notes beyond the limit count as other events.
     let surplus = notes.iter_mut().filter(|is_note| **is_note).skip(NOTES_MAX);
     surplus.for_each(|is_note| *is_note = false);
     if !trial.all_orders_agree(prospect, &notes)? {
@@ -132,10 +136,10 @@ pub(super) fn notes<A: Algorithm>(
     Ok(notes)
 }
 
-/// All orders of this many notes are tried.
+/// Maximum number of notes per node, because all their orders are tried.
 const NOTES_MAX: usize = 8;
 
-/// Tries out what happens to a node.
+/// Tries events on a node.
 struct Trial<'p, A: Algorithm> {
     node: NodeId,
     parts: &'p mut Interner<A>,
@@ -152,7 +156,7 @@ impl<A: Algorithm> Trial<'_, A> {
         Ok(self.parts.consequence(&cause).expect("it was learned"))
     }
 
-    /// The node's state after a message of which it does no more than to take note.
+    /// Returns the node's state after a message, or `None` if the node does more than record it.
     fn noted(&mut self, local: u32, envelope: Happening) -> Result<Option<u32>, Full> {
         let consequence = self.happens(local, envelope)?;
         let is_silent = consequence.refused.is_none()
@@ -165,7 +169,7 @@ impl<A: Algorithm> Trial<'_, A> {
         Ok((is_silent && is_same).then_some(after))
     }
 
-    /// Whether a note and something else do the same in either order.
+    /// Returns whether a note and another event have the same effects in either order.
     fn commute(&mut self, local: u32, note: Happening, other: Happening) -> Result<bool, Full> {
         let Some(noted) = self.noted(local, note)? else {
             return Ok(false);
@@ -181,7 +185,8 @@ impl<A: Algorithm> Trial<'_, A> {
         Ok(does_the_same && self.noted(then, note)? == Some(both))
     }
 
-    /// Whether in whatever order some of the notes arrive, the next one commutes with all the rest.
+    /// Returns whether the next note commutes with all other events, in whatever order the notes
+    /// before it arrive.
     fn all_orders_agree(&mut self, prospect: &Prospect, notes: &[bool]) -> Result<bool, Full> {
         let mut reached = vec![(vec![false; notes.len()], prospect.local)];
         let mut next = 0;
@@ -261,7 +266,7 @@ mod tests {
             }
         }
 
-        /// What can happen, and of that what does not wait.
+        /// All enabled actions, and those that are not postponed.
         fn actions(&mut self, state: &[u32]) -> [Vec<Action>; 2] {
             let mut all = Vec::new();
             self.system.actions(&self.parts, state, &mut all);
@@ -290,8 +295,8 @@ mod tests {
         }
     }
 
-    /// Searches with and without notes that wait, and takes the notes afterwards. Tells how many states there are
-    /// each way.
+    /// Explores with and without reduction, delivers the postponed notes afterwards, and compares
+    /// the states. Returns the number of states visited each way.
     fn misses_nothing<A: Algorithm>(requests: &[u8]) -> [usize; 2] {
         let mut explorer = Explorer::<A>::new(requests);
         let first = HashSet::from([explorer.first.clone()]);

@@ -1,6 +1,6 @@
-//! What must never happen, searched by `stateright`: depth first where all ways end, on all cores. It keeps 64 bits of hash
-//! of each state, so that two different states may be taken for one; with a hundred million states
-//! that happens in one search of four thousand.
+//! Search for safety violations with `stateright` on all cores: depth-first if all runs end,
+//! otherwise breadth-first. It keeps a 64-bit hash per state, so two different states may be taken
+//! for one. With 10^8 states, that happens in one search of four thousand.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,10 +20,10 @@ use crate::world::Fault;
 pub(super) enum Found {
     Holds {
         states: usize,
-        /// How many steps were not followed.
+        /// Number of steps that were not followed.
         cut: usize,
     },
-    /// Something is wrong, but two are never inside in what was seen.
+    /// A minor fault was found, but never two nodes inside.
     Minor,
     Broken {
         fault: Fault,
@@ -35,29 +35,30 @@ pub(super) enum Found {
     },
 }
 
-/// The one property that stateright looks at: a step that breaks any of ours leads to [`BROKEN`].
+/// The only property checked by stateright: a step that violates any of ours leads to [`BROKEN`].
 const SAFE: &str = "nothing is broken";
 
-/// The state after a step that broke something; all others have more words.
+/// The state after a violation. All other states have more words.
 const BROKEN: [u32; 1] = [u32::MAX];
 
 struct Safety<A: Algorithm> {
     system: System<A>,
     first: Vec<u32>,
     parts: RwLock<Interner<A>>,
-    /// Nothing more is looked at once this is set.
+    /// Once set, no further state is expanded.
     stopped: OnceLock<Limit>,
     is_minor_broken: AtomicBool,
     /// Whether a minor fault ends the search like any other.
     stops_at_minor: bool,
-    /// Whether messages wait that may.
+    /// Whether partial-order reduction is applied.
     postpones: bool,
-    /// The search has ended, and its way to a fault is being looked up.
+    /// The search has ended, and the path to a fault is being reconstructed.
     is_over: AtomicBool,
     cut: AtomicUsize,
 }
 
-/// Searches for what must never happen. Minor faults are noted, or end the search as well.
+/// Searches for safety violations. A minor fault is recorded, or ends the search if
+/// `stops_at_minor`.
 pub(super) fn search<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
     stops_at_minor: bool,
@@ -94,15 +95,15 @@ pub(super) fn search<A: Algorithm>(
         .threads(threads)
         .finish_when(HasDiscoveries::Any);
     if endless || roams {
-        // A way without end can be as long as there are states, and a depth-first search copies the way
-        // to each.
+        // An endless run can be as long as there are states, and a depth-first search copies the
+        // path to each state.
         conclude(checker.spawn_bfs(), bounds.states_max, watch)
     } else {
         conclude(checker.spawn_dfs(), bounds.states_max, watch)
     }
 }
 
-/// Watches a search until it is done or has to stop.
+/// Watches a search until it ends or has to stop.
 fn conclude<A: Algorithm>(
     checker: impl Checker<Safety<A>>,
     states_max: usize,
@@ -164,7 +165,7 @@ impl<A: Algorithm> Safety<A> {
         Ok(())
     }
 
-    /// What an action makes of a state; nothing, if there are too many parts to go on.
+    /// Returns the successor of a state, or `None` if the interner is full.
     fn step(&self, state: &[u32], action: Action) -> Option<Result<Vec<u32>, Fault>> {
         let mut after = Vec::with_capacity(state.len() + 4);
         loop {
@@ -186,7 +187,7 @@ impl<A: Algorithm> Safety<A> {
         }
     }
 
-    /// Takes away what may wait; nothing, if there are too many parts to find out.
+    /// Removes the actions that may be postponed. If the interner is full, none.
     fn postpone(&self, state: &[u32], actions: &mut Vec<Action>) {
         loop {
             let unknown = postpone(&self.system, &self.parts(), state, actions);
@@ -201,8 +202,8 @@ impl<A: Algorithm> Safety<A> {
         }
     }
 
-    /// Does the actions once more, from the first state, and puts them down as steps of a scenario. The
-    /// last one breaks something.
+    /// Repeats the actions from the first state and formats them as steps of a scenario. The last
+    /// one violates a property.
     fn describe(&self, actions: Vec<Action>) -> (Fault, Vec<String>) {
         let mut state = self.first.clone();
         let mut lines = Vec::new();

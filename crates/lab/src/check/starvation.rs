@@ -1,14 +1,15 @@
-//! Weak fairness: is everybody served in the end, however long the others go on asking?
+//! Starvation under weak fairness: does every waiting node enter eventually, however often the
+//! others request?
 //!
-//! A run is weakly fair if a duty that is open from some moment on without a break is done some time.
-//! Duties are that a message under way arrives, that who is inside leaves, and that who crashed comes
-//! back. To ask is no duty; and a run may end when no duty is open.
+//! A run is weakly fair if every duty that is continuously open from some point on is eventually
+//! fulfilled. The duties are that a message in flight arrives, that a node inside leaves, and that
+//! a crashed node recovers. Requesting is not a duty, and a run may end when no duty is open.
 //!
-//! A run in which a node waits for ever stays, from some moment on, in one strongly connected
-//! component of the states in which this node waits. If a duty is open in all states of a
-//! component and done on none of its steps, no fair run stays in it, or in a part of it. If there
-//! is no such duty, the run that takes all its steps over and over is fair, and the node starves.
-//! So it is enough to look at the components, and what is found is no false alarm.
+//! A run in which a node waits forever eventually stays in one strongly connected component of the
+//! states in which this node waits. If a duty is open in all states of a component and fulfilled on
+//! none of its steps, no fair run stays in the component or in a part of it. If there is no such
+//! duty, the run that repeats all steps of the component is fair, and the node starves. So it is
+//! enough to examine the components, and there are no false alarms.
 
 use soloist_algorithms::{Algorithm, NodeId};
 
@@ -16,8 +17,8 @@ use super::components::Components;
 use super::graph::{Endless, Graph, Step};
 use super::system::{Action, Duty};
 
-/// Looks for a fair run in which a node waits for ever; of those of the first node that has any,
-/// the nearest. Its cycle is empty if the run ends.
+/// Searches for a fair run in which a node waits forever. Returns the nearest such run of the first
+/// node that has one. The cycle is empty if the run ends.
 pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<(NodeId, Endless)> {
     let to_stay = States::to_stay(graph);
     for node in NodeId::all(graph.system.nodes) {
@@ -30,11 +31,11 @@ pub(super) fn find<A: Algorithm>(graph: &mut Graph<A>) -> Option<(NodeId, Endles
     None
 }
 
-/// Some of a graph's states, a bit a state.
+/// A set of states, one bit per state.
 struct States(Vec<u64>);
 
 impl States {
-    /// Those in which a run may stay: a way leads back to them, or no duty is open in them.
+    /// The states in which a run may stay: those on a cycle, and those in which no duty is open.
     fn to_stay<A: Algorithm>(graph: &Graph<A>) -> Self {
         let mut states = States(vec![0; graph.len().div_ceil(64)]);
         Components::new(graph, |_| true).for_each(|component| {
@@ -57,7 +58,7 @@ impl States {
 }
 
 /// The component nearest to the first state in which a fair run can stay while `node` waits. Its
-/// states are in order.
+/// states are sorted.
 fn nearest_trap<A: Algorithm>(
     graph: &Graph<A>,
     to_stay: &States,
@@ -67,10 +68,11 @@ fn nearest_trap<A: Algorithm>(
     Components::new(graph, waits).nearest(|component| is_trap(graph, component))
 }
 
-/// Whether every duty that is open in all states of a component is done on a step within it.
+/// Returns whether every duty that is open in all states of a component is fulfilled on a step
+/// within it.
 fn is_trap<A: Algorithm>(graph: &Graph<A>, component: &[u32]) -> bool {
     let first = graph.steps(component[0]);
-    // Those of the first state that may be open in all; then those that are done nowhere.
+    // The duties that were open in all states so far and fulfilled on no step within the component.
     let mut duties: Vec<Duty> = first.iter().filter_map(|step| step.duty).collect();
     for &state in component {
         let steps = graph.steps(state);
@@ -90,9 +92,9 @@ fn is_within(component: &[u32], step: &Step) -> bool {
     component.binary_search(&step.target).is_ok()
 }
 
-/// A cycle in a trap, from its first state, that is fair if it goes on for ever: on it, each
-/// duty is done or is not open in some state. So it is already for those not open in the first
-/// state.
+/// Returns a cycle in a trap, from its first state, that is fair if repeated forever: each duty is
+/// fulfilled on it or is not open in one of its states. The latter already holds for duties that are
+/// not open in the first state.
 fn fair_cycle<A: Algorithm>(graph: &Graph<A>, trap: &[u32]) -> Vec<Action> {
     let first = trap[0];
     let mut cycle: Vec<Step> = Vec::new();

@@ -1,4 +1,4 @@
-//! The cases that are searched for every release: what is claimed of the algorithms rests on these.
+//! The cases that are searched for every release. The claims about the algorithms rest on these.
 
 use soloist_algorithms::{Channels, Choice, NodeId};
 
@@ -6,13 +6,13 @@ use super::case::{Case, Report, Verdict};
 use super::{Crashes, ENDLESS};
 use crate::ShapeSpec;
 
-/// A case of the list, and what must come of it.
+/// A case of the suite, with its expected verdict.
 pub struct Listed {
-    /// What is searched.
+    /// The search.
     pub case: Case,
-    /// What must come of it.
+    /// The expected verdict.
     pub expected: Verdict,
-    /// Whether it takes minutes and gigabytes.
+    /// Whether the search takes minutes and gigabytes.
     pub long: bool,
 }
 
@@ -22,7 +22,7 @@ const FIGURE_1B: &str = "0: 0 1 2\n1: 1 3 5\n2: 2 4 5\n3: 0 3 4\n4: 1 4 6\n5: 0 
 /// The tree of five nodes that is neither a line nor a star.
 const FORK: &str = "0 1\n1 2\n2 3\n2 4";
 
-/// What [`row`] puts into its cells.
+/// Column headings of [`row`].
 pub const HEAD: [&str; 7] = [
     "algorithm",
     "nodes",
@@ -33,7 +33,7 @@ pub const HEAD: [&str; 7] = [
     "states",
 ];
 
-/// A report as a row of a table.
+/// Formats a report as a row of a table.
 pub fn row(report: &Report) -> [String; 7] {
     let mut requests = match report.requests {
         Some(requests) => requests.to_string(),
@@ -68,7 +68,8 @@ pub fn row(report: &Report) -> [String; 7] {
 struct List(Vec<Listed>);
 
 impl List {
-    /// The repaired rules, or other variants of them, that hold.
+    /// Adds a case with the repaired rules, or variants of them, that holds unless the caller
+    /// changes the expectation.
     fn holds(&mut self, algorithm: &str, shape: &str, nodes: usize, requests: u8) -> &mut Listed {
         let (name, variant) = algorithm.split_once('+').unwrap_or((algorithm, ""));
         let choice = Choice::parse(name, variant).expect("an algorithm that there is");
@@ -86,7 +87,7 @@ impl List {
         self.0.last_mut().expect("it was just put there")
     }
 
-    /// The printed rules, that go wrong.
+    /// Adds a case with the rules as printed. The caller sets the violation to expect.
     fn fails(&mut self, algorithm: &str, shape: &str, nodes: usize, requests: u8) -> &mut Listed {
         let published = format!("{algorithm}+as-published");
         self.holds(&published, shape, nodes, requests)
@@ -238,7 +239,8 @@ fn baselines(list: &mut List) {
     list.holds("suzuki-kasami", "", 4, 2)
         .by(&[1, 2, 3])
         .safety_only();
-    // All runs end: a node asks at most twice, and each request makes at most four messages.
+    // All runs end: each node requests at most twice, and each request causes at most four
+    // messages.
     list.holds("suzuki-kasami", "", 4, 2).safety_only().long();
     list.holds("naimi-trehel", "", 4, 2);
     list.holds("naimi-trehel", "", 4, ENDLESS);
@@ -251,7 +253,7 @@ fn baselines(list: &mut List) {
     list.holds("le-lann+resting", "", 4, ENDLESS).fifo();
 }
 
-/// Every choice of four among so many nodes.
+/// All ways to choose four of `nodes` nodes.
 fn choices_of_four(nodes: usize) -> Vec<[usize; 4]> {
     let mut choices = Vec::new();
     for a in 0..nodes {

@@ -1,5 +1,6 @@
-//! A cluster as a system of flat states and the steps between them: when to ask, which message
-//! arrives next, when to leave and, if allowed, when to crash or to forget are all free choices.
+//! A cluster as a transition system of packed states. When a node requests, which message arrives
+//! next, when a node leaves and, if allowed, when nodes crash or are forgotten are all free
+//! choices.
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
@@ -11,74 +12,76 @@ use crate::world::Fault;
 /// A step from one state to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// The node asks.
+    /// The node requests.
     Request(NodeId),
     /// The node leaves.
     Release(NodeId),
-    /// The message at this place of the list of messages under way arrives.
+    /// The message at this position among those in flight arrives.
     Deliver(usize),
     /// The node crashes and loses its state.
     Crash(NodeId),
     /// The node that crashed comes back.
     Restart(NodeId),
-    /// What was sent to the node before it was advised has arrived.
+    /// All messages sent to the node before it was advised have arrived.
     Settled(NodeId),
-    /// The node is at rest, is forgotten and made anew.
+    /// The node, which is quiescent, is forgotten and re-created.
     Forget(NodeId),
-    /// The same, and its clock is further by 1.
+    /// The same, and its clock advances by 1.
     ForgetAndJump(NodeId),
-    /// Nobody waits or is inside and nothing is under way: all nodes are forgotten together and made anew, and the
-    /// clock of one of them, perhaps, is further by 1.
+    /// No message is in flight and all nodes are idle: all nodes are forgotten together and
+    /// re-created, and the clock of at most one of them advances by 1.
     ForgetTogether(Option<NodeId>),
 }
 
-/// What has to happen some time if it can happen all the time.
+/// An action that weak fairness requires: if it stays enabled, it eventually happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Duty {
     Leave(NodeId),
-    /// The oldest message of a channel arrives.
+    /// The oldest message of this channel arrives.
     ArriveInOrder(u32),
     /// This message arrives.
     Arrive(u32),
     Recover(NodeId),
 }
 
-/// Why a step is not taken.
+/// Why a step was not taken.
 pub(crate) enum Halt {
-    /// It has to be worked out first what comes of this.
+    /// The consequence of this cause has to be computed first.
     Unknown(Cause),
     Broken(Fault),
 }
 
-/// Who entered on a step, and what was known then.
+/// The entry on a step, if any, and what was known at that time.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Entry {
     pub node: Option<NodeId>,
     /// The node was inside already.
     pub twice: bool,
-    /// It knew the highest fence.
+    /// The node knew the highest fence.
     pub knew: bool,
-    /// The number of the identity that entered before it.
+    /// The interned number of the request id that entered before it.
     pub last: u32,
 }
 
-/// The rules of a search.
+/// The transition rules of a search.
 pub(crate) struct System<A: Algorithm> {
     pub bounds: Bounds<A::Shape>,
     pub nodes: usize,
-    /// Where the envelopes' words begin.
+    /// Index of the first envelope's word in a state.
     pub envelopes: usize,
-    /// A crash loses a node's knowledge of fences, too; what makes up for that is not the algorithm.
+    /// Whether fences are checked. They are not with crashes: a crash also loses a node's knowledge
+    /// of fences, and restoring it is not the algorithm's task.
     pub fences: bool,
-    /// How many tokens there are: one, or none if it is no token algorithm.
+    /// Number of tokens: one, or zero if this is not a token algorithm.
     pub tokens: usize,
 }
 
 impl<A: Algorithm> System<A> {
-    /// The system and its first state.
+    /// Returns the system, its first state, and the entry of the node that starts inside, if any.
     ///
     /// # Panics
-    /// If there are more than 64 nodes, or crashes although the algorithm knows no recovery.
+    /// If there are more than 64 nodes, or crashes although the algorithm does not support
+    /// recovery.
     pub fn new(
         bounds: &Bounds<A::Shape>,
         parts: &mut Interner<A>,
@@ -135,7 +138,7 @@ impl<A: Algorithm> System<A> {
             .map(|&word| PackedEnvelope(word))
     }
 
-    /// How many tokens there are, with nodes and under way.
+    /// Number of tokens, at nodes and in flight.
     pub fn tokens(&self, parts: &Interner<A>, state: &[u32]) -> usize {
         let here = self.words(state);
         let here = here.filter(|(_, word)| parts.facts(word.local()).has_token);
@@ -144,13 +147,13 @@ impl<A: Algorithm> System<A> {
         here.count() + under_way.count()
     }
 
-    /// Whether the node waits to enter, or to recover.
+    /// Returns whether the node waits to enter, or to recover.
     pub fn waits(&self, parts: &Interner<A>, state: &[u32], node: NodeId) -> bool {
         let facts = parts.facts(self.word(state, node).local());
         facts.phase == Phase::Waiting || facts.is_recovering
     }
 
-    /// All actions that are possible in a state, in an order that depends on nothing else.
+    /// Lists all actions enabled in a state, in a fixed order.
     pub fn actions(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
         actions.clear();
         for (node, word) in self.words(state) {
@@ -165,7 +168,8 @@ impl<A: Algorithm> System<A> {
         }
         let mut before = None;
         for (place, envelope) in self.envelopes(state).enumerate() {
-            // Of a channel in order the first envelope, else of equal envelopes the first.
+            // Of each FIFO channel only the first envelope, otherwise of equal envelopes only the
+            // first.
             let same = match self.bounds.channels {
                 Channels::Fifo => envelope.channel(),
                 Channels::Any => envelope.0,
@@ -179,7 +183,7 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    /// Who may be forgotten.
+    /// Adds the actions that forget nodes.
     fn forgettable(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
         let may_jump = History(state[0]).jumps() < Bounds::<A::Shape>::JUMPS_MAX;
         for (node, word) in self.words(state) {
@@ -205,14 +209,14 @@ impl<A: Algorithm> System<A> {
         actions.extend(jumps.map(|(node, _)| Action::ForgetTogether(Some(node))));
     }
 
-    /// All nodes are made anew.
+    /// Re-creates all nodes.
     fn forget_together(
         &self,
         parts: &Interner<A>,
         jumps: Option<NodeId>,
         state: &mut [u32],
     ) -> Result<Entry, Halt> {
-        // The order of entries begins anew.
+        // The order of entries starts over.
         let mut history = History(state[0]).with_last(0);
         if jumps.is_some() {
             history = history.with_jump();
@@ -223,13 +227,13 @@ impl<A: Algorithm> System<A> {
             let cause = self.cause(state, node, Happening::Forget(jump));
             let consequence = parts.consequence(&cause).ok_or(Halt::Unknown(cause))?;
             let word = self.word(state, node).with_local(consequence.local);
-            // The word to forget carries the highest fence.
+            // The message that makes nodes forget carries the highest fence.
             state[NODES + node.index()] = word.with_knows(self.fences).0;
         }
         Ok(Entry::default())
     }
 
-    /// Who may crash, and who may go on recovering.
+    /// Adds the crashes, and the next steps of recovering nodes.
     fn failures(&self, parts: &Interner<A>, state: &[u32], actions: &mut Vec<Action>) {
         let is_down = |word: PackedNode| parts.facts(word.local()).is_recovering;
         for (node, word) in self.words(state) {
@@ -263,7 +267,7 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    /// The duty that an action does, if any.
+    /// The duty that an action fulfils, if any.
     pub fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
         match action {
             Action::Request(_)
@@ -283,7 +287,7 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    /// The envelope that an action delivers, if it does.
+    /// The envelope that an action delivers, if any.
     pub fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
         match action {
             Action::Deliver(place) => Some(PackedEnvelope(state[self.envelopes + place])),
@@ -299,7 +303,7 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    /// Puts into `after` what an action makes of the state `before`.
+    /// Puts the successor of state `before` under `action` into `after`.
     pub fn step(
         &self,
         parts: &Interner<A>,
@@ -335,7 +339,7 @@ impl<A: Algorithm> System<A> {
                 self.cause(before, node, Happening::Start)
             }
             Action::Settled(node) => self.cause(before, node, Happening::Settled),
-            // What it knows of fences it keeps: one floor serves all that a node forgets.
+            // The node keeps its knowledge of fences: one floor covers everything a node forgets.
             Action::Forget(node) => self.cause(before, node, Happening::Forget(0)),
             Action::ForgetAndJump(node) => {
                 after[0] = History(before[0]).with_jump().0;
@@ -346,7 +350,7 @@ impl<A: Algorithm> System<A> {
         self.carry_out(parts, cause, after)
     }
 
-    /// Lets something happen to a node, and sends what it sends.
+    /// Applies a cause to its node and puts the messages it sends in flight.
     fn carry_out(
         &self,
         parts: &Interner<A>,
@@ -356,7 +360,7 @@ impl<A: Algorithm> System<A> {
         let consequence = parts.consequence(&cause).ok_or(Halt::Unknown(cause))?;
         let node = cause.node;
         if let Some(violation) = consequence.refused.clone() {
-            // Where neighbours lost their states together, what they say may make no sense.
+            // If neighbours lost their states together, their messages may make no sense.
             if self.bounds.crashes.neighbours_too {
                 return Ok(Entry::default());
             }
@@ -379,7 +383,7 @@ impl<A: Algorithm> System<A> {
             if self.bounds.keep_history {
                 state[0] = history.with_last(facts.request).0;
             }
-            // Its fence is the highest now, and only it knows.
+            // Its fence is now the highest, and no other node knows it.
             state[NODES..].iter_mut().for_each(|word| *word &= !1);
             word = word.with_knows(self.fences);
         }
@@ -395,9 +399,9 @@ impl<A: Algorithm> System<A> {
         Ok(entry)
     }
 
-    /// What a envelope knows makes no difference while its receiver knows it as well: both forget it on
-    /// the same entry. Without this difference there are fewer states. Envelopes stay in order: all
-    /// equal ones change alike.
+    /// Clears the fence bit of each envelope whose receiver already knows the highest fence. The
+    /// bit makes no difference there, because both lose it on the same entry, and without it there
+    /// are fewer states. The envelopes stay sorted, because equal ones change alike.
     fn forget_needless(&self, state: &mut [u32]) {
         let (nodes, envelopes) = state.split_at_mut(self.envelopes);
         for word in envelopes {
@@ -408,8 +412,7 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    /// Puts a envelope where it belongs: those of a channel in order are in the order sent, all others
-    /// sorted.
+    /// Inserts an envelope at its position: in FIFO channels in the order sent, otherwise sorted.
     fn post(&self, parts: &Interner<A>, envelope: PackedEnvelope, state: &mut Vec<u32>) {
         use soloist_algorithms::Message as _;
         if self.bounds.crashes.most > 0 && parts.message(envelope.message()).is_advice() {
@@ -432,7 +435,7 @@ impl<A: Algorithm> System<A> {
         state.insert(self.envelopes + place, envelope.0);
     }
 
-    /// An action as a step of a scenario.
+    /// Formats an action as a step of a scenario.
     pub fn describe(&self, parts: &Interner<A>, state: &[u32], action: Action) -> String {
         match action {
             Action::Request(node) => format!("request {node}"),

@@ -1,5 +1,7 @@
-//! Where nothing more can happen, everybody was served: Maekawa 1985, section 6.2; Raymond 1989, §4.2;
-//! Neamatollahi et al. 2017, section 4.2; Lodha and Kshemkalyani 2000, Theorem 2. Others who may still ask do not count: nobody is obliged to.
+//! No deadlock: when nothing more can happen, every request has been served. Maekawa 1985, section
+//! 6.2; Raymond 1989, §4.2; Neamatollahi et al. 2017, section 4.2; Lodha and Kshemkalyani 2000,
+//! Theorem 2. Further requests do not count as something that can happen: no node is obliged to
+//! request.
 
 use soloist_algorithms::{Algorithm, Phase};
 

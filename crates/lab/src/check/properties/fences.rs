@@ -1,10 +1,10 @@
-//! Fences strictly rise. Every message carries the highest fence that its sender knows, a receiver
-//! keeps the higher one, and an entry takes one more than its node knows. So they rise if and only if a
-//! chain of messages leads from each entry to the next.
+//! Fences (fencing tokens) strictly increase. Every message carries the highest fence that its
+//! sender knows, a receiver keeps the higher one, and an entry takes one more than its node knows.
+//! So fences increase if and only if a chain of messages leads from each entry to the next.
 //!
-//! It is enough to keep a bit for each node and message: does it know the *highest* fence there
-//! is? Who knows less can only learn it from who knows; how much less makes no difference. With that
-//! bit instead of the number, endless runs have finitely many states.
+//! One bit per node and message is enough: does it know the *highest* fence? A node that does not
+//! can only learn it from one that does; how far behind it is makes no difference. With this bit
+//! instead of the number, endless runs have finitely many states.
 
 use soloist_algorithms::{Algorithm, NodeId};
 
@@ -32,7 +32,7 @@ mod tests {
     use crate::check::interner::Interner;
     use crate::check::system::{Action, Halt, System};
 
-    /// Asks nobody.
+    /// Enters without asking any other node.
     #[derive(Clone, PartialEq, Eq, Hash, Debug)]
     struct Bold(Place<Complete>, Phase);
 
@@ -76,7 +76,8 @@ mod tests {
         }
     }
 
-    /// One after the other, so that two never are inside; but no message tells the second of the first.
+    /// The entries do not overlap, so two nodes are never inside; but no message tells the second
+    /// node of the first one's entries.
     #[test]
     fn who_enters_without_a_word_of_the_last_entry_is_found() {
         let bounds = Bounds::of::<Bold>(&[2, 1]);

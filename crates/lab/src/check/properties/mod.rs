@@ -1,5 +1,5 @@
-//! What must be so in every state and on every step, a file a property. Where somebody waits for ever
-//! is another question: see [starvation](super::starvation).
+//! What must hold in every state and on every step, one file per property. Whether a node may wait
+//! forever is a separate question: see [starvation](super::starvation).
 
 mod deadlock;
 mod fences;
@@ -14,7 +14,7 @@ use super::interner::{Facts, Interner};
 use super::system::{Entry, System};
 use crate::world::Fault;
 
-/// A state as the properties see it, and the entry of the step that led to it.
+/// A state as the properties see it, and the entry on the step that led to it.
 pub(crate) struct View<'a, A: Algorithm> {
     pub system: &'a System<A>,
     pub parts: &'a Interner<A>,
@@ -23,7 +23,7 @@ pub(crate) struct View<'a, A: Algorithm> {
 }
 
 impl<A: Algorithm> View<'_, A> {
-    /// What must be so on every step.
+    /// Checks what must hold on every step.
     pub fn judge_step(&self) -> Result<(), Fault> {
         let Some(newcomer) = self.entry.node else {
             return Ok(());
@@ -33,7 +33,7 @@ impl<A: Algorithm> View<'_, A> {
         fences::judge(self, newcomer)
     }
 
-    /// What must be so in every state.
+    /// Checks what must hold in every state.
     pub fn judge_state(&self) -> Result<(), Fault> {
         token::judge(self)?;
         invariants::judge(self)?;

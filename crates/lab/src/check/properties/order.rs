@@ -1,5 +1,5 @@
-//! Entries follow the order of their requests' identities. Lodha and Kshemkalyani 2000, Theorem 1;
-//! Lamport 1978, condition II; Ricart and Agrawala 1981.
+//! Entries follow the order of their request ids. Lodha and Kshemkalyani 2000, Theorem 1; Lamport
+//! 1978, condition II; Ricart and Agrawala 1981.
 
 use soloist_algorithms::{Algorithm, NodeId};
 

@@ -1,5 +1,5 @@
-//! A token algorithm has one token, at a node or under way. Raymond 1989, §4.1, and §8 for recovery, in
-//! which it may be unknown for a while whether the token was at the node that crashed.
+//! A token algorithm has exactly one token, at a node or in flight. Raymond 1989, §4.1, and §8 for
+//! recovery, during which it may be unknown whether the crashed node had the token.
 
 use soloist_algorithms::Algorithm;
 
