@@ -1,11 +1,11 @@
-//! Many runs beside each other.
+//! Runs several simulations for comparison.
 
 use rayon::prelude::*;
 
 use crate::simulate::{Report, Setup, SimulateError, simulate};
 
-/// Simulates each setup, on all cores, and returns the reports in the setups' order. `done` hears
-/// of each that is finished.
+/// Simulates all setups, on all cores, and returns the reports in the order of the setups. Calls
+/// `done` with each report as it is finished.
 pub fn compare(
     setups: &[Setup],
     done: &(dyn Fn(&Report) + Sync),

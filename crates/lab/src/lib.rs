@@ -1,5 +1,5 @@
-//! Simulates, measures and searches distributed mutual exclusion algorithms: the very state
-//! machines of [`soloist_algorithms`] that also run on the network.
+//! Simulates, measures and model-checks distributed mutual exclusion algorithms. It runs the same
+//! state machines of [`soloist_algorithms`] that run on the network.
 
 pub mod check;
 pub mod claims;

@@ -1,21 +1,21 @@
-//! Messages under way where time does not matter: any of them may be next.
+//! Messages in flight in models without time: any deliverable message may arrive next.
 
 use soloist_algorithms::{Channels, NodeId};
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Envelope<M> {
     /// The sender.
     pub from: NodeId,
     /// The receiver.
     pub to: NodeId,
-    /// What is under way.
+    /// The content.
     pub message: M,
 }
 
-/// All messages under way, as one flat list in a canonical order: sorted by channel, and within a
-/// channel in the order sent (where order is kept) or by content (where it is not). So equal
-/// situations compare equal.
+/// All messages in flight, as one flat list in a canonical order: sorted by channel and, within a
+/// channel, in the order sent (if channels are FIFO) or by content (if not). Equivalent networks
+/// therefore compare equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<M> {
     envelopes: Vec<Envelope<M>>,
@@ -30,12 +30,12 @@ impl<M> Default for Network<M> {
 }
 
 impl<M: Ord> Network<M> {
-    /// Nothing under way.
+    /// A network with no message in flight.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A message sets out.
+    /// Puts a message in flight.
     pub fn send(&mut self, channels: Channels, envelope: Envelope<M>) {
         assert_ne!(envelope.from, envelope.to, "a node does not send to itself");
         let place = match channels {
@@ -47,12 +47,13 @@ impl<M: Ord> Network<M> {
         self.envelopes.insert(place, envelope);
     }
 
-    /// All messages under way, in canonical order.
+    /// All messages in flight, in canonical order.
     pub fn envelopes(&self) -> &[Envelope<M>] {
         &self.envelopes
     }
 
-    /// The places of the messages that may arrive next; of equal ones, the first.
+    /// The positions of the messages that may arrive next. Of several equal messages, only the
+    /// first.
     pub fn deliverable(&self, channels: Channels) -> impl Iterator<Item = usize> + '_ {
         (0..self.envelopes.len()).filter(move |&place| {
             let Some(before) = place.checked_sub(1).map(|p| &self.envelopes[p]) else {
@@ -66,7 +67,7 @@ impl<M: Ord> Network<M> {
         })
     }
 
-    /// A message arrives.
+    /// Removes and returns the message at this position, which arrives.
     pub fn take(&mut self, place: usize) -> Envelope<M> {
         self.envelopes.remove(place)
     }

@@ -1,28 +1,30 @@
-//! Runs as text: a script, and the full transcript of what it makes the nodes do.
+//! Runs as text: a script and the full transcript of what the nodes do.
 //!
-//! A scenario begins with a head, `key value` a line, then has steps, each after `> `. The lines
-//! under a step are what it did; [`replay`] writes them anew, so a scenario is right if replaying
-//! it changes nothing. `#` begins a comment line.
+//! A scenario starts with a head, one `key value` per line, followed by steps, each after `> `. The
+//! lines under a step are its transcript. [`replay`] rewrites them, so a scenario is correct if
+//! replaying it changes nothing. Lines that start with `#` are comments.
 //!
 //! | head | |
 //! |---|---|
 //! | `algorithm NAME` | required |
 //! | `variant A,B` | |
-//! | `names A B C` or `nodes N` | one is required; names stand for nodes 0, 1, 2... in this text |
-//! | `shape FORM`, or `listing LINE; LINE` | the shape; a listing in the nodes' numbers |
-//! | `home A`, `inside A` | where the token starts, who starts inside |
-//! | `channels fifo\|any` | may messages overtake each other? |
+//! | `names A B C` or `nodes N` | one is required; the names stand for nodes 0, 1, 2... |
+//! | `shape FORM` or `listing LINE; LINE` | the shape; a listing uses node numbers |
+//! | `home A`, `inside A` | where the token starts; which node starts inside |
+//! | `channels fifo\|any` | whether messages may overtake each other |
 //!
 //! | step | |
 //! |---|---|
 //! | `start` | shows what the nodes did when they started, if anything |
 //! | `request A`, `release A` | |
-//! | `deliver A B [KIND\|MESSAGE]` | the oldest message (of that kind, or just this) from A to B that may arrive |
-//! | `run` | delivers everything in the order sent, until nothing is under way |
-//! | `show A` | A's state |
-//! | `forget all [A CLOCK]` | nobody waits or is inside and nothing is under way: all nodes are forgotten together and made anew, with their clocks, or A with this one |
-//! | `forget A [CLOCK]` | A is at rest, is forgotten and made anew, with its clock or this one |
-//! | `crash A`, `restart A`, `settled A` | recovery, for algorithms that know it |
+//! | `deliver A B [KIND\|MESSAGE]` | delivers the oldest such message from A to B |
+//! | `run` | delivers everything in the order sent, until no message is in flight |
+//! | `show A` | shows A's state |
+//! | `forget all [A CLOCK]` | re-creates all nodes, all idle and no message in flight |
+//! | `forget A [CLOCK]` | re-creates A, which is quiescent |
+//! | `crash A`, `restart A`, `settled A` | recovery, if the algorithm supports it |
+//!
+//! A node that is forgotten and re-created keeps its clock, or A gets the given one.
 //!
 //! ```
 //! let text = "algorithm central\nnodes 2\n\n> request 1\n1 -> 0 REQUEST\n> run\n0 -> 1 GRANT\n1 enters\n";
@@ -44,11 +46,11 @@ use crate::network::Envelope;
 use crate::shape_spec::ShapeSpec;
 use crate::world::{self, Event, Fault, World};
 
-/// Why a text is no scenario.
+/// Why a text is not a valid scenario.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// A line that cannot be understood or done.
+    /// A line that cannot be parsed or executed.
     #[error("line {line}: {reason}")]
     Line {
         /// The line's number, from 1.
@@ -56,28 +58,28 @@ pub enum ScenarioError {
         /// What is wrong.
         reason: String,
     },
-    /// The head does not say which algorithm, or of how many nodes.
+    /// The head lacks the algorithm or the number of nodes.
     #[error("the head of a scenario needs '{0}'")]
     Missing(&'static str),
-    /// More nodes than the algorithm's state allows.
+    /// More nodes than fit into memory with this algorithm.
     #[error("{nodes} nodes: of {algorithm} at most {most} fit a machine's memory")]
     TooManyNodes {
         /// The algorithm.
         algorithm: &'static str,
-        /// How many were asked for.
+        /// The number of nodes given.
         nodes: usize,
-        /// How many there may be.
+        /// The maximum.
         most: usize,
     },
-    /// A name that stands for nothing.
+    /// An unknown name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A shape that cannot be.
+    /// An invalid shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),
 }
 
-/// Runs a scenario and returns its text with what really happened under each step.
+/// Runs a scenario and returns its text with the actual transcript under each step.
 pub fn replay(text: &str) -> Result<String, ScenarioError> {
     let head = Head::read(text)?;
     head.choice.kind.visit(Replay { text, head: &head })
@@ -118,7 +120,7 @@ impl Visitor for Replay<'_> {
     }
 }
 
-/// What a scenario's head says.
+/// The parsed head of a scenario.
 struct Head {
     choice: Choice,
     names: Vec<String>,
@@ -215,12 +217,12 @@ fn find(names: &[String], name: &str) -> Option<NodeId> {
     Some(NodeId::from_index(index))
 }
 
-/// A cluster on which the steps are played.
+/// The cluster on which the steps are executed.
 struct Stage<'a, A: Algorithm> {
     head: &'a Head,
     shape: Arc<A::Shape>,
     world: World<A>,
-    /// Messages under way, in the order sent.
+    /// Messages in flight, in the order sent.
     under_way: VecDeque<Envelope<A::Message>>,
     out: Outbox<A::Message>,
     incarnations: u64,
@@ -258,7 +260,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
     fn step(&mut self, step: &str) -> Result<(), String> {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words[..] {
-            ["start"] => {} // all nodes did; what they did comes under the first step
+            ["start"] => {} // the nodes have started; the transcript follows
             ["request", who] => self.happen(self.node(who)?, Event::Request),
             ["release", who] => self.happen(self.node(who)?, Event::Release),
             ["deliver", from, to, ..] => {
@@ -306,7 +308,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         self.note(node, result);
     }
 
-    /// Delivers the oldest such message. What is given of it is its kind, or all of it, or nothing.
+    /// Delivers the oldest matching message. `given` is its kind, its full text, or empty to match
+    /// any message.
     fn deliver(&mut self, from: NodeId, to: NodeId, given: &str) -> Result<(), String> {
         let of_channel = |l: &Envelope<A::Message>| (l.from, l.to) == (from, to);
         let wanted = |l: &Envelope<A::Message>| {
@@ -396,7 +399,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         Ok(())
     }
 
-    /// Writes down what a node did, and puts what it sent under way.
+    /// Writes a node's effects to the transcript and puts its messages in flight.
     fn note(&mut self, node: NodeId, result: Result<(), Fault>) {
         let me = self.name(node);
         for effect in self.out.drain() {
@@ -425,7 +428,7 @@ fn parse_clock(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is no clock"))
 }
 
-/// How far a clock jumps to what is asked for.
+/// How far a clock has to jump to reach the given value.
 fn jump(now: u64, clock: Option<u64>) -> Result<u64, String> {
     let jump = clock.unwrap_or(now).checked_sub(now);
     jump.ok_or_else(|| format!("its clock is at {now} and never goes back"))

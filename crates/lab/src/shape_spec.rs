@@ -1,22 +1,22 @@
-//! A shape as a user gives it, before it is known which algorithm it is for.
+//! A shape as the user specifies it, before the algorithm is known.
 
 use soloist_algorithms::shape::check_nodes;
 use soloist_algorithms::{Shape, ShapeError};
 
-/// How a shape was given.
+/// Specification of a shape.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum ShapeSpec {
-    /// Not at all: the paper's own shape nearest to the number of nodes.
+    /// Unspecified: the paper's own shape, as close as possible to the number of nodes.
     #[default]
     Default,
-    /// By one of its forms, such as `kary:2`.
+    /// One of the shape's forms, such as `kary:2`.
     Form(String),
-    /// In full: what a file contains.
+    /// The complete listing, as in a file.
     Listing(String),
 }
 
 impl ShapeSpec {
-    /// The shape, for a cluster of `nodes`.
+    /// Builds the shape for a cluster of `nodes`.
     pub fn build<S: Shape>(&self, nodes: usize) -> Result<S, ShapeError> {
         check_nodes(nodes)?;
         match self {

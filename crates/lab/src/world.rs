@@ -1,4 +1,4 @@
-//! A cluster's nodes: what the simulator, the checker and the scenarios all step through.
+//! The nodes of a cluster, as stepped by the simulator, the checker and the scenarios.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use soloist_algorithms::{
     Algorithm, Config, NodeId, Outbox, Phase, Place, RequestId, Shape, Start, VariantSet, Violation,
 };
 
-/// All nodes of a cluster and how many of them are inside. Messages under way are the caller's:
-/// a simulator keeps them by time, a checker as a set.
+/// All nodes of a cluster, and how many of them are inside. The caller keeps the messages in
+/// flight: the simulator orders them by time, the checker keeps a set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World<A> {
     nodes: Vec<A>,
     inside: u32,
 }
 
-/// One thing that happens to one node.
+/// An event at one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<M> {
-    /// The node wants in.
+    /// The node requests the critical section.
     Request(NodeId),
     /// A message arrives.
     Deliver {
@@ -25,7 +25,7 @@ pub enum Event<M> {
         from: NodeId,
         /// The receiver.
         to: NodeId,
-        /// What arrives.
+        /// The content.
         message: M,
     },
     /// The node leaves its critical section.
@@ -33,7 +33,7 @@ pub enum Event<M> {
 }
 
 impl<M> Event<M> {
-    /// The node to which it happens.
+    /// The node at which the event happens.
     pub fn node(&self) -> NodeId {
         match self {
             Event::Request(node) | Event::Release(node) | Event::Deliver { to: node, .. } => *node,
@@ -41,7 +41,7 @@ impl<M> Event<M> {
     }
 }
 
-/// Lets an event happen to the node that it is for.
+/// Applies an event to its node.
 pub fn step<A: Algorithm>(
     node: &mut A,
     event: Event<A::Message>,
@@ -54,11 +54,11 @@ pub fn step<A: Algorithm>(
     }
 }
 
-/// What takes the place of a node at rest that is forgotten: a new one, whose clock is further than
-/// the old one's by `jump`.
+/// Returns the node that replaces a forgotten one: a new node whose clock is `jump` ahead of the
+/// old one's.
 ///
 /// # Panics
-/// If to start sends something: then it was not at rest.
+/// If starting the new node sends a message: then the old one was not quiescent.
 pub fn anew<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -> A {
     let mut node: A = config.anew(forgotten.clock() + jump);
     let mut out = Outbox::new();
@@ -67,7 +67,8 @@ pub fn anew<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -
     node
 }
 
-/// Whether all nodes of such a cluster are forgotten together, when nothing is under way and nobody waits or is inside.
+/// Returns whether nodes of such a cluster can be forgotten only all together, while no message is
+/// in flight and no node waits or is inside.
 pub fn forgets_together<A: Algorithm>(config: &Config<A::Shape>) -> bool {
     let is_silent = |node| {
         let mut out = Outbox::new();
@@ -78,19 +79,19 @@ pub fn forgets_together<A: Algorithm>(config: &Config<A::Shape>) -> bool {
         && NodeId::all(config.place.nodes()).all(is_silent)
 }
 
-/// What must never happen in a cluster of correct nodes.
+/// A violation of what must hold in a cluster of correct nodes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Mutual exclusion is broken.
+    /// Mutual exclusion is violated.
     #[error("two nodes inside: {newcomer} entered while {other} was inside")]
     TwoInside {
         /// The node that just entered.
         newcomer: NodeId,
-        /// One that was inside already.
+        /// A node that was already inside.
         other: NodeId,
     },
-    /// A node refused what a correct peer sent.
+    /// A node refused an event that only correct nodes caused.
     #[error("node {node}: {violation}")]
     Refused {
         /// The node.
@@ -98,51 +99,51 @@ pub enum Fault {
         /// What it refused.
         violation: Violation,
     },
-    /// Messages go on and on that no request needs.
+    /// Messages continue forever although no request needs them.
     #[error("messages without end, although nobody waits or is inside")]
     Endless,
-    /// A node's own invariant is broken.
+    /// A node's own invariant is violated.
     #[error("node {node}: {broken}")]
     Invariant {
         /// The node.
         node: NodeId,
-        /// What is broken.
+        /// The violated invariant.
         broken: &'static str,
     },
-    /// An invariant of all nodes together is broken.
+    /// An invariant of the whole cluster is violated.
     #[error("{0}")]
     ClusterInvariant(&'static str),
-    /// A token algorithm has lost its token, or has several.
+    /// A token algorithm lost its token, or has several.
     #[error("{0} tokens")]
     Tokens(usize),
-    /// Entries do not follow the order of their requests' identities.
+    /// Entries do not follow the order of their request ids.
     #[error("out of order: {entered} entered after {last}")]
     Order {
         /// The request that was just granted.
         entered: RequestId,
-        /// The one that was granted before it.
+        /// The request that was granted before it.
         last: RequestId,
     },
-    /// A node entered that had no word of the last entry, so its fence does not rise.
+    /// A node entered without knowledge of the last entry, so its fencing token does not increase.
     #[error("the fence does not rise: no word of the last entry came to {0}, which entered")]
     Fence(NodeId),
-    /// Nothing is under way, nobody is inside, and somebody waits.
+    /// A node waits, but no message is in flight and no node is inside.
     #[error("nothing is under way, nobody is inside, and {0} waits")]
     Deadlock(NodeId),
 }
 
 impl Fault {
-    /// Whether it is that nothing more can happen although somebody waits.
+    /// Returns whether this is a deadlock.
     pub fn is_deadlock(&self) -> bool {
         matches!(self, Fault::Deadlock(_))
     }
 
-    /// Whether it is the worst that can happen.
+    /// Returns whether mutual exclusion is violated, the worst fault.
     pub fn is_two_inside(&self) -> bool {
         matches!(self, Fault::TwoInside { .. })
     }
 
-    /// Whether something worse may come of it: two inside.
+    /// Returns whether a worse fault, two nodes inside, may still follow this one.
     pub fn is_minor(&self) -> bool {
         matches!(
             self,
@@ -152,7 +153,7 @@ impl Fault {
 }
 
 impl<A: Algorithm> World<A> {
-    /// A cluster before anything happened. Call [`start`](World::start) for each node next.
+    /// A cluster before its first event. Call [`start`](World::start) for each node next.
     pub fn new(shape: &Arc<A::Shape>, start: Start, variants: VariantSet) -> Self {
         let nodes = NodeId::all(shape.nodes()).map(|me| {
             let shape = Arc::clone(shape);
@@ -173,7 +174,7 @@ impl<A: Algorithm> World<A> {
         self.nodes.len()
     }
 
-    /// Whether there are no nodes; there always are.
+    /// Returns whether there are no nodes. There is always at least one.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -183,7 +184,7 @@ impl<A: Algorithm> World<A> {
         self.inside
     }
 
-    /// One node's state.
+    /// The state of one node.
     pub fn node(&self, node: NodeId) -> &A {
         &self.nodes[node.index()]
     }
@@ -196,19 +197,19 @@ impl<A: Algorithm> World<A> {
             .map(|(index, node)| (NodeId::from_index(index), node))
     }
 
-    /// Lets a node start: see [`Algorithm::start`].
+    /// Starts a node: see [`Algorithm::start`].
     pub fn start(&mut self, node: NodeId, out: &mut Outbox<A::Message>) -> Result<(), Fault> {
         self.nodes[node.index()].start(out);
         self.note_entry(node, out)
     }
 
-    /// Lets a recovering node settle: see [`Algorithm::settled`].
+    /// Tells a recovering node that it has settled: see [`Algorithm::settled`].
     pub fn settled(&mut self, node: NodeId, out: &mut Outbox<A::Message>) -> Result<(), Fault> {
         self.nodes[node.index()].settled(out);
         self.note_entry(node, out)
     }
 
-    /// A node loses its state and comes back as `recovering`; if it was inside, it no longer is.
+    /// Replaces a crashed node by `recovering`. If the node was inside, it no longer is.
     pub fn crash(&mut self, node: NodeId, recovering: A) {
         let state = &mut self.nodes[node.index()];
         if state.phase() == Phase::Inside {
@@ -217,13 +218,13 @@ impl<A: Algorithm> World<A> {
         *state = recovering;
     }
 
-    /// A node that is at rest is forgotten and made [`anew`].
+    /// Forgets a quiescent node: replaces it by a [new one](anew).
     pub fn forget(&mut self, node: NodeId, config: &Config<A::Shape>, jump: u64) {
         let state = &mut self.nodes[node.index()];
         *state = anew(state, config, jump);
     }
 
-    /// Does what an event asks for. The effects of it are in `out`, which must be empty before.
+    /// Applies an event and puts its effects into `out`, which must be empty.
     pub fn apply(
         &mut self,
         event: Event<A::Message>,
@@ -238,7 +239,7 @@ impl<A: Algorithm> World<A> {
         self.note_entry(node, out)
     }
 
-    /// Counts a node that entered, and looks who else is inside.
+    /// Counts a node that entered, and checks that no other node is inside.
     fn note_entry(&mut self, newcomer: NodeId, out: &Outbox<A::Message>) -> Result<(), Fault> {
         if !out.entered() {
             return Ok(());
@@ -248,7 +249,7 @@ impl<A: Algorithm> World<A> {
             return Ok(());
         }
         let mut others = self.iter().filter(|(node, _)| *node != newcomer);
-        // If it is nobody else, a faulty node entered twice.
+        // No other node is inside: a faulty node entered twice.
         let other = others
             .find(|(_, state)| state.phase() == Phase::Inside)
             .map_or(newcomer, |(other, _)| other);
