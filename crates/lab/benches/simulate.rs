@@ -1,4 +1,4 @@
-//! How many events a second the simulator does: `cargo bench -p soloist-lab`.
+//! Events per second of the simulator: `cargo bench -p soloist-lab`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -32,8 +32,8 @@ fn algorithms(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The cost of an event as the cluster grows: beyond the event queue's logarithm, only what the
-/// machine's caches make of it.
+/// The cost of an event as the cluster grows. Apart from the event queue's logarithm, it should
+/// depend only on the machine's caches.
 fn sizes(criterion: &mut Criterion) {
     for (algorithm, load) in [
         ("raymond", "heavy"),

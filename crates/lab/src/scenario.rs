@@ -260,7 +260,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
     fn step(&mut self, step: &str) -> Result<(), String> {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words[..] {
-            ["start"] => {} // the nodes have started; the transcript follows
+            ["start"] => {} // all nodes have started; their effects appear under the first step
             ["request", who] => self.happen(self.node(who)?, Event::Request),
             ["release", who] => self.happen(self.node(who)?, Event::Release),
             ["deliver", from, to, ..] => {

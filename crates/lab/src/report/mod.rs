@@ -1,4 +1,4 @@
-//! What people look at: tables and pictures.
+//! Reports for users: tables and plots.
 
 mod plot;
 mod table;
@@ -6,7 +6,7 @@ mod table;
 pub use plot::{PlotError, plot};
 pub use table::Table;
 
-/// An algorithm with its variants, for people: "raymond (greedy)".
+/// The algorithm with its variants for display: "raymond (greedy)".
 pub(crate) fn label(algorithm: &str, variant: &str) -> String {
     match variant {
         "" => algorithm.to_owned(),

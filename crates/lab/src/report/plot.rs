@@ -1,4 +1,4 @@
-//! Messages per entry against the number of nodes, as an SVG picture.
+//! Messages per entry against the number of nodes, as an SVG plot.
 
 use std::error::Error;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use plotters::prelude::*;
 
 use crate::simulate::Report;
 
-/// A picture that could not be drawn.
+/// A plot that could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw the picture: {0}")]
 pub struct PlotError(String);
@@ -19,7 +19,8 @@ const HEIGHT: u32 = 600;
 const LEGEND_TOP: u32 = 60;
 const LEGEND_LINE: u32 = 24;
 
-/// Distinct colours, after Okabe and Ito; when they are used up, hollow marks tell lines apart.
+/// Distinct colours, after Okabe and Ito. When they are used up, hollow marks distinguish the
+/// lines.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -32,8 +33,8 @@ const COLOURS: [RGBColor; 7] = [
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Draws one panel a load, one line an algorithm, both axes logarithmic. Points without any
-/// message (a cluster of one node) have no place on such an axis and are left out.
+/// Draws one panel per load and one line per algorithm, with both axes logarithmic. Points without
+/// messages (a cluster of one node) cannot be shown on such an axis and are omitted.
 pub fn plot(reports: &[Report]) -> Result<String, PlotError> {
     let mut svg = String::new();
     draw(&mut svg, reports).map_err(|error| PlotError(error.to_string()))?;
@@ -111,7 +112,7 @@ fn draw_legend(legend: &Area<'_>, names: &[String]) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// An axis' number, if it is 1, 2 or 5 times a power of ten: the others would run into each other.
+/// Labels an axis only at 1, 2 and 5 times a power of ten; further labels would overlap.
 fn round_number(value: &f64) -> String {
     let text = value.to_string();
     let digits = text.trim_matches(['0', '.']);
@@ -122,7 +123,7 @@ fn round_number(value: &f64) -> String {
     }
 }
 
-/// How the line of this number is drawn, and its marks.
+/// The style of the line with this index, and of its marks.
 fn style(index: usize) -> (ShapeStyle, ShapeStyle) {
     let colour = COLOURS[index % COLOURS.len()];
     let stroke = colour.stroke_width(2);
@@ -145,7 +146,8 @@ fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
     list
 }
 
-/// From a bit below the least to a bit above the greatest value; of something, even for nothing.
+/// A range from slightly below the minimum to slightly above the maximum. Never empty, even if
+/// there are no values.
 fn bounds(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
         (low.min(value), high.max(value))

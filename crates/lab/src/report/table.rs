@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A table of text: a head, then rows. Columns are as wide as their widest cell; numbers stand right.
+/// A table of text: a head, then rows. Columns are as wide as their widest cell, and numbers are
+/// right-aligned.
 ///
 /// ```
 /// # use soloist_lab::report::Table;
@@ -23,7 +24,7 @@ impl Table {
         table
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -32,7 +33,7 @@ impl Table {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// A column's width, and whether it holds numbers (its head aside).
+    /// The width of a column, and whether all its cells below the head are numbers.
     fn layout(&self, column: usize) -> (usize, bool) {
         let cells = || self.rows.iter().filter_map(|row| row.get(column));
         let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);

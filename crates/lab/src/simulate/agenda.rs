@@ -1,11 +1,11 @@
-//! What happens next: events ordered by time, and by order of entry among the simultaneous.
+//! The event queue: events ordered by time and, if simultaneous, by order of insertion.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::Time;
 
-/// A queue of things to come.
+/// A queue of future events.
 #[derive(Debug)]
 pub struct Agenda<T> {
     heap: BinaryHeap<Item<T>>,
@@ -20,7 +20,7 @@ struct Item<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Nothing to come.
+    /// An empty queue.
     pub fn new() -> Self {
         Agenda {
             heap: BinaryHeap::new(),
@@ -28,20 +28,20 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// Something is to come; after everything else that was put down for the same moment.
+    /// Schedules an event, after all others scheduled for the same time.
     pub fn put(&mut self, at: Time, what: T) {
         let number = self.next_number;
         self.next_number += 1;
         self.heap.push(Item { at, number, what });
     }
 
-    /// The next thing, and when.
+    /// Removes and returns the next event and its time.
     pub fn next(&mut self) -> Option<(Time, T)> {
         self.heap.pop().map(|item| (item.at, item.what))
     }
 }
 
-// The heap gives the greatest first: so the earliest is the greatest.
+// `BinaryHeap` is a max-heap, so the earliest item compares greatest.
 impl<T> Ord for Item<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))

@@ -1,17 +1,18 @@
-//! Nodes that crash and come back, in a run.
+//! Nodes that crash and restart during a run.
 //!
-//! A crash loses a node's state, not its messages. The node comes back as
-//! [`recovering`](Algorithm::recovering) and takes in what arrives. It restarts when it was down long
-//! enough and all that it had sent has arrived. When its peers have answered and what was sent
-//! before has arrived too, it is [`settled`](Algorithm::settled).
+//! A crash loses a node's state, not its messages. The node is replaced by a
+//! [`recovering`](Algorithm::recovering) one, which receives what arrives. It restarts when it has
+//! been down long enough and all messages that it had sent have arrived. When its peers have
+//! answered, and all messages sent to it before have arrived too, it is
+//! [`settled`](Algorithm::settled).
 //!
-//! What the papers leave open: an entry ends when its node crashes inside. Who waits at a node that
-//! crashes has lost the request but still wants in, and asks again when the node restarts; so each
-//! request that is made ends in one entry, and the wait counts from the first asking.
+//! Decisions that the papers leave open: an entry ends if its node crashes inside. A waiting node
+//! that crashes loses its request but still wants to enter, and requests again when it restarts. So
+//! each request ends in exactly one entry, and the wait counts from the first request.
 //!
-//! Nodes that may not be down together never are: such a crash does not happen. Crashes stop when half
-//! of the entries were made, or when there were as many crashes as there are to be entries: from then
-//! on everybody must be served.
+//! Nodes that may not be down together never are: such a crash is skipped. Crashes stop when half
+//! of the entries were made, or when there were as many crashes as entries to be made. From then on
+//! every request must be served.
 
 use soloist_algorithms::{Algorithm, Config, NodeId, Phase};
 
@@ -19,54 +20,54 @@ use super::run::{Coming, Simulation};
 use super::{Crashes, Load, Random, Time};
 use crate::world::Event;
 
-/// What is known of nodes that crash.
+/// The state of crashes and recoveries.
 pub struct Crashing<A: Algorithm> {
     crashes: Crashes,
     config: Config<A::Shape>,
     random: Random,
     count: u64,
     machines: Vec<Machine>,
-    /// Nodes that crashed and had not recovered when last looked at.
+    /// Nodes that crashed and had not recovered when last checked.
     down: Vec<NodeId>,
 }
 
-/// What a node runs on.
+/// The crash state of one node.
 #[derive(Clone, Debug, Default)]
 struct Machine {
     incarnation: u32,
-    /// From a crash to the restart: what is to be done then.
+    /// Set from a crash until the restart: what to do then.
     off: Option<Wish>,
-    /// When the last message arrives that it sent, and the last that was sent to it.
+    /// When the last message that it sent arrives, and the last message sent to it.
     sent_until: Time,
     addressed_until: Time,
 }
 
-/// What is to be done for the user of a node when it restarts.
+/// What to do for the user of a node when it restarts.
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     /// Nothing yet.
     Nothing,
-    /// To ask, for somebody who has wanted in since then.
+    /// Request. The demand arose at this time.
     Ask(Time),
-    /// To ask again: the request was lost.
+    /// Request again, because the request was lost.
     AskAgain,
-    /// To go on as after leaving.
+    /// Continue as after leaving.
     GoOn,
 }
 
-/// The steps of a recovery that the world around a node has to tell it of.
+/// The stages of a recovery that depend on the node's environment.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// What it sent before the crash has arrived: it starts.
+    /// All messages sent before the crash have arrived: the node starts.
     Restart,
-    /// What it sent on restarting has arrived, and so every peer has answered.
+    /// All messages sent on restarting have arrived, so every peer has answered.
     Answered,
-    /// What was sent to it before that has arrived.
+    /// All messages sent to the node before that have arrived.
     Settled,
 }
 
 impl<A: Algorithm> Crashing<A> {
-    /// Nobody has crashed yet. All nodes are built from this config.
+    /// The state before the first crash. All nodes are built from this config.
     pub fn new(crashes: Crashes, config: &Config<A::Shape>, seed: u64) -> Self {
         Crashing {
             crashes,
@@ -78,17 +79,17 @@ impl<A: Algorithm> Crashing<A> {
         }
     }
 
-    /// How many crashes there were.
+    /// Number of crashes.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How often this node came back.
+    /// Number of restarts of this node.
     pub fn incarnation(&self, node: NodeId) -> u32 {
         self.machines[node.index()].incarnation
     }
 
-    /// A message is under way until then.
+    /// Records that a message is in flight until `arrives`.
     pub fn note_sent(&mut self, from: NodeId, to: NodeId, arrives: Time) {
         let sent_until = &mut self.machines[from.index()].sent_until;
         *sent_until = arrives.max(*sent_until);
@@ -96,7 +97,8 @@ impl<A: Algorithm> Crashing<A> {
         *addressed_until = arrives.max(*addressed_until);
     }
 
-    /// Whether the node may crash now: it runs, and all who are down may be so together with it.
+    /// Returns whether the node may crash now: it is running, and may be down together with all
+    /// nodes that are down.
     fn may_crash(&self, node: NodeId) -> bool {
         let shape = &self.config.place.shape;
         let mut others = self.down.iter().filter(|other| **other != node);
@@ -106,7 +108,7 @@ impl<A: Algorithm> Crashing<A> {
 }
 
 impl<A: Algorithm> Simulation<'_, A> {
-    /// Puts the next crash on the agenda, unless it is time to let everything drain.
+    /// Schedules the next crash, unless it is time to drain.
     pub(super) fn plan_crash(&mut self) {
         let Some(crashing) = &mut self.crashing else {
             return;
@@ -118,7 +120,8 @@ impl<A: Algorithm> Simulation<'_, A> {
         }
     }
 
-    /// A random node crashes if it may. Half of the entries may have been made since it was planned.
+    /// Crashes a random node if it may. Half of the entries may have been made since this was
+    /// planned.
     pub(super) fn crash(&mut self) {
         let Some(crashing) = &mut self.crashing else {
             return;
@@ -139,14 +142,14 @@ impl<A: Algorithm> Simulation<'_, A> {
             return;
         };
         self.events += 1;
-        self.in_vain = 0; // what was done is lost through no fault of the algorithm
+        self.in_vain = 0; // work is lost, but not through a fault of the algorithm
         let wish = match self.world.node(node).phase() {
             Phase::Waiting => Wish::AskAgain,
             Phase::Inside => {
                 self.meter.left(self.now);
                 Wish::GoOn
             }
-            // Who comes meanwhile stands behind the node.
+            // Demands that arise while the node is down wait in its backlog.
             Phase::Idle if matches!(self.setup.load, Load::Poisson(_)) => Wish::GoOn,
             Phase::Idle => Wish::Nothing,
         };
@@ -168,7 +171,7 @@ impl<A: Algorithm> Simulation<'_, A> {
         }
     }
 
-    /// The next step of a recovery, unless the node has crashed again.
+    /// Performs the next stage of a recovery, unless the node has crashed again.
     pub(super) fn recover(&mut self, node: NodeId, incarnation: u32, stage: Stage) {
         let Some(crashing) = &mut self.crashing else {
             return;
@@ -183,7 +186,7 @@ impl<A: Algorithm> Simulation<'_, A> {
                 self.restart(node, incarnation, wish.unwrap_or(Wish::Nothing));
             }
             Stage::Answered => {
-                // After the arrivals of the same moment, which are on the agenda already.
+                // After simultaneous deliveries, which are already scheduled.
                 let at = machine.addressed_until.max(self.now);
                 let settled = Coming::Recovery(node, incarnation, Stage::Settled);
                 self.agenda.put(at, settled);
@@ -216,7 +219,7 @@ impl<A: Algorithm> Simulation<'_, A> {
         }
     }
 
-    /// Keeps a request for the restart if the node is down now; says whether it is.
+    /// If the node is down, keeps the request until it restarts. Returns whether it is down.
     pub(super) fn put_off(&mut self, node: NodeId, wanted_since: Time) -> bool {
         let Some(crashing) = &mut self.crashing else {
             return false;
@@ -231,24 +234,25 @@ impl<A: Algorithm> Simulation<'_, A> {
         }
     }
 
-    /// Whether the node crashed and has not restarted.
+    /// Returns whether the node crashed and has not restarted.
     pub(super) fn is_off(&self, node: NodeId) -> bool {
         let crashing = self.crashing.as_ref();
         crashing.is_some_and(|crashing| crashing.machines[node.index()].off.is_some())
     }
 
-    /// How often the node came back.
+    /// Number of restarts of the node.
     pub(super) fn incarnation(&self, node: NodeId) -> u32 {
         let crashing = self.crashing.as_ref();
         crashing.map_or(0, |crashing| crashing.incarnation(node))
     }
 
-    /// Whether every node that crashed has recovered.
+    /// Returns whether every crashed node has recovered.
     pub(super) fn all_are_up(&self) -> bool {
         self.recovering().next().is_none()
     }
 
-    /// At the end of a run: nodes still in recovery, but those that wait, which are counted as such.
+    /// Number of nodes still recovering at the end of a run, except those that wait, which are
+    /// counted elsewhere.
     pub(super) fn never_recovered(&self) -> u64 {
         let idle = |node: &NodeId| self.world.node(*node).phase() == Phase::Idle;
         self.recovering().filter(idle).count() as u64
@@ -269,7 +273,8 @@ mod tests {
     use super::*;
     use crate::simulate::Setup;
 
-    /// Raymond 1989, §8.8, in a hail of crashes; and several nodes that are no neighbours are down together.
+    /// Raymond 1989, §8.8, under very frequent crashes. Several nodes that are not neighbours are
+    /// down at the same time.
     #[test]
     fn neighbours_are_never_down_together() {
         let config = Config::first(15);

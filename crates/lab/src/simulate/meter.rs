@@ -1,4 +1,4 @@
-//! What is measured of a run, while it goes on.
+//! Measurements of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use super::Time;
 use super::overtaking::Overtaking;
 use super::samples::{Samples, Summary};
 
-/// The most kinds of message that an algorithm may have.
+/// Maximum number of message kinds of an algorithm.
 const KINDS_MAX: usize = 16;
 
-/// Everything that is counted while a run goes on.
+/// Counters of a run in progress.
 #[derive(Debug)]
 pub struct Meter {
     nodes: Vec<NodeMeter>,
     messages_by_kind: [u64; KINDS_MAX],
     messages: u64,
     idle_messages: f64,
-    /// The latest idle move: when it was sent, and when it arrives.
+    /// When the latest idle move was sent, and when it arrives.
     idle_move: (Time, Time),
     bytes: u64,
     entries: u64,
     entries_max: u64,
     waiting: u32,
     inside: u32,
-    /// Since when nobody waits or is inside, if so; and for how long in all before that. What comes
-    /// after the last entry is the end of the run and no idle time.
+    /// Since when no node waits or is inside, if so, and the total time of that kind before. The
+    /// time after the last entry does not count as idle.
     quiet_since: Option<Time>,
     quiet: Time,
-    /// When somebody left while others waited, until the next one enters.
+    /// When a node left while others waited. Cleared by the next entry.
     left_at: Option<Time>,
     response: Samples,
     sync_delay: Samples,
@@ -42,65 +42,66 @@ struct NodeMeter {
     wanted_since: Time,
     entries: u64,
     received: u64,
-    /// Messages sent on asking that have not arrived.
+    /// Messages sent on requesting that have not arrived.
     asking_under_way: u32,
 }
 
-/// Whether the cost of a message is an entry's, or nobody's.
+/// Whether a message is charged to an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Charge {
     /// The message serves requests.
     Entry,
-    /// A restless token moves although nobody wants it.
+    /// A restless token moves although no node wants it.
     Idle,
 }
 
-/// What was measured of a run.
+/// The measurements of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measures {
-    /// How often a node entered.
+    /// Number of entries.
     pub entries: u64,
     /// Messages sent, without a restless token's idle moves.
     pub messages: u64,
-    /// Messages for each entry.
+    /// Messages per entry.
     pub messages_per_entry: f64,
     /// The same messages by the paper's names for them.
     pub messages_by_kind: BTreeMap<&'static str, u64>,
-    /// A restless token's moves while nobody waits or is inside, for each message delay of such time.
+    /// A restless token's moves while no node waits or is inside, per message delay of such time.
     pub idle_messages_per_time: f64,
-    /// Encoded bytes of those messages for each entry.
+    /// Encoded bytes of those messages per entry.
     pub bytes_per_entry: f64,
-    /// From asking to entering; under an open load, from the moment somebody wanted in.
+    /// From request to entry. Under an open load, from the arrival of the demand.
     pub response_time: Summary,
-    /// From one node's leaving, while others wait, to the next entry.
+    /// From a release while others wait to the next entry.
     pub sync_delay: Summary,
     /// How evenly the nodes were served.
     pub fairness: Fairness,
-    /// Messages received by a node, without idle moves.
+    /// Messages received per node, without idle moves.
     pub node_load: NodeLoad,
 }
 
 /// How evenly the nodes were served.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Fairness {
-    /// Jain's index of the nodes' entries: 1 if all have the same, 1/N if one has them all.
+    /// Jain's index of the nodes' entries: 1 if all have the same number, 1/N if one has them all.
     pub jain: f64,
-    /// The largest number of entries, made on requests after a waiter's request had arrived, that went
-    /// before this waiter's.
+    /// Over all waiters, the maximum number of times that one was overtaken: entries before the
+    /// waiter's own on requests made after the waiter's request had arrived.
     pub max_overtaken: u64,
 }
 
-/// Messages received by a node.
+/// Messages received per node.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct NodeLoad {
-    /// On average.
+    /// The average.
     pub mean: f64,
-    /// By the one with the most.
+    /// The maximum.
     pub max: u64,
 }
 
 impl Meter {
-    /// For a cluster of `nodes`, of which so many begin inside, and so many entries to be.
+    /// Counters for a cluster of `nodes`, `inside` of them inside at the start, with `entries` to
+    /// come.
     pub fn new(nodes: usize, inside: u32, entries: u64) -> Self {
         Meter {
             nodes: vec![NodeMeter::default(); nodes],
@@ -122,37 +123,37 @@ impl Meter {
         }
     }
 
-    /// How many nodes wait.
+    /// Number of waiting nodes.
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Whether somebody waits although nobody is inside.
+    /// Returns whether a node waits although no node is inside.
     pub fn is_stalled(&self) -> bool {
         self.waiting > 0 && self.inside == 0
     }
 
-    /// Whether nobody waits or is inside.
+    /// Returns whether no node waits or is inside.
     pub fn is_quiet(&self) -> bool {
         self.waiting == 0 && self.inside == 0
     }
 
-    /// Whether at least half of the entries that are to be were made.
+    /// Returns whether at least half of the expected entries were made.
     pub fn is_half_done(&self) -> bool {
         self.entries >= self.entries_max.div_ceil(2)
     }
 
-    /// How many entries there were.
+    /// Number of entries.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// A node asks, on behalf of somebody who has wanted in since then, and sends so many messages
-    /// on doing so.
+    /// A node requests and sends `sends` messages. The demand for the entry arose at
+    /// `wanted_since`.
     pub fn requested(&mut self, node: NodeId, now: Time, wanted_since: Time, sends: usize) {
         if let Some(since) = self.quiet_since.take() {
             self.quiet = self.quiet + (now - since);
-            // Of an idle move that is still under way, only the part in idle time counts.
+            // Of an idle move that is still in flight, only the part in idle time counts.
             let (sent, arrives) = self.idle_move;
             if arrives > now {
                 self.idle_messages -= (arrives - now).delays() / (arrives - sent).delays();
@@ -170,7 +171,7 @@ impl Meter {
 
     /// A node enters.
     pub fn entered(&mut self, node: NodeId, now: Time) {
-        self.waiting = self.waiting.saturating_sub(1); // a faulty node may enter unasked
+        self.waiting = self.waiting.saturating_sub(1); // a faulty node may enter without a request
         self.inside += 1;
         self.entries += 1;
         self.overtaking.entered(node);
@@ -192,7 +193,7 @@ impl Meter {
         }
     }
 
-    /// A message is sent; says who bears its cost.
+    /// Counts a message that is sent, and returns how it is charged.
     pub fn sent<M: Message>(&mut self, message: &M) -> Charge {
         const { assert!(M::KINDS.len() <= KINDS_MAX) };
         if message.is_roaming() && self.is_quiet() {
@@ -204,7 +205,7 @@ impl Meter {
         Charge::Entry
     }
 
-    /// An idle move is under way from one moment to another.
+    /// An idle move is in flight from `sent` to `arrives`.
     pub fn moves_idly(&mut self, sent: Time, arrives: Time) {
         if self.quiet_since.is_some() {
             self.idle_messages += 1.0;
@@ -212,7 +213,7 @@ impl Meter {
         }
     }
 
-    /// A message arrives; `asking` if it was sent on asking.
+    /// A message arrives. `asking` is set if it was sent on requesting.
     pub fn received(&mut self, from: NodeId, to: NodeId, charge: Charge, asking: bool) {
         self.nodes[to.index()].received += u64::from(charge == Charge::Entry);
         if asking {
@@ -224,7 +225,7 @@ impl Meter {
         }
     }
 
-    /// What it all comes to, at the end of the run.
+    /// Computes the measurements at the end of the run.
     pub fn measures<M: Message>(self, now: Time) -> Measures {
         let quiet = match self.quiet_since {
             Some(since) => self.quiet + (now - since),
@@ -260,7 +261,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
 }
 
-/// (Σx)² / (n Σx²); 1 if there is nothing to share.
+/// Jain's fairness index: (Σx)² / (n Σx²), or 1 if all shares are zero.
 fn jain(shares: impl Iterator<Item = f64>) -> f64 {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for share in shares {

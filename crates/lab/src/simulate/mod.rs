@@ -1,13 +1,14 @@
-//! Discrete-event simulation: virtual time in message delays, seeded, bit-for-bit repeatable.
+//! Discrete-event simulation: virtual time in message delays, seeded, repeatable bit for bit.
 //!
-//! Every run watches mutual exclusion at each step. Exactly as many requests are made as entries
-//! were asked for; then everything drains, and nobody may be left waiting.
+//! Every run checks mutual exclusion at each step. The number of requests equals the number of
+//! entries given; after the last one the run drains, and no node may be left waiting.
 //!
-//! How messages are counted: a hop over a logical link is one message, to oneself none. A token
-//! that never rests moves although nobody wants it: such a move, sent while nobody waits or is
-//! inside, is *idle*; it is no entry's cost and is reported per message delay of idle time.
+//! How messages are counted: a hop over a logical link is one message; a node's messages to itself
+//! count as none. A token that never rests moves even if no node wants it. Such a move, sent while
+//! no node waits or is inside, is *idle*: it is not charged to any entry and is reported per
+//! message delay of idle time.
 //!
-//! Nodes may crash and come back, where the algorithm recovers: see [`Crashes`].
+//! Nodes may crash and restart if the algorithm supports recovery: see [`Crashes`].
 
 mod agenda;
 mod crashes;
@@ -38,40 +39,40 @@ use crate::shape_spec::ShapeSpec;
 use crate::world::Fault;
 use run::{Outcome, Simulation};
 
-/// What to simulate.
+/// The run to simulate.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The algorithm and its variants.
     pub choice: Choice,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How they are arranged.
+    /// The shape of the cluster.
     pub shape: ShapeSpec,
-    /// How the cluster begins.
+    /// The initial state.
     pub start: Start,
-    /// Who asks, and when.
+    /// Which nodes request, and when.
     pub load: Load,
-    /// How long messages are under way.
+    /// How long messages are in flight.
     pub delay: Delay,
-    /// Whether messages between two nodes keep their order; by default what the algorithm assumes, or its
-    /// recovery if nodes crash.
+    /// Whether messages between two nodes arrive in the order sent. Defaults to the algorithm's
+    /// assumption, or to what its recovery needs if nodes crash.
     pub channels: Option<Channels>,
     /// How long a node stays inside.
     pub hold: Hold,
-    /// How many requests are made, and so how many entries there are to be.
+    /// Number of requests, and so the expected number of entries.
     pub entries: u64,
     /// How often nodes crash, if they do.
     pub crashes: Option<Crashes>,
-    /// All chance comes from it.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
 impl Setup {
-    /// How many entries a run has unless told otherwise.
+    /// Default number of entries.
     pub const ENTRIES: u64 = 10_000;
 
-    /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, in the
-    /// paper's own shape, with the token at node 0; nodes do not crash.
+    /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, the
+    /// paper's own shape, the token at node 0, and no crashes.
     pub fn new(choice: Choice, nodes: usize) -> Self {
         Setup {
             choice,
@@ -89,53 +90,53 @@ impl Setup {
     }
 }
 
-/// A run: what was simulated and what came of it.
+/// The parameters and the results of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// The algorithm, or the preset that stands for it.
     pub algorithm: &'static str,
     /// The variants in use, separated by commas.
     pub variant: String,
-    /// How the nodes are arranged.
+    /// The shape of the cluster.
     pub shape: String,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Who asks, and when.
+    /// Which nodes request, and when.
     pub load: String,
-    /// How long messages are under way.
+    /// How long messages are in flight.
     pub delay: String,
-    /// Whether messages keep their order.
+    /// Whether messages arrive in the order sent.
     pub channels: String,
     /// How long a node stays inside.
     pub hold: f64,
-    /// All chance comes from it.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// What was measured.
+    /// The measurements.
     #[serde(flatten)]
     pub measures: Measures,
-    /// How often something happened that must never happen: two inside, a message refused.
+    /// Number of safety violations: two nodes inside, a message refused.
     pub violations: u64,
-    /// The first such thing.
+    /// The first violation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_violation: Option<String>,
-    /// Who still waited when nothing could happen any more, at the nodes and behind them; and nodes whose
-    /// recovery never ended.
+    /// Number of requests still waiting when nothing more could happen, at nodes and in their
+    /// backlogs, plus nodes whose recovery never ended.
     pub unserved: u64,
-    /// How often a node crashed.
+    /// Number of crashes.
     pub crashes: u64,
-    /// Virtual time that the run took, in message delays.
+    /// Duration of the run in virtual time, in message delays.
     pub time: f64,
-    /// Requests, arrivals of messages and releases; crashes and restarts.
+    /// Number of events: requests, deliveries, releases, crashes and restarts.
     pub events: u64,
 }
 
 impl Report {
-    /// Whether nothing happened that must not, and everybody was served.
+    /// Returns whether there was no violation and every request was served.
     pub fn is_well(&self) -> bool {
         self.violations == 0 && self.unserved == 0
     }
 
-    /// The algorithm with its variants, for people: "raymond (greedy)".
+    /// The algorithm with its variants for display: "raymond (greedy)".
     pub fn label(&self) -> String {
         label(self.algorithm, &self.variant)
     }
@@ -145,37 +146,37 @@ impl Report {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// A shape that cannot be.
+    /// An invalid shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// More nodes than the algorithm's state allows.
+    /// More nodes than fit into memory with this algorithm.
     #[error(
         "{nodes} nodes: {algorithm} keeps something of every node at every node, so {most} are the most"
     )]
     Nodes {
         /// The algorithm.
         algorithm: &'static str,
-        /// How many were asked for.
+        /// The number of nodes given.
         nodes: usize,
-        /// How many there may be.
+        /// The maximum.
         most: usize,
     },
-    /// Nodes are to crash, and the algorithm has no recovery.
+    /// Nodes are to crash, but the algorithm does not support recovery.
     #[error("crashes: {algorithm} does not recover crashed nodes; leave them out, or use {able}")]
     NoRecovery {
         /// The algorithm.
         algorithm: &'static str,
-        /// Those that do, separated by commas.
+        /// The algorithms that do, separated by commas.
         able: String,
     },
-    /// Virtual time came to its end.
+    /// Virtual time overflowed.
     #[error(
         "virtual time ran out after {0} entries: use shorter holds, delays and pauses, or fewer entries"
     )]
     Time(u64),
 }
 
-/// Simulates one run. `progress` hears now and then how many entries there were.
+/// Simulates one run. Calls `progress` from time to time with the number of entries so far.
 ///
 /// ```
 /// use soloist_algorithms::Choice;
@@ -264,7 +265,7 @@ impl Visitor for Simulate<'_> {
     }
 }
 
-/// Whether the algorithm in its default form recovers crashed nodes, given channels that keep order.
+/// Returns whether the algorithm, without variants, recovers crashed nodes over FIFO channels.
 struct Recovers;
 
 impl Visitor for Recovers {
@@ -275,7 +276,7 @@ impl Visitor for Recovers {
     }
 }
 
-/// Those given; or those that the algorithm assumes, or that its recovery needs on top.
+/// The channels given, or those that the algorithm assumes, or FIFO if its recovery needs them.
 fn channels<A: Algorithm>(setup: &Setup) -> Channels {
     let recovers = |channels| A::recovers(setup.choice.variants, channels);
     let assumed = A::INFO.channels;

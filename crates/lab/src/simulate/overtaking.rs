@@ -1,17 +1,17 @@
-//! How often a waiter was overtaken, at the cost of a logarithm an entry.
+//! Counts how often a waiter was overtaken, in logarithmic time per entry.
 //!
 //! A waiter is overtaken by each entry whose request was made after the waiter's own request had
-//! *arrived*, that is, when every message that it sent on asking was delivered. Counting from the
-//! call of `request` would blame a fair algorithm for slow messages.
+//! *arrived*, that is, after all messages that it sent on requesting were delivered. Counting from
+//! the call of `request` would blame a fair algorithm for slow messages.
 
 use soloist_algorithms::NodeId;
 
-/// Counts overtakings. Requests get slots in the order made; a Fenwick tree over the slots
-/// counts those that still wait. When the slots run out, those still waiting move together.
+/// Counts overtaking. Requests get slots in the order made, and a Fenwick tree over the slots
+/// counts those that still wait. When the slots run out, the waiting requests are compacted.
 #[derive(Debug)]
 pub struct Overtaking {
     nodes: Vec<Waiter>,
-    /// Partial sums over the slots of waiting requests (index 0 unused).
+    /// Fenwick tree over the slots of waiting requests (index 0 unused).
     sums: Vec<u32>,
     owners: Vec<u32>,
     slots_used: u32,
@@ -24,7 +24,7 @@ pub struct Overtaking {
 struct Waiter {
     slot: u32,
     arrived: bool,
-    /// As of the arrival: the slots in use, who waited, and the entries so far.
+    /// At the time of arrival: the slots in use, the waiting requests, and the entries so far.
     slots_before: u32,
     waiting_before: u32,
     entries_before: u64,
@@ -33,7 +33,7 @@ struct Waiter {
 const NOBODY: u32 = u32::MAX;
 
 impl Overtaking {
-    /// For a cluster of `nodes`.
+    /// Counters for a cluster of `nodes`.
     pub fn new(nodes: usize) -> Self {
         let slots = 2 * nodes + 2;
         Overtaking {
@@ -47,7 +47,7 @@ impl Overtaking {
         }
     }
 
-    /// The node asks.
+    /// The node requests.
     pub fn requested(&mut self, node: NodeId) {
         if self.slots_used as usize == self.owners.len() {
             self.move_together();
@@ -62,7 +62,7 @@ impl Overtaking {
         self.waiting += 1;
     }
 
-    /// All messages that the node sent on asking are delivered.
+    /// All messages that the node sent on requesting have been delivered.
     pub fn arrived(&mut self, node: NodeId) {
         let waiter = &mut self.nodes[node.index()];
         waiter.arrived = true;
@@ -87,7 +87,7 @@ impl Overtaking {
         self.entries += 1;
     }
 
-    /// The largest number of times that one waiter was overtaken.
+    /// The maximum number of times that one waiter was overtaken.
     pub fn most(&self) -> u64 {
         self.most
     }
@@ -111,8 +111,8 @@ impl Overtaking {
     }
 
     fn move_together(&mut self) {
-        // A waiter's view of "the slots before" becomes the number of those among them that
-        // still wait, which is where they move to.
+        // A waiter's `slots_before` becomes the number of requests in those slots that still wait,
+        // which is where they move to.
         for slot in 0..self.owners.len() {
             let owner = self.owners[slot];
             if owner != NOBODY {
@@ -152,7 +152,7 @@ mod tests {
         overtaking.requested(node(0));
         overtaking.requested(node(2));
         overtaking.arrived(node(0));
-        overtaking.entered(node(2)); // asked before the arrival: does not count
+        overtaking.entered(node(2)); // requested before the arrival: does not count
         overtaking.entered(node(1));
         for _ in 0..5 {
             overtaking.requested(node(1));
@@ -162,14 +162,14 @@ mod tests {
         assert_eq!(overtaking.most(), 5);
     }
 
-    /// Against the definition itself, on random histories, across many moves of the slots.
+    /// Compares with the definition itself, on random histories, across many compactions.
     #[test]
     fn agrees_with_the_definition() {
         use crate::simulate::Random;
         let nodes = 5;
         let mut random = Random::new(7, 0);
         let mut fast = Overtaking::new(nodes);
-        // For each node: (time of request, time of arrival, overtaken), while it waits.
+        // Per waiting node: (time of request, time of arrival, times overtaken).
         let mut slow: Vec<Option<(u64, Option<u64>, u64)>> = vec![None; nodes];
         let mut most = 0;
         for now in 1..20_000 {

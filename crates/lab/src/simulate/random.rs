@@ -1,4 +1,4 @@
-//! A pinned source of chance: a seed means the same run next year, on any machine.
+//! A pinned random number generator: a seed gives the same run next year, on any machine.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use rand_pcg::rand_core::Rng as _;
 
 use super::Time;
 
-/// Chance for one purpose of one run.
+/// Random numbers for one purpose of one run.
 #[derive(Clone, Debug)]
 pub struct Random {
     generator: Pcg64,
@@ -15,9 +15,9 @@ pub struct Random {
 }
 
 impl Random {
-    /// The source for this seed; each `stream` of a seed is independent of the others.
+    /// The generator of this seed. Each `stream` of a seed is independent of the others.
     pub fn new(seed: u64, stream: u64) -> Self {
-        // The seed's bits are spread over the state, so that neighbouring seeds differ from the start.
+        // Spreads the seed's bits over the state, so that neighbouring seeds differ from the start.
         let spread = u128::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         Random {
             generator: Pcg64::new(spread, u128::from(stream)),
@@ -25,36 +25,38 @@ impl Random {
         }
     }
 
-    /// A whole number below `bound`, uniformly (the bias, below bound/2^64, does not show).
+    /// A uniform integer below `bound` (the bias, less than bound/2^64, is negligible).
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.generator.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from 0 up to but not including 1, uniformly.
+    /// A uniform number from 0 up to but not including 1.
     pub fn unit(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A span of time, exponentially distributed.
+    /// An exponentially distributed span of time.
     pub fn exponential(&mut self, mean: f64) -> Time {
         let bits = self.generator.next_u64();
         Time::from_delays(mean * minus_log_of_unit(self.logarithms, bits))
     }
 }
 
-/// How many steps the table of logarithms has between 1 and 2.
+/// Number of steps between 1 and 2 in the table of logarithms.
 const STEPS: usize = 4096;
 
-/// The natural logarithms of 1 to 2. From `libm` rather than the system: the same bits everywhere.
+/// The natural logarithms of 1 to 2. From `libm` instead of the system, so that all bits are the
+/// same everywhere.
 static LOGARITHMS: LazyLock<Logarithms> =
     LazyLock::new(|| std::array::from_fn(|step| libm::log(1.0 + step as f64 / STEPS as f64)));
 
 type Logarithms = [f64; STEPS + 1];
 
-/// -ln(u) for a uniform u above 0 up to 1, given by its bits. Between the table's steps a straight line is
-/// off by less than 1e-8, a hundredth of a tick; and several times as fast as a logarithm.
+/// -ln(u) for a uniform u above 0 and up to 1, given by its bits. Linear interpolation between the
+/// table's steps is off by less than 1e-8, a hundredth of a tick, and several times as fast as a
+/// logarithm.
 fn minus_log_of_unit(logarithms: &Logarithms, bits: u64) -> f64 {
-    // The last bit counts as set, so that u is never 0: u = m / 2^(zeros + 1) with 1 ≤ m < 2.
+    // The last bit counts as set, so u is never 0: u = m / 2^(zeros + 1) with 1 ≤ m < 2.
     let zeros = (bits | 1).leading_zeros();
     let mantissa = (bits | 1) << zeros << 1;
     let step = (mantissa >> 52) as usize;

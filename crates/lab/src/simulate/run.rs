@@ -11,39 +11,39 @@ use super::meter::{Charge, Measures, Meter};
 use super::{Load, Random, Setup, Time};
 use crate::world::{Event, Fault, World};
 
-/// How often a caller hears of progress, in events.
+/// Interval of progress reports, in events.
 const PROGRESS_EVERY: u64 = 1 << 16;
 
-/// What comes of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was measured.
+    /// The measurements.
     pub measures: Measures,
-    /// How often something happened that must never happen.
+    /// Number of safety violations.
     pub violations: u64,
-    /// The first such thing.
+    /// The first violation.
     pub first_fault: Option<Fault>,
-    /// Who still waited when nothing could happen any more, at the nodes and behind them; and nodes
-    /// whose recovery never ended.
+    /// Number of requests still waiting when nothing more could happen, at nodes and in their
+    /// backlogs, plus nodes whose recovery never ended.
     pub unserved: u64,
-    /// How often a node crashed.
+    /// Number of crashes.
     pub crashes: u64,
-    /// Virtual time came to its end before the run did.
+    /// Virtual time overflowed before the run ended.
     pub time_ran_out: bool,
-    /// Requests, arrivals of messages and releases; crashes and restarts.
+    /// Number of events: requests, deliveries, releases, crashes and restarts.
     pub events: u64,
-    /// How long it took in virtual time.
+    /// Duration in virtual time.
     pub ended_at: Time,
 }
 
-/// Things to come.
+/// A scheduled event.
 #[derive(Debug)]
 pub(super) enum Coming<M> {
-    /// A node asks.
+    /// A node requests.
     Request(NodeId),
     /// A node leaves, unless it has crashed since this incarnation of it entered.
     Release(NodeId, u32),
-    /// Somebody somewhere wants in (open loads).
+    /// A demand arises at a random node (open loads).
     Demand,
     /// A message arrives.
     Arrival {
@@ -51,12 +51,12 @@ pub(super) enum Coming<M> {
         to: NodeId,
         message: M,
         charge: Charge,
-        /// Whether it was sent on asking.
+        /// Whether it was sent on requesting.
         asking: bool,
     },
     /// Some node crashes.
     Crash,
-    /// This incarnation of a crashed node comes one step further.
+    /// This incarnation of a crashed node reaches the next stage of its recovery.
     Recovery(NodeId, u32, Stage),
 }
 
@@ -70,28 +70,29 @@ pub struct Simulation<'a, A: Algorithm> {
     pub(super) meter: Meter,
     delays: Random,
     demands: Random,
-    /// Where order is kept: when the last message of a channel arrives.
+    /// FIFO channels only: when the last message of each channel arrives.
     last_arrivals: Option<FxHashMap<(NodeId, NodeId), Time>>,
-    /// Messages under way that are not idle moves.
+    /// Messages in flight that are not idle moves.
     charged_under_way: u64,
-    /// How many requests were made or are on the agenda, of those to be made.
+    /// Number of requests made or scheduled so far.
     planned: u64,
-    /// Open loads: since when others at a busy node want in.
+    /// Open loads: the times of demands that wait at a busy node.
     backlog: Vec<VecDeque<Time>>,
-    /// Where nodes crash.
+    /// The state of crashes and recoveries, if nodes crash.
     pub(super) crashing: Option<Box<Crashing<A>>>,
     pub(super) events: u64,
     progress_at: u64,
-    /// How much was done in vain since the last entry or crash, while nobody was inside.
+    /// Number of deliveries that served no entry, since the last entry or crash, while no node was
+    /// inside.
     pub(super) in_vain: u64,
     violations: u64,
     first_fault: Option<Fault>,
-    /// A node refused something: from here on nothing means anything.
+    /// A node refused an event, so the run is meaningless from here on.
     broken: bool,
 }
 
 impl<'a, A: Algorithm> Simulation<'a, A> {
-    /// A cluster at the beginning of a run.
+    /// A cluster at the start of a run.
     pub fn new(setup: &'a Setup, config: &Config<A::Shape>, channels: Channels) -> Self {
         let world = World::new(&config.place.shape, config.start, config.variants);
         let nodes = world.len();
@@ -140,7 +141,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             Load::Heavy | Load::Burst | Load::Think(_) => {
                 for node in NodeId::all(self.world.len()) {
                     match (self.world.node(node).phase(), self.setup.load) {
-                        // The one that starts inside asks after it has left.
+                        // The node that starts inside requests after it has left.
                         (Phase::Waiting | Phase::Inside, _) => {}
                         (Phase::Idle, Load::Think(mean)) => self.think(node, mean),
                         (Phase::Idle, _) => {
@@ -154,11 +155,12 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Runs until everybody was served and all is quiet, or until nobody can be served any more.
+    /// Runs until every request was served and no message is in flight, or until no request can be
+    /// served any more.
     pub fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
-        // A restless token keeps the agenda full for ever, and so may a fault: so many arrivals in
-        // vain mean that nobody will enter any more. A full round of all nodes, or a message from
-        // each to each, comes to N² here.
+        // A restless token keeps the agenda full forever, and so may a fault: this many deliveries
+        // in vain mean that no node will enter again. A full round of all nodes, or a message from
+        // each node to each other, amounts to N² here.
         let nodes = self.world.len() as u64;
         let patience = nodes
             .saturating_mul(nodes)
@@ -195,7 +197,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Everybody was served, and what is under way is at most a restless token.
+    /// Returns whether every request was served and at most a restless token is in flight.
     pub(super) fn is_over(&self) -> bool {
         self.meter.entries() == self.setup.entries
             && self.meter.is_quiet()
@@ -225,7 +227,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 self.meter.received(from, to, charge, asking);
                 let unneeded = charge == Charge::Entry && self.meter.is_quiet();
                 if self.meter.is_stalled() || unneeded {
-                    // A token that roams comes to one node at a time.
+                    // A roaming token reaches one node at a time.
                     let roams = message.is_roaming();
                     self.in_vain += if roams { self.world.len() as u64 } else { 1 };
                 }
@@ -236,7 +238,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             Coming::Demand => self.demand(),
             Coming::Crash => self.crash(),
             Coming::Recovery(node, incarnation, stage) => self.recover(node, incarnation, stage),
-            // It crashed inside.
+            // The node crashed inside.
             Coming::Release(..) => {}
         }
         if self.setup.load == Load::Light {
@@ -244,7 +246,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// The node asks, for somebody who has wanted in since then.
+    /// The node requests. The demand arose at `wanted_since`.
     pub(super) fn request(&mut self, node: NodeId, wanted_since: Time) {
         if self.put_off(node, wanted_since) {
             return;
@@ -256,7 +258,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         self.carry_out(node, result, true);
     }
 
-    /// Sends what the node sends, lets it enter, and notes what must not happen.
+    /// Sends the node's messages, schedules its release if it enters, and records faults.
     pub(super) fn carry_out(&mut self, node: NodeId, result: Result<(), Fault>, asking: bool) {
         if let Err(fault) = result {
             self.violations += 1;
@@ -304,18 +306,18 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Takes one of the requests that are still to be made, if there is one.
+    /// Takes one of the remaining requests, if any, and returns whether there was one.
     fn take_turn(&mut self) -> bool {
         let left = self.planned < self.setup.entries;
         self.planned += u64::from(left);
         left
     }
 
-    /// The node has left: does it ask again, and when?
+    /// Plans the next request of a node that has left, according to the load.
     pub(super) fn ask_again(&mut self, node: NodeId) {
         match self.setup.load {
             Load::Light => {}
-            // After a burst only the node that started inside is left to ask.
+            // After a burst only the node that started inside has yet to request.
             Load::Heavy | Load::Burst => {
                 if self.take_turn() {
                     self.request(node, self.now);
@@ -337,8 +339,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// When all is quiet: after a pause, so that a restless token may be anywhere, a random node
-    /// asks.
+    /// If nothing is waiting, inside or in flight, plans a request of a random node, after a pause
+    /// during which a restless token may move anywhere.
     fn plan_light_request(&mut self) {
         let all_quiet = self.charged_under_way == 0
             && self.meter.is_quiet()
@@ -358,7 +360,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Somebody somewhere wants in: at once if that node is idle, else when it leaves (or restarts).
+    /// Handles a demand at a random node: the node requests immediately if idle, otherwise when it
+    /// leaves or restarts.
     fn demand(&mut self) {
         let Load::Poisson(rate) = self.setup.load else {
             unreachable!("only an open load has demands")

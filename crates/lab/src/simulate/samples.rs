@@ -1,14 +1,14 @@
-//! Measured spans of time, and their summary.
+//! Measured durations and their summary.
 
 use serde::Serialize;
 
 use super::Time;
 
-/// Beyond this many samples only every second, then every fourth... is kept for the percentiles.
-/// Mean and maximum are always of all.
+/// Beyond this many samples, only every second, then every fourth and so on is kept for the
+/// percentiles. Mean and maximum always cover all samples.
 const KEPT_MAX: usize = 1 << 22;
 
-/// A series of measured spans.
+/// A series of measured durations.
 #[derive(Clone, Debug)]
 pub struct Samples {
     kept: Vec<Time>,
@@ -18,21 +18,22 @@ pub struct Samples {
     max: Time,
 }
 
-/// Mean, percentiles and maximum of measured spans, in message delays. All zero if there was none.
+/// Mean, percentiles and maximum of measured durations, in message delays. All zero if there are
+/// none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
     /// The mean.
     pub mean: f64,
-    /// Half of them are not longer.
+    /// The median.
     pub p50: f64,
-    /// 99 of 100 are not longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Samples {
-    /// None yet; room for so many, so that adding them allocates nothing.
+    /// An empty series with capacity for `expected` samples, so that adding them does not allocate.
     pub fn new(expected: u64) -> Self {
         let room = usize::try_from(expected).map_or(KEPT_MAX, |count| count.min(KEPT_MAX));
         Samples {
@@ -44,7 +45,7 @@ impl Samples {
         }
     }
 
-    /// One more.
+    /// Adds a sample.
     pub fn add(&mut self, span: Time) {
         if self.count.is_multiple_of(self.stride) {
             if self.kept.len() == KEPT_MAX {
@@ -64,7 +65,7 @@ impl Samples {
         self.max = self.max.max(span);
     }
 
-    /// What they come to.
+    /// Summarises the samples.
     pub fn summary(mut self) -> Summary {
         if self.count == 0 {
             return Summary::default();

@@ -1,16 +1,16 @@
-//! What a run can be told: delays, loads, and how they are written.
+//! Parameters of a run, such as delays and loads, and their text form.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Random, Time};
 
-/// What numbers of message delays, and of requests per delay, are accepted: below, they would be less than a
-/// tick of virtual time; above, time would soon run out.
+/// Accepted range of numbers of message delays, and of requests per delay. Smaller numbers would be
+/// less than a tick of virtual time; with larger ones, time would soon overflow.
 const NUMBER_MIN: f64 = 1e-6;
 const NUMBER_MAX: f64 = 1e9;
 
-/// A setting that cannot be.
+/// An invalid setting.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{what} '{given}': {reason}")]
 pub struct SettingError {
@@ -28,13 +28,13 @@ impl SettingError {
         }
     }
 
-    /// Why it cannot be, and what is allowed.
+    /// Why the setting is invalid, and what is allowed.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
-/// Reads a number within these bounds, or 0 where that is allowed.
+/// Parses a number within these bounds, or 0 if that is allowed.
 fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64, SettingError> {
     let bad = |reason: &str| SettingError::new(what, given, reason);
     let value: f64 = text
@@ -48,19 +48,19 @@ fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64
     }
 }
 
-/// How long a message is under way.
+/// How long a message is in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Delay {
     /// Always the same.
     Constant(f64),
-    /// Anything between two bounds alike.
+    /// Uniformly distributed between two bounds.
     Uniform(f64, f64),
-    /// Often short, sometimes long; the mean.
+    /// Exponentially distributed with this mean.
     Exponential(f64),
 }
 
 impl Delay {
-    /// The delay of one message.
+    /// Draws the delay of one message.
     pub fn draw(self, random: &mut Random) -> Time {
         let delay = match self {
             Delay::Constant(delay) => Time::from_delays(delay),
@@ -114,19 +114,20 @@ impl fmt::Display for Delay {
     }
 }
 
-/// Who asks, and when.
+/// Which nodes request, and when.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// One request at a time: when everything has settled, and after a random pause, a random node asks.
+    /// One request at a time: when no message is in flight, a random node requests after a random
+    /// pause.
     Light,
-    /// Every node asks again at once after it leaves.
+    /// Every node requests again as soon as it leaves.
     Heavy,
-    /// All nodes ask at once, one entry each.
+    /// All nodes request at once, one entry each.
     Burst,
-    /// Requests come to random nodes at this rate in all, however many are unserved; a node that is
-    /// busy asks again when it leaves.
+    /// Demands arise at random nodes at this total rate, however many are unserved. A busy node
+    /// requests again when it leaves.
     Poisson(f64),
-    /// Every node thinks for a random time of this mean before it asks again.
+    /// Every node pauses for a random time of this mean before it requests again.
     Think(f64),
 }
 
@@ -170,14 +171,14 @@ impl fmt::Display for Load {
 /// How often nodes crash, and how long they stay down.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Crashes {
-    /// From one crash of some node to the next: the mean, in message delays.
+    /// Mean time from one crash, of any node, to the next, in message delays.
     pub every: f64,
-    /// How long a node is down at least, in message delays.
+    /// Minimum downtime of a node, in message delays.
     pub down: f64,
 }
 
 impl Crashes {
-    /// How long a node is down unless told otherwise.
+    /// Default downtime.
     pub const DOWN: f64 = 5.0;
 }
 
@@ -214,12 +215,12 @@ impl Hold {
     /// One message delay.
     pub const ONE: Hold = Hold(1.0);
 
-    /// As a span of time.
+    /// The duration as virtual time.
     pub fn span(self) -> Time {
         Time::from_delays(self.0)
     }
 
-    /// In message delays.
+    /// The duration in message delays.
     pub fn delays(self) -> f64 {
         self.0
     }

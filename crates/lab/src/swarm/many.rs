@@ -1,4 +1,4 @@
-//! Many seeded runs, and what came of them.
+//! Many seeded runs and their results.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -6,51 +6,51 @@ use serde::Serialize;
 use super::{Among, command, setup_among};
 use crate::simulate::{Report, SimulateError, simulate};
 
-/// So many runs go on beside each other before it is asked whether to go on.
+/// Number of runs between two calls of `go_on`.
 const BATCH: u64 = 64;
 
-/// What came of many runs.
+/// The results of many runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Swarm {
-    /// The first run's seed; the others follow it one by one.
+    /// The first run's seed. The others follow consecutively.
     pub seed: u64,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
-    /// By algorithm, in the order in which they came up.
+    /// Results per algorithm, in the order of first appearance.
     pub algorithms: Vec<Tally>,
-    /// The runs that went wrong, in the order of seeds.
+    /// The failed runs, in the order of seeds.
     pub failures: Vec<Failure>,
 }
 
-/// What came of one algorithm's runs, all in all.
+/// The totals of one algorithm's runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Tally {
     /// The algorithm.
     pub algorithm: &'static str,
-    /// How many runs.
+    /// Number of runs.
     pub runs: u64,
-    /// How often a node entered.
+    /// Number of entries.
     pub entries: u64,
     /// Messages sent, without a restless token's idle moves.
     pub messages: u64,
-    /// How often a node crashed.
+    /// Number of crashes.
     pub crashes: u64,
-    /// How often something happened that must never happen.
+    /// Number of safety violations.
     pub violations: u64,
-    /// Who was left waiting.
+    /// Number of requests left waiting.
     pub unserved: u64,
-    /// How many of the runs went wrong.
+    /// Number of failed runs.
     pub failed: u64,
 }
 
-/// A run that went wrong.
+/// A failed run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Failure {
     /// Its seed.
     pub seed: u64,
-    /// What went wrong.
+    /// The first violation, or how many requests were left waiting.
     pub reason: String,
-    /// The command that repeats it.
+    /// The command that repeats the run.
     pub command: String,
 }
 
@@ -64,12 +64,12 @@ impl Swarm {
         }
     }
 
-    /// Whether every run went well.
+    /// Returns whether every run succeeded.
     pub fn is_well(&self) -> bool {
         self.failures.is_empty()
     }
 
-    /// All algorithms together.
+    /// The totals of all algorithms.
     pub fn total(&self) -> Tally {
         let mut total = Tally::new("all");
         for tally in &self.algorithms {
@@ -137,8 +137,8 @@ fn reason(report: &Report) -> String {
     }
 }
 
-/// Runs the seeds from `seed` on, on all cores: `runs` of them, or fewer if `go_on` says no before. What
-/// comes of it depends on the seeds alone. `done` hears of each run that is finished.
+/// Runs the seeds from `seed` on, on all cores: `runs` of them, or fewer if `go_on` returns false
+/// before. The result depends only on the seeds. Calls `done` after each run.
 pub fn run(
     among: Among,
     seed: u64,

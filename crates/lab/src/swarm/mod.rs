@@ -1,4 +1,4 @@
-//! Runs whose every parameter comes from a seed, and many of them together.
+//! Runs whose every parameter is derived from a seed, and swarms of them.
 
 mod many;
 
@@ -18,29 +18,29 @@ const DELAYS: [Delay; 3] = [
     Delay::Exponential(1.0),
 ];
 
-/// The largest cluster of a swarm.
+/// The largest cluster in a swarm.
 const NODES_MAX: u64 = 64;
 
-/// What may run in a swarm.
+/// The algorithms that may run in a swarm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Among {
-    /// Every algorithm in turn, with any variants but printed rules.
+    /// Every algorithm in turn, with any variants except the rules as published.
     All,
-    /// This algorithm, with any variants but printed rules.
+    /// This algorithm, with any variants except the rules as published.
     Kind(Kind),
-    /// This algorithm with these variants. If no channels are good enough for its recovery, nodes crash
-    /// all the same, to show it.
+    /// This algorithm with these variants. If its recovery is not promised over any channels, nodes
+    /// crash nevertheless, to demonstrate that.
     Choice(Choice),
 }
 
-/// The run that belongs to a seed, of any algorithm: see [`setup_among`].
+/// The run for a seed, of any algorithm: see [`setup_among`].
 pub fn setup(seed: u64) -> Setup {
     setup_among(Among::All, seed)
 }
 
-/// The run that belongs to a seed: algorithm, variants (repaired rules only), nodes, shape, start,
-/// load, delays, channels, hold, and crashes where the algorithm recovers from them. Consecutive seeds go
-/// through all algorithms under all loads with all delays; the rest is chance.
+/// The run for a seed: algorithm, variants (repaired rules only), nodes, shape, start, load,
+/// delays, channels, hold, and crashes if the algorithm recovers from them. Consecutive seeds go
+/// through all algorithms under all loads with all delays; everything else is random.
 pub fn setup_among(among: Among, seed: u64) -> Setup {
     let mut random = Random::new(seed, 3);
     let mut turn = seed;
@@ -146,7 +146,8 @@ fn pick<'a, T>(list: &'a [T], random: &mut Random) -> &'a T {
     &list[random.below(list.len() as u64) as usize]
 }
 
-/// Each variant but the published rules with even odds; those that contradict each other, one of them.
+/// Chooses each variant except the published rules with even odds, and of contradictory ones at
+/// most one.
 fn variants(kind: Kind, random: &mut Random) -> VariantSet {
     let info = kind.info();
     let mut names: Vec<&str> = Vec::new();
@@ -160,8 +161,8 @@ fn variants(kind: Kind, random: &mut Random) -> VariantSet {
         .expect("names of its own variants, without contradiction")
 }
 
-/// Whether nodes may crash: where the algorithm is promised to get over it. If it is on trial, also where
-/// it gets over it with no channels at all.
+/// Whether nodes may crash: if recovery is promised over these channels. With `on_trial`, also if
+/// recovery is not promised over any channels.
 struct MayCrash {
     variants: VariantSet,
     channels: Channels,
