@@ -1,9 +1,9 @@
-//! No allocation per event in the steady state: twice the entries, no more allocations.
+//! No allocation per event in the steady state: twice the entries cause no more allocations.
 
 use soloist_algorithms::Choice;
 use soloist_lab::simulate::{Setup, simulate};
 
-/// What may still grow now and then in a longer run: a queue or a table that reaches a new peak.
+/// Allowance for a longer run: a queue or a table may reach a new peak and grow.
 const PEAKS_MAX: u64 = 40;
 
 fn allocations(choice: Choice, load: &str, entries: u64) -> u64 {

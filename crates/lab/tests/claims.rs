@@ -1,5 +1,5 @@
-//! The page docs/claims.md says what a fresh run says. Set `UPDATE_CLAIMS=1` to write it anew, and read the
-//! difference before you keep it.
+//! Checks that docs/claims.md matches a fresh run. Set `UPDATE_CLAIMS=1` to regenerate it, and
+//! review the diff before committing.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use soloist_lab::claims::{PAPERS, all, comparison, examine, markdown};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The least that a paper claims of its algorithm.
+/// Minimum number of claims per paper.
 const CLAIMS_MIN: usize = 10;
 
 #[test]
@@ -49,7 +49,7 @@ fn the_page_is_what_a_fresh_run_says() {
     assert_eq!(kept.lines().count(), page.lines().count());
 }
 
-/// Each paper once, in order, with most of what it claims.
+/// Each paper appears once, in order, with at least `CLAIMS_MIN` claims.
 #[test]
 fn every_paper_is_there_with_its_claims() {
     let claims = all();

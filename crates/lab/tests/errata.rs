@@ -1,5 +1,6 @@
-//! The page docs/errata.md shows the scenarios as they are. A line `<!-- scenario NAME -->` stands directly before each
-//! block; set `UPDATE_ERRATA=1` to write the blocks anew. What the page's commands come to is a test of the executable.
+//! Checks that docs/errata.md shows the current scenarios. A line `<!-- scenario NAME -->` directly
+//! precedes each block. Set `UPDATE_ERRATA=1` to regenerate the blocks. The commands on the page
+//! are tested with the executable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +10,10 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const OPENING: &str = "```text\n";
 const CLOSING: &str = "```\n";
 
-/// Interner of the names of scenarios that show a fault in print.
+/// Parts of the names of scenarios that show a fault in a paper.
 const FAULTY: [&str; 3] = ["as-published", "-two-tokens", "-endless"];
 
-/// A block longer than this is folded.
+/// Longer blocks are folded.
 const LINES_MAX: usize = 60;
 
 fn page_path() -> PathBuf {
@@ -25,7 +26,8 @@ fn scenario(name: &str) -> String {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The page cut at its markers: what precedes the first, then each scenario's name and what follows its marker.
+/// Splits the page at its markers: the text before the first, then each scenario's name and the
+/// text after its marker.
 fn cut(page: &str) -> (&str, Vec<(&str, &str)>) {
     let mut pieces = page.split("<!-- scenario ");
     let head = pieces.next().expect("split gives one piece at least");
@@ -33,7 +35,7 @@ fn cut(page: &str) -> (&str, Vec<(&str, &str)>) {
     (head, sections.collect())
 }
 
-/// What follows a marker, cut into its block and the rest.
+/// Splits the text after a marker into its block and the remainder.
 fn block_and_rest<'a>(name: &str, after: &'a str) -> (&'a str, &'a str) {
     let inside = after
         .strip_prefix(OPENING)

@@ -1,10 +1,10 @@
-//! What the papers' formulas say, measured. Exact where the formula is exact.
+//! The papers' formulas, measured. Where a formula is exact, so is the comparison.
 
 use soloist_algorithms::Choice;
 use soloist_lab::ShapeSpec;
 use soloist_lab::simulate::{Report, Setup, simulate};
 
-/// A run that must go well.
+/// A run without violations in which every request is served.
 struct Run {
     setup: Setup,
 }
@@ -99,7 +99,7 @@ fn lamport_sends_3_n_minus_1_exactly() {
     }
 }
 
-/// 3 for each entry but the coordinator's own, which are free.
+/// 3 for each entry except the coordinator's own, which are free.
 #[test]
 fn central_sends_3_for_each_entry_of_another_node() {
     for nodes in [1, 2, 5, 30] {
@@ -122,8 +122,8 @@ fn maekawa_alone_sends_3_k_minus_1_exactly() {
     }
 }
 
-/// Maekawa 1985, abstract: c√N with c up to 5. K-1 peers, at most 5 messages with each... measured
-/// under saturation it is nearer to 4.
+/// Maekawa 1985, abstract: c√N with c up to 5, that is, at most 5 messages with each of K-1 peers.
+/// Under saturation, the measured number is closer to 4.
 #[test]
 fn maekawa_saturated_stays_below_5_k_minus_1() {
     for order in [2, 3, 5, 7] {
@@ -157,7 +157,8 @@ fn raymond_saturated_sends_4_n_minus_1_over_n() {
     }
 }
 
-/// Raymond 1989, section 5: two uniform nodes of a line are (N² - 1)/3N apart; 2 messages a step.
+/// Raymond 1989, section 5: two uniformly chosen nodes of a line are (N² - 1)/3N apart on average,
+/// with 2 messages per step.
 #[test]
 fn raymond_on_a_line_one_at_a_time_sends_about_two_thirds_of_n() {
     for nodes in [10, 50, 100] {
@@ -177,7 +178,7 @@ fn raymond_on_a_line_one_at_a_time_sends_about_two_thirds_of_n() {
 /// Raymond 1989, section 5: at most 2D.
 #[test]
 fn raymond_alone_never_sends_more_than_twice_the_diameter() {
-    // One entry each: the mean of one entry is that entry's cost.
+    // One entry per run, so the mean is the cost of that entry.
     for (nodes, shape, diameter) in [
         (10, "star:3", 4),
         (22, "star:3", 6),
@@ -196,8 +197,9 @@ fn raymond_alone_never_sends_more_than_twice_the_diameter() {
     }
 }
 
-/// Raymond 1989, section 6.1: saturated, the share of REQUESTs that piggybacking saves is the valency of
-/// the nonleaf nodes over that of all nodes: 2/3 in Fig. 7; K/2(K-1) in large complete trees.
+/// Raymond 1989, section 6.1: under saturation, the share of REQUESTs that piggybacking saves is
+/// the total valency of the nonleaf nodes divided by that of all nodes: 2/3 in Fig. 7; K/2(K-1) in
+/// large complete trees.
 #[test]
 fn raymond_piggyback_saves_the_nonleaf_share_of_requests() {
     let saved = |nodes: usize, shape: &str| {
@@ -224,8 +226,8 @@ fn raymond_piggyback_saves_the_nonleaf_share_of_requests() {
     }
 }
 
-/// Raymond 1989, section 6.2: in Fig. 7, saturated, a nonleaf enters three times as often as a leaf.
-/// With 4 nonleaves and 6 leaves, Jain's index is then 18²/(10 · 42).
+/// Raymond 1989, section 6.2: in Fig. 7, under saturation, a nonleaf enters three times as often as
+/// a leaf. With 4 nonleaves and 6 leaves, Jain's index is then 18²/(10 · 42).
 #[test]
 fn raymond_greedy_gives_nonleaves_three_times_the_entries() {
     let run = Run::of("raymond+greedy", 10)
@@ -242,7 +244,7 @@ fn raymond_greedy_gives_nonleaves_three_times_the_entries() {
     assert_near(run.report().measures.fairness.jain, 1.0, 0.001);
 }
 
-/// Naimi, Trehel, Arnold 1996: one at a time, H(N-1) messages on average.
+/// Naimi, Trehel, Arnold 1996: one request at a time costs H(N-1) messages on average.
 #[test]
 fn naimi_trehel_one_at_a_time_sends_a_harmonic_number() {
     for nodes in [2, 5, 10, 50, 200] {
@@ -261,7 +263,8 @@ fn suzuki_kasami_sends_n_or_none() {
     }
 }
 
-/// Lodha, Kshemkalyani 2000, section 4.1: all N concurrent: N-1 REQUESTs each, and a FLUSH from each but the last.
+/// Lodha, Kshemkalyani 2000, section 4.1: with all N requests concurrent, N-1 REQUESTs each, and
+/// one FLUSH from each node but the last.
 #[test]
 fn lodha_kshemkalyani_with_all_concurrent_sends_requests_and_one_flush() {
     for nodes in [1, 2, 3, 5, 10, 30] {
@@ -278,7 +281,7 @@ fn lodha_kshemkalyani_with_all_concurrent_sends_requests_and_one_flush() {
     }
 }
 
-/// Lodha, Kshemkalyani 2000, section 4.1: alone, 2(N-1).
+/// Lodha, Kshemkalyani 2000, section 4.1: a lone request costs 2(N-1).
 #[test]
 fn lodha_kshemkalyani_alone_sends_2_n_minus_1() {
     for nodes in [1, 2, 3, 10, 30] {
@@ -300,7 +303,7 @@ fn chaudhuri_karaata_keeps_its_bounds() {
             .load("light")
             .entries(10_000)
             .messages_per_entry();
-        // Uniform node and plane of the token: 3(c-1) + 2(c²-1)/3c on average.
+        // For a uniformly chosen node and plane of the token: 3(c-1) + 2(c²-1)/3c on average.
         assert_near(
             alone,
             3.0 * side + 2.0 * (cube * cube - 1.0) / (3.0 * cube),
@@ -322,10 +325,11 @@ fn chaudhuri_karaata_keeps_its_bounds() {
     }
 }
 
-/// Neamatollahi et al. 2017, section 5.2: at most (2N + √N + 1)/N when saturated. Measured it is less:
-/// the node where a round of the row begins and ends is read twice (lines 36-38 and 46-47), and has asked
-/// again by then. So a round of the row makes √N + 1 entries, with √N + 1 REQUESTs, √N moves along
-/// the row and one down; and a column has one move more: 2 + 1/√N(√N + 1).
+/// Neamatollahi et al. 2017, section 5.2: at most (2N + √N + 1)/N under saturation. The measured
+/// number is lower: the node at which a round of the row begins and ends is read twice (lines 36-38
+/// and 46-47), and has requested again by then. So a round of the row has √N + 1 entries, with √N +
+/// 1 REQUESTs, √N moves along the row and one down; and a column has one more move: 2 + 1/√N(√N +
+/// 1).
 #[test]
 fn neamatollahi_saturated_sends_about_two() {
     for side in [2_usize, 3, 4, 6, 8] {
@@ -339,7 +343,7 @@ fn neamatollahi_saturated_sends_about_two() {
     }
 }
 
-/// Neamatollahi et al. 2017, section 5.1: 2√N + 1 to 3√N + 1 alone, on average.
+/// Neamatollahi et al. 2017, section 5.1: a lone request costs 2√N + 1 to 3√N + 1 on average.
 #[test]
 fn neamatollahi_alone_sends_two_to_three_roots_on_average() {
     for side in [3_usize, 5, 8] {
@@ -354,7 +358,8 @@ fn neamatollahi_alone_sends_two_to_three_roots_on_average() {
     }
 }
 
-/// The resting form: at most (C-1) REQUEST + (R-1) CALL + R + C moves of the token; nothing when idle.
+/// The resting variant: at most (C-1) REQUEST + (R-1) CALL + R + C moves of the token, and no
+/// messages when idle.
 #[test]
 fn neamatollahi_resting_sends_at_most_four_roots_alone_and_nothing_idle() {
     for (nodes, rows, columns) in [
@@ -380,7 +385,8 @@ fn neamatollahi_resting_sends_at_most_four_roots_alone_and_nothing_idle() {
     }
 }
 
-/// Le Lann 1977: one message an entry when saturated; idle, the restless token makes a move a delay.
+/// Le Lann 1977: one message per entry under saturation. When idle, the restless token makes one
+/// move per message delay.
 #[test]
 fn le_lann_saturated_sends_one() {
     for nodes in [2, 5, 30] {
@@ -409,7 +415,8 @@ fn neilsen_mizuno_on_a_star_sends_at_most_three() {
     }
 }
 
-/// Carvalho, Roucairol 1983: 0 to 2(N-1); a node that enters again and again alone sends nothing.
+/// Carvalho, Roucairol 1983: 0 to 2(N-1). A node that enters repeatedly without other requesters
+/// sends nothing.
 #[test]
 fn carvalho_roucairol_sends_at_most_2_n_minus_1() {
     for nodes in [1, 2, 5, 20] {

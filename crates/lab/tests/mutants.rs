@@ -1,8 +1,8 @@
-//! Do the checks fail when they should? Each planted fault ([`Mutant`]) against the smallest case
-//! that shows it: without the fault the case is fine, with it the check says so.
+//! Do the checks fail when they should? Runs each planted fault ([`Mutant`]) against the smallest
+//! case that shows it: the case passes without the fault, and the check fails with it.
 //!
-//! One test goes through all, since a fault is planted in the whole process. It prints a table:
-//! the fault, the check that caught it, and what that check says.
+//! One test covers all mutants, because a fault is planted in the whole process. It prints a table
+//! with each fault, the check that caught it, and the message of that check.
 
 use std::fmt;
 use std::path::Path;
@@ -29,13 +29,13 @@ use soloist_lab::scenario;
 use soloist_lab::simulate::{Setup, simulate};
 use soloist_lab::world::Fault;
 
-/// What a check has to say against a case.
+/// A failed check and its message.
 struct Catch {
     check: &'static str,
     says: String,
 }
 
-/// `None`: the case is fine.
+/// `None` if the case passes.
 type Verdict = Option<Catch>;
 
 fn catch(check: &'static str, says: impl fmt::Display) -> Verdict {
@@ -43,7 +43,7 @@ fn catch(check: &'static str, says: impl fmt::Display) -> Verdict {
     Some(Catch { check, says })
 }
 
-/// The case that shows the fault, and its check, done once. The smallest case that was found.
+/// Runs the check on the case that shows the fault, the smallest one found.
 fn judge(mutant: Mutant) -> Verdict {
     use Mutant::*;
     match mutant {
@@ -58,7 +58,7 @@ fn judge(mutant: Mutant) -> Verdict {
         MaekawaDisplacedNotFailed => holds(case::<Maekawa>("grid", &[0, 1, 1, 1])),
         MaekawaLaterNotFailed => holds(case::<Maekawa>("grid", &[0, 1, 1, 1])),
         MaekawaFailedForgotten => holds(case::<Maekawa>("grid", &[1, 1, 1, 0])),
-        // In order, a LOCKED always comes before the INQUIRE about it.
+        // Over FIFO channels, a LOCKED always arrives before the INQUIRE about it.
         MaekawaInquireWithoutLock => holds(in_any_order(case::<Maekawa>("grid", &[1, 1, 1]))),
         MaekawaStaleInquire => holds(case::<Maekawa>("grid", &[1, 1, 2])),
         MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
@@ -81,7 +81,7 @@ fn judge(mutant: Mutant) -> Verdict {
 
         NeamatollahiRowRoundShort => holds(case::<Neamatollahi>("2x3", &[1, 1, 1, 0, 0])),
         NeamatollahiColumnRoundShort => holds(case::<Neamatollahi>("2x2", &[1, 1, 0, 1])),
-        // A restless token finds everybody some time; without the alert it takes longer.
+        // A restless token eventually reaches every node; without the alert it only takes longer.
         NeamatollahiRequestStops => plays("neamatollahi-3.4"),
         NeamatollahiBlockedNotNoted => {
             let case = case::<Neamatollahi>("1x3", &[0, 1, 2]);
@@ -115,7 +115,8 @@ fn judge(mutant: Mutant) -> Verdict {
         RicartAgrawalaRepliesInside => holds(case::<RicartAgrawala>("", &[1, 1])),
         RicartAgrawalaClockForgotten => holds(forgetting(case::<RicartAgrawala>("", &[2, 1]))),
 
-        // Its numbers grow without end, and so would the states of endless requests.
+        // Its sequence numbers grow without bound, so unlimited requests would have infinitely many
+        // states.
         SuzukiKasamiLifo => nobody_is_overtaken("suzuki-kasami"),
         SuzukiKasamiLnNotUpdated => holds(case::<SuzukiKasami>("", &[1, 1])),
         SuzukiKasamiOldRequestCounts => holds(case::<SuzukiKasami>("", &[0, 2, 1])),
@@ -131,7 +132,7 @@ fn judge(mutant: Mutant) -> Verdict {
         LamportClockNotSet => holds(case::<Lamport>("", &[1, 1])),
         LamportHearsEarlier => holds(case::<Lamport>("", &[2, 2])),
         LamportReleaseNotToOne => holds(case::<Lamport>("", &[1, 1])),
-        // Where both ask, the own REQUEST is answer enough.
+        // If both nodes request, the other's REQUEST replaces the ACK.
         LamportAckForgotten => holds(case::<Lamport>("", &[1, 0])),
         LamportClockForgotten => holds(forgetting(case::<Lamport>("", &[2, 1]))),
 
@@ -165,10 +166,10 @@ fn judge(mutant: Mutant) -> Verdict {
     }
 }
 
-/// A case for a search, or why its shape is refused.
+/// A case for a search, or the reason why its shape is invalid.
 struct Case<A: Algorithm>(Result<Bounds<A::Shape>, ShapeError>);
 
-/// An empty form is the default one.
+/// An empty form selects the default shape.
 fn case<A: Algorithm>(form: &str, requests: &[u8]) -> Case<A> {
     let nodes = requests.len();
     let shape = match form {
@@ -189,7 +190,7 @@ fn with<A: Algorithm>(variant: Variant, case: Case<A>) -> Case<A> {
     }))
 }
 
-/// On a line, with so many crashes, never of neighbours together.
+/// On a line, with at most this many crashes, never of neighbours at the same time.
 fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
     let Case(bounds) = case::<Raymond>("line", requests);
     Case(bounds.map(|bounds| Bounds {
@@ -202,7 +203,7 @@ fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
     }))
 }
 
-/// Nodes at rest may be forgotten.
+/// Quiescent nodes may be forgotten.
 fn forgetting<A: Algorithm>(case: Case<A>) -> Case<A> {
     Case(case.0.map(|bounds| Bounds {
         forgets: true,
@@ -217,7 +218,7 @@ fn in_any_order<A: Algorithm>(case: Case<A>) -> Case<A> {
     }))
 }
 
-/// Every interleaving is safe, and everybody is served in the end.
+/// Every interleaving is safe, and every request is eventually served.
 fn holds<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
     let bounds = match bounds {
         Ok(bounds) => bounds,
@@ -253,7 +254,7 @@ fn broken(fault: &Fault, trace: &[String]) -> Verdict {
     catch(check, format!("{fault} (step {})", trace.len()))
 }
 
-/// A scenario plays without a fault, and to the envelope.
+/// A scenario replays without a fault and exactly to its own text.
 fn plays(name: &str) -> Verdict {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let path = folder.join(format!("{name}.txt"));
@@ -271,7 +272,7 @@ fn plays(name: &str) -> Verdict {
     catch("scenario: transcript", says)
 }
 
-/// Under heavy load no request goes before one that had arrived before it was made.
+/// Under heavy load, no request is served before one that had arrived before it was made.
 fn nobody_is_overtaken(algorithm: &str) -> Verdict {
     let setup = Setup {
         entries: 2000,

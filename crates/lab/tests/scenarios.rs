@@ -1,5 +1,5 @@
-//! Every scenario of `tests/scenarios` replays to exactly its own text. Set `UPDATE_SCENARIOS=1`
-//! to write what really happens, and read the difference before you keep it.
+//! Every scenario in `tests/scenarios` replays to exactly its own text. Set `UPDATE_SCENARIOS=1` to
+//! write the actual transcripts, and review the diff before committing.
 
 use std::path::Path;
 

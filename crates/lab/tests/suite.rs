@@ -1,13 +1,13 @@
-//! The list of cases that are searched for every release, but those that take too long. Several tests, so
-//! that they run side by side.
+//! Searches the cases of the release suite, except those that take too long. Split into several
+//! tests that run in parallel.
 
 use soloist_algorithms::Kind;
 use soloist_lab::check::suite;
 
-/// `soloist lab suite --long --markdown` writes its table.
+/// The page whose table `soloist lab suite --long --markdown` generates.
 const PAGE: &str = include_str!("../../../docs/searched.md");
 
-/// Searches all cases of some algorithms.
+/// Searches all cases whose algorithm `belongs` accepts.
 fn search(belongs: impl Fn(Kind) -> bool) {
     let list = suite::list().into_iter().filter(|listed| !listed.long);
     let mut searched = 0;
@@ -21,7 +21,7 @@ fn search(belongs: impl Fn(Kind) -> bool) {
     assert!(searched > 0, "there are such cases");
 }
 
-/// Those that take too long for a test have their rows as well.
+/// Cases that take too long for a test have rows as well.
 #[test]
 fn the_page_has_every_case() {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ")).count();

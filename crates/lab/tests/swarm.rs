@@ -1,4 +1,5 @@
-//! Several hundred runs, every parameter from the seed: nothing that must not happen, nobody unserved.
+//! Several hundred runs with every parameter derived from the seed: no violations, and every
+//! request is served.
 
 use rayon::prelude::*;
 use soloist_algorithms::{Algorithm, Channels, Choice, Kind, VariantSet, raymond};
@@ -24,8 +25,8 @@ fn every_run_is_safe_and_serves_everybody() {
     });
 }
 
-/// A load so thin that a restless token goes round thousands of times between two requests is no fault;
-/// nor is a stay inside that outlasts thousands of demands.
+/// A load so low that a restless token circulates thousands of times between two requests is not a
+/// fault. Nor is a hold that outlasts thousands of demands.
 #[test]
 fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
     for (algorithm, load, hold) in [
@@ -46,7 +47,7 @@ fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
     }
 }
 
-/// Five times as much demand as can be served: who wants in waits ever longer.
+/// The demand is five times what can be served, so response times grow.
 #[test]
 fn response_times_count_from_the_demand() {
     let setup = Setup {
@@ -81,8 +82,8 @@ fn report(setup: &Setup) -> Report {
     simulate(setup, &mut |_| ()).expect("a possible setup")
 }
 
-/// Raymond 1989, §8: nodes really crash, under every load, over channels of both kinds; each request that was
-/// made ends in one entry all the same.
+/// Raymond 1989, §8: nodes crash under every load, over both kinds of channels. Each request still
+/// ends in exactly one entry.
 #[test]
 fn crashed_nodes_recover_and_everybody_is_served() {
     let runs: Vec<(Setup, Report)> = (0..RUNS)
@@ -112,7 +113,7 @@ fn crashed_nodes_recover_and_everybody_is_served() {
     }
 }
 
-/// Crashes one after the other, for half of the run, with somebody waiting at every node.
+/// Crashes in quick succession, for half of the run, with a request waiting at every node.
 #[test]
 fn a_hail_of_crashes_is_survived() {
     for (variants, channels) in [
@@ -134,7 +135,7 @@ fn a_hail_of_crashes_is_survived() {
     }
 }
 
-/// The swarm lets nodes crash only where recovery is promised.
+/// The swarm crashes nodes only if recovery is promised.
 #[test]
 fn seeds_keep_to_what_is_promised() {
     for seed in 0..RUNS {
@@ -152,7 +153,8 @@ fn seeds_keep_to_what_is_promised() {
     assert!(!promise(none.with(raymond::AS_PUBLISHED), Channels::Fifo));
 }
 
-/// Recovery keeps order unless told otherwise; in any order the swarm's means show two tokens.
+/// Recovery uses FIFO channels by default. If messages may overtake each other, random runs reveal
+/// two tokens.
 #[test]
 fn crashes_in_any_order_need_the_second_wait() {
     let crashes: Crashes = "5:0".parse().unwrap();
@@ -187,7 +189,7 @@ fn crashes_need_an_algorithm_that_recovers() {
     }
 }
 
-/// A swarm that could not fail would prove nothing: printed rules are caught by the same means.
+/// A swarm that cannot fail proves nothing: the same kind of runs must catch the rules as printed.
 #[test]
 fn the_same_runs_catch_the_printed_rules() {
     for name in [
@@ -217,7 +219,8 @@ fn the_same_runs_catch_the_printed_rules() {
     }
 }
 
-/// Many runs are counted right, whatever order the cores take them in, and as far as they were let go on.
+/// The totals are correct whatever the order in which the cores take the runs, also if stopped
+/// early.
 #[test]
 fn a_swarm_adds_up_its_runs() {
     let swarm = swarm::run(Among::All, 100, 150, &|| true, &|| ()).unwrap();

@@ -24,7 +24,7 @@ fn holds_whoever_starts_inside() {
     holds_from_any_start::<CarvalhoRoucairol>(&[2, 2, 2]);
 }
 
-/// Singhal 1992 begins with the staircase.
+/// The staircase is the initial state in Singhal 1992.
 #[test]
 fn staircase_holds_in_any_order_with_two_requests_each() {
     holds::<CarvalhoRoucairol>(&staircase(&[2]));
@@ -37,7 +37,7 @@ fn staircase_holds_in_any_order_at_four_nodes() {
     holds::<CarvalhoRoucairol>(&staircase(&[1, 1, 1, 1]));
 }
 
-/// The staircase begins at home; who starts inside stands above it.
+/// The staircase starts at home; a node that starts inside is above it.
 #[test]
 fn staircase_holds_wherever_home_is_and_whoever_starts_inside() {
     for home in NodeId::all(3) {

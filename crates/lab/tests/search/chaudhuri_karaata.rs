@@ -11,7 +11,7 @@ use soloist_lab::world::{Event, Fault, World};
 
 use crate::{deadlocks, holds};
 
-/// Small meshes, full and ragged, each with how often a node may ask.
+/// Small meshes, full and ragged, each with the number of requests per node.
 const MESHES: &[(&str, &[u8])] = &[
     ("1x1x1", &[2]),
     ("1x1x2", &[2, 2]),
@@ -39,7 +39,7 @@ fn as_published(form: &str, requests: &[u8]) -> Bounds<Mesh> {
     }
 }
 
-/// The token starts at each node in turn, idle and with the node inside.
+/// The token starts at each node in turn, both idle and with the node inside.
 #[track_caller]
 fn holds_from_everywhere(channels: Channels) {
     for (form, requests) in MESHES {
@@ -60,13 +60,13 @@ fn holds_in_every_mesh_wherever_the_token_starts() {
     holds_from_everywhere(Channels::Fifo);
 }
 
-/// Assumption A2 asks for order; the repaired rules do not need it.
+/// Assumption A2 requires FIFO channels; the repaired rules do not need them.
 #[test]
 fn holds_in_any_order_too() {
     holds_from_everywhere(Channels::Any);
 }
 
-/// C1: two requests, planes 1 and 2, one after the other: plane 2 keeps plane 1's request.
+/// C1: two requests, from planes 1 and 2, one after the other: plane 2 keeps plane 1's request.
 #[test]
 fn as_published_a_stale_request_strands_a_plane() {
     let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 1, 1]));
@@ -86,7 +86,7 @@ fn as_published_a_stale_request_strands_a_plane() {
     );
 }
 
-/// C2: the head gives the token away and forgets its own plane: two planes, three nodes.
+/// C2: the head passes the token on and forgets its own plane: two planes, three nodes.
 #[test]
 fn as_published_a_head_does_not_ask_again() {
     for form in ["2x1x2", "1x2x2"] {
@@ -100,7 +100,7 @@ fn as_published_a_head_does_not_ask_again() {
     }
 }
 
-/// C3: copies of requests pile up at a head that never asks for anything.
+/// C3: copies of requests accumulate at a head that never requests anything.
 #[test]
 fn as_published_queues_outgrow_theorem_4() {
     let outcome = search::<ChaudhuriKaraata>(&as_published("1x1x3", &[0, 3, 3]));
@@ -114,8 +114,8 @@ fn as_published_queues_outgrow_theorem_4() {
     assert_eq!(broken, "more is queued than Theorem 4 allows");
 }
 
-/// Nothing less shows a fault: one plane has no other to ask, and two planes of one node each
-/// have nobody else to forget.
+/// Smaller cases show no fault: a single plane has no other plane to ask, and in two planes of one
+/// node each there is no other node to forget.
 #[test]
 fn as_published_holds_in_the_smallest_meshes() {
     for (form, requests) in [("2x2x1", &[2, 2, 2, 2][..]), ("1x1x2", &[3, 3])] {
@@ -123,7 +123,7 @@ fn as_published_holds_in_the_smallest_meshes() {
     }
 }
 
-/// A cluster with its messages under way, for long runs.
+/// A cluster with its messages in flight, for long runs.
 struct Run {
     world: World<ChaudhuriKaraata>,
     network: Network<<ChaudhuriKaraata as Algorithm>::Message>,
@@ -142,7 +142,7 @@ impl Run {
         }
     }
 
-    /// One of `choices`, by the high bits of Knuth's linear congruential generator.
+    /// Picks one of `choices`, by the high bits of Knuth's linear congruential generator.
     fn pick(&mut self, choices: usize) -> usize {
         self.random = self
             .random
@@ -151,7 +151,7 @@ impl Run {
         (self.random >> 33) as usize % choices
     }
 
-    /// Something that can happen happens; says whether anything could.
+    /// Performs a random enabled event. Returns false if there is none.
     fn step(&mut self, may_ask: bool) -> bool {
         let mut events: Vec<_> = self
             .world
@@ -189,7 +189,7 @@ impl Run {
         true
     }
 
-    /// Green and yellow tokens, and those under way between planes.
+    /// Number of green and yellow tokens, including those in flight between planes.
     fn tokens(&self) -> usize {
         let here = self.world.iter().filter(|(_, node)| node.has_token());
         let envelopes = self.network.envelopes().iter();
@@ -200,8 +200,8 @@ impl Run {
     }
 }
 
-/// Invariants I1 and I2: one privileged plane, or its token is under way. When nobody asks any
-/// more, everybody is served.
+/// Invariants I1 and I2: there is one privileged plane, or its token is in flight. When no node
+/// requests any longer, every request gets served.
 #[test]
 fn one_privileged_plane_at_any_time() {
     for (form, nodes) in [("3x3x3", 27), ("2x2x7", 26), ("1x1x9", 9), ("4x2x2", 13)] {

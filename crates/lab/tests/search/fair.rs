@@ -1,4 +1,4 @@
-//! Does everybody who asks enter in the end? And does the check of it find who does not?
+//! Does every requesting node eventually enter? And does the check find a node that does not?
 
 use soloist_algorithms::central::{Central, CentralMessage};
 use soloist_algorithms::shape::Complete;
@@ -9,7 +9,8 @@ use soloist_algorithms::{
 use soloist_lab::check::{Bounds, ENDLESS, Outcome, search};
 use soloist_lab::world::Fault;
 
-/// As [`bounds`], and all nodes may ask for ever. States without end are given up early.
+/// Like [`Bounds::of`], with unlimited requests at all nodes. Stops early if there are infinitely
+/// many states.
 pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     Bounds {
         states_max: 1_000_000,
@@ -17,7 +18,8 @@ pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     }
 }
 
-/// With no more messages under way than `messages_max`, in all fairness everybody enters.
+/// Asserts that, with at most `messages_max` messages in flight, every requesting node enters in
+/// every fair run.
 #[track_caller]
 pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) {
     let bounds = Bounds {
@@ -40,8 +42,8 @@ fn a_queue_serves_all() {
     serves_all::<Central>(&endless::<Central>(3), usize::MAX);
 }
 
-/// A coordinator, node 0, that grants to the lowest number that asks: it always can serve
-/// everybody, and never need serve the highest.
+/// A coordinator, node 0, that grants to the requesting node with the lowest number. It can always
+/// serve every node, but need never serve the highest.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct LowestFirst {
     place: Place<Complete>,
@@ -51,7 +53,7 @@ struct LowestFirst {
     forgetful: bool,
 }
 
-/// A fault: a RELEASE makes it grant nothing, only the next REQUEST does.
+/// A fault: after a RELEASE it grants nothing until the next REQUEST.
 const FORGETFUL: Variant = Variant {
     bit: 0,
     name: "forgetful",
@@ -139,7 +141,7 @@ impl std::fmt::Display for LowestFirst {
     }
 }
 
-/// Nodes 1 and 2 take turns so fast that node 3 never is the lowest.
+/// Nodes 1 and 2 take turns so fast that node 3 is never the lowest.
 #[test]
 fn who_is_never_the_lowest_starves() {
     let bounds = Bounds {
@@ -158,8 +160,8 @@ fn who_is_never_the_lowest_starves() {
     }
 }
 
-/// When node 1 leaves, only node 2 asks, and its turn comes; unless node 1's next REQUEST overtakes
-/// its RELEASE.
+/// When node 1 leaves, node 2 is the only requester and gets its turn, unless node 1's next REQUEST
+/// overtakes its RELEASE.
 #[test]
 fn order_of_messages_decides_who_starves() {
     let in_order = Bounds {
@@ -179,7 +181,7 @@ fn order_of_messages_decides_who_starves() {
     assert_eq!(node, NodeId::new(2));
 }
 
-/// Nobody is obliged to ask: a run may end with somebody forgotten.
+/// No node is obliged to request, so a run may end with a forgotten waiter.
 #[test]
 fn who_is_forgotten_is_in_a_deadlock() {
     let bounds = Bounds {

@@ -1,4 +1,5 @@
-//! Nodes at rest are forgotten and made anew, by themselves or all together, at any time or never: is all still well?
+//! Does everything still hold if quiescent nodes are forgotten and re-created, one by one or all
+//! together, at any time or never?
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use soloist_algorithms::{Algorithm, Channels, NodeId, Shape, Start, Variant, Var
 use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::scenario::replay;
 
-/// An empty form is the default one.
+/// An empty form selects the default shape.
 fn on<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bounds<A::Shape> {
     let nodes = requests.len();
     let shape = match form {
@@ -51,7 +52,7 @@ fn forgetting<S>(bounds: &Bounds<S>) -> Bounds<S> {
     }
 }
 
-/// All is well, and what is forgotten makes states that there are not otherwise.
+/// Asserts that everything holds, and that forgetting leads to states that do not occur otherwise.
 #[track_caller]
 fn may_forget<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) {
     let bounds = on::<A>(form, variant, requests);
@@ -59,8 +60,8 @@ fn may_forget<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8
     assert!(plain < forgetful, "{plain} {forgetful}");
 }
 
-/// As [`may_forget`], with each node in turn inside at first, and home there or elsewhere. Who is made anew does not
-/// know of that start.
+/// Like [`may_forget`], with each node in turn inside at the start, and home there or at node 0. A
+/// re-created node does not know of that start.
 #[track_caller]
 fn may_forget_whoever_starts_inside<A: Algorithm>(variant: Option<Variant>, requests: &[u8]) {
     for inside in NodeId::all(requests.len()) {
@@ -77,7 +78,7 @@ fn may_forget_whoever_starts_inside<A: Algorithm>(variant: Option<Variant>, requ
     }
 }
 
-/// Who is at rest is as new: nothing is forgotten.
+/// Asserts that a quiescent node equals a new one, so that forgetting changes nothing.
 #[track_caller]
 fn differs_in_nothing<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) {
     for channels in [A::INFO.channels, Channels::Fifo] {
@@ -102,7 +103,7 @@ fn ricart_agrawala_needs_its_clock_only() {
     may_forget_whoever_starts_inside::<RicartAgrawala>(None, &[1, 1, 1]);
 }
 
-/// And permissions it may lose.
+/// It also loses permissions, which is harmless.
 #[test]
 fn carvalho_roucairol_needs_its_clock_only() {
     may_forget::<CarvalhoRoucairol>("", None, &[3, 3]);
@@ -110,7 +111,8 @@ fn carvalho_roucairol_needs_its_clock_only() {
     may_forget_whoever_starts_inside::<CarvalhoRoucairol>(None, &[2, 1, 1]);
 }
 
-/// Alone, it would find again what it gave away: so does a mutant.
+/// If a node were forgotten alone, it would regain permissions that it gave away. A mutant does
+/// that.
 #[test]
 fn staircase_is_forgotten_together() {
     may_forget::<CarvalhoRoucairol>("", Some(STAIRCASE), &[3, 3]);
@@ -184,7 +186,7 @@ fn tokens_are_forgotten_together() {
     may_forget_whoever_starts_inside::<ChaudhuriKaraata>(None, &[2, 1, 1]);
 }
 
-/// The steps that a trace of such a search has.
+/// The steps in traces of these searches.
 #[test]
 fn a_scenario_can_forget_all() {
     let text = "algorithm suzuki-kasami\nnodes 2\n\n> request 1\n";
@@ -212,7 +214,7 @@ fn a_scenario_can_forget_all() {
     );
 }
 
-/// The steps that a trace of such a search has.
+/// The steps in traces of these searches.
 #[test]
 fn a_scenario_can_forget() {
     let head = "algorithm ra\nnodes 2\n\n> request 0\n0 -> 1 REQUEST 1\n";

@@ -47,7 +47,7 @@ fn holds_with_fewer_acks() {
     });
 }
 
-/// Without FIFO an ACK overtakes the REQUEST that was sent before it.
+/// Without FIFO channels an ACK overtakes the REQUEST that was sent before it.
 #[test]
 fn fifo_is_necessary() {
     let outcome = search::<Lamport>(&Bounds {
@@ -60,8 +60,8 @@ fn fifo_is_necessary() {
     assert!(matches!(fault, Fault::TwoInside { .. }), "{fault}");
 }
 
-/// Condition II: "different requests for the resource must be granted in the order in which they are
-/// made". (The watch refuses any other.)
+/// Condition II: "different requests for the resource must be granted in the order in which they
+/// are made". (The observer rejects any other.)
 #[test]
 fn entries_are_in_order() {
     watch_all::<Lamport>(&Bounds::of::<Lamport>(&[2, 2]), |_| {});

@@ -12,13 +12,13 @@ use soloist_lab::world::{Event, World};
 
 use crate::{fair, holds};
 
-/// Restless, and resting.
+/// The restless and the resting variant.
 fn forms() -> [VariantSet; 2] {
     let restless = VariantSet::default();
     [restless, restless.with(RESTING)]
 }
 
-/// Nobody inside and the token at each node in turn; then each node inside.
+/// No node inside and the token at each node in turn; then each node inside.
 fn starts(nodes: usize) -> impl Iterator<Item = Start> {
     let idle = NodeId::all(nodes).map(Start::idle);
     idle.chain(NodeId::all(nodes).map(Start::inside))
@@ -43,7 +43,7 @@ fn holds_in_any_order_from_any_start() {
     }
 }
 
-/// The node that starts inside is the resting place, whoever is at home.
+/// The node that starts inside is the token's resting place, whichever node is home.
 #[test]
 fn holds_when_home_is_elsewhere() {
     let start = Start {
@@ -60,7 +60,7 @@ fn nobody_starves_on_the_restless_ring() {
     }
 }
 
-/// In order, the endless runs are finite in their states.
+/// Over FIFO channels, endless runs have finitely many states.
 #[test]
 fn nobody_starves_on_the_resting_ring() {
     for nodes in 1..=4 {
@@ -75,8 +75,8 @@ fn nobody_starves_on_the_resting_ring() {
     }
 }
 
-/// A REQUEST that the token overtakes again and again can be joined by ever more of them: up to
-/// five messages under way.
+/// A REQUEST that the token overtakes repeatedly can be joined by more and more of them, so the
+/// messages in flight are limited to five.
 #[test]
 fn nobody_starves_on_the_resting_ring_when_messages_overtake_each_other() {
     fair::serves_all::<LeLann>(
@@ -88,7 +88,7 @@ fn nobody_starves_on_the_resting_ring_when_messages_overtake_each_other() {
     );
 }
 
-/// A ring that is driven by hand. There is one token at all times.
+/// A ring driven step by step. Asserts that there is always exactly one token.
 struct Driven {
     world: World<LeLann>,
     network: Network<LeLannMessage>,
@@ -138,7 +138,8 @@ impl Driven {
         self.happen(to, Event::Deliver { from, to, message });
     }
 
-    /// Who is inside leaves, everything under way arrives, until nothing can happen.
+    /// Releases the node inside and delivers all messages in random order, until nothing more can
+    /// happen.
     fn drain(&mut self, random: &mut Random) {
         for _ in 0..10_000 {
             let is_inside = |node: &NodeId| self.world.node(*node).phase() == Phase::Inside;
@@ -188,7 +189,7 @@ fn a_lone_request_costs_at_most_2n_minus_1_messages() {
     }
 }
 
-/// So a lock that nobody uses may be forgotten.
+/// This is why an unused lock may be forgotten.
 #[test]
 fn a_resting_ring_that_is_drained_is_as_new() {
     for seed in 0..300 {

@@ -104,7 +104,7 @@ fn as_published_lets_two_inside_with_two_requests_each() {
     assert!(matches!(fault, Fault::TwoInside { .. }), "{fault}");
 }
 
-/// By the envelope five requests do not get that far, they only deadlock.
+/// With the rules as printed, five requests only deadlock.
 #[test]
 fn as_published_needs_six_requests_to_let_two_inside() {
     for requests in [[2, 2, 1], [2, 1, 2], [1, 2, 2]] {
@@ -113,8 +113,8 @@ fn as_published_needs_six_requests_to_let_two_inside() {
     }
 }
 
-/// Theorem 1: entries are in the order of the requests' identities. (The watch refuses any other.) §4.1: what
-/// each request costs.
+/// Theorem 1: entries follow the order of request ids (the observer rejects any other). §4.1: the
+/// cost of each request.
 #[test]
 fn entries_are_in_order_and_cost_what_section_4_1_says() {
     watch_all::<Fair>(&Bounds::of::<Fair>(&[3, 3]), |seen| {
@@ -134,7 +134,7 @@ fn entries_are_in_order_and_cost_what_section_4_1_says_in_random_runs() {
     }
 }
 
-/// §5, first improvement: fewer REPLYs, and never more messages in all.
+/// §5, first improvement: fewer REPLYs, and never more messages in total.
 #[test]
 fn entries_are_in_order_and_cost_no_more_with_one_reply() {
     watch_all::<Fair>(&with(&[2, 2, 1], &[ONE_REPLY]), |_| {});
@@ -159,7 +159,7 @@ fn costs_as_in_section_4_1(nodes: u32, seen: &Seen) {
     }
 }
 
-/// REQUESTs, REPLYs and FLUSHes for one request.
+/// The expected numbers of REQUESTs, REPLYs and FLUSHes for one request.
 fn expected(nodes: u32, seen: &Seen, request: RequestId) -> [u32; 3] {
     let concurrent = seen.concurrent(request).count() as u32;
     let flushes = seen.concurrent(request).any(|other| other > request);

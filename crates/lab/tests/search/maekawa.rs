@@ -29,7 +29,7 @@ fn as_published(bounds: Bounds<Quorums>) -> Bounds<Quorums> {
     }
 }
 
-/// Every way to have `count` of `nodes` ask once.
+/// All ways to let `count` of `nodes` request once.
 fn choices(nodes: usize, count: u32) -> impl Iterator<Item = Vec<u8>> {
     (0..1_u32 << nodes)
         .filter(move |chosen| chosen.count_ones() == count)
@@ -43,13 +43,13 @@ fn holds_alone_and_for_two() {
     holds::<Maekawa>(&in_any_order(Bounds::of::<Maekawa>(&[3, 3])));
 }
 
-/// Three nodes, each with itself and one other, as in Fig. 1a.
+/// Three nodes, the quorum of each being itself and one other, as in Fig. 1a.
 #[test]
 fn holds_on_the_triangle_with_two_requests_each() {
     holds::<Maekawa>(&Bounds::of::<Maekawa>(&[2, 2, 2]));
 }
 
-/// Node 0 has everybody in its set, the others have node 0.
+/// Node 0 has all nodes in its quorum; the others have node 0.
 #[test]
 fn holds_on_a_ragged_grid_with_two_requests_each() {
     holds::<Maekawa>(&of_form("grid", &[2, 2, 2]));
@@ -91,7 +91,7 @@ fn holds_whoever_starts_inside() {
     }
 }
 
-/// The numbers on the messages make up for the order of the channels.
+/// The numbers on the messages make FIFO channels unnecessary.
 #[test]
 fn holds_in_any_order() {
     holds::<Maekawa>(&in_any_order(of_form("grid", &[1, 1, 2])));
@@ -99,15 +99,16 @@ fn holds_in_any_order() {
     holds::<Maekawa>(&in_any_order(Bounds::of::<Maekawa>(&[1, 1, 2])));
 }
 
-/// What R1 repairs: at node 3, the request of node 1 takes the first place from that of node 2, which
-/// is not told and keeps node 0 from node 1 for ever.
+/// What R1 repairs: at node 3, the request of node 1 displaces that of node 2 from the first place.
+/// Node 2 is not told and blocks node 1 at node 0 forever.
 #[test]
 fn as_published_deadlocks() {
     let outcome = search::<Maekawa>(&as_published(of_form("grid", &[0, 1, 1, 1])));
     deadlocks(outcome);
 }
 
-/// What R2 repairs: node 0's INQUIRE crosses node 2's RELEASE and is answered during its next request.
+/// What R2 repairs: node 0's INQUIRE crosses node 2's RELEASE and is answered during node 2's next
+/// request.
 #[test]
 fn as_published_lets_two_inside() {
     let outcome = search::<Maekawa>(&as_published(of_form("grid", &[0, 1, 2])));

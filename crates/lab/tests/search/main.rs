@@ -1,4 +1,4 @@
-//! Every interleaving of small clusters, one module an algorithm.
+//! Every interleaving of small clusters, one module per algorithm.
 
 mod carvalho_roucairol;
 mod central;
@@ -22,14 +22,14 @@ mod watched;
 use soloist_algorithms::{Algorithm, NodeId, Start};
 use soloist_lab::check::{Bounds, Outcome, search};
 
-/// Every state is searched and all is well.
+/// Asserts that every state was visited and everything holds.
 #[track_caller]
 fn holds<A: Algorithm>(bounds: &Bounds<A::Shape>) {
     let outcome = search::<A>(bounds);
     assert!(matches!(outcome, Outcome::Holds { .. }), "{outcome:#?}");
 }
 
-/// The search found that somebody waits and nothing more can happen; says how.
+/// Asserts that the search found a deadlock, and returns the trace.
 #[track_caller]
 fn deadlocks(outcome: Outcome) -> Vec<String> {
     match outcome {
@@ -38,7 +38,7 @@ fn deadlocks(outcome: Outcome) -> Vec<String> {
     }
 }
 
-/// Each node in turn starts inside.
+/// Asserts that everything holds with each node in turn inside at the start.
 #[track_caller]
 fn holds_from_any_start<A: Algorithm>(requests: &[u8]) {
     for node in NodeId::all(requests.len()) {
@@ -49,7 +49,7 @@ fn holds_from_any_start<A: Algorithm>(requests: &[u8]) {
     }
 }
 
-/// Each node in turn is home, and nobody starts inside.
+/// Asserts that everything holds with each node in turn as home and no node inside at the start.
 #[track_caller]
 fn holds_wherever_home_is<A: Algorithm>(requests: &[u8]) {
     for home in NodeId::all(requests.len()) {

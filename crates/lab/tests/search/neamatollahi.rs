@@ -51,7 +51,7 @@ fn holds_whoever_starts_inside_and_wherever_the_token_is() {
     }
 }
 
-/// Fig. 2 by the letter: the token moves on for ever and never comes to a node that waits.
+/// Fig. 2 as printed: the token moves on forever and never reaches a waiting node.
 #[test]
 fn as_published_leaves_a_node_waiting_for_ever() {
     for requests in [&[1, 1, 0, 1], &[1, 1, 1, 1]] {
@@ -60,7 +60,8 @@ fn as_published_leaves_a_node_waiting_for_ever() {
     }
 }
 
-/// Everybody may ask for ever, on channels that keep order; in any order envelopes could pile up without end.
+/// Unlimited requests at all nodes, over FIFO channels. Without FIFO, messages could accumulate
+/// without bound.
 fn endless(form: &str, nodes: usize, variant: Option<Variant>) -> Bounds<Torus> {
     Bounds {
         channels: Channels::Fifo,
@@ -89,7 +90,7 @@ fn nobody_starves_repaired_or_resting() {
     }
 }
 
-/// The node that waits is one of a pair: see `as_published_leaves_a_node_waiting_for_ever`.
+/// The waiting node is one of a pair: see `as_published_leaves_a_node_waiting_for_ever`.
 #[test]
 fn as_published_starves_a_node_in_all_fairness() {
     let outcome = search::<Neamatollahi>(&endless("2x2", 4, Some(AS_PUBLISHED)));

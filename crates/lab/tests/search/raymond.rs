@@ -7,7 +7,7 @@ use soloist_lab::check::Bounds;
 
 use crate::holds;
 
-/// Every tree of up to four nodes, each with the nodes whose places in it differ.
+/// Every tree of up to four nodes, each with its nodes up to symmetry.
 pub const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
     ("line", 1, &[0]),
     ("line", 2, &[0]),
@@ -16,7 +16,7 @@ pub const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
     ("star:3", 4, &[0, 1]),
 ];
 
-/// The same for every tree of five: the line, the star, and the one between.
+/// The same for every tree of five nodes: the line, the star, and the one between them.
 pub const TREES_OF_5: [(&str, usize, &[u32]); 3] = [
     ("line", 5, &[0, 1, 2]),
     ("star:4", 5, &[0, 1]),
@@ -80,7 +80,7 @@ fn holds_on_every_tree_of_five_with_every_variant() {
     }
 }
 
-/// Also where the token's home is another node than the one inside.
+/// Also if the token's home is not the node inside.
 #[test]
 fn holds_whoever_starts_inside() {
     for (form, nodes, inside) in TREES_TO_4 {

@@ -1,6 +1,7 @@
-//! Raymond 1989, §8, in every interleaving: when a node crashes is one more free choice. It loses
-//! its state, not its messages, and restarts when all that it had sent has arrived. Besides
-//! mutual exclusion and the one token, everybody is served in the end, and messages come to an end.
+//! Raymond 1989, §8, in every interleaving: when a node crashes is one more free choice. The node
+//! loses its state, not its messages, and restarts when all messages that it had sent have arrived.
+//! Besides mutual exclusion and a single token, every request is eventually served, and messages
+//! stop eventually.
 
 use std::sync::Arc;
 
@@ -13,8 +14,9 @@ use soloist_lab::world::Fault;
 use crate::holds;
 use crate::raymond::all_variants;
 
-/// On a line, one request a node, that many crashes, never of neighbours together. A fault may let queues or
-/// messages grow without end.
+/// On a line, one request per node, with at most this many crashes, never of neighbours at the same
+/// time. The number of states is limited, because a fault may let queues or messages grow without
+/// bound.
 fn crashing(
     nodes: usize,
     home: u32,
@@ -36,7 +38,7 @@ fn crashing(
     }
 }
 
-/// Every tree of up to three nodes (all are lines), with the nodes whose places in it differ.
+/// Every tree of up to three nodes (all are lines), with its nodes up to symmetry as home.
 const LINES: [(usize, u32); 4] = [(1, 0), (2, 0), (3, 0), (3, 1)];
 
 #[test]
@@ -58,7 +60,7 @@ fn recovers_in_any_order_after_a_second_wait_with_every_variant() {
     }
 }
 
-/// §8.7: also a crash during recovery, and of one node after the other.
+/// §8.7: also a crash during recovery, and crashes of one node after another.
 #[test]
 fn recovers_from_two_crashes() {
     for (nodes, home) in LINES {
@@ -80,7 +82,7 @@ fn recovers_and_asks_again() {
     });
 }
 
-/// §8.1 (3) and (4) by the letter: the recovered node believes to have asked.
+/// §8.1 (3) and (4) as printed: the recovered node believes that it has asked.
 #[test]
 fn as_published_waits_for_ever() {
     let variants = VariantSet::default().with(AS_PUBLISHED);
@@ -88,7 +90,7 @@ fn as_published_waits_for_ever() {
     crate::deadlocks(outcome);
 }
 
-/// §8.2 to §8.6 where an ADVISE may overtake a PRIVILEGE, without a second wait.
+/// §8.2 to §8.6 if an ADVISE may overtake a PRIVILEGE, without a second wait.
 #[test]
 fn a_privilege_that_is_overtaken_makes_two() {
     let variants = VariantSet::default();
@@ -99,8 +101,9 @@ fn a_privilege_that_is_overtaken_makes_two() {
     assert_eq!(fault, Fault::Tokens(2));
 }
 
-/// §8.6 has it that requests queued twice correct themselves. After one recovery over fifo they do.
-/// After two, or where messages overtake each other, the privilege can go to and fro for ever.
+/// §8.6 claims that duplicated requests correct themselves. After one recovery over FIFO channels
+/// they do. After two, or if messages may overtake each other, the privilege can move back and
+/// forth forever.
 #[test]
 fn duplicates_may_chase_each_other_for_ever() {
     let variants = VariantSet::default().with(DUPLICATES);
@@ -116,8 +119,8 @@ fn duplicates_may_chase_each_other_for_ever() {
     }
 }
 
-/// §8.8 promises nothing where neighbours are down together. They may wait for ever, but nothing
-/// panics and there never are two tokens.
+/// §8.8 promises nothing if neighbours are down at the same time. Nodes may wait forever, but
+/// nothing panics, and there are never two tokens.
 #[test]
 fn neighbours_down_together_make_no_second_token() {
     for (nodes, home) in LINES {

@@ -1,5 +1,5 @@
-//! The numbers of states that the models in `contrib/spin` have by SPIN's count: written by another
-//! hand for another checker, so that a state or a step missed here would show.
+//! The numbers of states that SPIN counts for the models in `contrib/spin`. Those are written
+//! independently for another checker, so a state or a step missed here would show.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use soloist_lab::check::{Bounds, Outcome, search};
 
 #[track_caller]
 fn has_states<A: Algorithm>(bounds: &Bounds<A::Shape>, expected: usize) {
-    // The models keep no history.
+    // The models have no history.
     let outcome = search::<A>(&Bounds {
         keep_history: false,
         ..bounds.clone()

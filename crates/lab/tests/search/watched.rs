@@ -1,5 +1,5 @@
-//! Runs of algorithms that order requests by identity, watched from outside: do entries keep to that
-//! order, and what does each request cost, given the requests concurrent with it?
+//! Observes runs of algorithms that order requests by id: do entries follow that order, and what
+//! does each request cost, given the requests concurrent with it?
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -10,12 +10,12 @@ use soloist_lab::check::Bounds;
 use soloist_lab::network::{Envelope, Network};
 use soloist_lab::world::{Event, World};
 
-/// An algorithm whose requests have identities.
+/// An algorithm whose requests have ids.
 pub trait Ordered: Algorithm {
     /// The node's latest request.
     fn own(&self) -> RequestId;
 
-    /// The request that a message makes, if it does.
+    /// The request that a message makes, if any.
     fn made_by(from: NodeId, message: &Self::Message) -> Option<RequestId>;
 }
 
@@ -26,7 +26,7 @@ enum Action {
     Deliver(usize),
 }
 
-/// A cluster, the messages under way, and what was seen of it so far.
+/// A cluster, its messages in flight, and the observations so far.
 #[derive(Clone, Hash)]
 pub struct Run<A: Algorithm> {
     world: World<A>,
@@ -37,9 +37,9 @@ pub struct Run<A: Algorithm> {
 
 #[derive(Clone, Hash, Default)]
 pub struct Seen {
-    /// Every request, and the messages of each kind that it cost.
+    /// Every request, and its cost in messages of each kind.
     pub costs: BTreeMap<RequestId, [u32; 3]>,
-    /// (r, s) if the REQUEST of r was received by the node of s after s was made.
+    /// (r, s) if the node of s received the REQUEST of r after s was made.
     received_after: BTreeSet<(RequestId, RequestId)>,
     entered_last: Option<RequestId>,
 }
@@ -95,7 +95,7 @@ impl<A: Ordered> Run<A> {
         for effect in out.drain() {
             match effect {
                 Effect::Send { to, message } => {
-                    // What answers a REQUEST is the other request's cost: see note_arrival.
+                    // An answer to a REQUEST is charged to the other request: see note_arrival.
                     if message.kind() != 1 {
                         self.seen.costs.entry(own).or_default()[message.kind()] += 1;
                     }
@@ -115,7 +115,7 @@ impl<A: Ordered> Run<A> {
         }
     }
 
-    /// What answers a REQUEST is kind 1.
+    /// Kind 1 is the answer to a REQUEST.
     fn note_arrival(&mut self, from: NodeId, to: NodeId, message: &A::Message) {
         if let Some(request) = A::made_by(from, message) {
             let made = self.seen.costs.keys().filter(|r| r.node == to);
@@ -128,7 +128,7 @@ impl<A: Ordered> Run<A> {
         }
     }
 
-    /// Everybody has been served, nothing is under way.
+    /// Returns whether every request was served and no message is in flight.
     fn is_over(&self) -> bool {
         self.network.envelopes().is_empty()
             && self.left.iter().all(|&left| left == 0)
@@ -136,7 +136,7 @@ impl<A: Ordered> Run<A> {
     }
 }
 
-/// All interleavings; `check` looks at each end.
+/// Explores all interleavings and calls `check` at the end of each.
 pub fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
     let mut known = HashSet::new();
     let mut stack = vec![Run::<A>::new(bounds)];
@@ -159,7 +159,7 @@ pub fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
     assert!(ends > 0, "no run came to its end");
 }
 
-/// One random interleaving, to its end.
+/// Runs one random interleaving to its end.
 pub fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
     let mut run = Run::<A>::new(bounds);
     let mut random = seed;
@@ -174,7 +174,7 @@ pub fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
     }
 }
 
-/// Steele, Lea and Flood 2014: a pinned generator, so that a seed means the same run for ever.
+/// Steele, Lea and Flood 2014: a pinned generator, so that a seed always gives the same run.
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
