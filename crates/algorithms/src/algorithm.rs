@@ -110,13 +110,14 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// replace one that was forgotten, and the clock is the only state that must survive.
     fn set_clock(&mut self, _clock: u64) {}
 
-    /// Whether this node's state may be forgotten: dropped, and [recreated](Config::anew) with this
-    /// clock or a later one when the lock is used again. No peer is misled by that.
+    /// Whether this node is quiescent. Its state may then be forgotten: dropped, and
+    /// [recreated](Config::anew) with this clock or a later one when the lock is used again,
+    /// without misleading any peer.
     ///
     /// The default returns true if the recreated node would be identical: this state equals that of
     /// a new node with the same clock, for a lock in which no node is inside, and
-    /// [`start`](Algorithm::start) sends nothing. Algorithms whose requests have numbers return
-    /// true in more states, and explain why that is sound.
+    /// [`start`](Algorithm::start) sends nothing. Some algorithms whose requests have numbers
+    /// return true in more states, and explain why that is sound.
     fn is_at_rest(&self, config: &Config<Self::Shape>) -> bool {
         if self.phase() != Phase::Idle {
             return false;

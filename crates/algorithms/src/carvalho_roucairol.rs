@@ -15,8 +15,8 @@
 //!
 //! **Initial state**: no node has any permission, so a node's first request goes to all others. A
 //! node that starts inside has all permissions. With `staircase`, each node has the permissions of
-//! all nodes after it, counted from home: the first node asks nobody, the last asks all. The
-//! algorithms of the two papers differ in nothing else.
+//! all nodes after it, counted from home: the first node sends no requests, the last sends one to
+//! each other node. The algorithms of the two papers differ in nothing else.
 //!
 //! **Invariants**: a node that is inside misses no permission, and a node that waits misses at
 //! least one. Deferred replies exist only while a node waits or is inside.
@@ -25,8 +25,8 @@
 //! before is safe, because a node requests every permission that it misses; each costs two
 //! messages. So the state of any idle node may be forgotten. The highest sequence number seen is
 //! kept, so that the node's next request comes after those of the nodes to which it gave its
-//! permission. With the staircase, a recreated node would again have permissions that it gave away,
-//! so all nodes' states are forgotten together.
+//! permission. With the staircase, a recreated node would again have initial permissions that it
+//! has since given up, so all nodes' states are forgotten together.
 //!
 //! **Deviations**: none known. The highest sequence number seen is always updated when a request
 //! arrives.
@@ -203,7 +203,8 @@ impl Algorithm for CarvalhoRoucairol {
         }
     }
 
-    /// With the staircase, a recreated node would again have permissions that it gave away.
+    /// With the staircase, a recreated node would again have permissions that it has since given
+    /// up.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
         !variants.has(STAIRCASE) || Mutant::CarvalhoRoucairolGivenComesBack.planted()
     }

@@ -10,8 +10,8 @@
 //! than its request: then no earlier request can still be in flight. The acknowledgement guarantees
 //! that such a message arrives.
 //!
-//! Every message carries its sender's clock, so any message counts as a later one: a REQUEST or a
-//! RELEASE as well as an ACK.
+//! Every message carries its sender's clock, so any kind of message can be the later one: a REQUEST
+//! or a RELEASE as well as an ACK.
 //!
 //! **Invariants**: the queue is in order and has at most one request per node. A node's own request
 //! is in its queue exactly while the node waits or is inside. A node is inside exactly when its

@@ -18,7 +18,7 @@ use soloist_algorithms::{
 /// Far more deliveries than any algorithm needs to serve six waiting nodes.
 const DRAIN_MAX: usize = 10_000;
 
-/// The outer result tells if a rule is broken, the inner one if the node refused the event.
+/// The outer result is an error if a rule is broken, the inner one if the node refused the event.
 type Checked<T = ()> = Result<T, TestCaseError>;
 type Stepped = Checked<Result<(), Violation>>;
 const DONE: Stepped = Ok(Ok(()));

@@ -1,12 +1,12 @@
 //! Chaudhuri and Karaata 1998, *An O(n^1/3) algorithm for distributed mutual exclusion*,
 //! Journal of Systems Architecture 45.
 //!
-//! **Channels**: fifo (Assumption A2). With the repair below nothing depends on it: the search also
-//! holds in any order, so no message is refused for having overtaken another.
+//! **Channels**: fifo (Assumption A2). With the repair below nothing depends on it: the search
+//! finds no violation in any order, so no message is refused for having overtaken another.
 //! **Cost**, with c = n^1/3: for a single request from (i,j,k), with the token in plane w, exactly
 //! 3(i+j) + 2|k-w| messages per entry, at most 8(c-1). Saturated: 3(c-1) + 4(c-1)/c³, if the
 //! token's round along the heads and back serves every node once. The paper's own count of the
-//! moves between planes, 2(c-1)/c² per entry, is never less. It is not a bound while some plane's
+//! moves between planes, 2(c-1)/c² per entry, is never less. Neither is a bound while some plane's
 //! queue is empty.
 //!
 //! Nodes form a [`Mesh`]. The head (0,0,k) of each plane has a token that is green (the plane is
@@ -20,7 +20,7 @@
 //! more than the nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated; with
 //! fifo channels one less).
 //!
-//! **Errata**: procedures P1-P4 as printed (variant `as-published`)
+//! **Errata**: procedures P1-P4 as printed (variant `as-published`) have three faults:
 //! - C1: a REQUEST of a plane goes to all heads, also beyond the privileged one, and PERMIT deletes
 //!   it only on its own way back. A head that keeps the stale copy follows it when it next gets the
 //!   token, gives the token away and strands its own plane.
@@ -34,8 +34,8 @@
 //! Repair, with the same three messages: the line of heads works as in Raymond's tree. A red head
 //! knows the neighbouring head `towards` the token and whether it has `asked` it. It asks once, in
 //! its own name. A queue holds nodes of the head's own plane and neighbouring heads. The token
-//! moves one plane at a time, the direction follows it, and if the queue is not empty a REQUEST
-//! follows immediately.
+//! moves one plane at a time, the sender's `towards` follows it, and if the sender's queue is not
+//! empty a REQUEST follows immediately.
 //!
 //! Corrected in both variants: `(i - i, j, k)` is `(i - 1, j, k)`; nothing is sent beyond the
 //! mesh's edge; RELEASE goes hop by hop, as section 2.2 says. The number of links is n - 1 (a

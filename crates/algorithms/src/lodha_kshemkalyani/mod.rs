@@ -2,8 +2,8 @@
 //! Fig. 2 with repairs.
 //!
 //! **Channels**: fifo, which remains necessary: a REQUEST that overtakes the REPLY sent before it
-//! looks concurrent. Here the late REPLY is refused; without that check two nodes are inside at N =
-//! 2.
+//! looks concurrent. Here the late REPLY is refused. Without that check, two nodes can be inside
+//! even with N = 2.
 //! **Cost**: N-1 REQUESTs, N-1-x REPLYs where x is the number of requests concurrent with this one
 //! (Definition 1), and one FLUSH if one of them is later in the order (§4.1). The cost is exact in
 //! every interleaving, also with the repairs. Synchronisation delay T.
@@ -33,10 +33,10 @@
 //!    REQUEST that it makes obsolete (from another node, so fifo does not help), that request stays
 //!    in LRQ forever: a deadlock with one request each.
 //!    (`lodha-kshemkalyani-as-published-late-request`)
-//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Otherwise a node that makes
-//!    its next request before it has received a REQUEST that it had to answer never names it, since
-//!    the two count as concurrent: a deadlock with four requests.
-//!    (`lodha-kshemkalyani-as-published-asks-again`)
+//! 3. REQUEST names the sender's last satisfied request, as REPLY does. Otherwise, if a node makes
+//! its next request before a peer's REQUEST arrives that it had to answer, it never names its
+//! satisfied request to that peer, since the two requests count as concurrent: a deadlock with four
+//! requests. (`lodha-kshemkalyani-as-published-asks-again`)
 //! 4. A node's own numbers count as seen. Otherwise it uses an identity twice.
 //!    (`lodha-kshemkalyani-as-published-number-twice`)
 //!

@@ -205,7 +205,7 @@ impl Algorithm for Maekawa {
         }
     }
 
-    /// As printed, no property needed for forgetting holds.
+    /// With the steps as printed, nothing that forgetting relies on holds.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
         !variants.has(AS_PUBLISHED)
     }

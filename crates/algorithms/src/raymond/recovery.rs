@@ -12,12 +12,13 @@
 //! channels of any order.
 //!
 //! **What the paper leaves open**: a node that crashed in its critical section restarts with USING
-//! set to false. Its hold is lost, and the caller must have stopped the work that it did inside
-//! before the node restarts. The rebuilt REQUEST_Q starts with the neighbours that had sent a
-//! request before they advised. Their order is lost. It starts at a different neighbour for each
-//! incarnation, so that the same one is not always last; this replaces the counters of §8.4 against
-//! starvation, which every node would have to keep. Nodes that sent a request later follow in order
-//! of arrival. A request that arrived both as a REQUEST and in an ADVISE is enqueued once (§8.6).
+//! set to false. Its hold is lost, and the caller must have stopped the work in the critical
+//! section before it restarts the node. The rebuilt REQUEST_Q starts with the neighbours that had
+//! sent a request before they advised. Their order is lost. It starts at a different neighbour for
+//! each incarnation, so that the same one is not always last; this replaces the counters of §8.4
+//! against starvation, which every node would have to keep. Nodes that sent a request later follow
+//! in order of arrival. A request that arrived both as a REQUEST and in an ADVISE is enqueued once
+//! (§8.6).
 //!
 //! **Extent** (§8.8): any set of nodes in which no two are neighbours. A node that does not know
 //! HOLDER itself answers `Unknown`. The node that asked then stays in recovery until it learns from
