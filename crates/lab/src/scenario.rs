@@ -17,14 +17,14 @@
 //! |---|---|
 //! | `start` | shows what the nodes did when they started, if anything |
 //! | `request A`, `release A` | |
-//! | `deliver A B [KIND\|MESSAGE]` | delivers the oldest such message from A to B |
+//! | `deliver A B [KIND\|MESSAGE]` | delivers the oldest (such) message from A to B |
 //! | `run` | delivers everything in the order sent, until no message is in flight |
 //! | `show A` | shows A's state |
-//! | `forget all [A CLOCK]` | re-creates all nodes, all idle and no message in flight |
-//! | `forget A [CLOCK]` | re-creates A, which is quiescent |
+//! | `forget all [A CLOCK]` | re-creates all nodes; all must be idle, with no message in flight |
+//! | `forget A [CLOCK]` | re-creates A, which must be quiescent (`is_at_rest`) |
 //! | `crash A`, `restart A`, `settled A` | recovery, if the algorithm supports it |
 //!
-//! A node that is forgotten and re-created keeps its clock, or A gets the given one.
+//! A re-created node keeps its clock, unless a clock is given for A.
 //!
 //! ```
 //! let text = "algorithm central\nnodes 2\n\n> request 1\n1 -> 0 REQUEST\n> run\n0 -> 1 GRANT\n1 enters\n";

@@ -6,8 +6,8 @@ use soloist_algorithms::{
     Algorithm, Config, NodeId, Outbox, Phase, Place, RequestId, Shape, Start, VariantSet, Violation,
 };
 
-/// All nodes of a cluster, and how many of them are inside. The caller keeps the messages in
-/// flight: the simulator orders them by time, the checker keeps a set.
+/// All nodes of a cluster, and how many of them are inside the critical section. The caller keeps
+/// the messages in flight: the simulator orders them by time, the checker keeps a set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World<A> {
     nodes: Vec<A>,
@@ -91,7 +91,7 @@ pub enum Fault {
         /// A node that was already inside.
         other: NodeId,
     },
-    /// A node refused an event that only correct nodes caused.
+    /// A node refused an event, such as a message from a correct peer.
     #[error("node {node}: {violation}")]
     Refused {
         /// The node.
@@ -218,7 +218,8 @@ impl<A: Algorithm> World<A> {
         *state = recovering;
     }
 
-    /// Forgets a quiescent node: replaces it by a [new one](anew).
+    /// Forgets a quiescent node (see [`Algorithm::is_at_rest`]) and replaces it by [a new
+    /// one](anew).
     pub fn forget(&mut self, node: NodeId, config: &Config<A::Shape>, jump: u64) {
         let state = &mut self.nodes[node.index()];
         *state = anew(state, config, jump);

@@ -22,14 +22,15 @@ pub struct Bounds<S> {
     pub requests: Vec<u8>,
     /// How many crashes there may be, for algorithms that support recovery.
     pub crashes: Crashes,
-    /// Whether quiescent nodes may be forgotten: see [`Bounds::JUMPS_MAX`].
+    /// Whether quiescent nodes (see [`Algorithm::is_at_rest`]) may be forgotten: see
+    /// [`Bounds::JUMPS_MAX`].
     pub forgets: bool,
     /// Whether states include the history needed to check the order of entries and that fences
     /// increase. Without it these are not checked, and a state consists of nodes and messages only.
     pub keep_history: bool,
     /// Whether to search for endless runs as well, which takes ten times the memory. Without it the
-    /// search finds safety violations and deadlocks only, and applies partial-order reduction,
-    /// which leaves fewer states.
+    /// search finds only safety violations and deadlocks, and applies partial-order reduction where
+    /// that is sound, so that there are fewer states.
     pub endless_runs: bool,
     /// Steps that put more messages in flight than this are not followed. If messages may overtake
     /// each other and requests have no limit, their number may grow without bound.

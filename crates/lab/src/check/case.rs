@@ -71,10 +71,10 @@ pub struct Report {
     pub forgets: bool,
     /// The verdict.
     pub verdict: Verdict,
-    /// Description of the violation, or of the limit that was reached.
+    /// Description of the violation, or of the limit that was reached; `None` if everything holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// Number of states visited, unless a violation was found.
+    /// Number of states visited; `None` if a violation was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<usize>,
     /// Whether endless runs were searched for as well.
@@ -141,8 +141,8 @@ impl Case {
     /// Default limit on the number of states.
     pub const STATES_MAX: usize = 50_000_000;
 
-    /// Limit on the number of states of a search for two nodes inside, after a less severe
-    /// violation.
+    /// Limit on the number of states when searching for two nodes inside after a less severe
+    /// result.
     const WORSE_MAX: usize = 5_000_000;
 
     /// The paper's own shape, the token at node 0, `requests` per node, no crashes, no forgetting.

@@ -34,7 +34,8 @@ pub(crate) struct Graph<A: Algorithm> {
     numbers: HashTable<Known>,
     /// Whether properties are checked.
     judged: bool,
-    /// The first minor fault, after which the search continued. A deadlock replaces another kind.
+    /// The first minor fault, after which the search continued. A deadlock replaces a minor fault
+    /// of another kind.
     minor: Option<(Fault, Vec<Action>)>,
     /// Whether the graph contains all states and steps. If not, a minor fault was found.
     pub is_complete: bool,
@@ -281,7 +282,8 @@ impl<A: Algorithm> Graph<A> {
             duty: self.system.duty(state, action),
             target,
         });
-        // Settling a node that has already settled changes nothing and does not count as a step.
+        // `Settled` at a node that is not ready for it changes nothing and does not count as a
+        // step.
         let changes =
             |step: &Step| step.target != number || !matches!(step.action, Action::Settled(_));
         steps.filter(changes).collect()

@@ -3,8 +3,9 @@
 //! A state of the cluster is a flat list of 32-bit words (`packed`) that stand for interned node
 //! states and messages (`interner`). `system` defines the steps between states, and `properties`
 //! what must hold. Two searches explore the states:
-//! - `safety` runs depth-first on all cores and keeps only hashes. If endless runs are not searched
-//!   for, it applies partial-order reduction (`reduction`).
+//! - `safety` runs on all cores, depth-first if all runs end, and keeps only hashes. If endless
+//!   runs are not searched for, it applies partial-order reduction (`reduction`) where that is
+//!   sound.
 //! - `graph` runs breadth-first and keeps all states and steps. A fault comes with a shortest
 //!   trace, and `starvation` and `quiescence` can search for endless runs.
 
@@ -44,7 +45,8 @@ pub enum Outcome {
         /// 0, the result holds for all runs.
         cut: usize,
     },
-    /// A property is violated. The trace is a shortest one.
+    /// A property is violated. The trace is a shortest one, unless only the depth-first search got
+    /// as far as the violation.
     Broken {
         /// The violation.
         fault: Fault,
@@ -117,7 +119,7 @@ pub enum Pass {
     Safety,
     /// Breadth-first: all states and steps, for shortest traces.
     Graph,
-    /// Search the graph for endless runs in which a node waits.
+    /// Searches the graph for endless runs in which a node waits.
     EndlessRuns,
 }
 
@@ -177,9 +179,9 @@ fn search_watched<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) ->
 }
 
 /// Like [`check`], with one request per node, then two, four and so on up to the bounds, so that a
-/// fault is found with few requests. After a result less severe than two nodes inside, the search
-/// continues with more requests to see whether they lead to that, in at most `worse_max` states per
-/// round.
+/// fault is found with few requests. After a minor fault, starvation or unrest, the search
+/// continues with more requests to see whether they lead to two nodes inside, in at most
+/// `worse_max` states per round.
 pub(crate) fn deepen<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
     worse_max: usize,

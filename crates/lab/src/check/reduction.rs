@@ -6,11 +6,10 @@
 //! postponed until it is no longer inert. In Suzuki and Kasami's algorithm every REQUEST to a node
 //! without the token is inert: its time of arrival makes no difference until the token is there.
 //!
-//! Messages whose delivery is inert are called *notes* here. Among the events enabled at a node,
-//! the notes satisfy this: in whatever order some of them arrive, the node ends in the same state,
-//! which violates no invariant; it sends nothing and does not enter; and every other enabled event
-//! has the same effects before and after each of them. Nothing is assumed about the algorithm: all
-//! of this is tested by trial.
+//! Messages whose delivery is inert are called *notes* here. In whatever order some of a node's
+//! notes arrive, the node ends in the same state, which violates no invariant; it sends nothing and
+//! does not enter; and every other event enabled at the node has the same effects before and after
+//! each note. Nothing is assumed about the algorithm: the search finds all of this out by trial.
 //!
 //! **Why nothing is missed.** Let s be a state that this search visits, and take a run of the full
 //! system from s to a state f. If the run consists only of notes of s, then f differs from s only
@@ -18,10 +17,10 @@
 //! each node's state has been checked. Otherwise take the first step of the run that is not a note
 //! of s. It was already enabled in s, because notes send nothing, and it commutes with all notes
 //! before it. So the run that takes it first also leads to f; this search follows it, and the
-//! remaining run is shorter. If messages are in flight, all of them are notes and no node is
-//! inside, none of them is postponed. So every state without successors is visited, and with it
-//! every deadlock. What nodes know of fences only grows as messages arrive: if fences increase in
-//! this search, they always do.
+//! remaining run is shorter. In a state in which every message in flight is a note and no node is
+//! inside, no message is postponed. So every state without successors is visited, and with it every
+//! deadlock. What nodes know of fences only grows as messages arrive: if fences increase in this
+//! search, they increase in every run.
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 

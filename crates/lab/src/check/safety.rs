@@ -23,7 +23,7 @@ pub(super) enum Found {
         /// Number of steps that were not followed.
         cut: usize,
     },
-    /// A minor fault was found, but never two nodes inside.
+    /// A minor fault was found, and no worse one in the states visited.
     Minor,
     Broken {
         fault: Fault,
@@ -187,7 +187,7 @@ impl<A: Algorithm> Safety<A> {
         }
     }
 
-    /// Removes the actions that may be postponed. If the interner is full, none.
+    /// Removes the actions that may be postponed, or none if the interner is full.
     fn postpone(&self, state: &[u32], actions: &mut Vec<Action>) {
         loop {
             let unknown = postpone(&self.system, &self.parts(), state, actions);

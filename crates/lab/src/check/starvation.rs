@@ -3,7 +3,8 @@
 //!
 //! A run is weakly fair if every duty that is continuously open from some point on is eventually
 //! fulfilled. The duties are that a message in flight arrives, that a node inside leaves, and that
-//! a crashed node recovers. Requesting is not a duty, and a run may end when no duty is open.
+//! a crashed node recovers. A duty is open while an action that fulfils it is enabled. Requesting
+//! is not a duty, and a run may end when no duty is open.
 //!
 //! A run in which a node waits forever eventually stays in one strongly connected component of the
 //! states in which this node waits. If a duty is open in all states of a component and fulfilled on

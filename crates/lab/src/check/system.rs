@@ -77,7 +77,7 @@ pub(crate) struct System<A: Algorithm> {
 }
 
 impl<A: Algorithm> System<A> {
-    /// Returns the system, its first state, and the entry of the node that starts inside, if any.
+    /// Returns the system, its first state, and the entry that starting a node caused, if any.
     ///
     /// # Panics
     /// If there are more than 64 nodes, or crashes although the algorithm does not support

@@ -84,7 +84,7 @@ impl<A: Algorithm> Crashing<A> {
         self.count
     }
 
-    /// Number of restarts of this node.
+    /// The current incarnation of this node: how often it has crashed.
     pub fn incarnation(&self, node: NodeId) -> u32 {
         self.machines[node.index()].incarnation
     }
@@ -240,7 +240,7 @@ impl<A: Algorithm> Simulation<'_, A> {
         crashing.is_some_and(|crashing| crashing.machines[node.index()].off.is_some())
     }
 
-    /// Number of restarts of the node.
+    /// The current incarnation of the node: how often it has crashed.
     pub(super) fn incarnation(&self, node: NodeId) -> u32 {
         let crashing = self.crashing.as_ref();
         crashing.map_or(0, |crashing| crashing.incarnation(node))

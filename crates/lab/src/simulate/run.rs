@@ -82,8 +82,8 @@ pub struct Simulation<'a, A: Algorithm> {
     pub(super) crashing: Option<Box<Crashing<A>>>,
     pub(super) events: u64,
     progress_at: u64,
-    /// Number of deliveries that served no entry, since the last entry or crash, while no node was
-    /// inside.
+    /// Deliveries in vain since the last entry or crash, while no node was inside. A move of a
+    /// roaming token counts as many times as there are nodes.
     pub(super) in_vain: u64,
     violations: u64,
     first_fault: Option<Fault>,
@@ -155,8 +155,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// Runs until every request was served and no message is in flight, or until no request can be
-    /// served any more.
+    /// Runs until every request was served and at most a restless token is in flight, or until no
+    /// request can be served any longer.
     pub fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
         // A restless token keeps the agenda full forever, and so may a fault: this many deliveries
         // in vain mean that no node will enter again. A full round of all nodes, or a message from
@@ -339,8 +339,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
-    /// If nothing is waiting, inside or in flight, plans a request of a random node, after a pause
-    /// during which a restless token may move anywhere.
+    /// If no node waits or is inside and at most a restless token is in flight, plans a request of
+    /// a random node, after a pause during which a restless token may move anywhere.
     fn plan_light_request(&mut self) {
         let all_quiet = self.charged_under_way == 0
             && self.meter.is_quiet()

@@ -117,12 +117,12 @@ impl fmt::Display for Delay {
 /// Which nodes request, and when.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// One request at a time: when no message is in flight, a random node requests after a random
-    /// pause.
+    /// One request at a time: when no node waits or is inside and at most a restless token is in
+    /// flight, a random node requests after a random pause.
     Light,
     /// Every node requests again as soon as it leaves.
     Heavy,
-    /// All nodes request at once, one entry each.
+    /// All nodes request simultaneously, one entry each.
     Burst,
     /// Demands arise at random nodes at this total rate, however many are unserved. A busy node
     /// requests again when it leaves.
