@@ -169,7 +169,7 @@ impl<A: Algorithm> World<A> {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -179,7 +179,7 @@ impl<A: Algorithm> World<A> {
         self.nodes.is_empty()
     }
 
-    /// How many nodes are inside.
+    /// Number of nodes inside.
     pub fn inside(&self) -> u32 {
         self.inside
     }

@@ -137,7 +137,7 @@ fn maekawa_saturated_stays_below_5_k_minus_1() {
     }
 }
 
-/// Raymond 1989, section 5.1: 4(N-1)/N when saturated.
+/// Raymond 1989, section 5.1: 4(N-1)/N under saturation.
 #[test]
 fn raymond_saturated_sends_4_n_minus_1_over_n() {
     for (nodes, shape) in [

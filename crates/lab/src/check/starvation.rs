@@ -58,8 +58,8 @@ impl States {
     }
 }
 
-/// The component nearest to the first state in which a fair run can stay while `node` waits. Its
-/// states are sorted.
+/// Returns the *trap* nearest to the first state: a component in which a fair run can stay while
+/// `node` waits. Its states are sorted.
 fn nearest_trap<A: Algorithm>(
     graph: &Graph<A>,
     to_stay: &States,
@@ -94,8 +94,8 @@ fn is_within(component: &[u32], step: &Step) -> bool {
 }
 
 /// Returns a cycle in a trap, from its first state, that is fair if repeated forever: each duty is
-/// fulfilled on it or is not open in one of its states. The latter already holds for duties that are
-/// not open in the first state.
+/// fulfilled on it or is not open in one of its states. A duty that is not open in the first state
+/// needs no step.
 fn fair_cycle<A: Algorithm>(graph: &Graph<A>, trap: &[u32]) -> Vec<Action> {
     let first = trap[0];
     let mut cycle: Vec<Step> = Vec::new();

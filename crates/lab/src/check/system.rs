@@ -20,7 +20,7 @@ pub(crate) enum Action {
     Deliver(usize),
     /// The node crashes and loses its state.
     Crash(NodeId),
-    /// The node that crashed comes back.
+    /// The crashed node restarts.
     Restart(NodeId),
     /// All messages sent to the node before it was advised have arrived.
     Settled(NodeId),

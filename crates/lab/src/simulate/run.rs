@@ -54,7 +54,7 @@ pub(super) enum Coming<M> {
         /// Whether it was sent on requesting.
         asking: bool,
     },
-    /// Some node crashes.
+    /// A random node crashes.
     Crash,
     /// This incarnation of a crashed node reaches the next stage of its recovery.
     Recovery(NodeId, u32, Stage),
