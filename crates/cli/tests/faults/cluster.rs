@@ -1,4 +1,4 @@
-//! `soloist node` processes, from what `soloist init` made.
+//! `soloist node` processes, configured by `soloist init`.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use crate::network::{Namespace, Network};
 use crate::{LEASE, LOCKS, free, until};
 
-/// What a cluster is like.
+/// Parameters of a cluster.
 pub struct Plan {
     pub nodes: usize,
-    /// The first of them are keepers.
+    /// Number of keepers, which are the first nodes.
     pub keepers: usize,
     pub lease: Duration,
-    /// Whether the nodes have a network of their own.
+    /// Whether each node has a network namespace of its own.
     pub network: bool,
 }
 
@@ -35,20 +35,20 @@ impl Default for Plan {
     }
 }
 
-/// Nodes `n0`, `n1` and so on, of which some run. They are killed when this is dropped.
+/// Nodes `n0`, `n1` and so on, running or not. Running ones are killed on drop.
 pub struct Cluster {
     folder: TempDir,
     addresses: Vec<String>,
     processes: Vec<Option<Child>>,
-    /// Where a node runs, if not where the test does.
+    /// Namespace of a node, if it was given one.
     homes: Vec<Option<Namespace>>,
-    /// How many files a node may have open, if that is limited.
+    /// Limit of open files of a node, if it has one.
     files_max: Vec<Option<usize>>,
     pub network: Option<Network>,
 }
 
 impl Cluster {
-    /// Lets `soloist init` make the nodes. None of them runs.
+    /// Creates the nodes with `soloist init`, without starting them.
     pub fn init(plan: &Plan) -> Self {
         let network = plan.network.then(|| Network::new(plan.nodes));
         let addresses = (0..plan.nodes).map(|node| match &network {
@@ -79,7 +79,7 @@ impl Cluster {
         cluster
     }
 
-    /// Starts a cluster, and waits until all nodes take part.
+    /// Starts a cluster and waits until all nodes are members.
     pub async fn start(plan: Plan) -> Self {
         let mut cluster = Self::init(&plan);
         for node in 0..plan.nodes {
@@ -90,7 +90,7 @@ impl Cluster {
         cluster
     }
 
-    /// Lets `soloist init` make further nodes. None of them runs.
+    /// Adds nodes with `soloist init --add`, without starting them.
     pub fn add(&mut self, count: usize) {
         let before = self.addresses.len();
         for _ in 0..count {
@@ -108,7 +108,7 @@ impl Cluster {
         assert!(output.status.success(), "{}", stderr(&output));
     }
 
-    /// Locks have the algorithms that they are named after.
+    /// Gives each lock the algorithm that its name begins with.
     fn spread_algorithms(&self, node: usize) {
         let file = self.file(node, "soloist.toml");
         let mut text = fs::read_to_string(&file).unwrap();
@@ -120,7 +120,7 @@ impl Cluster {
         fs::write(file, text).unwrap();
     }
 
-    /// From its next start on, a node has another lease.
+    /// Sets the lease of a node, from its next start on.
     pub fn set_lease(&self, node: usize, lease: Duration) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
@@ -149,39 +149,39 @@ impl Cluster {
         command
     }
 
-    /// The executable, talking to a node.
+    /// Runs the executable, connected to a node.
     pub fn soloist_at(&self, node: usize, arguments: &str) -> Output {
         let mut command = self.soloist();
         command.env("SOLOIST_API", self.file(node, "soloist.sock"));
         command.args(arguments.split_whitespace()).output().unwrap()
     }
 
-    /// The number of nodes, running or not.
+    /// Number of nodes, running or not.
     pub fn size(&self) -> usize {
         self.addresses.len()
     }
 
-    /// Whether a node's process was started and not ended.
+    /// Returns whether a node's process was started and not yet ended.
     pub fn runs(&self, node: usize) -> bool {
         self.processes[node].is_some()
     }
 
-    /// Where other nodes reach a node.
+    /// The address that other nodes dial.
     pub fn address(&self, node: usize) -> &str {
         &self.addresses[node]
     }
 
-    /// Where all files are.
+    /// The cluster's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A file of a node.
+    /// The path of a file in a node's folder.
     pub fn file(&self, node: usize, name: &str) -> PathBuf {
         self.folder.path().join(format!("n{node}")).join(name)
     }
 
-    /// The command that runs a node, where it is at home.
+    /// The command that runs a node, in its namespaces and with its limit of open files.
     pub fn node_command(&self, node: usize) -> Command {
         let network = self.network.as_ref().map(|network| network.of(node));
         let homes: Vec<_> = network.into_iter().chain(&self.homes[node]).collect();
@@ -210,22 +210,22 @@ impl Cluster {
         command
     }
 
-    /// From now on the node runs there.
+    /// Runs the node in this namespace, from its next start on.
     pub fn give_home(&mut self, node: usize, home: Namespace) {
         self.homes[node] = Some(home);
     }
 
-    /// From its next start on, a node may have so many files open, and cannot raise that.
+    /// Limits the open files of a node, from its next start on. The node cannot raise this limit.
     pub fn limit_files(&mut self, node: usize, files: usize) {
         self.files_max[node] = Some(files);
     }
 
-    /// Where a node runs that was given a home.
+    /// The namespace that a node was given.
     pub fn home(&self, node: usize) -> &Namespace {
         self.homes[node].as_ref().expect("it has a home")
     }
 
-    /// Starts a node that does not run.
+    /// Starts a node that is not running.
     pub fn spawn(&mut self, node: usize) {
         assert!(self.processes[node].is_none(), "n{node} runs");
         let log = self.file(node, "log");
@@ -235,26 +235,25 @@ impl Cluster {
         self.processes[node] = Some(command.spawn().unwrap());
     }
 
-    /// Starts a node that does not run, and waits until it takes part.
+    /// Starts a node that is not running, and waits until it is a member.
     pub async fn restart(&mut self, node: usize) {
         self.spawn(node);
         self.takes_part(node).await;
     }
 
-    /// Sends a signal to a node.
     pub fn signal(&self, node: usize, signal: Signal) {
         let child = self.processes[node].as_ref().expect("it runs");
         kill_process(Pid::from_child(child), signal).unwrap();
     }
 
-    /// Kills a node, as `kill -9` does.
+    /// Kills a node with SIGKILL.
     pub fn kill(&mut self, node: usize) {
         self.signal(node, Signal::KILL);
         let mut child = self.processes[node].take().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9), "n{node}");
     }
 
-    /// Tells a node to end, waits until it has, and tells how long that took.
+    /// Stops a node with SIGTERM, waits until it has exited, and returns how long that took.
     pub async fn end(&mut self, node: usize) -> Duration {
         let began = Instant::now();
         self.signal(node, Signal::TERM);
@@ -270,23 +269,23 @@ impl Cluster {
         began.elapsed()
     }
 
-    /// What a node said so far.
+    /// The node's log so far.
     pub fn log(&self, node: usize) -> String {
         fs::read_to_string(self.file(node, "log")).unwrap_or_default()
     }
 
-    /// How often a node was elected.
+    /// Number of elections that a node has won.
     pub fn elections_won(&self, node: usize) -> usize {
         self.log(node).matches("this keeper leads term").count()
     }
 
-    /// Waits until a node has said this.
+    /// Waits until the log of a node contains these words.
     pub async fn says(&self, node: usize, words: &str) {
         let what = format!("n{node} says {words:?}");
         until(&what, async || self.log(node).contains(words)).await;
     }
 
-    /// Where a node is reached.
+    /// The address of a node's API.
     pub fn target(&self, node: usize) -> Target {
         Target::socket(self.file(node, "soloist.sock"))
     }
@@ -295,25 +294,25 @@ impl Cluster {
         Client::connect(self.target(node)).await.unwrap()
     }
 
-    /// The cluster as a node sees it; nothing, if it does not answer.
+    /// The cluster as a node sees it, or `None` if the node does not answer.
     pub async fn view(&self, node: usize) -> Option<api::Cluster> {
         let client = Client::connect(self.target(node)).await.ok()?;
         client.cluster().await.ok()
     }
 
-    /// Waits until a node takes part.
+    /// Waits until a node is a member.
     pub async fn takes_part(&self, node: usize) {
         let what = format!("n{node} takes part");
         until(&what, async || self.is_member(node).await).await;
     }
 
-    /// Whether a node takes part.
+    /// Returns whether a node is a member.
     pub async fn is_member(&self, node: usize) -> bool {
         let view = self.view(node).await;
         view.is_some_and(|view| view.state == NodeState::Member)
     }
 
-    /// Waits until these, and no others, take part in one epoch.
+    /// Waits until exactly these nodes are members of one epoch.
     pub async fn together(&self, nodes: &[usize]) {
         let names: Vec<String> = nodes.iter().map(|node| format!("n{node}")).collect();
         until("the nodes are together", async || {
@@ -334,14 +333,15 @@ impl Cluster {
         .await;
     }
 
-    /// Who leads the keepers, as a node says on the command line; nothing, if it knows of none.
+    /// The keepers' leader, as `soloist cluster` reports it on a node, or `None` if it knows of
+    /// none.
     pub fn leader(&self, asked: usize) -> Option<usize> {
         let output = self.soloist_at(asked, "cluster --json");
         let view: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
         view["leader"].as_str()?.strip_prefix('n')?.parse().ok()
     }
 
-    /// Waits until one of these leads the keepers, as a node sees it.
+    /// Waits until one of the candidates leads the keepers, as a node sees it.
     pub async fn led_by(&self, asked: usize, candidates: &[usize]) -> usize {
         let mut leader = None;
         until("the keepers have a leader", async || {

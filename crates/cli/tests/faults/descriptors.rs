@@ -1,4 +1,4 @@
-//! Nodes that have few files to open.
+//! Nodes with a low limit of open files.
 
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
@@ -9,7 +9,8 @@ use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, within};
 
-/// The soft limit of most systems. The test makes it the hard one, too, so that raising it does not help.
+/// The soft limit on most systems. The test also makes it the hard limit, so that nodes cannot
+/// raise it.
 const FILES: usize = 1024;
 const IDLE: usize = 2000;
 
@@ -27,7 +28,7 @@ async fn idle_clients_of_the_leader_do_not_keep_other_nodes_out() {
     let mut idle = Vec::new();
     while idle.len() < IDLE {
         let socket = socket.clone();
-        // The queue of connections that were not accepted yet may be full.
+        // Connecting blocks while the accept queue is full.
         let connected = tokio::task::spawn_blocking(move || UnixStream::connect(socket)).await;
         idle.push(connected.unwrap().unwrap());
     }
@@ -55,7 +56,7 @@ async fn idle_clients_of_the_leader_do_not_keep_other_nodes_out() {
     workers.end().await;
 }
 
-/// The test's own sockets.
+/// Raises the limit of the test itself, for its sockets.
 fn raise_own_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

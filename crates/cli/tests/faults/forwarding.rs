@@ -1,4 +1,4 @@
-//! Nodes that reach a keeper, but not the leader: they go through that keeper.
+//! Nodes that reach a keeper but not the leader: the keeper forwards their messages.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LOCKS, all_but, keepers_but};
 
-/// Members that cannot reach each other are left alone for 10 s. These tests look at less.
+/// Members that cannot reach each other are not evicted before 10 s. These tests take less.
 const LEASE: Duration = Duration::from_secs(3);
-/// Longer than a lease with its margin.
+/// How long a cut lasts: longer than a lease with its margin.
 const CUT: Duration = Duration::from_secs(5);
 
 async fn start(nodes: usize) -> Cluster {
@@ -34,14 +34,14 @@ async fn a_member_that_cannot_reach_the_leader_goes_through_a_follower() {
     assert_eq!(holder.write(), Ok(()), "its lease ran out");
     holder.leave().await.expect("its lease ran out");
 
-    // It comes in that way, too.
+    // It can also join that way.
     cluster.kill(4);
     let followers = keepers_but(leader);
     cluster.together(&all_but(4)).await;
     cluster.restart(4).await;
-    // On a busy machine another one may lead by now.
+    // On a busy machine, the leader may have changed by now.
     println!("cut off from n{leader}; led by {:?}", cluster.leader(4));
-    // The follower dies; there is another one.
+    // One follower dies; the other can forward too.
     cluster.kill(followers[0]);
     cluster.together(&all_but(followers[0])).await;
     cluster.restart(followers[0]).await;
@@ -69,7 +69,7 @@ async fn leadership_stays_where_it_is_when_each_keeper_reaches_half_of_the_membe
     for node in [3, 4, 5, 6] {
         assert!(cluster.is_member(node).await, "n{node} was left outside");
     }
-    // A busy machine may cost the leader its place once.
+    // A busy machine may cause one election.
     assert!(elections() <= before + 1, "leadership moved to and fro");
     network.heal();
     cluster.together(&all).await;

@@ -1,4 +1,4 @@
-//! `kill -9`.
+//! Nodes that are killed with SIGKILL.
 
 use std::time::Instant;
 
@@ -98,7 +98,7 @@ async fn a_killed_keeper_is_not_missed_and_comes_back_from_its_disk() {
     assert_eq!(of_others.count(), 0, "{lost:?}");
 
     cluster.restart(victim).await;
-    // It counts again: with another one gone, there is a majority only with it.
+    // Its vote counts again: without another keeper, there is a majority only with this one.
     cluster.kill(other);
     cluster.together(&all_but(other)).await;
     let rest: Vec<usize> = all_but(other);
@@ -142,7 +142,7 @@ async fn holds_outlive_the_keepers_leader() {
     let back = Instant::now();
     cluster.restart(leader).await;
     println!("started again, it took part after {:?}", back.elapsed());
-    // By then their leases would have run out twice.
+    // By then, leases that were not renewed would have expired twice.
     tokio::time::sleep((2 * lease).saturating_sub(killed.elapsed())).await;
     for holder in holders {
         assert_eq!(holder.write(), Ok(()));
@@ -231,7 +231,7 @@ async fn all_goes_on_after_a_power_failure() {
     workers.end().await;
 }
 
-/// Why this lock was lost, as the next such event says.
+/// The reason in the next event that reports the loss of this lock.
 async fn lost_event(events: &mut Events, lock: &str) -> Option<String> {
     let found = async {
         loop {

@@ -1,11 +1,16 @@
-//! The real executable under faults: nodes that are killed, paused, cut off and restarted, while a referee watches.
+//! The real executable under faults: nodes are killed, paused, cut off and restarted while a
+//! referee checks mutual exclusion.
 //!
-//! - `cluster`: the node processes. `network`: a network of their own that can be cut.
-//! - `operator`: replaces keepers and brings machines back, as docs/operations.md says.
-//! - `referee`: who was inside when, and whether that was right. `workers`: those who go in and out all the time.
+//! - `cluster`: the node processes.
+//! - `network`: a network for them that can be cut.
+//! - `operator`: replaces keepers and brings machines back, as in docs/operations.md.
+//! - `referee`: records entries and checks mutual exclusion.
+//! - `workers`: clients that enter and leave all the time.
+//! - `raw`: the API without the client.
 //! - The other modules are the faults.
 //!
-//! Some of it needs the rights to make namespaces, and `unshare`, `nsenter`, `ip` and `nft`: without them it fails.
+//! Some tests need the privilege to create namespaces, and the tools `unshare`, `nsenter`, `ip` and
+//! `nft`. Without them those tests fail.
 
 mod cluster;
 mod descriptors;
@@ -28,7 +33,7 @@ mod workers;
 
 use std::time::{Duration, Instant};
 
-/// Nodes have so many locks, each with an algorithm of its own.
+/// The locks of most tests, each with another algorithm.
 const LOCKS: [&str; 4] = [
     "raymond/a",
     "maekawa/a",
@@ -36,24 +41,24 @@ const LOCKS: [&str; 4] = [
     "lodha-kshemkalyani/a",
 ];
 
-/// All nodes, in most of these tests.
+/// All nodes, in most tests.
 const ALL: [usize; 5] = [0, 1, 2, 3, 4];
 
-/// How long members rely on being members, in most of these tests.
+/// The lease of members, in most tests.
 const LEASE: Duration = Duration::from_millis(1000);
 
-/// For elections, changes of epoch and this machine, which may be busy with other tests.
+/// Extra time for elections and changes of epoch, on a machine that may be busy with other tests.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Longer than anything here takes, so that a test fails instead of waiting for ever.
+/// Timeout that is longer than any step takes, so that a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     within(PATIENCE, what, condition).await;
 }
 
-/// Waits until something is so, for no longer than this, and tells how long it took.
+/// Waits until a condition holds, at most for `limit`, and returns how long that took.
 async fn within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !condition().await {
@@ -63,12 +68,12 @@ async fn within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() ->
     began.elapsed()
 }
 
-/// All nodes but one.
+/// All nodes except one.
 fn all_but(node: usize) -> Vec<usize> {
     ALL.into_iter().filter(|other| *other != node).collect()
 }
 
-/// The first three nodes, which are the keepers in most of these tests, but one.
+/// The first three nodes, which are the keepers in most tests, except one.
 fn keepers_but(node: usize) -> [usize; 2] {
     match node {
         0 => [1, 2],

@@ -1,8 +1,10 @@
-//! Runs from a seed that only do what the manual (docs/operations.md) allows: keepers are killed and replaced, and later
-//! their machines return, re-imaged or with their old disks. Workers and the referee are there all the time.
+//! Random runs that do only what the manual (docs/operations.md) allows. Keepers are killed and
+//! replaced, and later their machines return, re-imaged or with their old disks. Workers and the
+//! referee are active all the time.
 //!
-//! A failure prints the seed and the events; `SOLOIST_SEED=7` repeats that seed alone. The seed decides which events
-//! happen in which order. Processes and sockets have their own timing, so a repetition may need some tries.
+//! A failure prints the seed and the events; `SOLOIST_SEED=7` repeats that seed alone. The seed
+//! determines the events and their order, but not the timing of processes and sockets, so it may
+//! take several attempts to repeat a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -19,15 +21,15 @@ const LEASES_MS: [u64; 4] = [500, 750, 1000, 2000];
 /// The longest pause between two steps of the operator, in milliseconds.
 const PAUSE_MS_MAX: u64 = 1500;
 
-/// How long a run lasts before everything is brought back, and from which seeds.
+/// How long each run lasts before everything is brought back, and the seeds to run.
 struct Runs {
     lasts: Duration,
     seeds: std::ops::Range<u64>,
 }
 
 impl Runs {
-    /// Of these lengths, unless the environment says otherwise: `SOLOIST_SEED`, or `SOLOIST_SEEDS` (how many), and
-    /// `SOLOIST_SECONDS`.
+    /// Uses these values unless the environment sets others: `SOLOIST_SEED` (one seed),
+    /// `SOLOIST_SEEDS` (number of seeds) and `SOLOIST_SECONDS`.
     fn new(seconds: u64, seeds: std::ops::Range<u64>) -> Self {
         let seeds = match (number("SOLOIST_SEED"), number("SOLOIST_SEEDS")) {
             (Some(seed), _) => seed..seed + 1,
@@ -63,11 +65,11 @@ async fn keepers_are_replaced_and_return_for_long() {
     Runs::new(50, 1..6).run().await;
 }
 
-/// Numbers from a seed.
+/// A seeded random generator.
 struct Random(Pcg64);
 
 impl Random {
-    /// A number below this.
+    /// A random number below `limit`.
     fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).expect("it fits");
         usize::try_from(self.0.next_u64() % limit).expect("it fits")
@@ -82,7 +84,7 @@ impl Random {
     }
 }
 
-/// What was done so far. It is printed when the run fails.
+/// The events so far. They are printed if the run fails.
 struct Story {
     seed: u64,
     began: Instant,
@@ -112,9 +114,9 @@ struct Run {
     workers: Workers,
     names: Vec<String>,
     keepers: BTreeSet<usize>,
-    /// Ordinary nodes that do not run.
+    /// Ordinary nodes that are not running.
     away: BTreeSet<usize>,
-    /// The keepers in the file of each node.
+    /// The keepers that each node's configuration lists.
     files: BTreeMap<usize, BTreeSet<usize>>,
     cluster: Cluster,
 }
@@ -173,7 +175,7 @@ impl Run {
         self.end().await;
     }
 
-    /// Everybody is a member under one leader, and everybody is served.
+    /// Expects that all nodes become members under one leader and that every worker is served.
     async fn end(mut self) {
         self.story.tell("everything is brought back".to_owned());
         let all: Vec<usize> = (0..self.cluster.size()).collect();
@@ -190,7 +192,7 @@ impl Run {
         self.workers.end().await;
     }
 
-    /// A keeper's machine dies. Another node is promoted, and the dead one is demoted.
+    /// A keeper's machine dies. Another node is promoted, then the dead one is demoted.
     async fn replace_a_keeper(&mut self) {
         let spare: Vec<usize> = self
             .running()
@@ -209,7 +211,7 @@ impl Run {
         self.away.insert(old);
     }
 
-    /// A keeper's disk is lost, and the machine comes back with a new one: it is demoted and promoted.
+    /// A keeper loses its disk and returns with a new one. It is demoted and promoted again.
     async fn reimage_a_keeper(&mut self) {
         let keeper = self.any_keeper();
         self.kill(keeper);
@@ -242,7 +244,7 @@ impl Run {
         self.cluster.spawn(node);
     }
 
-    /// A machine returns, with a new disk or with the one that it had.
+    /// A machine returns, with a new disk or with its old one.
     fn bring_one_back(&mut self) {
         let away: Vec<usize> = self.away.iter().copied().collect();
         if away.is_empty() {
@@ -284,7 +286,8 @@ impl Run {
         }
     }
 
-    /// Its file is brought up to date, unless it still names a keeper.
+    /// Starts a node. Its configuration is updated if it lists none of the current keepers,
+    /// otherwise at random.
     fn spawn(&mut self, node: usize) {
         let is_usable = !self.files[&node].is_disjoint(&self.keepers);
         if !is_usable || self.random.flip() {
@@ -300,7 +303,7 @@ impl Run {
 
     async fn promote(&mut self, node: usize) {
         self.story.tell(format!("promote n{node}"));
-        // A node that was started just now may not be a member yet.
+        // A node that was just started may not be a member yet.
         self.cluster.takes_part(node).await;
         let asked = self.somebody_but(node);
         self.cluster.promote(asked, node).await;
@@ -325,7 +328,7 @@ impl Run {
         sleep(Duration::from_millis(pause)).await;
     }
 
-    /// The run ends with the first violation.
+    /// Ends the run at the first violation.
     fn check(&self) {
         let found = self.workers.referee.violations();
         let first = &found[..found.len().min(5)];

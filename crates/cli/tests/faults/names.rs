@@ -1,4 +1,4 @@
-//! Two nodes with one name.
+//! Two nodes with the same name.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, Plan, stderr};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, free, until};
 
-/// A process that is killed in the end.
+/// A process that is killed on drop.
 struct Running(std::process::Child);
 
 impl Drop for Running {
@@ -52,7 +52,7 @@ async fn a_copy_of_a_node_gets_in_only_when_that_is_gone() {
     .await;
     let socket = Target::socket(copy.path().join("soloist.sock"));
     let client = Client::connect(socket).await.unwrap();
-    // While both try, nothing breaks for anybody.
+    // While both run, the second stays outside and the first keeps its hold.
     let began = std::time::Instant::now();
     while began.elapsed() < 3 * LEASE {
         let view = client.cluster().await.unwrap();

@@ -1,17 +1,17 @@
-//! A network for nodes on this machine, in which anybody can be cut off from anybody.
+//! A network for nodes on this machine, in which any nodes can be cut off from any others.
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A namespace of the kernel. It is there for as long as a process in it lives.
+/// A kernel namespace. It exists while its process lives.
 pub struct Namespace {
     process: Child,
     kind: &'static str,
 }
 
 impl Namespace {
-    /// A new one: `net` or `mnt`.
+    /// Creates a namespace of kind `net` or `mnt`.
     pub fn new(kind: &'static str) -> Self {
         let option = match kind {
             "net" => "--net",
@@ -41,7 +41,7 @@ impl Namespace {
         }
     }
 
-    /// What `nsenter` is told to go there.
+    /// The option with which `nsenter` enters this namespace.
     pub fn enter(&self) -> [String; 1] {
         let option = match self.kind {
             "net" => "net",
@@ -51,7 +51,7 @@ impl Namespace {
         [format!("--{option}=/proc/{process}/ns/{kind}")]
     }
 
-    /// Runs commands there, which must succeed.
+    /// Runs a shell script in this namespace. It must succeed.
     pub fn run(&self, script: &str) {
         let mut command = Command::new("nsenter");
         command.args(self.enter()).args(["sh", "-e"]);
@@ -86,7 +86,7 @@ fn feed(mut command: Command, script: &str) {
     );
 }
 
-/// Each node has a namespace, and a cable to a switch.
+/// A namespace per node, each connected to a switch.
 pub struct Network {
     _switch: Namespace,
     nodes: Vec<Namespace>,
@@ -119,17 +119,17 @@ impl Network {
         }
     }
 
-    /// A node's address.
+    /// The IP address of a node.
     pub fn host(&self, node: usize) -> String {
         host(node)
     }
 
-    /// Where a node is.
+    /// The namespace of a node.
     pub fn of(&self, node: usize) -> &Namespace {
         &self.nodes[node]
     }
 
-    /// Nothing that these send arrives at those.
+    /// Drops all packets in one direction.
     pub fn cut_one_way(&self, from: &[usize], to: &[usize]) {
         let from: Vec<String> = from.iter().map(|&node| host(node)).collect();
         for &node in to {
@@ -138,13 +138,13 @@ impl Network {
         }
     }
 
-    /// Nothing goes between these and those.
+    /// Drops all packets in both directions.
     pub fn cut(&self, some: &[usize], others: &[usize]) {
         self.cut_one_way(some, others);
         self.cut_one_way(others, some);
     }
 
-    /// Everything goes everywhere again.
+    /// Removes all cuts.
     pub fn heal(&self) {
         for namespace in &self.nodes {
             namespace.nft("flush set ip cut from");

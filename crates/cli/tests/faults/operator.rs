@@ -1,5 +1,5 @@
-//! What an operator does by the manual (docs/operations.md): replaces keepers, and brings machines back, with the
-//! command line and files only.
+//! The operator of the manual (docs/operations.md): replaces keepers and brings machines back,
+//! using only the command line and files.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -15,7 +15,7 @@ use crate::PATIENCE;
 use crate::cluster::{Cluster, stderr};
 use crate::referee::Referee;
 
-/// The part of a node's folder that `soloist init` made in its data folder.
+/// The file in the first keeper's data folder that `soloist init` creates.
 const FIRST_START: &str = "data/first-start";
 const STORE: &str = "data/keeper.redb";
 
@@ -27,7 +27,7 @@ pub enum Change {
 }
 
 impl Cluster {
-    /// Asks one node to change the keepers, and asks again until the cluster says that it is so.
+    /// Asks a node to change the keepers, and retries until the cluster reports the change.
     pub async fn change(&self, asked: usize, change: Change, node: usize) {
         let word = match change {
             Change::Promote => "promote",
@@ -58,7 +58,7 @@ impl Cluster {
         self.change(asked, Change::Demote, node).await;
     }
 
-    /// The keepers, as a node sees them; `None` if it does not answer or knows no leader.
+    /// The keepers as a node sees them, or `None` if it does not answer or knows no leader.
     pub async fn keepers(&self, asked: usize) -> Option<Vec<usize>> {
         let view = self
             .view(asked)
@@ -69,7 +69,7 @@ impl Cluster {
         numbers.collect()
     }
 
-    /// A stopped machine gets a new disk: everything that its node wrote is gone.
+    /// Gives a stopped machine a new disk: everything that its node wrote is gone.
     pub fn reimage(&self, node: usize) {
         let data = self.file(node, "data");
         if data.exists() {
@@ -77,8 +77,8 @@ impl Cluster {
         }
     }
 
-    /// A stopped machine is deployed again from the folder that `soloist init` made, `first-start` included. Nobody but
-    /// the first keeper has that file.
+    /// Deploys a stopped machine again from the folder that `soloist init` created, including
+    /// `first-start`, which only the first keeper has.
     pub fn redeploy(&self, node: usize) {
         self.reimage(node);
         if node == 0 {
@@ -87,18 +87,18 @@ impl Cluster {
         }
     }
 
-    /// A copy of a stopped node's data folder: its disk as it is now.
+    /// Copies the data folder of a stopped node.
     pub fn copy_disk(&self, node: usize, name: &str) {
         copy(&self.file(node, "data"), &self.file(node, name));
     }
 
-    /// A stopped machine gets back the disk that was copied.
+    /// Restores a copied data folder on a stopped node.
     pub fn restore_disk(&self, node: usize, name: &str) {
         self.reimage(node);
         copy(&self.file(node, name), &self.file(node, "data"));
     }
 
-    /// Writes who the keepers are into the configuration of a node.
+    /// Writes the list of keepers into the configuration of a node.
     pub fn list_keepers(&self, node: usize, keepers: &[usize]) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
@@ -130,7 +130,7 @@ impl Cluster {
         self.file(node, STORE).exists()
     }
 
-    /// Whether a node has an earlier store beside its data, under another name.
+    /// Returns whether a node's data folder has an earlier store under another name.
     pub fn has_store_set_aside(&self, node: usize) -> bool {
         let Ok(files) = fs::read_dir(self.file(node, "data")) else {
             return false;
@@ -142,7 +142,7 @@ impl Cluster {
         })
     }
 
-    /// The nodes that say that they lead.
+    /// The nodes that report themselves as leader.
     pub async fn leaders(&self, nodes: &[usize]) -> Vec<usize> {
         let mut leaders = Vec::new();
         for &node in nodes {
@@ -154,13 +154,14 @@ impl Cluster {
         leaders
     }
 
-    /// Waits until these nodes are together under one leader, with these keepers. Fails as soon as the referee objects.
+    /// Waits until these nodes are members under one leader, with these keepers. Fails at the first
+    /// violation that the referee finds.
     pub async fn settles(&self, referee: &Referee, nodes: &[usize], keepers: &[usize]) {
         self.watched(referee, async || self.oddity(nodes, keepers).await)
             .await;
     }
 
-    /// Waits until nothing is left to be said, with the referee's eye on it.
+    /// Waits until `odd` returns `None`. Fails at the first violation that the referee finds.
     async fn watched(&self, referee: &Referee, mut odd: impl AsyncFnMut() -> Option<String>) {
         let began = Instant::now();
         loop {
@@ -184,7 +185,7 @@ impl Cluster {
         }
     }
 
-    /// Why these nodes are not together under one leader with these keepers.
+    /// Why these nodes are not yet members under one leader with these keepers. `None` if they are.
     async fn oddity(&self, nodes: &[usize], keepers: &[usize]) -> Option<String> {
         let names = |numbers: &[usize]| -> Vec<String> {
             numbers.iter().map(|number| format!("n{number}")).collect()
@@ -214,7 +215,7 @@ impl Cluster {
         None
     }
 
-    /// Waits until a node that was a keeper is none any more by its own files: its store is set aside.
+    /// Waits until a demoted keeper has set its store aside.
     pub async fn sets_store_aside(&self, referee: &Referee, node: usize) {
         self.watched(referee, async || {
             let is_aside = !self.has_store(node) && self.has_store_set_aside(node);
@@ -230,7 +231,7 @@ impl Cluster {
     }
 }
 
-/// Nobody else may look into a data folder.
+/// Creates a data folder, which only its owner may access.
 fn create_folder(folder: &Path) {
     DirBuilder::new().mode(0o700).create(folder).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Networks that are cut, one way or both.
+//! Network partitions, in one direction or both.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::referee::Inside;
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, keepers_but, until};
 
-/// After so long without an answer a member counts as not reached.
+/// A member that has not answered for this long counts as unreachable.
 const APART: Duration = Duration::from_secs(10);
 
 async fn networked(lease: Duration) -> Cluster {
@@ -25,7 +25,7 @@ fn network(cluster: &Cluster) -> &Network {
     cluster.network.as_ref().expect("it has one")
 }
 
-/// Whoever holds a lock learns that it does not any more.
+/// Expects that each holder is told of its loss, and that the resource rejects its writes.
 async fn are_lost(holders: Vec<Inside>) {
     for holder in holders {
         let told = tokio::time::timeout(PATIENCE, holder.guard().lost());
@@ -130,7 +130,7 @@ async fn members_that_cannot_reach_each_other_do_no_harm() {
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &ALL, &LOCKS);
     workers.referee.serves(&names, GRACE).await;
-    // Both have the keepers.
+    // Both still reach the keepers.
     network(&cluster).cut(&[3], &[4]);
     let cut = Instant::now();
     tokio::time::sleep(3 * LEASE).await;
@@ -152,7 +152,8 @@ async fn others_go_on_while_two_members_cannot_reach_each_other() {
     let others = workers.start(&cluster, &[0, 1, 2], &LOCKS);
     workers.referee.serves(&others, GRACE).await;
     network(&cluster).cut(&[3], &[4]);
-    // Whoever was just inside may have got in before; and what is done without comes back now and then.
+    // Several rounds: entries in the first one may have been granted before the cut, and the
+    // evicted member rejoins now and then.
     for _ in 0..3 {
         let served = workers.referee.serves(&others, APART + LEASE + GRACE).await;
         println!("all others were served within {served:?}");
@@ -186,7 +187,7 @@ async fn flapping_does_no_harm() {
     heals(&cluster, workers, names).await;
 }
 
-/// Everybody takes part again, and everybody is served.
+/// Expects that all nodes become members again and that every worker is served.
 async fn heals(cluster: &Cluster, workers: Workers, names: Vec<String>) {
     let healed = Instant::now();
     cluster.together(&ALL).await;

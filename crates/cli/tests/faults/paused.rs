@@ -1,4 +1,4 @@
-//! Nodes that sleep past their lease, and wake up.
+//! Nodes that are paused for longer than their lease, and resume.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ async fn a_paused_leader_leads_no_more_when_it_wakes() {
     let leader = cluster.led_by(4, &[0, 1, 2]).await;
     let asked = if leader == 1 { 2 } else { 1 };
     pause_the_holder(&cluster, leader).await;
-    // It may have been elected again since; there is one leader all the same.
+    // The paused leader may have been elected again since. There is one leader in any case.
     let now = cluster.led_by(asked, &[0, 1, 2]).await;
     for node in 0..5 {
         until("all follow one leader", async || {

@@ -1,4 +1,4 @@
-//! The API without the client, which would not say what a node answers once a hold is lost.
+//! The API without the client, which would hide the node's response once a hold is lost.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::PATIENCE;
 
-/// Asks a node, and tells its answer's status and content.
+/// Sends a request and returns the status and the body of the response.
 pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,9 +1,11 @@
-//! Who was inside when, and whether that was right.
+//! Records entries and checks mutual exclusion.
 //!
-//! By fence: a resource admits nobody whose fence is lower than the highest it has seen; no fence is ever given twice,
-//! and whoever still holds the lock, as far as it can know, is never refused. By time: nobody goes in while another is inside.
-//! Somebody is inside from when it was granted the lock until it gives it back, is told that it lost it, or
-//! sees itself that it cannot rely on it any more.
+//! By fence: a resource rejects any fence that is lower than the highest it has seen. No fence may
+//! be granted twice, and a worker that still holds the lock, to its own knowledge, must never be
+//! rejected.
+//!
+//! By time: no worker may enter while another is inside. A worker is inside from the grant until it
+//! releases the lock, is told that it lost the lock, or sees that its hold has expired.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +41,7 @@ struct Entered {
     guard: Arc<Guard>,
 }
 
-/// Somebody went in.
+/// An entry of a worker.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub worker: String,
@@ -48,14 +50,14 @@ pub struct Entry {
     pub at: Instant,
 }
 
-/// Somebody lost a lock while it was inside.
+/// A lock that a worker lost while it was inside.
 #[derive(Clone, Debug)]
 pub struct Lost {
     pub worker: String,
     pub reason: String,
 }
 
-/// Somebody is inside.
+/// A worker that is inside.
 pub struct Inside {
     referee: Arc<Referee>,
     number: u64,
@@ -67,7 +69,8 @@ impl Referee {
         self.book.lock().unwrap()
     }
 
-    /// A worker was granted a lock. It may go in, unless it comes too late.
+    /// Records the entry of a worker that was granted a lock. Returns `None` if the hold has
+    /// expired or its fence is stale.
     pub fn enter(self: &Arc<Self>, worker: &str, guard: Guard) -> Option<Inside> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let guard = Arc::new(guard);
@@ -131,7 +134,7 @@ impl Referee {
         self.book().losses.clone()
     }
 
-    /// How often each worker was inside.
+    /// Number of entries per worker.
     fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for entry in &self.book().entries {
@@ -140,7 +143,7 @@ impl Referee {
         counts
     }
 
-    /// Waits until each of these workers has been inside once more, and tells how long that took.
+    /// Waits until each of these workers has entered once more, and returns how long that took.
     pub async fn serves(&self, workers: &[String], limit: Duration) -> Duration {
         let count = |counts: &BTreeMap<String, usize>, worker: &str| {
             counts.get(worker).copied().unwrap_or_default()
@@ -160,7 +163,7 @@ impl Referee {
         began.elapsed()
     }
 
-    /// Waits until somebody goes into a lock with a higher fence than this, and tells who.
+    /// Waits for the next entry into a lock with a higher fence than this one, and returns it.
     pub async fn follows(&self, lock: &str, fence: u64) -> Entry {
         let mut found = None;
         within(PATIENCE, "the next one goes in", async || {
@@ -175,7 +178,7 @@ impl Referee {
         found.unwrap()
     }
 
-    /// The longest time since `begin` in which nobody went into a lock.
+    /// The longest time since `begin` without an entry into a lock.
     pub fn longest_pause(&self, lock: &str, begin: Instant) -> Duration {
         let entries = self.entries();
         let times = entries.iter().filter(|entry| entry.lock == lock);
@@ -189,7 +192,7 @@ impl Referee {
         longest
     }
 
-    /// What was wrong.
+    /// All violations so far.
     pub fn violations(&self) -> Vec<String> {
         self.book().violations.clone()
     }
@@ -204,7 +207,7 @@ impl Inside {
         self.guard().fence()
     }
 
-    /// Does something to what the lock protects.
+    /// Writes to the resource that the lock protects.
     pub fn write(&self) -> Result<(), Stale> {
         let guard = self.guard();
         let resource = self.referee.resources.of(guard.lock());
@@ -218,7 +221,7 @@ impl Inside {
         written
     }
 
-    /// It was told that it lost the lock.
+    /// Records that the worker was told of the loss of its lock.
     pub fn lost(&self, loss: &Loss) {
         let mut book = self.referee.book();
         let worker = book.inside[&self.number].worker.clone();
@@ -226,9 +229,10 @@ impl Inside {
         book.losses.push(Lost { worker, reason });
     }
 
-    /// Goes out, and gives the lock back.
+    /// Writes once more, then releases the lock.
     pub async fn leave(mut self) -> Result<(), ReleaseError> {
-        // It is refused only if it is late, which is noted if it is not.
+        // A rejection is allowed only if the hold has expired. `write` records any other as a
+        // violation.
         let _ = self.write();
         let guard = self.guard.take().expect("it is taken once");
         self.referee.book().inside.remove(&self.number);
@@ -245,7 +249,7 @@ impl Drop for Inside {
     }
 }
 
-/// Two clusters that know nothing of each other let two in at once.
+/// Two independent clusters grant the same lock at the same time.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_referee_sees_two_inside_and_fences_that_do_not_rise() {
     let alone = || Plan {

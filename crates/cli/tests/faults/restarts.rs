@@ -1,4 +1,4 @@
-//! Nodes that come and go in an orderly way.
+//! Nodes that join and leave in an orderly way.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS};
 
-/// So long that nothing here can have waited for it.
+/// So long that no step here can have waited for it to expire.
 const LONG_LEASE: Duration = Duration::from_secs(8);
 
-/// Nothing may stand still for longer.
+/// Maximum time without an entry into a lock.
 const PAUSE_MAX: Duration = Duration::from_secs(4);
 
 async fn start() -> Cluster {
@@ -60,14 +60,14 @@ async fn nobody_waits_for_the_lease_of_one_who_leaves() {
     let mut cluster = start().await;
     let mut workers = Workers::new();
     let waiting = workers.start(&cluster, &[0, 2], &LOCKS);
-    // A member, then the keepers' leader.
+    // First a member, then the keepers' leader.
     let leader = cluster.led_by(4, &[0, 1, 2]).await;
     for node in [4, leader] {
         let mut holders = Vec::new();
         for lock in LOCKS {
             let holder = workers.enter(&cluster, node, lock).await;
             let fence = holder.fence();
-            // Told that its node stops, it goes out in good order.
+            // When told that its node stops, the holder releases the lock.
             let leaves = tokio::spawn(async move {
                 holder.guard().lost().await;
                 holder.leave().await
@@ -126,7 +126,7 @@ async fn nodes_join_later_and_leave_again() {
 async fn keepers_with_a_shorter_lease_wait_for_the_longer_one_before() {
     let mut cluster = start().await;
     let workers = Workers::new();
-    // Its node is not restarted, and relies on its lease to the end.
+    // Its node is not restarted, and relies on its lease until it expires.
     let holder = workers.enter(&cluster, 4, "raymond/held").await;
     for node in 0..4 {
         cluster.kill(node);

@@ -1,5 +1,5 @@
-//! Machines that return after they were replaced: with their old disks, or re-imaged. There must never be a second
-//! cluster, and whoever returns must end up as an ordinary member.
+//! Machines that return after they were replaced, with their old disks or re-imaged. There must
+//! never be a second cluster, and every machine that returns must end up as an ordinary member.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ async fn six(lease: Duration) -> Cluster {
     .await
 }
 
-/// Everybody is a member under one leader and is served, and these keep.
+/// Expects that all nodes become members under one leader, with these keepers, and that every
+/// worker is served.
 async fn all_is_well(cluster: &Cluster, workers: &Workers, names: &[String], keepers: &[usize]) {
     let all: Vec<usize> = (0..cluster.size()).collect();
     cluster.settles(&workers.referee, &all, keepers).await;
@@ -38,7 +39,7 @@ async fn replaced_keepers_that_return_make_no_second_cluster() {
         cluster.promote(3, new).await;
         cluster.demote(3, old).await;
     }
-    // One is re-imaged, the other has the disk that it had when it went down.
+    // n1 is re-imaged, and n2 still has the disk with which it was killed.
     cluster.kill(1);
     cluster.reimage(1);
     cluster.list_keepers(1, &[3, 4, 5]);
@@ -71,7 +72,7 @@ async fn a_keeper_that_stayed_follows_no_replaced_one_that_returns() {
     cluster.sets_store_aside(&workers.referee, 2).await;
     all_is_well(&cluster, &workers, &names, &[0, 3, 4]).await;
     assert_eq!(cluster.elections_won(2), elections, "a second leader");
-    // The one that stayed still counts.
+    // The vote of n0, which stayed, still counts.
     cluster.kill(4);
     let rest = [0, 1, 2, 3, 5];
     cluster.settles(&workers.referee, &rest, &[0, 3, 4]).await;
@@ -80,7 +81,7 @@ async fn a_keeper_that_stayed_follows_no_replaced_one_that_returns() {
     workers.end().await;
 }
 
-/// How a lost machine comes back.
+/// How a lost machine returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Back {
     Not,
@@ -155,7 +156,7 @@ async fn returns_after_recovery(cases: &[[Back; 2]]) {
     workers.end().await;
 }
 
-/// It knows neither the leader nor that it has become a keeper beside it, and yet its vote is needed.
+/// The keeper that returns knows neither the new keeper nor the leader, yet its vote is needed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_slept_through_changes_gives_the_majority_that_is_needed() {
     let mut cluster = Cluster::start(Plan::default()).await;
@@ -164,7 +165,7 @@ async fn a_keeper_that_slept_through_changes_gives_the_majority_that_is_needed()
     cluster.kill(2);
     cluster.promote(4, 3).await;
     cluster.demote(4, 0).await;
-    // The other one that knows the new keeper dies. The one that returns knows n0, n1 and itself.
+    // n1, the other keeper that knows n3, dies. n2 returns and knows only n0, n1 and itself.
     cluster.kill(1);
     cluster.spawn(2);
     let rest = [0, 2, 3, 4];
@@ -175,7 +176,7 @@ async fn a_keeper_that_slept_through_changes_gives_the_majority_that_is_needed()
     workers.end().await;
 }
 
-/// Its file says that it may begin a cluster, and the files of others say that it is their keeper.
+/// The files of n0 allow it to bootstrap a cluster, and those of the other nodes list it as keeper.
 #[tokio::test(flavor = "multi_thread")]
 async fn members_do_not_follow_a_replaced_sole_keeper_that_begins_again() {
     let mut cluster = Cluster::start(Plan {
@@ -194,7 +195,7 @@ async fn members_do_not_follow_a_replaced_sole_keeper_that_begins_again() {
     cluster.settles(&workers.referee, &[1, 2], &[1]).await;
     cluster.redeploy(0);
     cluster.spawn(0);
-    // Whatever it is now, it has had the time to begin a cluster.
+    // By now n0 has had the time to bootstrap a cluster, whether it did or not.
     cluster.says(0, "ready").await;
     let has_begun = async || cluster.is_member(0).await;
     let _ = tokio::time::timeout(2 * LEASE, until("it begins", has_begun)).await;
@@ -210,7 +211,7 @@ async fn members_do_not_follow_a_replaced_sole_keeper_that_begins_again() {
     let others = &workers.referee.violations();
     assert!(others.is_empty(), "{others:#?}");
 
-    // With a file that is up to date, each is a member again.
+    // With up-to-date configurations, both become members again.
     for node in [0, 2] {
         cluster.end(node).await;
         cluster.list_keepers(node, &[1]);
@@ -233,7 +234,8 @@ async fn a_first_keeper_that_is_reimaged_during_bootstrap_can_be_replaced() {
         cluster.kill(1);
         cluster.reimage(1);
         cluster.spawn(1);
-        // It is a first keeper like before, or it has lost its store, as the manual says.
+        // n1 is either one of the first keepers as before, or has lost its store as the manual
+        // describes.
         until("n1 takes part", async || cluster.is_member(1).await).await;
         if cluster.log(1).contains("has lost its store") {
             cluster.demote(4, 1).await;
@@ -242,7 +244,7 @@ async fn a_first_keeper_that_is_reimaged_during_bootstrap_can_be_replaced() {
         let names = workers.start(&cluster, &ALL, &LOCKS[..1]);
         all_is_well(&cluster, &workers, &names, &[0, 1, 2]).await;
         assert!(cluster.has_store(1));
-        // It counts.
+        // The vote of n1 counts.
         cluster.kill(2);
         let rest = [0, 1, 3, 4];
         cluster.settles(&workers.referee, &rest, &[0, 1, 2]).await;
@@ -250,7 +252,7 @@ async fn a_first_keeper_that_is_reimaged_during_bootstrap_can_be_replaced() {
     }
 }
 
-/// The old disk belongs to a keeper of the same name that is none any more.
+/// The old disk has the name of a current keeper, but belongs to its time before the demotion.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_was_demoted_and_promoted_does_not_vote_with_its_old_disk() {
     let mut cluster = Cluster::start(Plan::default()).await;
@@ -269,7 +271,7 @@ async fn a_keeper_that_was_demoted_and_promoted_does_not_vote_with_its_old_disk(
     cluster.restore_disk(again, "old-disk");
     cluster.restart(again).await;
     workers.referee.serves(&names, PATIENCE).await;
-    // With its vote there would be a majority.
+    // If it voted, there would be a majority.
     cluster.kill(other);
     for node in [3, 4] {
         until("nobody takes part", async || !cluster.is_member(node).await).await;

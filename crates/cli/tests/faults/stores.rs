@@ -1,4 +1,4 @@
-//! Keepers' disks: full, lost, damaged, mixed up.
+//! Keepers' disks that are full, lost, damaged or mixed up.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, keepers_but, until};
 
 const STORE: &str = "data/keeper.redb";
 
-/// A keeper counts: with another one gone, there is a majority only with it.
+/// Expects that the vote of a keeper counts: without another keeper, there is a majority only with
+/// this one.
 async fn counts(cluster: &mut Cluster, keeper: usize, workers: &Workers, names: &[String]) {
     let [other, _] = keepers_but(keeper);
     cluster.kill(other);
@@ -40,7 +41,7 @@ async fn fill_the_disk_of(victim: usize) {
     });
     let data = cluster.file(victim, "data");
     let before = data.with_file_name("data-before");
-    // What `soloist init` has put there moves onto the small disk.
+    // Move the files that `soloist init` created onto the small disk.
     if !data.exists() {
         fs::create_dir(&data).unwrap();
     }
@@ -62,12 +63,13 @@ async fn fill_the_disk_of(victim: usize) {
     let began = Instant::now();
     while !cluster.log(victim).contains("this keeper has stopped") {
         assert!(began.elapsed() < PATIENCE, "it did not notice");
-        // Every keeper writes that down. A node that came and went would soon have to wait.
+        // Every keeper persists these changes. A node that joined and left instead would soon have
+        // to wait.
         cluster.promote(3, 4).await;
         cluster.demote(3, 4).await;
     }
     println!("noticed after {:?}", began.elapsed());
-    // It is a member all the same.
+    // It is still a member.
     cluster.together(&ALL).await;
     workers.referee.serves(&names, lease + GRACE).await;
 
@@ -96,7 +98,7 @@ async fn a_keeper_that_lost_its_data_does_not_vote() {
     assert!(log.contains("demote") && log.contains("promote"), "{log}");
     workers.referee.serves(&names, LEASE + GRACE).await;
 
-    // Without another one there is no majority, though two of three run.
+    // Without the other keeper there is no majority, although two of three are running.
     cluster.kill(other);
     for node in [leader, victim, 3, 4] {
         until("nobody takes part", async || !cluster.is_member(node).await).await;
@@ -146,7 +148,7 @@ async fn a_store_that_cannot_be_trusted_is_left_alone() {
     cluster.together(&ALL).await;
 }
 
-/// Makes it a store of another version.
+/// Changes the format version of a store.
 fn age(store: &Path) {
     let database = redb::Database::open(store).unwrap();
     let mut transaction = database.begin_write().unwrap();
@@ -158,7 +160,7 @@ fn age(store: &Path) {
     transaction.commit().unwrap();
 }
 
-/// The keeper does not start, says why in one line, and changes nothing.
+/// Expects that the keeper does not start, reports the reason on one line, and changes nothing.
 fn refuses(cluster: &Cluster, store: &Path, word: &str) {
     let before = fs::read(store).unwrap();
     let mut command = cluster.node_command(1);
@@ -194,7 +196,7 @@ async fn one_keeper_goes_on_when_the_others_are_lost() {
     cluster.end(2).await;
     let output = cluster.soloist_at(2, command);
     assert_eq!(output.status.code(), Some(2), "it must be said aloud");
-    // The others are not lost at all.
+    // The other keepers are still running.
     cluster.led_by(4, &[0, 1]).await;
     let before = fs::read(cluster.file(2, STORE)).unwrap();
     let output = cluster.soloist_at(2, &format!("{command} --the-others-are-lost"));

@@ -1,4 +1,4 @@
-//! Those who go in and out all the time, until they are told to stop.
+//! Workers that enter and leave locks until they are stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,16 @@ use tokio::time::sleep;
 use crate::cluster::Cluster;
 use crate::referee::{Inside, Referee};
 
-/// How long somebody is inside, and outside.
+/// How long a worker stays inside, and then outside.
 const INSIDE: Duration = Duration::from_millis(5);
 const OUTSIDE: Duration = Duration::from_millis(20);
-/// A worker may be stopped when the answer is on its way: nobody gives back what it was granted.
+/// Short, because a worker may be stopped while a grant is on its way, and then nothing releases
+/// it.
 const TTL: Duration = Duration::from_secs(2);
-/// Who was refused asks again a little later.
+/// Pause before a retry after a failed request.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Workers, and the referee who watches them.
+/// Workers, and the referee that checks them.
 pub struct Workers {
     pub referee: Arc<Referee>,
     tasks: JoinSet<()>,
@@ -32,7 +33,7 @@ impl Workers {
         }
     }
 
-    /// One worker for each of these locks on each of these nodes. Tells their names.
+    /// Starts one worker per lock on each of these nodes, and returns their names.
     pub fn start(&mut self, cluster: &Cluster, nodes: &[usize], locks: &[&str]) -> Vec<String> {
         let mut names = Vec::new();
         for &node in nodes {
@@ -51,7 +52,7 @@ impl Workers {
         names
     }
 
-    /// Goes into a lock on a node, and stays there.
+    /// Enters a lock on a node and stays inside.
     pub async fn enter(&self, cluster: &Cluster, node: usize, lock: &str) -> Inside {
         let name = format!("n{node} holder of {lock}");
         let client = cluster.client(node).await;
@@ -60,7 +61,7 @@ impl Workers {
         inside.expect("it does not come too late")
     }
 
-    /// All stop, and the referee says whether it was all right.
+    /// Stops all workers and fails if the referee found a violation.
     pub async fn end(mut self) {
         self.tasks.abort_all();
         while let Some(ended) = self.tasks.join_next().await {
@@ -81,7 +82,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Goes in and out for ever.
+    /// Enters and leaves forever.
     async fn work(self) {
         loop {
             if let Ok(client) = Client::connect(self.target.clone()).await {
@@ -107,7 +108,7 @@ impl Worker {
             inside.lost(&loss);
             return Ok(());
         }
-        // A node that is gone cannot confirm it, and one that was cut off says so.
+        // The release fails if the node is gone or was cut off.
         let _ = inside.leave().await;
         Ok(())
     }
