@@ -1,15 +1,15 @@
-//! Each `$ soloist lab check ...` in docs/errata.md comes to what the line after it says. Set `UPDATE_ERRATA=1` to write
-//! those lines anew, and read the difference before you keep it.
+//! Each `$ soloist lab check ...` in docs/errata.md has the outcome that the line after it states.
+//! Set `UPDATE_ERRATA=1` to rewrite those lines, and read the difference before you commit it.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// No search of the page is to grow beyond this.
+/// Limit of states for every search on the page.
 const STATES_MAX: &str = "2000000";
 
-/// What a command comes to, as the page says it.
+/// The outcome of a command, in the format of the page.
 fn outcome(arguments: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_soloist"))
         .args(["lab", "check"])
@@ -56,7 +56,7 @@ fn each_command_comes_to_what_the_page_says() {
             assert_eq!(lines[at + 1], outcome, "{command}");
         }
     }
-    // Some of the printed rules fail, some of the repaired ones hold.
+    // The page has rules as printed that fail, and repaired ones that hold.
     for code in ["exit 0", "exit 1"] {
         assert!(codes.iter().any(|given| given == code), "no {code}");
     }

@@ -1,4 +1,4 @@
-//! `soloist fence`: the real executable, its exit codes and what it prints.
+//! `soloist fence`: exit codes and output of the real executable.
 
 use std::fs;
 use std::path::Path;
@@ -88,7 +88,7 @@ fn wrong_input_is_refused_in_one_line() {
     assert_eq!(missing.status.code(), Some(2));
 }
 
-/// The page's example for the shell.
+/// The shell example of docs/fencing.md.
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fencing.md");
     let page = fs::read_to_string(path).unwrap();

@@ -1,4 +1,4 @@
-//! `soloist init`: the real executable, what it makes and what it leaves alone.
+//! `soloist init`: what the real executable creates and what it leaves alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,14 +31,14 @@ fn made(folder: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// One line on stderr that has all words, exit code 2, and nothing changed.
+/// Expects one line on stderr that contains all words, exit code 2, and no changed files.
 #[track_caller]
 fn refused(folder: &Path, arguments: &str, words: &[&str]) {
     let stderr = nothing_made(folder, arguments, words);
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
-/// As [`refused`], for options that contradict each other: there, the usage is shown, too.
+/// Like [`refused`], for conflicting options: there, stderr also shows the usage.
 #[track_caller]
 fn nothing_made(folder: &Path, arguments: &str, words: &[&str]) -> String {
     let before = tree(folder);
@@ -53,7 +53,7 @@ fn nothing_made(folder: &Path, arguments: &str, words: &[&str]) -> String {
     stderr.into_owned()
 }
 
-/// All files under a folder, hidden ones too.
+/// All files under a folder, including hidden ones.
 fn tree(folder: &Path) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -80,7 +80,7 @@ fn expected(nodes: &[&str]) -> BTreeSet<String> {
             all.insert(format!("{node}/{file}"));
         }
     }
-    // The first one may begin the cluster, once.
+    // The first keeper may bootstrap the cluster, once.
     all.extend(["a/data/", "a/data/first-start"].map(str::to_owned));
     all
 }
@@ -93,7 +93,7 @@ fn load(out: &Path, name: &str) -> Config {
     Config::load(&out.join(name).join("soloist.toml")).unwrap()
 }
 
-/// The names of a node's keepers.
+/// Names of the keepers in a node's configuration.
 fn keepers(config: &Config) -> Vec<String> {
     let nodes = kept(config).keepers.iter();
     nodes.map(|(_, name, _)| name.to_string()).collect()
@@ -125,7 +125,7 @@ fn every_node_can_start_from_what_is_made() {
         assert_eq!(config.identity().unwrap().unwrap().name(), name);
         assert_eq!(config.rules.rule("x").choice().name, "raymond");
         fingerprints.insert(config.fingerprint());
-        // Other nodes make their data folder themselves, when they need one.
+        // Other nodes create their data folder when they need it.
         assert_eq!(kept(&config).data.exists(), name == "a");
     }
     assert_eq!(fingerprints.len(), 1, "all nodes agree");
@@ -133,7 +133,7 @@ fn every_node_can_start_from_what_is_made() {
         let mode = out.join(key).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{key}");
     }
-    // The CA can make more later.
+    // The CA can issue further certificates later.
     assert!(Authority::load(&out.join("ca.pem"), &out.join("ca.key")).is_ok());
 }
 
@@ -156,7 +156,7 @@ fn json_names_the_files() {
         );
     }
     assert_eq!(made["folder"], "soloist-cluster");
-    // With fewer than three nodes, the first one that was named is the keeper.
+    // With fewer than three nodes, the keeper is the first one on the command line.
     assert_eq!(made["keepers"], serde_json::json!(["b"]));
     assert_eq!(made["lease_ms"], 3000);
     assert_eq!(made["nodes"][0]["keeper"], false);
@@ -220,7 +220,7 @@ fn further_nodes_are_like_those_that_are_there() {
     let path = folder.path();
     made(path, &format!("--nodes {NODES} --lease 2s --out x"));
     let out = path.join("x");
-    // As people do: in all files alike.
+    // Edit the same setting in all files, as an administrator would.
     for name in ["a", "b", "c"] {
         let file = out.join(name).join("soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
@@ -282,7 +282,7 @@ fn nodes_that_cannot_be_added_are_told() {
         let key = option.split(' ').next().unwrap();
         nothing_made(path, &arguments, &["--add", key]);
     }
-    // A keeper whose folder is gone is still there.
+    // A keeper whose folder is gone still exists.
     fs::rename(out.join("a"), path.join("away")).unwrap();
     refused(path, "--add a=10.0.0.9:1 --out x", &["two nodes", "\"a\""]);
     fs::rename(path.join("away"), out.join("a")).unwrap();
@@ -317,7 +317,7 @@ fn without_the_clusters_ca_no_node_is_added() {
         fs::rename(&here, &away).unwrap();
         let named = format!("x/{file}");
         refused(path, add, &["CA is needed", "cannot read", &named]);
-        // That of another cluster does not fit.
+        // A file of another cluster does not match.
         fs::copy(path.join("y").join(file), &here).unwrap();
         refused(path, add, &["x/ca.key", "does not match", "x/ca.pem"]);
         fs::rename(&away, &here).unwrap();
@@ -357,7 +357,7 @@ fn nothing_is_overwritten() {
         &["soloist-cluster/ca.pem", "--out"],
     );
     assert_eq!(fs::read(path.join("soloist-cluster/ca.key")).unwrap(), key);
-    // Any one of them is enough, and is found before anything is made.
+    // One existing entry is enough, and it is found before anything is created.
     for name in ["ca.key", "b", "c"] {
         let out = path.join(format!("with-{name}"));
         fs::create_dir(&out).unwrap();
@@ -420,7 +420,8 @@ fn wrong_input_makes_nothing() {
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {
     let folder = tempdir().unwrap();
-    // A name longer than any file system takes: the move at the end fails, and nothing stays.
+    // The name is longer than any file system allows: the final move fails, and nothing is left
+    // behind.
     let long = "x".repeat(300);
     refused(
         folder.path(),
@@ -452,7 +453,7 @@ fn clients_get_certificates_that_no_node_can_use() {
         let text = "is a client's certificate, and a node's is needed";
         assert!(error.to_string().contains(text), "{error}");
     }
-    // They are not taken for nodes by what reads the folder.
+    // `--add` does not take the folders of clients for nodes.
     made(folder.path(), "--add d=10.0.0.4:7401");
     let json: Value = serde_json::from_str(&made(folder.path(), "--client x --json")).unwrap();
     let key = json["clients"][0]["key"].as_str().unwrap();

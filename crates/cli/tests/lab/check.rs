@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::{json, lab, refused};
 
-/// The exit code, and what is printed.
+/// The exit code, and the output.
 #[track_caller]
 fn check(arguments: &str) -> (Option<i32>, String) {
     let output = lab(&format!("check {arguments}"));
@@ -26,7 +26,7 @@ fn what_holds_exits_with_0() {
     }
 }
 
-/// The printed rules, each in its smallest case.
+/// The rules as printed, each in its smallest case that fails.
 #[test]
 fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
     for (arguments, word, faults) in [
@@ -72,7 +72,7 @@ fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
     }
 }
 
-/// Plays a scenario that is given on standard input.
+/// Replays a scenario from standard input.
 fn replay(scenario: &str) -> (Option<i32>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_soloist"))
         .args(["lab", "replay", "-"])
@@ -96,7 +96,8 @@ fn too_many_states_are_not_exhausted_and_nothing_is_claimed() {
     assert!(!text.contains("holds"), "{text}");
 }
 
-/// A fault that was seen is told, however soon the search has to stop; and nothing panics on the way.
+/// A fault that was found is reported even if the search has to stop early. No limit causes a
+/// panic.
 #[test]
 fn a_fault_is_not_lost_where_the_states_run_out() {
     for most in [100_000, 300_000] {
@@ -117,7 +118,7 @@ fn a_fault_is_not_lost_where_the_states_run_out() {
     }
 }
 
-/// Where steps were not followed, nothing is claimed.
+/// A search that ignored some steps claims nothing.
 #[test]
 fn a_search_that_leaves_out_steps_does_not_hold() {
     for rest in ["", " --safety-only"] {

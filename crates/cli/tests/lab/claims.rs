@@ -24,7 +24,8 @@ fn claims_of_one_paper_are_examined_with_their_verdicts() {
     assert_eq!(page["comparisons"], Value::Array(Vec::new()));
 }
 
-/// What `docs/claims.md` holds of the paper, and the same for people.
+/// The page has the lines that `docs/claims.md` has about this paper, and the text the same
+/// verdicts.
 #[test]
 fn claims_are_printed_as_a_page_and_as_text() {
     let print = |arguments| {

@@ -1,4 +1,4 @@
-//! The real executable: what it prints, what it refuses, and its exit codes.
+//! `soloist lab`: output, errors and exit codes of the real executable.
 
 mod check;
 mod claims;
@@ -32,7 +32,7 @@ fn json(arguments: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("stdout is JSON and nothing else")
 }
 
-/// One line on stderr that contains each of `words`; nothing on stdout; exit code 2.
+/// Expects one line on stderr that contains all `words`, no output, and exit code 2.
 #[track_caller]
 fn refused(arguments: &str, words: &[&str]) {
     let output = lab(arguments);
@@ -192,7 +192,7 @@ fn nothing_but_the_result_goes_into_a_pipe() {
     assert!(!output.stdout.contains(&0x1b), "no colours in a pipe");
 }
 
-/// The exit code says what came of the run also if nobody reads the figures.
+/// The exit code reports the outcome of the run even if nothing reads the output.
 #[test]
 fn a_closed_pipe_does_not_hide_a_failed_run() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_soloist"))

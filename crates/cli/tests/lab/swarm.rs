@@ -36,7 +36,7 @@ fn a_swarm_stops_in_time() {
     assert_eq!(fewer["runs"], 5);
 }
 
-/// Raymond's recovery by the letter of the paper: the swarm finds it, and what it prints finds it again.
+/// Raymond's recovery as printed: the swarm finds the fault, and the printed command repeats it.
 #[test]
 fn a_failed_run_of_a_swarm_is_repeated_by_its_command() {
     let arguments = "swarm --algorithm raymond --variant as-published --runs 60";

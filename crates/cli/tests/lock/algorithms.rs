@@ -1,4 +1,4 @@
-//! Every algorithm between real processes, under a referee.
+//! Every algorithm between real processes, checked by a referee.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn enter(client: Client, referee: Referee) {
     for _ in 0..ENTRIES {
         let guard = granted(&client).await;
         referee.enter(guard.fence());
-        // Long enough for somebody else to come in, if that were possible.
+        // Long enough for another client to enter, if that were possible.
         tokio::time::sleep(Duration::from_millis(1)).await;
         referee.leave(guard.fence());
         guard.release().await.unwrap();

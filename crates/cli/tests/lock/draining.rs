@@ -1,4 +1,4 @@
-//! `soloist node` that is told to end.
+//! `soloist node` that is told to stop.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::{PATIENCE, Running, stderr, until};
 
 const STAYS: &str = "echo in; exec sleep 1000";
 
-/// Waits until a hold was renewed once more.
+/// Waits until a hold is renewed once more.
 async fn renewed(guard: &Guard) {
     let renewed = guard.renewed_after(guard.valid_until());
     timeout(PATIENCE, renewed).await.expect("it is renewed");
 }
 
-/// How many wait for a lock.
+/// Number of waiters of a lock.
 fn waiting(node: &NodeProcess, lock: &str) -> u64 {
     let output = node.soloist().args(["who", lock, "--json"]).output();
     let info: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
@@ -43,7 +43,7 @@ fn a_node_that_is_told_to_end_lets_its_holds_go_on() {
     let late = nodes[0].lock("b", "exit 0").output().unwrap();
     assert_eq!(late.status.code(), Some(69), "nobody new gets in");
     assert!(stderr(&late).contains("stops"), "{}", stderr(&late));
-    // Twice: the first may have been on its way before.
+    // Twice: the first renewal may have been in flight before the signal.
     runtime.block_on(renewed(&guard));
     runtime.block_on(renewed(&guard));
     assert_eq!(nodes[0].running.child.try_wait().unwrap(), None);
@@ -51,7 +51,7 @@ fn a_node_that_is_told_to_end_lets_its_holds_go_on() {
     let fence = guard.fence();
     runtime.block_on(guard.release()).unwrap();
     nodes[0].ended_well();
-    // The lock was handed on before the node went.
+    // The lock was granted to the next waiter before the node left.
     assert!(waits.line().parse::<u64>().unwrap() > fence);
     assert_eq!(waits.code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! Nothing of a command runs on without the lock.
+//! No process of a command outlives the lock.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use rustix::process::{Signal, getpgid, kill_process};
 
 use crate::{Nodes, Running, runs, until};
 
-/// A shell that does not end when it is asked to, and says its number.
+/// A shell that prints its process id and ignores SIGTERM and SIGHUP.
 const STUBBORN: &str = "sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 0.05; done'";
 
 #[test]
@@ -22,7 +22,7 @@ fn what_the_command_left_behind_is_ended_before_the_lock_is_free() {
 #[test]
 fn what_does_not_end_is_killed_after_the_grace_and_the_lock_is_held_till_then() {
     let nodes = Nodes::start(2);
-    // Longer than the time to live: the lock is renewed meanwhile.
+    // The grace period is longer than the time to live: the lock is renewed during it.
     let script = format!("{STUBBORN} & read go; exit 4");
     let mut command = nodes.lock(0, "--grace 700ms --ttl 500ms a", &script);
     let mut running = Running::start(command.stdin(Stdio::piped()));
@@ -80,8 +80,8 @@ fn a_command_whose_parent_was_killed_is_asked_first() {
 fn a_command_in_a_group_of_its_own_is_ended_too() {
     let nodes = Nodes::start(1);
     let mut command = nodes.soloist(0);
-    // It makes itself the leader of a new session, and so of a new group; it is not forked for that, as it
-    // leads none yet.
+    // `setsid` makes the process the leader of a new session, and of a new process group. It does
+    // not fork for that, because the process does not lead a group yet.
     command.args(["lock", "--ttl", "1h", "--grace", "100ms", "a"]);
     command.args([
         "setsid",
@@ -114,7 +114,7 @@ fn the_guard_ends_with_the_rest() {
     let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 0.01"));
     let guard = getpgid(Some(running.process()));
     running.code();
-    // It may have ended before it was looked for.
+    // The guard may have ended before `getpgid`.
     if let Ok(guard) = guard {
         until("the guard has ended", || !runs(guard));
     }

@@ -1,4 +1,4 @@
-//! What `soloist lock` says by its exit code, and what its command sees.
+//! Exit codes of `soloist lock`, and the environment of its command.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ fn a_command_that_cannot_run_is_told_from_one_that_fails() {
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert!(stderr(&output).contains(program), "{output:?}");
-        // It was not kept.
+        // The lock was released.
         let again = nodes.lock(0, "-n a", "exit 0").status().unwrap();
         assert_eq!(again.code(), Some(0));
     }
@@ -79,7 +79,7 @@ fn a_lock_that_is_held_is_not_waited_for_beyond_what_was_asked() {
         let began = Instant::now();
         let status = nodes.lock(node, "-n a", "exit 0").status().unwrap();
         assert_eq!(status.code(), Some(75));
-        // Generous: the others here would wait a thousand seconds.
+        // A generous limit: the holder stays for a thousand seconds.
         assert!(began.elapsed() < Duration::from_secs(10));
         let status = nodes.lock(node, "-n -E 9 a", "exit 0").status().unwrap();
         assert_eq!(status.code(), Some(9));

@@ -1,4 +1,4 @@
-//! `soloist node` that panics ends, with a code of its own.
+//! `soloist node` that panics exits with a code of its own.
 
 use std::fs::{self, File};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Clusters with keepers: what is shown of them, and the demonstrations of faults.
+//! Clusters with keepers: what the commands show of them, and the demonstrations of faults.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -62,14 +62,14 @@ fn the_cost_of_renewals_is_measured() {
         let found = found.unwrap_or_else(|| panic!("no {name:?} in {measured}"));
         found["operations_per_second"].as_f64().unwrap()
     };
-    // Each node says a word and hears one, three times a lease of three seconds.
+    // Each node sends and receives one message three times per lease of three seconds.
     let simulated = words("renewals, 1000 nodes, simulated");
     assert!((simulated - 2000.0).abs() < 100.0, "{simulated}");
     let real = words("renewals, 5 nodes");
     assert!((5.0..20.0).contains(&real), "{real}");
 }
 
-/// A cluster of three, as `soloist init` makes it.
+/// A cluster of three nodes, as `soloist init` configures it.
 fn three() -> (Cluster, Vec<NodeProcess>) {
     let cluster = Cluster::init(3, "raymond");
     let nodes = cluster.start_all();
@@ -138,7 +138,7 @@ fn members_keepers_and_leases_are_shown_and_keepers_changed() {
     );
 }
 
-/// The status and the body that a node's API answers.
+/// Status and body of the API's response.
 fn get(node: &NodeProcess, path: &str) -> (u16, String) {
     let mut stream = UnixStream::connect(&node.socket).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
@@ -155,7 +155,7 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
     let (_cluster, mut nodes) = three();
     assert_eq!(get(&nodes[0], "/readyz"), (200, "ok".to_owned()));
     drop(nodes.pop());
-    // Until it is evicted it may hold what it held.
+    // Until the node is evicted, it may still hold its locks.
     let who = nodes[0].soloist().args(["who", "x", "--json"]).output();
     let (who, evicted) = (who.unwrap(), "a member is evicted");
     if !nodes.iter().any(|node| node.log().contains(evicted)) {
@@ -179,7 +179,7 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
     let detail = reason["detail"].as_str().unwrap();
     assert!(detail.contains("n0 is not a member"), "{detail}");
     assert_eq!(get(&nodes[0], "/healthz"), (200, "ok".to_owned()));
-    // Whom it tried, and why it failed, is in the log again and again.
+    // The log repeats which nodes it tried and why each failed.
     nodes[0].says("no leader of the keepers is found");
     let log = nodes[0].log();
     let line = log

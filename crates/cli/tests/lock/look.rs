@@ -93,7 +93,7 @@ fn what_happens_is_seen_as_it_happens() {
     let mut command = nodes.soloist(0);
     command.args(["watch", "--json", "--lock", "billing/*"]);
     let mut watch = Running::start(&mut command);
-    // Until it watches, there is no saying what it sees: so something happens again and again.
+    // The watch has not necessarily started yet, so the events are repeated until it shows one.
     let seen = std::sync::atomic::AtomicBool::new(false);
     let events = std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,4 +1,4 @@
-//! A lock that is lost ends the command.
+//! The command ends if its lock is lost.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
 #[test]
 fn a_node_that_stops_ends_the_command() {
     let nodes = Nodes::start(2);
-    // The time to live is far away: the node tells.
+    // The time to live is an hour, so only the node's notification can be the reason.
     let mut command = nodes.lock(0, "--ttl 1h --grace 100ms a", STUBBORN);
     let mut running = Running::start(command.stderr(std::process::Stdio::piped()));
     let shell = running.process();
@@ -43,7 +43,7 @@ fn a_command_that_obeys_is_not_killed() {
 #[test]
 fn a_node_that_is_silent_ends_the_command_before_another_gets_the_lock() {
     let mut nodes = Nodes::start(2);
-    // The grace is longer than the time to live: safety goes first.
+    // The grace period is longer than the time to live: the time to live takes precedence.
     let mut running = Running::start(&mut nodes.lock(0, "--ttl 1500ms --grace 1h a", STUBBORN));
     let shell = running.process();
     nodes.cut(0);

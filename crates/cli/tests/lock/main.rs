@@ -1,5 +1,5 @@
-//! The real executable: `soloist lock` and the commands that look at locks, against a real cluster; and the commands
-//! that run clusters.
+//! `soloist lock` and the commands that inspect locks, against a real cluster, and the commands
+//! that run clusters. All with the real executable.
 
 mod algorithms;
 mod draining;
@@ -32,10 +32,10 @@ use soloist_node::api::{self, ApiServer};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::runtime::Runtime;
 
-/// Longer than anything here takes, so that a test fails instead of waiting for ever.
+/// Timeout that is longer than any step takes, so that a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A cluster in this process, whose sockets the executable talks to.
+/// A cluster in this process, to whose sockets the executable connects.
 struct Nodes {
     runtime: Runtime,
     cluster: LocalCluster,
@@ -73,7 +73,7 @@ impl Nodes {
         }
     }
 
-    /// The executable, talking to a node.
+    /// The executable, connected to a node.
     fn soloist(&self, node: usize) -> Command {
         let server = self.servers[node].as_ref().expect("the node runs");
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
@@ -81,7 +81,7 @@ impl Nodes {
         command
     }
 
-    /// `soloist lock`, with options and a lock separated by spaces, around a script.
+    /// `soloist lock` around a shell script. Options and lock name are separated by spaces.
     fn lock(&self, node: usize, options: &str, script: &str) -> Command {
         let mut command = self.soloist(node);
         command.arg("lock").args(options.split_whitespace());
@@ -89,21 +89,21 @@ impl Nodes {
         command
     }
 
-    /// How many wait for a lock.
+    /// Number of waiters of a lock.
     fn waiting(&self, lock: &str) -> u64 {
         let output = self.soloist(0).args(["who", lock, "--json"]).output();
         let info: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
         info["waiting"].as_u64().unwrap()
     }
 
-    /// The node goes away without a word to anybody.
+    /// Drops the node's API server without a shutdown.
     fn cut(&mut self, node: usize) {
         let _entered = self.runtime.enter();
         drop(self.servers[node].take());
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 fn until(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
@@ -113,7 +113,7 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Something that is killed if a test fails before its end.
+/// A process that is killed on drop, also if the test fails.
 struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -126,7 +126,7 @@ impl Running {
         Running { child, stdout }
     }
 
-    /// The next line that it prints.
+    /// The next line of its output.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -134,7 +134,7 @@ impl Running {
         line.trim_end().to_owned()
     }
 
-    /// The next line that it prints, as the number of a process.
+    /// The next line of its output, as a process id.
     fn process(&mut self) -> Pid {
         Pid::from_raw(self.line().parse().unwrap()).unwrap()
     }
@@ -163,7 +163,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a process runs. One that has ended may be listed until its parent looks.
+/// Returns whether a process runs. A process that has ended stays listed until its parent reaps it.
 fn runs(process: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()));
     let state = |stat: &str| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X']));

@@ -1,4 +1,4 @@
-//! `soloist node` processes, from what `soloist init` made.
+//! `soloist node` processes, configured by `soloist init`.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use crate::{Running, free, stderr, until};
 
-/// Nodes that are configured, and may run.
+/// Nodes that are configured but not necessarily running.
 pub struct Cluster {
     folder: TempDir,
     addresses: Vec<String>,
 }
 
-/// A node that runs.
+/// A running node.
 pub struct NodeProcess {
     pub running: Running,
     pub socket: PathBuf,
@@ -24,7 +24,7 @@ pub struct NodeProcess {
 }
 
 impl Cluster {
-    /// Lets `soloist init` make nodes `n0`, `n1` and so on.
+    /// Creates nodes `n0`, `n1` and so on with `soloist init`.
     pub fn init(nodes: usize, algorithm: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let addresses: Vec<String> = (0..nodes).map(|_| free::address()).collect();
@@ -41,17 +41,16 @@ impl Cluster {
         Cluster { folder, addresses }
     }
 
-    /// The address of a node.
     pub fn address(&self, node: usize) -> &str {
         &self.addresses[node]
     }
 
-    /// A file of a node.
+    /// The path of a file in a node's folder.
     pub fn file(&self, node: usize, name: &str) -> PathBuf {
         self.folder.path().join(format!("n{node}")).join(name)
     }
 
-    /// Replaces a text in a node's configuration, where it must stand.
+    /// Replaces a text in a node's configuration, which must contain it.
     pub fn change(&self, node: usize, from: &str, to: &str) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
@@ -66,7 +65,7 @@ impl Cluster {
         command
     }
 
-    /// Starts a node, with options separated by spaces. It need not be ready when this returns.
+    /// Starts a node, with options separated by spaces. It may not be ready when this returns.
     pub fn start(&self, node: usize, options: &str) -> NodeProcess {
         let log = self.file(node, "log");
         let mut command = self.command(node);
@@ -79,7 +78,7 @@ impl Cluster {
         }
     }
 
-    /// Starts all nodes, and waits until they are ready.
+    /// Starts all nodes and waits until they are ready.
     pub fn start_all(&self) -> Vec<NodeProcess> {
         let all = (0..self.addresses.len()).map(|node| self.start(node, ""));
         let mut all: Vec<NodeProcess> = all.collect();
@@ -87,7 +86,8 @@ impl Cluster {
         all
     }
 
-    /// What a node that cannot start says: one line with all these words, and exit code 2.
+    /// Expects that a node does not start: one line on stderr with all these words, and exit code
+    /// 2.
     #[track_caller]
     pub fn refused(&self, node: usize, words: &[&str]) {
         let output: Output = self.command(node).output().unwrap();
@@ -101,18 +101,18 @@ impl Cluster {
 }
 
 impl NodeProcess {
-    /// Waits until it says so.
+    /// Waits until the node logs that it is ready.
     #[track_caller]
     pub fn ready(&mut self) {
         until("the node is ready", || self.log().contains("ready"));
     }
 
-    /// What it said so far.
+    /// The node's log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until it has said this.
+    /// Waits until the log contains these words.
     #[track_caller]
     pub fn says(&self, words: &str) {
         until(words, || self.log().contains(words));
@@ -126,14 +126,14 @@ impl NodeProcess {
         Client::connect(self.target()).await.unwrap()
     }
 
-    /// The executable, talking to this node.
+    /// The executable, connected to this node.
     pub fn soloist(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
         command.env("SOLOIST_API", &self.socket);
         command
     }
 
-    /// `soloist lock`, with options and a lock separated by spaces, around a script.
+    /// `soloist lock` around a shell script. Options and lock name are separated by spaces.
     pub fn lock(&self, options: &str, script: &str) -> Command {
         let mut command = self.soloist();
         command.arg("lock").args(options.split_whitespace());
@@ -141,12 +141,12 @@ impl NodeProcess {
         command
     }
 
-    /// Sends a signal that asks it to end.
+    /// Sends SIGTERM.
     pub fn end(&self) {
         self.running.signal(Signal::TERM);
     }
 
-    /// It ends without complaint, and leaves no socket.
+    /// Expects that the node exits with code 0 and leaves no socket behind.
     #[track_caller]
     pub fn ended_well(&mut self) {
         let code = self.running.code();

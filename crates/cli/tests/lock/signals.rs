@@ -1,4 +1,4 @@
-//! Signals to `soloist lock` are for its command.
+//! `soloist lock` passes signals on to its command.
 
 use std::process::Command;
 
@@ -41,7 +41,7 @@ fn a_command_that_a_signal_ends_gives_128_and_its_number() {
 #[test]
 fn signals_reach_the_whole_group() {
     let nodes = Nodes::start(1);
-    // The inner shell is a grandchild; the outer one waits for it and ends with its code.
+    // The inner shell is a grandchild; the outer one waits for it and exits with its code.
     let script = "trap : TERM
         sh -c 'trap \"exit 41\" TERM; echo ready; while :; do sleep 0.01; done' & child=$!
         wait $child; code=$?

@@ -1,4 +1,4 @@
-//! `soloist node` that cannot start, or whose peers are not as they should be.
+//! `soloist node` that cannot start, or whose peers are misconfigured.
 
 use std::fs;
 use std::net::TcpListener;
@@ -27,7 +27,7 @@ fn a_second_node_on_the_same_socket_is_told() {
     first.ready();
     cluster.change(1, "\"soloist.sock\"", "\"../n0/soloist.sock\"");
     cluster.refused(1, &["another process", "n0/soloist.sock"]);
-    // The first one has kept it.
+    // The first node still has the socket.
     let status = first.soloist().args(["status", "--json"]).output().unwrap();
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["node"], "n0");
@@ -49,7 +49,7 @@ fn files_that_are_missing_or_not_right_are_named() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     cluster.refused(0, &["node.key", "600"]);
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    // Of another node.
+    // Certificate and key of another node.
     for name in ["node.pem", "node.key"] {
         fs::copy(cluster.file(1, name), cluster.file(0, name)).unwrap();
     }
@@ -81,13 +81,13 @@ fn nodes_whose_configurations_differ_do_not_talk_and_say_why() {
         assert!(log.contains("algorithms"), "{log}");
     }
     nodes[1].says("no leader of the keepers is found");
-    // A lock is not granted on a guess.
+    // The node does not grant a lock without knowing the cluster.
     let late = nodes[1].lock("-n a", "exit 0").output().unwrap();
     assert_eq!(late.status.code(), Some(74), "{}", stderr(&late));
     assert!(stderr(&late).contains("differ"), "{}", stderr(&late));
     for node in &mut nodes {
         assert!(!node.log().contains("link up"), "{}", node.log());
-        // It is said once a minute, not at every attempt.
+        // The refusal is logged once per minute, not on every attempt.
         let refusals = node
             .log()
             .lines()

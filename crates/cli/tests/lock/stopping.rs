@@ -1,14 +1,15 @@
-//! A node that stops frees no lock before its command is gone.
+//! A node that stops does not free a lock before the command under it has ended.
 //!
-//! `SOLOIST_RUNS=20 cargo nextest run -p soloist --test lock stopping` tries each kind of command 20 times.
+//! `SOLOIST_RUNS=20 cargo nextest run -p soloist --test lock stopping` runs each kind of command 20
+//! times.
 
 use crate::processes::{Cluster, NodeProcess};
 use crate::{Running, until};
 
-/// Prints its process id, and does not end when it is asked to.
+/// Prints its process id and ignores SIGTERM.
 const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.02; done";
 
-/// Cleans up for 400 ms.
+/// Takes 400 ms to clean up on SIGTERM.
 const TIDY: &str = "trap 'sleep 0.4; exit 0' TERM; echo $$; while :; do sleep 0.02; done";
 
 fn runs() -> usize {
@@ -22,7 +23,8 @@ fn waiting(node: &NodeProcess, lock: &str) -> u64 {
     info["waiting"].as_u64().unwrap_or(0)
 }
 
-/// The command holds the lock on a node that stops; another one waits for it elsewhere.
+/// Runs the command under the lock on a node that stops, while another command waits for the same
+/// lock on another node.
 fn never_at_once(script: &str) {
     let cluster = Cluster::init(3, "raymond");
     let mut nodes = cluster.start_all();
@@ -33,7 +35,7 @@ fn never_at_once(script: &str) {
         let look = format!("kill -0 {command} 2>/dev/null && echo both || echo alone");
         let mut next = Running::start(&mut nodes[0].lock("a", &look));
         until("the next one waits", || waiting(&nodes[0], "a") == 1);
-        // The first signal begins the drain, the second ends it.
+        // The first signal starts the drain, the second ends it.
         nodes[2].end();
         nodes[2].says("stopping");
         nodes[2].end();

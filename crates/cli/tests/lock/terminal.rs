@@ -1,4 +1,4 @@
-//! On a terminal, the command is in the foreground: it can read, and Ctrl-C is for it.
+//! On a terminal, the command runs in the foreground: it can read, and it receives Ctrl-C.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::Nodes;
 
-/// A terminal with a script of a shell that has it as its controlling terminal.
+/// A shell script and its controlling terminal.
 struct Terminal {
     keyboard: File,
     screen: BufReader<File>,
@@ -54,7 +54,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Reads until this is shown.
+    /// Reads until a line contains this text.
     fn shows(&mut self, text: &str) {
         let mut line = String::new();
         while !line.contains(text) {
@@ -101,7 +101,7 @@ fn control_c_is_for_the_command() {
 #[test]
 fn control_z_stops_and_the_shell_can_go_on() {
     let nodes = Nodes::start(1);
-    // With job control, as an interactive shell has it.
+    // With job control, as in an interactive shell.
     let script =
         "set -m; $SOLOIST lock --ttl 1h a -- sh -c 'echo ready; read line; echo inner $line'
         echo stopped; fg; echo code $?";

@@ -1,4 +1,4 @@
-//! `soloist up`, as a new user meets it.
+//! `soloist up`, as a new user sees it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::processes::{Cluster, NodeProcess};
 use crate::{Running, stderr, stdout};
 
-/// A user with nothing but a home.
+/// A user with an empty home directory.
 struct User {
     home: TempDir,
 }
@@ -23,7 +23,7 @@ impl User {
         User { home }
     }
 
-    /// The executable, without a word on where the node is.
+    /// The executable, without any setting of the node's address.
     fn soloist(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
         command.current_dir(self.home.path());
@@ -33,7 +33,7 @@ impl User {
         command
     }
 
-    /// Sockets, and links to them, that are there.
+    /// The sockets that exist, and the links to them.
     fn sockets(&self) -> Vec<PathBuf> {
         let folder = fs::read_dir(User::folder(self.home.path())).unwrap();
         folder.map(|entry| entry.unwrap().path()).collect()
@@ -43,7 +43,7 @@ impl User {
         home.join(format!("soloist-{}", rustix::process::getuid().as_raw()))
     }
 
-    /// A cluster that is up, and what it said.
+    /// Starts a cluster and returns it with its output.
     fn up(&self, arguments: &str) -> (Running, String) {
         let mut running = Running::start(&mut self.soloist(arguments));
         let mut said = String::new();
@@ -134,7 +134,7 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     assert!(user.soloist("lock a true").status().unwrap().success());
     up.signal(Signal::INT);
     assert_eq!(up.code(), Some(0));
-    // And now there is room.
+    // After the first one has ended, another one can start.
     let (mut up, _) = user.up("up --nodes 1");
     up.signal(Signal::INT);
     assert_eq!(up.code(), Some(0));
@@ -173,7 +173,8 @@ fn wrong_input_is_told() {
     assert!(stderr(&output).contains("chmod 700"), "{}", stderr(&output));
 }
 
-/// A node of a real cluster, in whose folder commands are run.
+/// A cluster of `soloist up`, and a node of another cluster. The tests run commands in that node's
+/// folder.
 fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
     let user = User::new();
     let (up, _) = user.up("up --nodes 1");
@@ -197,7 +198,7 @@ fn a_node_of_this_folder_is_asked_before_the_cluster_that_is_up() {
     holder.line();
     let asked = here("lock -n nightly true");
     assert_eq!(asked.status.code(), Some(75), "it is held on this node");
-    // The other one is there for who asks for it.
+    // The cluster of `soloist up` is used on request.
     let asked = here("lock --api up -n nightly true");
     assert_eq!(asked.status.code(), Some(0), "{}", stderr(&asked));
     assert_eq!(stderr(&asked), "", "it was asked for");
@@ -221,7 +222,7 @@ fn a_node_that_is_down_is_not_replaced_by_the_cluster_that_is_up() {
     for word in ["unix:soloist.sock", "up.sock", "--api", "SOLOIST_API"] {
         assert!(stderr(&asked).contains(word), "{}", stderr(&asked));
     }
-    // Without a trace of a node, it is used, and that is said.
+    // If no socket of a node exists, the cluster of `soloist up` is used, with a note on stderr.
     fs::remove_file(&node.socket).unwrap();
     let asked = here("lock -n nightly true");
     assert_eq!(asked.status.code(), Some(0), "{}", stderr(&asked));
