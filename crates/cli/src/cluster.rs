@@ -15,9 +15,9 @@ use crate::{Verdict, output};
 
 /// Show the members and the keepers, or change the keepers
 ///
-/// Members take part in the locks. Each of them needs a lease, which the keepers' leader renews.
-/// The keepers are a few of the members; they agree on who the members are. Without a majority of
-/// the keepers no node can join or leave, and all leases expire.
+/// Members serve the locks. Each of them needs a lease, which the keepers' leader renews. A few of
+/// the members are keepers: they agree on the list of members. Without a majority of the keepers no
+/// node can join or leave, and all leases expire.
 ///
 /// Exit codes: 0 success; 1 a keeper is down, or no leader can be reached; 2 invalid input; 69 no
 /// node can be reached; 74 unknown: the node that was asked is not a member.

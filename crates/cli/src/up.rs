@@ -18,8 +18,8 @@ use crate::{Verdict, logging, node, output, signals};
 
 /// Run a cluster on this machine, to try things out
 ///
-/// All nodes run in one process, on free ports, with real sockets and TLS between them. `soloist
-/// lock`, `who`, `status` and the other commands find the cluster without further options. Ctrl-C
+/// All nodes run in one process, on free ports, with real sockets and TLS between them. The
+/// commands `lock`, `who`, `status` and others find the cluster without further options. Ctrl-C
 /// stops it. Nothing is kept: for production, see `soloist init` and `soloist node`.
 #[derive(clap::Args)]
 pub struct Args {

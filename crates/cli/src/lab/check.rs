@@ -83,8 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     home: Option<u32>,
 
-    /// Node that is inside at the start, or `each` to search with each node in turn and then with
-    /// none
+    /// Node that is inside at the start, or each: every node in turn, then none
     #[arg(long, value_name = "NODE", value_parser = inside, allow_hyphen_values = true)]
     inside: Option<Inside>,
 
@@ -100,9 +99,9 @@ pub struct Args {
 
     /// Let idle nodes be forgotten and recreated at any time, as in a real cluster
     ///
-    /// If a node can be quiescent by itself, it is forgotten by itself; otherwise all nodes are
-    /// forgotten together when no message is in flight. One of the recreated nodes may have a clock
-    /// that is ahead.
+    /// Depending on the algorithm, a quiescent node is forgotten by itself, or all nodes are
+    /// forgotten together when no message is in flight. The clock of one recreated node may jump
+    /// ahead.
     #[arg(long)]
     forget: bool,
 
