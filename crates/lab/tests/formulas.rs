@@ -327,9 +327,9 @@ fn chaudhuri_karaata_keeps_its_bounds() {
 
 /// Neamatollahi et al. 2017, section 5.2: at most (2N + √N + 1)/N under saturation. The measured
 /// number is lower: the node at which a round of the row begins and ends is read twice (lines 36-38
-/// and 46-47), and has requested again by then. So a round of the row has √N + 1 entries, with √N +
-/// 1 REQUESTs, √N moves along the row and one down; and a column has one more move: 2 + 1/√N(√N +
-/// 1).
+/// and 46-47), and has requested again by then. So a round of the row has √N + 1 entries, with
+/// √N + 1 REQUESTs, √N moves along the row and one down; and a column has one more move:
+/// 2 + 1/√N(√N + 1).
 #[test]
 fn neamatollahi_saturated_sends_about_two() {
     for side in [2_usize, 3, 4, 6, 8] {

@@ -153,8 +153,8 @@ fn seeds_keep_to_what_is_promised() {
     assert!(!promise(none.with(raymond::AS_PUBLISHED), Channels::Fifo));
 }
 
-/// Recovery uses FIFO channels by default. If messages may overtake each other, random runs reveal
-/// two tokens.
+/// Without the second wait, recovery uses FIFO channels by default. If messages may overtake each
+/// other, random runs reveal two tokens.
 #[test]
 fn crashes_in_any_order_need_the_second_wait() {
     let crashes: Crashes = "5:0".parse().unwrap();

@@ -45,8 +45,8 @@ pub enum Outcome {
         /// 0, the result holds for all runs.
         cut: usize,
     },
-    /// A property is violated. The trace is a shortest one, unless only the depth-first search got
-    /// as far as the violation.
+    /// A property is violated. The trace is a shortest one, unless only the first pass
+    /// ([`Pass::Safety`]) got as far as the violation.
     Broken {
         /// The violation.
         fault: Fault,
@@ -115,7 +115,7 @@ pub struct Progress {
 /// A pass of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pass {
-    /// Depth-first on all cores: safety properties.
+    /// On all cores, depth-first if all runs end: safety properties.
     Safety,
     /// Breadth-first: all states and steps, for shortest traces.
     Graph,
@@ -225,9 +225,9 @@ pub(crate) fn deepen<A: Algorithm>(
     found.expect("the last round came to something")
 }
 
-/// Searches all states within the bounds twice: depth-first on all cores for safety violations,
-/// then, if there are none, [breadth-first](search) for endless runs in which a node waits. Both
-/// searches must visit the same number of states.
+/// Searches all states within the bounds twice: first on all cores for safety violations
+/// (depth-first if all runs end), then, if there are none, [breadth-first](search) for endless runs
+/// in which a node waits. Both searches must visit the same number of states.
 ///
 /// # Panics
 /// As [`search`].
