@@ -181,7 +181,8 @@ impl Cluster {
         self.folder.path().join(format!("n{node}")).join(name)
     }
 
-    /// The command that runs a node, in its namespaces and with its limit of open files.
+    /// The command that runs a node: in its namespaces if it has any, otherwise with its limit of
+    /// open files.
     pub fn node_command(&self, node: usize) -> Command {
         let network = self.network.as_ref().map(|network| network.of(node));
         let homes: Vec<_> = network.into_iter().chain(&self.homes[node]).collect();

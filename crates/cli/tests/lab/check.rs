@@ -26,7 +26,7 @@ fn what_holds_exits_with_0() {
     }
 }
 
-/// The rules as printed, each in its smallest case that fails.
+/// Cases that fail, most of them with the rules as printed.
 #[test]
 fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
     for (arguments, word, faults) in [

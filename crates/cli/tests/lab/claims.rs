@@ -24,8 +24,7 @@ fn claims_of_one_paper_are_examined_with_their_verdicts() {
     assert_eq!(page["comparisons"], Value::Array(Vec::new()));
 }
 
-/// The page has the lines that `docs/claims.md` has about this paper, and the text the same
-/// verdicts.
+/// Every line of the printed page is in `docs/claims.md`, and the text has the same verdicts.
 #[test]
 fn claims_are_printed_as_a_page_and_as_text() {
     let print = |arguments| {
