@@ -61,8 +61,8 @@ pub struct Args {
     )]
     nodes: Vec<(NodeName, Address)>,
 
-    /// Nodes that are keepers, separated by commas [default: the first three, or one if there are
-    /// fewer]
+    /// Nodes that are keepers, separated by commas [default: the first three; with fewer nodes, the
+    /// first]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     keepers: Vec<NodeName>,
 

@@ -1,8 +1,8 @@
 //! The `soloist` command: one file per subcommand.
 //!
-//! Exit codes: 0 success, 1 a run failed or a fence is stale, 2 invalid input, 3 a search was not
-//! exhausted, 69 no node can be reached, 74 the state of the cluster is unknown. `soloist lock` has
-//! exit codes of its own.
+//! Exit codes: 0 success; 1 a run failed, a fence is stale, a lock is free, or a node is down; 2
+//! invalid input; 3 a search was not exhausted; 69 no node can be reached; 70 the node panicked; 74
+//! the state of the cluster is unknown. `soloist lock` has exit codes of its own.
 
 mod bench;
 mod cluster;

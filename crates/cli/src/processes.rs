@@ -14,8 +14,8 @@ use tempfile::TempDir;
 /// Maximum time for a node to join.
 const READY_MAX: Duration = Duration::from_secs(60);
 
-/// Nodes `n1`, `n2` and so on, one process each. The first three are keepers. All of them are
-/// killed on drop.
+/// Nodes `n1`, `n2` and so on, one process each. The first three are keepers, or only the first if
+/// there are fewer than three. All of them are killed on drop.
 pub struct Processes {
     folder: TempDir,
     executable: PathBuf,

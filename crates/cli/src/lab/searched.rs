@@ -9,7 +9,8 @@ use soloist_lab::check::{Case, Pass, Progress, Report, Verdict as Found};
 
 use crate::memory;
 
-/// A report with timings. They are those of the last pass of each kind, which has all requests.
+/// A report with timings. `seconds` and `graph_seconds` are those of the last pass of their kind,
+/// which is the one with all requests.
 #[derive(Serialize)]
 pub struct Timed {
     #[serde(flatten)]

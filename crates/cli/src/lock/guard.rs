@@ -198,20 +198,20 @@ fn answer() {
     let _ = stdout.write_all(b"ok\n").and_then(|()| stdout.flush());
 }
 
-/// Ignores signals to the group, which are meant for the command. A handler stays installed even if
-/// its stream is dropped.
+/// Keeps signals to the group, which are meant for the command, from ending this process. A handler
+/// stays installed even if its stream is dropped.
 fn survive_signals() {
     const FIRST_REAL_TIME: i32 = 32;
     for number in 1..FIRST_REAL_TIME {
         let is_own = number == Signal::CHILD.as_raw() || number == Signal::CONT.as_raw();
         if !is_own && !FATAL.contains(&number) {
-            // A signal that cannot be handled would end this process with or without this call.
+            // Without a handler, the signal ends this process, as it would have anyway.
             let _ = signal(SignalKind::from_raw(number));
         }
     }
 }
 
-/// Signals for which tokio panics when a handler is requested.
+/// Signals for which tokio refuses to install a handler.
 const FATAL: [i32; 5] = [
     Signal::ILL.as_raw(),
     Signal::FPE.as_raw(),

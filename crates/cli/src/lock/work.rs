@@ -65,7 +65,8 @@ impl Work {
     }
 
     /// Returns whether the group has a process other than its leader. A process that is forked
-    /// during the scan has a higher pid, so the same scan finds it.
+    /// during the scan has a higher pid and is found by the same scan, unless pids wrap around
+    /// meanwhile.
     fn somebody_in_group(&self) -> io::Result<bool> {
         let leader = self.leader.as_raw_pid();
         for entry in fs::read_dir("/proc")? {

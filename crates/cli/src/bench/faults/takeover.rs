@@ -65,8 +65,8 @@ async fn again_and_again(
             guard.release().await?;
             anyhow::Ok(entered)
         });
-        // The last renewal happened at an arbitrary time before, as in production. Multiples of the
-        // golden ratio spread the pauses evenly.
+        // The kill comes at an arbitrary time after the last renewal, as in production. Multiples
+        // of the golden ratio spread these times evenly.
         let pause = lease.mul_f64((0.618 * turn as f64).fract());
         tokio::time::sleep(pause.max(Duration::from_millis(50))).await;
         let signalled = Instant::now();
