@@ -18,6 +18,7 @@ mod forwarding;
 #[path = "../../../node/tests/common/free.rs"]
 mod free;
 mod killed;
+mod leadership;
 mod manual;
 mod names;
 mod network;

@@ -109,7 +109,12 @@ impl Network {
             namespace.nft(
                 "table ip cut {\n\
                  set from { type ipv4_addr; }\n\
-                 chain input { type filter hook input priority 0; ip saddr @from drop; }\n\
+                 set resets { type ipv4_addr; }\n\
+                 chain input {\n\
+                 type filter hook input priority 0;\n\
+                 ip saddr @from drop;\n\
+                 ip saddr @resets tcp flags & rst == 0 reject with tcp reset;\n\
+                 }\n\
                  }",
             );
         }
@@ -144,10 +149,19 @@ impl Network {
         self.cut_one_way(others, some);
     }
 
-    /// Removes all cuts.
+    /// Every connection between these is reset when something arrives on it, and new ones are refused.
+    pub fn reset(&self, nodes: &[usize]) {
+        let hosts: Vec<String> = nodes.iter().map(|&node| host(node)).collect();
+        for &node in nodes {
+            let hosts = hosts.join(", ");
+            self.nodes[node].nft(&format!("add element ip cut resets {{ {hosts} }}"));
+        }
+    }
+
+    /// Everything goes everywhere again.
     pub fn heal(&self) {
         for namespace in &self.nodes {
-            namespace.nft("flush set ip cut from");
+            namespace.nft("flush set ip cut from\nflush set ip cut resets");
         }
     }
 }

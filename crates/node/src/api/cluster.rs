@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::stream::StreamExt;
 use soloist_api::{Cluster, NodeHealth, NodeInfo, NodeState};
+use tokio::time::{Instant, timeout_at};
 
 use super::Api;
 use super::error::Failure;
@@ -159,16 +160,33 @@ pub(super) async fn demote(
     change_keepers(&api, office::Question::Demote(name)).await
 }
 
+/// A leader does not remove itself from the keepers: the next one is asked then.
 async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCode, Failure> {
     let _one_of_few = api.looking.acquire().await;
     let post = &api.node.shared.keeping.post;
-    match post.ask(change, CHANGE_PATIENCE).await {
-        Ok(Reply::Done) => Ok(StatusCode::NO_CONTENT),
-        Ok(Reply::Refused(reason)) => Err(Failure::conflict(reason)),
-        Ok(Reply::Cluster(_)) => Err(Failure::unavailable(
-            "an answer that makes no sense".to_owned(),
-        )),
-        Err(error) => Err(Failure::unavailable(error.to_string())),
+    let deadline = Instant::now() + CHANGE_PATIENCE;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let former = match post.ask(change.clone(), left).await {
+            Ok(Reply::Done) => return Ok(StatusCode::NO_CONTENT),
+            Ok(Reply::Refused(reason)) => return Err(Failure::conflict(reason)),
+            Ok(Reply::HandsOver(former)) => former,
+            Ok(Reply::Cluster(_)) => {
+                let reason = "an answer that makes no sense".to_owned();
+                return Err(Failure::unavailable(reason));
+            }
+            Err(error) => return Err(Failure::unavailable(error.to_string())),
+        };
+        let next = timeout_at(deadline, post.next_leader(&former)).await;
+        if let Ok(Some(next)) = next
+            && next.name != former
+        {
+            continue;
+        }
+        return Err(Failure::conflict(format!(
+            "{former} leads the keepers, and no other keeper took over from it; \
+             see that the other keepers run and reach each other, and try again"
+        )));
     }
 }
 

@@ -17,6 +17,7 @@ use openraft::ServerState;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::handover::Handover;
 use super::network::Network;
 use super::store::LogStore;
 use super::types::{LogId, Membership, Raft};
@@ -49,18 +50,26 @@ pub(super) struct Canvass {
     me: u64,
     raft: Raft,
     log: LogStore,
+    handover: Handover,
     election_timeout: Duration,
     started: Instant,
 }
 
 impl Canvass {
     /// Raft's own elections end here.
-    pub(super) fn new(me: u64, raft: Raft, log: LogStore, election_timeout: Duration) -> Arc<Self> {
+    pub(super) fn new(
+        me: u64,
+        raft: Raft,
+        log: LogStore,
+        handover: Handover,
+        election_timeout: Duration,
+    ) -> Arc<Self> {
         raft.runtime_config().elect(false);
         Arc::new(Canvass {
             me,
             raft,
             log,
+            handover,
             election_timeout,
             started: Instant::now(),
         })
@@ -79,15 +88,16 @@ impl Canvass {
         standing.await.ok()
     }
 
-    /// Whether this keeper would vote for one whose log ends here: it does not lead, has not heard
-    /// from a leader lately, and its own log is no longer.
+    /// Whether this keeper would vote for one whose log ends here: it does not lead or hands leadership
+    /// over, has not heard from another leader lately, and its own log is no longer.
     pub(super) async fn would_vote(&self, last_log: Option<LogId>) -> bool {
         let Some(standing) = self.standing().await else {
             return false;
         };
         let lease = leader_lease(self.election_timeout);
         let is_led = standing.follows && standing.heard.is_some_and(|at| at.elapsed() < lease);
-        !standing.leads && !is_led && last_log >= standing.last_log
+        let leads = standing.leads && !self.handover.is_under_way();
+        !leads && !is_led && last_log >= standing.last_log
     }
 
     /// Holds elections, until the keeper stops.
@@ -103,7 +113,7 @@ impl Canvass {
         while let Some(standing) = self.standing().await {
             let membership = standing.membership.membership();
             let is_voter = membership.voter_ids().any(|id| id == self.me);
-            if standing.leads || !is_voter {
+            if standing.leads || !is_voter || self.handover.is_under_way() {
                 sleep(self.election_timeout / 2).await;
                 continue;
             }

@@ -63,6 +63,9 @@ pub enum KeeperError {
     /// The last keeper cannot go. Nothing has changed.
     #[error("{0} is the only keeper; promote another node first")]
     Last(NodeName),
+    /// A leader does not remove itself from the keepers. Nothing has changed.
+    #[error("{0} leads the keepers: it hands leadership over first; ask the next leader")]
+    Leads(NodeName),
     /// Nothing has changed.
     #[error("{0} is not a keeper")]
     NotAKeeper(NodeName),

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::rpc::Request;
 use super::store::AppliedMembership;
-use super::types::KeeperNode;
+use super::types::Metrics;
 use soloist_api::NodeName;
 
 /// What a keeper knows of others and of itself.
@@ -16,7 +16,7 @@ use soloist_api::NodeName;
 pub(super) struct Gate {
     pub(super) id: u64,
     pub(super) members: watch::Receiver<AppliedMembership>,
-    pub(super) metrics: watch::Receiver<openraft::RaftMetrics<u64, KeeperNode>>,
+    pub(super) metrics: watch::Receiver<Metrics>,
 }
 
 impl Gate {

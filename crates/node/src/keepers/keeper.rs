@@ -5,66 +5,48 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::error::{Fatal, InitializeError, RaftError};
+use openraft::error::{InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::canvass::Canvass;
-use super::error::{KeeperError, reason};
+use super::error::KeeperError;
 use super::gate::Gate;
+use super::handover::Handover;
 use super::network::Network;
 use super::rpc::{self, COMMAND_BYTES_MAX};
 use super::serve::{ServeEnd, Served};
 use super::settings::Settings;
 use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
 use super::successor::Successor;
-use super::types::{KeeperNode, Membership, Proposal, Raft};
+use super::types::{KeeperNode, Membership, Metrics, Proposal, Raft};
+use super::view::{View, view, watch_views};
 use crate::transport::Arrival;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 
-type Metrics = openraft::RaftMetrics<u64, KeeperNode>;
-
-/// What a keeper knows at a moment. All of it may be out of date; what must be known for certain, the leader
-/// knows after [`Keeper::confirm_leadership`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct View {
-    /// Whether this keeper takes itself for the leader.
-    pub leads: bool,
-    /// Who leads.
-    pub leader: Option<KeeperNode>,
-    /// The term. In one term there may be several leaders, one after the other; but whoever was deposed by another leads
-    /// again only in a later one.
-    pub term: u64,
-    /// The roster, as far as this keeper has it.
-    pub roster: Arc<Roster>,
-    /// All keepers, in the order of their names.
-    pub keepers: Vec<KeeperNode>,
-    /// Why this keeper does not run any more.
-    pub stopped: Option<String>,
-}
-
 /// A keeper that runs. Dropping it stops it, a little later.
 #[derive(Debug)]
 pub struct Keeper {
-    settings: Settings,
-    raft: RunningRaft,
+    pub(super) settings: Settings,
+    pub(super) raft: RunningRaft,
     store: Closer,
     used: Used,
     identity: watch::Receiver<StoreIdentity>,
-    gate: Gate,
+    pub(super) gate: Gate,
+    pub(super) handover: Handover,
     successor: Successor,
     served: Served,
     rosters: watch::Receiver<Arc<Roster>>,
     views: watch::Receiver<View>,
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
 }
 
 #[derive(Clone)]
-struct RunningRaft(Raft);
+pub(super) struct RunningRaft(pub(super) Raft);
 
 impl std::fmt::Debug for RunningRaft {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,7 +80,14 @@ impl Keeper {
                 return Err(KeeperError::fatal(&fatal));
             }
         };
-        let canvass = Canvass::new(me, raft.clone(), log_end, settings.election_timeout);
+        let handover = Handover::default();
+        let canvass = Canvass::new(
+            me,
+            raft.clone(),
+            log_end,
+            handover.clone(),
+            settings.election_timeout,
+        );
         tokio::spawn(Arc::clone(&canvass).hold_elections(network, stop.clone()));
         let metrics = raft.metrics();
         let gate = Gate {
@@ -106,12 +95,14 @@ impl Keeper {
             members,
             metrics: metrics.clone(),
         };
-        let first = view(&metrics.borrow(), rosters.borrow().clone());
+        let first = view(&metrics.borrow(), rosters.borrow().clone(), false);
         let (tell, views) = watch::channel(first);
-        tokio::spawn(watch_views(metrics, rosters.clone(), tell, stop.clone()));
+        let sources = (metrics, rosters.clone(), handover.clone());
+        tokio::spawn(watch_views(sources, tell, stop.clone()));
         Ok(Keeper {
             served: Served::new(gate.clone(), canvass, stop.clone()),
             gate,
+            handover,
             successor,
             identity,
             raft: RunningRaft(raft),
@@ -185,6 +176,7 @@ impl Keeper {
         if bytes > COMMAND_BYTES_MAX {
             return Err(KeeperError::TooLong { bytes });
         }
+        self.check_not_handing_over()?;
         let proposal = Proposal { term, command };
         let written = self.in_time(self.raft.0.client_write(proposal)).await?;
         Ok(written.map_err(KeeperError::write)?.data)
@@ -193,6 +185,7 @@ impl Keeper {
     /// Asks a majority whether this keeper leads in this term. When this returns `Ok`, it did so at some moment since it
     /// was called, and its roster has everything that was decided before.
     pub async fn confirm_leadership(&self, term: u64) -> Result<(), KeeperError> {
+        self.check_not_handing_over()?;
         let began = Instant::now();
         let waited = self.settings.patience;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
@@ -308,6 +301,7 @@ impl Keeper {
     /// Adds a learner, and waits until it has everything. Raft itself is content with a node that lacks no more than a
     /// snapshot's worth, also with one that never answered; such a one would be missing in the next majority.
     async fn teach(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
+        self.check_stays()?;
         let added = self.in_time(self.raft.0.add_learner(id, node.clone(), false));
         let added = added.await?.map_err(KeeperError::write)?.log_id;
         let has_all = |metrics: &Metrics| {
@@ -339,7 +333,8 @@ impl Keeper {
         membership.membership().voter_ids().any(|voter| voter == id)
     }
 
-    /// Makes a keeper an ordinary node. It may be the leader itself.
+    /// Makes a keeper an ordinary node. The leader does not demote itself: it answers
+    /// [`KeeperError::Leads`]. [Hand over](Self::hand_over), and ask the next leader.
     pub async fn demote(&self, name: &NodeName) -> Result<(), KeeperError> {
         let view = self.view();
         if !view.leads {
@@ -355,6 +350,11 @@ impl Keeper {
         if voters.is_subset(&goes) {
             return Err(KeeperError::Last(name.clone()));
         }
+        if goes.contains(&self.gate.id) {
+            // One of those who follow now can take over.
+            self.confirm_leadership(view.term).await?;
+            return Err(KeeperError::Leads(name.clone()));
+        }
         self.change(ChangeMembers::RemoveVoters(goes)).await
     }
 
@@ -364,7 +364,8 @@ impl Keeper {
         self.unfinished().is_some()
     }
 
-    /// Brings a change of the keepers to its end that was given up half-way, if there is one.
+    /// Brings a change of the keepers to its end that was given up half-way, if there is one. Answers
+    /// [`KeeperError::Leads`] if that would demote this keeper.
     pub async fn finish_change(&self) -> Result<(), KeeperError> {
         while let Some(rest) = self.unfinished() {
             self.change(rest).await?;
@@ -410,6 +411,7 @@ impl Keeper {
     }
 
     async fn change(&self, change: ChangeMembers<u64, KeeperNode>) -> Result<(), KeeperError> {
+        self.check_stays()?;
         let changed = self.in_time(self.raft.0.change_membership(change, false));
         changed.await?.map_err(KeeperError::write)?;
         Ok(())
@@ -420,57 +422,5 @@ impl Keeper {
         timeout(waited, doing)
             .await
             .map_err(|_| KeeperError::Open { waited })
-    }
-}
-
-async fn watch_views(
-    mut metrics: watch::Receiver<Metrics>,
-    mut rosters: watch::Receiver<Arc<Roster>>,
-    tell: watch::Sender<View>,
-    stop: CancellationToken,
-) {
-    let (mut told_to, mut more_rosters, mut runs) = (false, true, true);
-    while runs {
-        tokio::select! {
-            () = stop.cancelled(), if !told_to => told_to = true,
-            changed = metrics.changed() => runs = changed.is_ok(),
-            // It ends a moment before or after Raft does; why, only Raft's own last words say.
-            changed = rosters.changed(), if more_rosters => more_rosters = changed.is_ok(),
-        }
-        let mut now = view(
-            &metrics.borrow_and_update(),
-            rosters.borrow_and_update().clone(),
-        );
-        if !runs && now.stopped.is_none() {
-            now.leads = false;
-            now.stopped = Some(reason(&Fatal::Panicked));
-        }
-        tell.send_if_modified(|before| {
-            if let (None, Some(reason), false) = (&before.stopped, &now.stopped, told_to) {
-                tracing::error!("this keeper has stopped: {reason}");
-            }
-            let news = *before != now;
-            if news {
-                *before = now;
-            }
-            news
-        });
-    }
-}
-
-fn view(metrics: &Metrics, roster: Arc<Roster>) -> View {
-    let membership = metrics.membership_config.membership();
-    let node = |id: &u64| membership.get_node(id).cloned();
-    let stopped = metrics.running_state.as_ref().err().map(reason);
-    let voters: BTreeSet<u64> = membership.voter_ids().collect();
-    let mut keepers: Vec<_> = voters.iter().filter_map(node).collect();
-    keepers.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    View {
-        leads: metrics.state == ServerState::Leader && stopped.is_none(),
-        leader: metrics.current_leader.as_ref().and_then(node),
-        term: metrics.current_term,
-        roster,
-        keepers,
-        stopped,
     }
 }

@@ -72,6 +72,12 @@ impl Settings {
         self.election_timeout * 4
     }
 
+    /// How long a leader that hands over waits for another one to lead. It must be more than followers
+    /// wait for a leader that is silent, and so little that members' leases outlast it.
+    pub fn handover_max(&self) -> Duration {
+        self.takeover_max() + self.election_timeout
+    }
+
     pub(super) fn config(&self) -> Result<Config, KeeperError> {
         let shortest = ELECTION_LEAST;
         if self.election_timeout < shortest || self.snapshot_every == 0 {

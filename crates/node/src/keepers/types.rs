@@ -26,6 +26,7 @@ pub type Membership = openraft::StoredMembership<u64, KeeperNode>;
 pub(super) type LogId = openraft::LogId<u64>;
 pub(super) type Vote = openraft::Vote<u64>;
 pub(super) type Entry = openraft::Entry<Types>;
+pub(super) type Metrics = openraft::RaftMetrics<u64, KeeperNode>;
 pub(super) type StorageError = openraft::StorageError<u64>;
 
 /// A command, and in which term its proposer thought to lead when it decided on it. What was decided in one reign must

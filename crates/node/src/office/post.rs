@@ -128,6 +128,17 @@ impl Post {
         }
     }
 
+    /// Waits until this node has left the leader `former`, and returns the next one that it finds,
+    /// which may be the same. `None` if the node stops.
+    pub async fn next_leader(&self, former: &NodeName) -> Option<KeeperNode> {
+        let mut way = self.way.clone();
+        let is_former = |leader: &KeeperNode| leader.name == *former;
+        let left = way.wait_for(|way| !way.leader.as_ref().is_some_and(is_former));
+        left.await.ok()?;
+        let found = way.wait_for(|way| way.leader.is_some()).await.ok()?;
+        found.leader.clone()
+    }
+
     /// How many words were said and heard.
     pub fn words(&self) -> u64 {
         self.exchanged.load(Ordering::Relaxed)

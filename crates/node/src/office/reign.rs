@@ -310,7 +310,7 @@ impl<'o> Reign<'o> {
     fn tick(&mut self) {
         self.retry_at = self.retry_at.filter(|at| *at > Moment::now());
         self.judge_stores();
-        if !self.is_changing_keepers && self.keeper.is_half_changed() {
+        if !self.is_changing_keepers && self.keeper.should_finish_change() {
             self.change_keepers(None, KeeperChange::Finish);
         }
         if self.leader.is_none() {

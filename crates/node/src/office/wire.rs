@@ -89,6 +89,9 @@ pub(crate) enum Reply {
     Done,
     /// It was not done, for this reason.
     Refused(String),
+    /// It would remove this node, which leads, from the keepers: it hands leadership over. Ask the next
+    /// leader.
+    HandsOver(NodeName),
 }
 
 /// The cluster, as the keepers' leader sees it.

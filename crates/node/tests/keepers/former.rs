@@ -1,32 +1,21 @@
 //! Who was a keeper and is none any more is not answered; who is not known yet is.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
-use soloist_node::keepers::{Keeper, KeeperError, ServeEnd, Store, StoreIdentity};
+use soloist_node::keepers::{KeeperError, ServeEnd, Store, StoreIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::hostile::{B, connect, frame, greeting};
-use crate::net::{Cluster, name, until};
-
-async fn demote(cluster: &Cluster, called: &str) {
-    let called = name(called);
-    let demoted = async |keeper: Arc<Keeper>| match keeper.demote(&called).await {
-        // An attempt that was thought to have failed.
-        Err(KeeperError::NotAKeeper(_)) => Ok(()),
-        other => other,
-    };
-    cluster.change(demoted).await;
-}
+use crate::net::{Cluster, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demoted_keeper_is_remembered_in_the_log_and_in_snapshots() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     let gone = cluster.sites[2].id();
-    demote(&cluster, "c").await;
+    cluster.demote("c").await;
     let mut c = cluster.sites.pop().unwrap();
     for site in &cluster.sites {
         let keeper = site.keeper();
@@ -77,7 +66,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     cluster.all_have(1).await;
     let gone = cluster.sites[2].id();
     cluster.sites[2].stop().await;
-    demote(&cluster, "c").await;
+    cluster.demote("c").await;
     let mut c = cluster.sites.pop().unwrap();
     for site in &cluster.sites {
         until("it is former", || site.keeper().is_former(gone)).await;
@@ -138,7 +127,7 @@ async fn a_keeper_that_does_not_know_the_new_one_answers_it() {
     let mut fourth = cluster.site("k4").await;
     fourth.start().await;
     cluster.promote(fourth).await;
-    demote(&cluster, "k1").await;
+    cluster.demote("k1").await;
     cluster.sites[0].stop().await;
     cluster.begin(2).await;
     // Only the fourth one is left that knows of itself.

@@ -198,14 +198,20 @@ impl Cluster {
     /// Keepers that run and know each other. The first one has founded the cluster.
     pub async fn start(names: &[&str]) -> Self {
         let mut cluster = Self::stopped(names).await;
-        for site in &mut cluster.sites {
+        cluster.found().await;
+        cluster
+    }
+
+    /// Starts all nodes; the first one founds the cluster, and makes the others keepers.
+    pub async fn found(&mut self) {
+        for site in &mut self.sites {
             site.start().await;
         }
-        let founder = cluster.sites[0].keeper();
+        let founder = self.sites[0].keeper();
         assert!(founder.initialize().await.unwrap());
-        cluster.sites[0].leads().await;
+        self.sites[0].leads().await;
         let mut others = BTreeSet::new();
-        for site in &cluster.sites[1..] {
+        for site in &self.sites[1..] {
             let appointed = founder.appoint_learner(site.id(), site.node.clone());
             appointed.await.unwrap();
             others.insert(site.id());
@@ -213,7 +219,6 @@ impl Cluster {
         if !others.is_empty() {
             founder.make_voters(others).await.unwrap();
         }
-        cluster
     }
 
     /// A node of this cluster that does not run yet.
@@ -227,6 +232,17 @@ impl Cluster {
         let promoted = async |keeper: Arc<Keeper>| keeper.promote(id, node.clone()).await;
         self.change(promoted).await;
         self.sites.push(site);
+    }
+
+    /// Makes a keeper an ordinary node.
+    pub async fn demote(&self, called: &str) {
+        let called = name(called);
+        let demoted = async |keeper: Arc<Keeper>| match keeper.demote(&called).await {
+            // An attempt that was thought to have failed.
+            Err(KeeperError::NotAKeeper(_)) => Ok(()),
+            other => other,
+        };
+        self.change(demoted).await;
     }
 
     /// The place of a leader that a majority confirms.
@@ -275,16 +291,18 @@ impl Cluster {
         }
     }
 
-    /// Changes the keepers, whoever leads.
+    /// Changes the keepers, whoever leads. A leader that would remove itself hands over first.
     pub async fn change(&self, change: impl AsyncFn(Arc<Keeper>) -> Result<(), KeeperError>) {
         let began = Instant::now();
         loop {
-            let leader = self.leader().await;
-            match change(self.sites[leader].keeper().clone()).await {
+            let keeper = self.sites[self.leader().await].keeper();
+            match change(keeper.clone()).await {
                 Ok(()) => return,
+                Err(KeeperError::Leads(_)) => keeper.hand_over(),
                 Err(
                     KeeperError::Changing
                     | KeeperError::NotLeader { .. }
+                    | KeeperError::NoMajority { .. }
                     | KeeperError::Open { .. },
                 ) => {}
                 Err(error) => panic!("{error}"),

@@ -27,6 +27,15 @@ const SNAPSHOT_VERSION: u8 = 3;
 /// The oldest version that is read.
 const SNAPSHOT_OLDEST: u8 = 2;
 
+/// The number of former keepers that are remembered.
+///
+/// Each promotion adds one id, of up to ten bytes in a snapshot: 4096 of them take 40 KiB. An older one
+/// is treated like an id that is not known yet. That is harmless. Its log lacks the entry that
+/// demoted it, and at least 4096 changes after it, which a majority has; so no voter that
+/// has them votes for it, and no voter forgets them: a node without a store does not vote. When its node
+/// reaches the leader, its store is set aside all the same, since the leader asks who is a keeper now.
+pub const FORMER_MAX: usize = 4096;
+
 /// The roster, as far as the log is applied.
 #[derive(Debug)]
 pub struct Machine {
@@ -43,8 +52,9 @@ pub struct Machine {
 pub struct AppliedMembership {
     /// The membership, and the entry of the log that it comes from.
     pub membership: Membership,
-    /// Ids that were in a membership before and are in none any more.
-    pub former: Arc<BTreeSet<u64>>,
+    /// Ids that were in a membership before and are in none any more, the oldest first. At most
+    /// [`FORMER_MAX`].
+    pub former: Arc<Vec<u64>>,
 }
 
 /// What follows from a snapshot and the entries after it.
@@ -90,7 +100,10 @@ impl AppliedMembership {
         };
         let (before, after) = (ids(self.membership.membership()), ids(&next));
         if !before.is_subset(&after) {
-            Arc::make_mut(&mut self.former).extend(before.difference(&after));
+            let former = Arc::make_mut(&mut self.former);
+            former.extend(before.difference(&after));
+            let forgotten = former.len().saturating_sub(FORMER_MAX);
+            former.drain(..forgotten);
         }
         self.membership = Membership::new(Some(at), next);
     }
@@ -108,12 +121,12 @@ pub(super) fn write_state(state: &State) -> Result<Vec<u8>, redb::Error> {
 }
 
 /// The roster, and former keepers.
-fn read_state(bytes: &[u8]) -> Result<(Roster, BTreeSet<u64>), redb::Error> {
+fn read_state(bytes: &[u8]) -> Result<(Roster, Vec<u64>), redb::Error> {
     match bytes.split_first() {
         Some((&SNAPSHOT_VERSION, rest)) => tables::decode("the snapshot's roster", rest),
         Some((&SNAPSHOT_OLDEST, rest)) => {
             let old: OldRoster = tables::decode("the snapshot's roster", rest)?;
-            Ok((old.into(), BTreeSet::new()))
+            Ok((old.into(), Vec::new()))
         }
         Some((version, _)) => Err(redb::Error::Corrupted(format!(
             "a snapshot of version {version}, and this release reads versions {SNAPSHOT_OLDEST} to \
@@ -321,5 +334,44 @@ fn given(snapshot: tables::Snapshot) -> Snapshot<Types> {
     Snapshot {
         meta: snapshot.meta,
         snapshot: Box::new(Cursor::new(snapshot.data)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// A membership with these voters after entry `index`.
+    fn change(applied: &mut AppliedMembership, index: u64, ids: &[u64]) {
+        let nodes: BTreeMap<u64, KeeperNode> =
+            ids.iter().map(|id| (*id, KeeperNode::default())).collect();
+        let voters = ids.iter().copied().collect();
+        let at = LogId::new(openraft::CommittedLeaderId::new(1, 0), index);
+        applied.change(at, openraft::Membership::new(vec![voters], nodes));
+    }
+
+    #[test]
+    fn the_oldest_former_keepers_are_forgotten() {
+        let mut applied = AppliedMembership::default();
+        let promotions = FORMER_MAX as u64 + 10;
+        for id in 0..=promotions {
+            // Ids are random: their order says nothing of their age.
+            change(&mut applied, id, &[u64::MAX - id]);
+        }
+        let former = &applied.former;
+        assert_eq!(former.len(), FORMER_MAX);
+        assert!(former.contains(&(u64::MAX - (promotions - 1))));
+        assert!(!former.contains(&(u64::MAX - promotions)), "it is a keeper");
+        assert!(former.contains(&(u64::MAX - 10)));
+        assert!(!former.contains(&(u64::MAX - 9)), "the oldest go first");
+        let state = State {
+            members: applied.clone(),
+            ..State::default()
+        };
+        let bytes = write_state(&state).unwrap();
+        assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
+        assert_eq!(&read_state(&bytes).unwrap().1, &**former);
     }
 }

@@ -178,15 +178,21 @@ impl Reign<'_> {
             }
             Done::Changed(asked, result) => {
                 self.is_changing_keepers = false;
+                let hands_over = matches!(result, Err(KeeperError::Leads(_)));
                 if let Err(error) = &result {
                     tracing::warn!("the keepers were not changed: {error}");
                 }
                 if let Some((connection, number)) = asked {
                     let reply = match result {
                         Ok(()) => Reply::Done,
+                        Err(KeeperError::Leads(me)) => Reply::HandsOver(me),
                         Err(error) => Reply::Refused(error.to_string()),
                     };
                     reply_to(&connection, number, reply);
+                }
+                if hands_over {
+                    // The reign ends when the view shows it.
+                    self.keeper.hand_over();
                 }
                 self.retry_soon();
             }

@@ -163,7 +163,7 @@ fn every_rule_is_needed() {
         ),
         (
             Rules {
-                removed_do_not_stand: true,
+                leaders_remove_themselves: true,
                 ..rules
             },
             &whole,

@@ -1,7 +1,8 @@
 //! Breadth-first search of the model.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::state::{Disk, Entry, Ids, Setup, State, What, ids};
 use super::steps::{all, by_itself};
@@ -31,41 +32,67 @@ const WAY_ON_MAX: usize = 5_000;
 /// Visits every state, and returns how many there are.
 pub fn search(setup: &Setup) -> Result<usize, Found> {
     let start = setup.start();
-    let mut before: HashMap<State, Option<(State, String)>> = HashMap::new();
-    before.insert(start.clone(), None);
-    let mut queue = VecDeque::from([start]);
+    let mut seen = HashSet::from([fingerprint(&start)]);
+    let mut ways = Ways::default();
+    let mut queue = VecDeque::from([(0, start)]);
     let mut alive = HashSet::new();
-    while let Some(state) = queue.pop_front() {
-        assert!(before.len() < STATES_MAX, "the search does not end");
+    while let Some((number, state)) = queue.pop_front() {
+        assert!(seen.len() < STATES_MAX, "the search does not end");
         if should_go_on(&state) && !goes_on(setup, &state, &mut alive) {
-            return Err(Found::Stuck(way(&before, &state, "nobody can lead")));
+            return Err(Found::Stuck(ways.tell(setup, number, "nobody can lead")));
         }
-        for (label, after) in all(setup, &state) {
+        for (step, (label, after)) in all(setup, &state).into_iter().enumerate() {
             let after = match after {
                 Ok(after) => after,
                 Err(problem) => {
                     let broke = format!("{label}: {problem}");
-                    return Err(Found::Forgotten(way(&before, &state, &broke)));
+                    return Err(Found::Forgotten(ways.tell(setup, number, &broke)));
                 }
             };
-            if !before.contains_key(&after) {
-                before.insert(after.clone(), Some((state.clone(), label)));
-                queue.push_back(after);
+            if seen.insert(fingerprint(&after)) {
+                queue.push_back((ways.add(number, step), after));
             }
         }
     }
-    Ok(before.len())
+    Ok(seen.len())
 }
 
-fn way(before: &HashMap<State, Option<(State, String)>>, to: &State, end: &str) -> String {
-    let mut steps = vec![end.to_owned()];
-    let mut at = to;
-    while let Some((previous, label)) = &before[at] {
-        steps.push(label.clone());
-        at = previous;
+fn fingerprint(state: &State) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    state.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How each state but the first was reached: from which one, and by which of its steps.
+#[derive(Default)]
+struct Ways(Vec<(u32, u16)>);
+
+impl Ways {
+    fn add(&mut self, from: usize, step: usize) -> usize {
+        let from = u32::try_from(from).expect("there are fewer states");
+        let step = u16::try_from(step).expect("there are fewer steps");
+        self.0.push((from, step));
+        self.0.len()
     }
-    steps.reverse();
-    steps.join("\n")
+
+    /// The steps to a state, one per line, and how it ends there.
+    fn tell(&self, setup: &Setup, mut to: usize, end: &str) -> String {
+        let mut taken = Vec::new();
+        while to > 0 {
+            let (from, step) = self.0[to - 1];
+            taken.push(usize::from(step));
+            to = from as usize;
+        }
+        let mut told = Vec::new();
+        let mut at = setup.start();
+        for step in taken.into_iter().rev() {
+            let (label, after) = all(setup, &at).swap_remove(step);
+            told.push(label);
+            at = after.expect("it went well before");
+        }
+        told.push(end.to_owned());
+        told.join("\n")
+    }
 }
 
 /// Whether a majority of the keepers is up and has lost no store: of those that were agreed on last,
@@ -108,43 +135,56 @@ fn configs_of(log: &[Entry]) -> [Ids; 2] {
     last.unwrap_or_default()
 }
 
-/// Whether, without a further fault, a leader can come to agree on something.
-fn goes_on(setup: &Setup, state: &State, alive: &mut HashSet<State>) -> bool {
+/// Whether, without a further fault, a leader can come to agree on something. States from which one
+/// can are added to `alive`.
+fn goes_on(setup: &Setup, state: &State, alive: &mut HashSet<u64>) -> bool {
     let mut start = state.clone();
     start.left.elections = 4;
     let setup = Setup {
         partitions: false,
         ..setup.clone()
     };
-    let mut seen = HashSet::from([start.clone()]);
+    let mut seen = HashSet::from([fingerprint(&start)]);
+    // Each state that was found, and the number of the one before it.
+    let mut ways = vec![(fingerprint(&start), 0)];
     // Depth first: a way on is found at once nearly always.
-    let mut stack = vec![start];
-    while let Some(at) = stack.pop() {
-        if alive.contains(&at) || is_led(&at) {
-            alive.extend(seen);
-            return true;
+    let mut stack = vec![(0, start)];
+    while let Some((number, at)) = stack.pop() {
+        if alive.contains(&ways[number].0) || is_led(&at) {
+            let mut to = number;
+            loop {
+                alive.insert(ways[to].0);
+                if to == 0 {
+                    return true;
+                }
+                to = ways[to].1;
+            }
         }
         if seen.len() > WAY_ON_MAX {
             return false;
         }
         for (_, after) in by_itself(&setup, &at) {
-            if let Ok(after) = after
-                && seen.insert(after.clone())
-            {
-                stack.push(after);
+            let Ok(after) = after else { continue };
+            let print = fingerprint(&after);
+            if seen.insert(print) {
+                ways.push((print, number));
+                stack.push((ways.len() - 1, after));
             }
         }
     }
     false
 }
 
-/// Somebody leads the latest cluster, and a majority has all that it knows.
+/// Somebody leads the latest cluster, a majority has all that it knows, and no change of the keepers is
+/// half done.
 fn is_led(state: &State) -> bool {
     let disks = state.machines.iter().filter(|machine| machine.up);
     let mut disks = disks.filter_map(|machine| machine.store.as_ref());
     let latest = state.agreed.keys().next_back();
     disks.any(|disk| {
+        let [voters, old] = disk.configs();
         disk.leads
+            && voters == old
             && disk.committed == disk.log.len()
             && Some(&disk.cluster) == latest
             && state.is_confirmed(disk)

@@ -45,11 +45,13 @@ pub struct Rules {
     pub refuses_unknown: bool,
     /// A store is set aside on a membership that is not committed.
     pub sets_aside_uncommitted: bool,
-    /// A keeper that an entry in its own log removes does not stand for election, though the entry
-    /// is not agreed on yet and the others may need its vote. openraft 0.9 behaves like this: a
-    /// leader that demotes itself and crashes in the middle can leave four keepers of which one is
-    /// down without a leader, until that one returns.
-    pub removed_do_not_stand: bool,
+    /// A leader proposes its own removal, or ends a change that removes it. openraft lets no keeper
+    /// stand for election that an entry in its own log removes, also if that entry is not agreed
+    /// on. If such a leader crashes before others have the entry, four keepers of which one is down
+    /// are without a leader until that one returns.
+    pub leaders_remove_themselves: bool,
+    /// A keeper's id follows from its node's name: a node that is promoted again has its old id.
+    pub ids_from_names: bool,
     /// A keeper of an earlier generation stands for election though a later one shows itself.
     pub ignores_successors: bool,
 }
@@ -121,6 +123,20 @@ impl Disk {
         }
     }
 
+    /// The store that a cluster or a generation begins with: its voters are agreed on.
+    fn first(cluster: Cluster, id: u8, voters: Ids) -> Self {
+        let what = What::Members {
+            voters,
+            old: voters,
+            learners: 0,
+        };
+        Disk {
+            log: vec![Entry { term: 0, what }],
+            committed: 1,
+            ..Disk::new(cluster, id)
+        }
+    }
+
     fn last_members(log: &[Entry]) -> Option<(usize, [Ids; 2], Ids)> {
         let mut entries = log.iter().enumerate().rev();
         entries.find_map(|(index, entry)| match entry.what {
@@ -166,15 +182,9 @@ impl Disk {
         Some((index, new | old | learners))
     }
 
-    /// Whether it may stand for election: it votes, or did so by what was agreed on.
-    pub fn may_stand(&self, rules: Rules) -> bool {
-        let agreed = self.applied().map_or(0, |(_, members)| members);
-        let agreed = if rules.removed_do_not_stand {
-            0
-        } else {
-            agreed
-        };
-        (self.voters() | (agreed & !self.learners())) & (1 << self.id) != 0
+    /// Whether it may stand for election: it votes by the last membership in its log.
+    pub fn may_stand(&self) -> bool {
+        self.voters() & (1 << self.id) != 0
     }
 
     /// Ids that its applied membership once had and no longer has.
@@ -300,26 +310,17 @@ impl Setup {
             generation: 0,
         };
         let voters = (1 << self.first) - 1;
-        let what = What::Members {
-            voters,
-            old: voters,
-            learners: 0,
-        };
-        let log = vec![Entry { term: 0, what }];
         for (index, machine) in state.machines.iter_mut().enumerate() {
             machine.memory = Some(cluster);
             machine.permission = false;
             if index < self.first {
-                machine.store = Some(Disk {
-                    log: log.clone(),
-                    committed: 1,
-                    ..Disk::new(cluster, index as u8)
-                });
+                let store = Disk::first(cluster, index as u8, voters);
+                state.agreed.insert(cluster, store.log.clone());
+                machine.store = Some(store);
             }
         }
         state.owners = (0..self.first).collect();
         state.clusters = 1;
-        state.agreed.insert(cluster, log);
         state
     }
 }
@@ -337,7 +338,20 @@ impl State {
         store.expect("the step is for a machine with a store")
     }
 
-    pub fn fresh_id(&mut self, machine: usize) -> u8 {
+    /// A machine begins a cluster or a generation as its only keeper.
+    pub fn begin_alone(&mut self, setup: &Setup, machine: usize, cluster: Cluster) {
+        let id = self.fresh_id(setup, machine);
+        let store = Disk::first(cluster, id, 1 << id);
+        self.agreed.insert(cluster, store.log.clone());
+        self.machines[machine].memory = Some(cluster);
+        self.machines[machine].store = Some(store);
+    }
+
+    pub fn fresh_id(&mut self, setup: &Setup, machine: usize) -> u8 {
+        let before = self.owners.iter().position(|owner| *owner == machine);
+        if let Some(id) = before.filter(|_| setup.rules.ids_from_names) {
+            return id as u8;
+        }
         self.owners.push(machine);
         self.owners.len() as u8 - 1
     }

@@ -1,0 +1,135 @@
+//! Giving up leadership.
+//!
+//! openraft lets no keeper stand for election that an entry in its own log removes from the voters,
+//! also if that entry is not committed. A leader that removed itself and crashed before others had
+//! the entry could leave them without a leader: they need its vote, and its log is longer than
+//! theirs. So a leader never removes itself. It hands leadership over, and the next leader removes it.
+//!
+//! To hand over, a leader stops its heartbeats and everything else that its followers would take for
+//! a sign of life. It votes for the first follower that canvasses, and does not stand for election
+//! itself. If no other keeper leads in time, it leads again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use super::error::KeeperError;
+use super::keeper::Keeper;
+use super::types::Metrics;
+
+/// After a hand-over that failed, a leader does not start another one by itself for this long. An
+/// operator who asks for one is not made to wait.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Progress {
+    is_under_way: bool,
+    failed_at: Option<Instant>,
+}
+
+/// Whether a keeper is handing leadership over. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Handover(Arc<watch::Sender<Progress>>);
+
+impl Handover {
+    pub(super) fn is_under_way(&self) -> bool {
+        self.0.borrow().is_under_way
+    }
+
+    /// Tells when it begins and ends.
+    pub(super) fn subscribe(&self) -> watch::Receiver<Progress> {
+        self.0.subscribe()
+    }
+
+    /// Returns whether it was not under way before.
+    fn begin(&self) -> bool {
+        self.0.send_if_modified(|progress| {
+            let begins = !progress.is_under_way;
+            progress.is_under_way = true;
+            begins
+        })
+    }
+
+    fn end(&self, failed_at: Option<Instant>) {
+        self.0.send_replace(Progress {
+            is_under_way: false,
+            failed_at,
+        });
+    }
+
+    fn has_failed_lately(&self) -> bool {
+        let failed_at = self.0.borrow().failed_at;
+        failed_at.is_some_and(|at| at.elapsed() < RETRY_AFTER)
+    }
+}
+
+impl Keeper {
+    /// Stops leading, so that another keeper takes over. Returns at once; the view shows that this
+    /// keeper does not lead. If no other keeper leads within [`Settings::handover_max`], this one
+    /// leads again.
+    ///
+    /// [`Settings::handover_max`]: super::Settings::handover_max
+    pub fn hand_over(&self) {
+        if !self.handover.begin() {
+            return;
+        }
+        let (raft, handover, me) = (self.raft.0.clone(), self.handover.clone(), self.gate.id);
+        let (limit, stop) = (self.settings.handover_max(), self.stop.clone());
+        raft.runtime_config().heartbeat(false);
+        tracing::info!("this keeper hands leadership over");
+        tokio::spawn(async move {
+            let mut metrics = raft.metrics();
+            let is_taken_over = |metrics: &Metrics| {
+                let leader = metrics.current_leader;
+                metrics.running_state.is_err() || leader.is_some_and(|leader| leader != me)
+            };
+            let failed_at = tokio::select! {
+                () = stop.cancelled() => None,
+                waited = timeout(limit, metrics.wait_for(is_taken_over)) => {
+                    waited.is_err().then(Instant::now)
+                }
+            };
+            if failed_at.is_some() {
+                tracing::warn!(
+                    "no other keeper took over leadership within {limit:?}: \
+                     this one leads again, or stands for election"
+                );
+            }
+            raft.runtime_config().heartbeat(true);
+            handover.end(failed_at);
+        });
+    }
+
+    /// Fails while this keeper hands leadership over: it must give no sign of life as a leader.
+    pub(super) fn check_not_handing_over(&self) -> Result<(), KeeperError> {
+        match self.handover.is_under_way() {
+            true => Err(KeeperError::NotLeader { leader: None }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the change of keepers that is under way removes this one.
+    fn is_leaving(&self) -> bool {
+        let membership = self.membership();
+        let configs = membership.membership().get_joint_config();
+        let next = configs.last().filter(|_| configs.len() > 1);
+        next.is_some_and(|next| !next.contains(&self.gate.id))
+    }
+
+    /// Fails if the next change of the membership would remove this keeper from the voters.
+    pub(super) fn check_stays(&self) -> Result<(), KeeperError> {
+        match self.is_leaving() {
+            true => Err(KeeperError::Leads(self.settings.me.name.clone())),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a change of the keepers was given up half-way and this keeper, if it leads, should see
+    /// to it now: finish it, or hand over if the change removes itself.
+    pub fn should_finish_change(&self) -> bool {
+        let waits = self.is_leaving() && self.handover.has_failed_lately();
+        self.is_half_changed() && !waits
+    }
+}

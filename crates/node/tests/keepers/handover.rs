@@ -1,0 +1,193 @@
+//! A leader that is to go hands leadership over; it does not remove itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use soloist_api::Address;
+use soloist_node::keepers::{Keeper, KeeperError};
+
+use crate::net::{Cluster, until};
+use crate::relay::{Held, Relay};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_hands_over_and_the_next_one_demotes_it() {
+    let cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let (leader, term) = cluster.reign().await;
+    let (chief, called) = (cluster.sites[leader].keeper(), &cluster.sites[leader].node);
+    let refused = chief.demote(&called.name).await.unwrap_err();
+    assert_eq!(refused, KeeperError::Leads(called.name.clone()));
+    assert!(!chief.is_half_changed(), "nothing has changed");
+    let began = Instant::now();
+    chief.hand_over();
+    until("it does not lead", || !chief.view().leads).await;
+    let error = chief.confirm_leadership(term).await.unwrap_err();
+    assert!(matches!(error, KeeperError::NotLeader { .. }), "{error}");
+    let (next, next_term) = cluster.reign().await;
+    println!("another keeper leads after {:?}", began.elapsed());
+    // It may lead again if the machine was busy; then in a later term, or since nobody took over.
+    assert!(next != leader || next_term >= term);
+    cluster.demote(called.name.as_str()).await;
+    let next = cluster.leader().await;
+    assert_ne!(next, leader);
+    let keeper = cluster.sites[next].keeper();
+    until("two are left", || keeper.view().keepers.len() == 2).await;
+    cluster.begin(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_nobody_follows_leads_again() {
+    let mut cluster = Cluster::start(&["a", "b"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let leader = loop {
+        let (leader, term) = cluster.reign().await;
+        cluster.sites[1 - leader].stop().await;
+        let keeper = cluster.sites[leader].keeper();
+        // The other one may have been elected before it stopped.
+        if keeper.view().leads && keeper.view().term == term {
+            break leader;
+        }
+        cluster.sites[1 - leader].start().await;
+    };
+    let keeper = cluster.sites[leader].keeper();
+    let called = &cluster.sites[leader].node.name;
+    // It does not even try.
+    let error = keeper.demote(called).await.unwrap_err();
+    assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
+    keeper.hand_over();
+    until("it does not lead", || !keeper.view().leads).await;
+    until("it leads again", || keeper.view().leads).await;
+    assert!(!keeper.is_half_changed());
+    cluster.sites[1 - leader].start().await;
+    cluster.begin(2).await;
+    cluster.all_have(2).await;
+}
+
+/// Four keepers, one of which is down: the other three are needed. The leader is to go, and crashes when
+/// it has removed itself by its own log and nobody else knows, if it does such a thing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leader() {
+    let mut cluster = Cluster::stopped(&["a", "b", "c", "d"]).await;
+    let mut relays = Vec::new();
+    for site in &mut cluster.sites {
+        let relay = Relay::to(socket(&site.node.address)).await;
+        site.node.address = relay.address.into();
+        relays.push(relay);
+    }
+    cluster.found().await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    let (leader, down) = loop {
+        let leader = cluster.leader().await;
+        let down = (leader + 1) % 4;
+        cluster.sites[down].stop().await;
+        if cluster.leader().await == leader {
+            break (leader, down);
+        }
+        cluster.sites[down].start().await;
+    };
+    let rest: Vec<usize> = (0..4).filter(|it| ![leader, down].contains(it)).collect();
+    let called = cluster.sites[leader].node.name.clone();
+    let chief = Arc::clone(cluster.sites[leader].keeper());
+    // One of them hears the leader, and its answers are held up: nothing is agreed on.
+    relays[rest[1]].hold(Held {
+        from_it: true,
+        ..Held::default()
+    });
+    let demoting = {
+        let (chief, called) = (Arc::clone(&chief), called.clone());
+        tokio::spawn(async move { chief.demote(&called).await })
+    };
+    let late = Arc::clone(cluster.sites[rest[1]].keeper());
+    until("it was refused, or all have its first step", || {
+        demoting.is_finished() || late.is_half_changed()
+    })
+    .await;
+    // Now the answers come, and nothing that the leader says from here on.
+    for place in &rest {
+        relays[*place].hold(Held {
+            to_it: true,
+            ..Held::default()
+        });
+    }
+    let me = &cluster.sites[leader].node;
+    until("it was refused, or its log removes it", || {
+        demoting.is_finished() || !chief.view().keepers.contains(me)
+    })
+    .await;
+    demoting.abort();
+    cluster.sites[leader].stop().await;
+    for relay in &relays {
+        relay.cut().await;
+    }
+    cluster.sites[leader].start().await;
+    cluster.begin(2).await;
+    cluster.demote(called.as_str()).await;
+    let next = cluster.sites[cluster.leader().await].keeper();
+    until("three are left", || next.view().keepers.len() == 3).await;
+}
+
+fn socket(address: &Address) -> std::net::SocketAddr {
+    address.to_string().parse().unwrap()
+}
+
+/// Keeper b has a demoted in the middle, and a leads next: its end would remove a.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_a_half_done_change_removes_leaves_its_end_to_the_next() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    cluster.begin(1).await;
+    cluster.all_have(1).await;
+    // Of the two that would be left, one is missing.
+    let goes = cluster.sites[0].node.clone();
+    let chief = loop {
+        let leader = cluster.leader().await;
+        if leader == 0 {
+            cluster.sites[0].keeper().hand_over();
+            continue;
+        }
+        let missing = 3 - leader;
+        cluster.sites[missing].stop().await;
+        let demoted = cluster.sites[leader].keeper().demote(&goes.name).await;
+        match demoted {
+            Err(KeeperError::Open { .. }) => break leader,
+            Err(KeeperError::NotLeader { .. }) => cluster.sites[missing].start().await,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = Arc::clone(cluster.sites[0].keeper());
+    until("a has the first step", || first.is_half_changed()).await;
+    // It stands for election sooner than the others.
+    drop(first);
+    for place in [0, chief] {
+        cluster.sites[place].stop().await;
+    }
+    let mut hasty = cluster.sites[0].settings();
+    hasty.election_timeout = Duration::from_millis(50);
+    cluster.sites[0].start_with(hasty).await;
+    cluster.sites[chief].start().await;
+    cluster.sites[3 - chief].start().await;
+    let began = Instant::now();
+    while cluster.leader().await != 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "a never leads");
+        let leader = cluster.leader().await;
+        cluster.sites[leader].keeper().hand_over();
+    }
+    let first = cluster.sites[0].keeper();
+    assert!(first.should_finish_change());
+    let refused = first.finish_change().await.unwrap_err();
+    assert_eq!(refused, KeeperError::Leads(goes.name.clone()));
+    assert!(first.view().keepers.contains(&goes), "it still votes");
+    cluster
+        .change(async |keeper: Arc<Keeper>| keeper.finish_change().await)
+        .await;
+    let next = cluster.leader().await;
+    assert_ne!(next, 0);
+    let next = cluster.sites[next].keeper();
+    until("two are left", || {
+        next.view().keepers.len() == 2 && !next.is_half_changed()
+    })
+    .await;
+    cluster.begin(2).await;
+}
