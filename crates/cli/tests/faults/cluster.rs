@@ -22,6 +22,8 @@ pub struct Plan {
     pub lease: Duration,
     /// Whether each node has a network namespace of its own.
     pub network: bool,
+    /// Whether they are on one machine there.
+    pub is_one_machine: bool,
 }
 
 impl Default for Plan {
@@ -31,6 +33,7 @@ impl Default for Plan {
             keepers: 3,
             lease: LEASE,
             network: false,
+            is_one_machine: false,
         }
     }
 }
@@ -50,7 +53,10 @@ pub struct Cluster {
 impl Cluster {
     /// Creates the nodes with `soloist init`, without starting them.
     pub fn init(plan: &Plan) -> Self {
-        let network = plan.network.then(|| Network::new(plan.nodes));
+        let network = plan.network.then(|| match plan.is_one_machine {
+            true => Network::on_one_machine(plan.nodes),
+            false => Network::new(plan.nodes),
+        });
         let addresses = (0..plan.nodes).map(|node| match &network {
             Some(network) => format!("{}:7401", network.host(node)),
             None => free::address(),

@@ -136,7 +136,7 @@ impl Run {
             nodes,
             keepers,
             lease,
-            network: false,
+            ..Plan::default()
         })
         .await;
         let mut workers = Workers::new();

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A kernel namespace. It exists while its process lives.
@@ -86,17 +87,30 @@ fn feed(mut command: Command, script: &str) {
     );
 }
 
-/// A namespace per node, each connected to a switch.
+/// Each node has a namespace, and a cable to a switch; or all nodes are in one namespace.
 pub struct Network {
-    _switch: Namespace,
-    nodes: Vec<Namespace>,
+    _switch: Option<Namespace>,
+    nodes: Vec<Arc<Namespace>>,
 }
+
+/// Packets of these senders are dropped or answered with a reset. An established connection has
+/// a reset when something is sent on it, on the side that sends.
+const FILTER: &str = "table ip cut {
+    set from { type ipv4_addr; }
+    set resets { type ipv4_addr; }
+    chain input {
+        type filter hook input priority 0;
+        ip saddr @from drop;
+        ip saddr @resets tcp flags & rst == 0 reject with tcp reset;
+    }
+}";
 
 impl Network {
     pub fn new(nodes: usize) -> Self {
         let switch = Namespace::new("net");
         switch.run("ip link add switch type bridge\nip link set switch up");
-        let namespaces: Vec<_> = (0..nodes).map(|_| Namespace::new("net")).collect();
+        let namespaces = (0..nodes).map(|_| Arc::new(Namespace::new("net")));
+        let namespaces: Vec<_> = namespaces.collect();
         for (node, namespace) in namespaces.iter().enumerate() {
             let (host, hub) = (host(node), switch.process.id());
             namespace.run(&format!(
@@ -106,25 +120,30 @@ impl Network {
                  ip link set cable up"
             ));
             switch.run(&format!("ip link set n{node} master switch up"));
-            namespace.nft(
-                "table ip cut {\n\
-                 set from { type ipv4_addr; }\n\
-                 set resets { type ipv4_addr; }\n\
-                 chain input {\n\
-                 type filter hook input priority 0;\n\
-                 ip saddr @from drop;\n\
-                 ip saddr @resets tcp flags & rst == 0 reject with tcp reset;\n\
-                 }\n\
-                 }",
-            );
+            namespace.nft(FILTER);
         }
         Network {
-            _switch: switch,
+            _switch: Some(switch),
             nodes: namespaces,
         }
     }
 
-    /// The IP address of a node.
+    /// All nodes are on one machine, so that connections between all of them are reset at once.
+    pub fn on_one_machine(nodes: usize) -> Self {
+        let machine = Namespace::new("net");
+        machine.run("ip link set lo up");
+        for node in 0..nodes {
+            machine.run(&format!("ip address add {}/32 dev lo", host(node)));
+        }
+        machine.nft(FILTER);
+        let machine = Arc::new(machine);
+        Network {
+            _switch: None,
+            nodes: vec![machine; nodes],
+        }
+    }
+
+    /// A node's address.
     pub fn host(&self, node: usize) -> String {
         host(node)
     }
@@ -149,13 +168,11 @@ impl Network {
         self.cut_one_way(others, some);
     }
 
-    /// Every connection between these is reset when something arrives on it, and new ones are refused.
-    pub fn reset(&self, nodes: &[usize]) {
-        let hosts: Vec<String> = nodes.iter().map(|&node| host(node)).collect();
-        for &node in nodes {
-            let hosts = hosts.join(", ");
-            self.nodes[node].nft(&format!("add element ip cut resets {{ {hosts} }}"));
-        }
+    /// On one machine: whatever a node sends is answered with a reset, and nobody can connect.
+    pub fn reset_all(&self) {
+        let hosts: Vec<String> = (0..self.nodes.len()).map(host).collect();
+        let hosts = hosts.join(", ");
+        self.nodes[0].nft(&format!("add element ip cut resets {{ {hosts} }}"));
     }
 
     /// Everything goes everywhere again.

@@ -20,6 +20,8 @@ pub struct Setup {
     pub partitions: bool,
     /// This machine is down at first. It may return with its disk.
     pub down: Option<usize>,
+    /// Whether a majority of the keepers must be able to go on in each state. It takes most of the time.
+    pub checks_progress: bool,
     pub budget: Budget,
     pub rules: Rules,
 }
@@ -276,6 +278,7 @@ impl Default for Setup {
             redeploys: false,
             partitions: true,
             down: None,
+            checks_progress: true,
             budget: Budget::default(),
             rules: Rules::default(),
         }
