@@ -34,9 +34,9 @@
 //!    in LRQ forever: a deadlock with one request each.
 //!    (`lodha-kshemkalyani-as-published-late-request`)
 //! 3. REQUEST names the sender's last satisfied request, as REPLY does. Otherwise, if a node makes
-//! its next request before a peer's REQUEST arrives that it had to answer, it never names its
-//! satisfied request to that peer, since the two requests count as concurrent: a deadlock with four
-//! requests. (`lodha-kshemkalyani-as-published-asks-again`)
+//!    its next request before a peer's REQUEST arrives that it had to answer, it never names its
+//!    satisfied request to that peer, since the two requests count as concurrent: a deadlock with
+//!    four requests. (`lodha-kshemkalyani-as-published-asks-again`)
 //! 4. A node's own numbers count as seen. Otherwise it uses an identity twice.
 //!    (`lodha-kshemkalyani-as-published-number-twice`)
 //!

@@ -12,6 +12,7 @@ mod kept;
 mod look;
 mod lost;
 mod processes;
+mod readme;
 #[path = "../../../node/tests/common/referee.rs"]
 mod referee;
 mod shows;
