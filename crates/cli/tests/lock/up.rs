@@ -12,13 +12,8 @@ use tempfile::TempDir;
 use crate::processes::{Cluster, NodeProcess};
 use crate::{Running, stderr, stdout};
 
-<<<<<<< HEAD
 /// A user with an empty home directory.
-struct User {
-=======
-/// A user with nothing but a home.
 pub(crate) struct User {
->>>>>>> 14881d7 (Run the README's commands in a test)
     home: TempDir,
 }
 
@@ -28,13 +23,8 @@ impl User {
         User { home }
     }
 
-<<<<<<< HEAD
     /// The executable, without any setting of the node's address.
-    fn soloist(&self, arguments: &str) -> Command {
-=======
-    /// The executable, without a word on where the node is.
     pub(crate) fn soloist(&self, arguments: &str) -> Command {
->>>>>>> 14881d7 (Run the README's commands in a test)
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
         command.current_dir(self.home.path());
         command.env("XDG_RUNTIME_DIR", self.home.path());
@@ -53,13 +43,8 @@ impl User {
         home.join(format!("soloist-{}", rustix::process::getuid().as_raw()))
     }
 
-<<<<<<< HEAD
     /// Starts a cluster and returns it with its output.
-    fn up(&self, arguments: &str) -> (Running, String) {
-=======
-    /// A cluster that is up, and what it said.
     pub(crate) fn up(&self, arguments: &str) -> (Running, String) {
->>>>>>> 14881d7 (Run the README's commands in a test)
         let mut running = Running::start(&mut self.soloist(arguments));
         let mut said = String::new();
         while !said.contains("Ctrl-C ends it.") {
