@@ -1,4 +1,4 @@
-//! Where a node or its API is reached.
+//! Network addresses of nodes and of their APIs.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A host and a port: `10.0.0.1:7401`, `[fd00::1]:7401` or `db.example.org:7401`. Host names are
-/// resolved when they are used, each time anew.
+/// resolved on every use.
 ///
 /// ```
 /// use soloist_api::Address;
@@ -19,51 +19,52 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {
-    /// The machine.
+    /// The IP address or host name.
     pub host: Host,
-    /// The TCP port. 0, for one that the system chooses, can be listened on but not dialled; it is
-    /// refused in a configuration file.
+    /// The TCP port. Port 0 lets the system choose one: it is valid for listening but not for
+    /// dialling, and configuration files reject it.
     pub port: u16,
 }
 
-/// A machine, by number or by name.
+/// The host part of an [`Address`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Host {
     /// An IP address.
     Ip(IpAddr),
-    /// A name in lower case.
+    /// A host name in lower case.
     Name(String),
 }
 
-/// Why a text is no address.
+/// Why a string is not a valid [`Address`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AddressError {
-    /// It has no port.
+    /// The port is missing.
     #[error("the address {0:?} has no port: write it as HOST:PORT, such as 10.0.0.1:7401")]
     NoPort(String),
-    /// Its port is no port.
+    /// The port is not a number from 0 to 65535.
     #[error("the address {address:?} has the port {port:?}: use a number from 1 to 65535")]
     Port {
-        /// The address.
+        /// The whole address.
         address: String,
-        /// Its port.
+        /// The invalid port.
         port: String,
     },
-    /// An IPv6 address without brackets.
+    /// The host is an IPv6 address without brackets.
     #[error("the address {0:?} has many colons: put an IPv6 address in brackets, as in [::1]:7401")]
     NoBrackets(String),
-    /// Its host is neither an IP address nor a name.
+    /// The host is neither an IP address nor a host name.
     #[error("the address {address:?} has the host {host:?}: use an IP address or a host name")]
     Host {
-        /// The address.
+        /// The whole address.
         address: String,
-        /// Its host.
+        /// The invalid host.
         host: String,
     },
 }
 
 impl Address {
-    /// Whether only this machine reaches it. A name counts if it is `localhost`.
+    /// Returns whether the address is reachable only from this machine. The only host name that
+    /// counts is `localhost`.
     pub fn is_loopback(&self) -> bool {
         match &self.host {
             Host::Ip(ip) => ip.to_canonical().is_loopback(),
@@ -71,7 +72,7 @@ impl Address {
         }
     }
 
-    /// Whether it stands for every address of this machine (`0.0.0.0`, `[::]`).
+    /// Returns whether the address stands for every address of this machine (`0.0.0.0`, `[::]`).
     pub fn is_unspecified(&self) -> bool {
         matches!(self.host, Host::Ip(ip) if ip.to_canonical().is_unspecified())
     }
@@ -99,8 +100,9 @@ fn host(address: &str, text: &str) -> Result<Host, AddressError> {
     Ok(Host::Name(text.to_ascii_lowercase()))
 }
 
-/// Whether a text is a host name that a certificate can have: labels of letters, digits, `_` and
-/// `-`, separated by dots. No label begins or ends with `-`, and the last is not a number.
+/// Returns whether `text` is a host name that a certificate can contain: labels of letters, digits,
+/// `_` and `-`, separated by dots. No label starts or ends with `-`, and the last one is not a
+/// number.
 fn is_host_name(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -115,7 +117,7 @@ fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && !is_number && name.split('.').all(is_label)
 }
 
-/// As much of a text as belongs into an error.
+/// Truncates `text` for an error message.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -143,7 +145,7 @@ impl FromStr for Address {
             return Err(AddressError::NoPort(shown(text)));
         };
         let host = host(text, before)?;
-        // No sign, which u16 would read.
+        // `u16::from_str` accepts a leading `+`.
         let number = port.parse().ok();
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         match number.filter(|_| digits) {

@@ -1,4 +1,5 @@
-//! The one clock: how long ago something was, also if the machine slept, and whatever NTP daemons do.
+//! The clock that all of Soloist measures time with. It keeps counting while the machine is
+//! suspended, and NTP daemons cannot slew it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -7,35 +8,38 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Moment;
 
-/// A machine that slept for less has not slept.
+/// Suspensions shorter than this, in nanoseconds, are not reported as sleep.
 const SLEEP_LEAST: i64 = 10_000_000;
 
-/// What the clock shows.
+/// One reading of the clock.
 ///
-/// Time is `CLOCK_MONOTONIC_RAW` plus the time asleep (`CLOCK_BOOTTIME` - `CLOCK_MONOTONIC`). Daemons slew the latter two,
-/// chrony by up to 8.33 %, but both alike, so that their difference changes only when the machine sleeps.
+/// The time is `CLOCK_MONOTONIC_RAW` plus the time that the machine was suspended, which is
+/// `CLOCK_BOOTTIME` - `CLOCK_MONOTONIC`. NTP daemons slew the latter two (chrony by up to 8.33 %),
+/// but both equally, so their difference changes only when the machine sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// Now.
+    /// The time of the reading.
     pub now: Moment,
-    /// How long the machine has slept since it started, in nanoseconds, up to a constant.
+    /// Time that the machine has slept since boot, in nanoseconds, up to a constant.
     asleep: i64,
 }
 
-/// The longest time asleep that was seen in this process.
+/// The longest time asleep that this process has read so far.
 static ASLEEP: AtomicI64 = AtomicI64::new(i64::MIN);
 
 impl Reading {
     /// Reads the clock.
     pub fn take() -> Self {
-        // The order matters: time that passes between the first two makes the time asleep too short, never too long.
+        // The order matters: a delay between the first two readings makes the time asleep too
+        // short, never too long.
         let boot = nanoseconds(ClockId::Boottime);
         let monotonic = nanoseconds(ClockId::Monotonic);
         let raw = nanoseconds(ClockId::MonotonicRaw);
         Self::of(&ASLEEP, boot, monotonic, raw)
     }
 
-    /// The time asleep never gets less, so neither does the sum: time does not run backwards.
+    /// Computes a reading from the three clocks. `known` never decreases, so neither does the sum:
+    /// time does not run backwards.
     fn of(known: &AtomicI64, boot: i64, monotonic: i64, raw: i64) -> Self {
         let seen = boot - monotonic;
         let mut asleep = known.load(Ordering::SeqCst);
@@ -49,14 +53,14 @@ impl Reading {
         }
     }
 
-    /// Whether the machine has slept since an earlier reading.
+    /// Returns whether the machine has slept since `earlier`.
     pub fn has_slept_since(self, earlier: Reading) -> bool {
         self.asleep.saturating_sub(earlier.asleep) > SLEEP_LEAST
     }
 }
 
 impl Moment {
-    /// Now.
+    /// The current time.
     pub fn now() -> Self {
         Reading::take().now
     }
@@ -77,15 +81,16 @@ mod tests {
     fn a_daemon_that_slews_changes_nothing_and_a_sleep_is_seen() {
         let known = AtomicI64::new(i64::MIN);
         let read = |boot, monotonic, raw| Reading::of(&known, boot, monotonic, raw);
-        // The machine slept for 5 s before; each reading takes 50 ns, the third one 3 ms.
+        // The machine slept for 5 s before the test. The delay between reading the first two clocks
+        // is 50 ns, but 3 ms in the third reading.
         let first = read(105 * SECOND, 100 * SECOND + 50, 90 * SECOND);
-        // 10 s later, slewed by 10 %.
+        // 10 s later, with the first two clocks slewed by 10 %.
         let second = read(116 * SECOND, 111 * SECOND + 50, 100 * SECOND);
         assert_eq!(second.now.since(first.now), Duration::from_secs(10));
         let third = read(116 * SECOND, 111 * SECOND + 3_000_000, 100 * SECOND + 7);
         assert_eq!(third.now.since(second.now), Duration::from_nanos(7));
         assert!(!third.has_slept_since(first));
-        // Asleep for 2 s: the raw clock stood still.
+        // The machine slept for 2 s, during which the raw clock stood still.
         let fourth = read(119 * SECOND, 112 * SECOND + 50, 101 * SECOND);
         assert_eq!(fourth.now.since(second.now), Duration::from_secs(3));
         assert!(fourth.has_slept_since(third));

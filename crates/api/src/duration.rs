@@ -1,23 +1,23 @@
-//! Times as people write them.
+//! Parsing of durations such as `500ms`.
 
 use std::time::Duration;
 
-/// Why a text is no time.
+/// Why a string is not a valid duration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DurationError {
-    /// It is not a whole number and a unit.
+    /// It is not a whole number followed by a unit.
     #[error(
         "{0:?} is no time: write a whole number and a unit (ms, s, m, h or d), such as 500ms or 10s"
     )]
     Form(String),
-    /// It is too long to be counted.
+    /// It is longer than 36500 days.
     #[error("{0:?} is too long a time: at most 36500d are counted")]
     TooLong(String),
 }
 
 const LONGEST_MS: u64 = 36_500 * 24 * 60 * 60 * 1000;
 
-/// Reads a time: a whole number and one of `ms`, `s`, `m`, `h`, `d`.
+/// Parses a duration: a whole number followed by `ms`, `s`, `m`, `h` or `d`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,60 +1,60 @@
-//! Fences: numbers that rise with every entry to a lock.
+//! Fencing tokens: numbers that increase with every entry to a lock.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number that is greater than that of every earlier entry to the same lock. Its high part is the
-/// epoch, its low part counts the entries.
+/// A fencing token, here called a fence: a number that is greater than the fence of every earlier
+/// entry to the same lock. The high bits are the epoch, the low bits count the entries within it.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Fence(u64);
 
-/// How many bits count the entries of an epoch: a hundred thousand a second for twelve hours. An
-/// epoch that runs out of them is followed by another.
+/// Number of bits that count the entries of an epoch, enough for 100,000 entries per second for
+/// almost twelve hours. When they run out, a new epoch follows.
 const COUNT_BITS: u32 = 32;
 
 impl Fence {
-    /// The last epoch that has fences.
+    /// The highest epoch that fits a fence.
     pub const EPOCH_MAX: u64 = (1 << (u64::BITS - COUNT_BITS)) - 1;
 
-    /// Before the first entry of an epoch.
+    /// The lowest fence of an epoch, before its first entry.
     ///
     /// # Panics
-    /// If the epoch does not fit its part.
+    /// If `epoch` is greater than [`EPOCH_MAX`](Fence::EPOCH_MAX).
     pub fn first_of(epoch: u64) -> Self {
         assert!(epoch <= Self::EPOCH_MAX, "an epoch's number fits");
         Fence(epoch << COUNT_BITS)
     }
 
-    /// As it is sent and written down.
+    /// Creates a fence from the number that [`number`](Fence::number) returned.
     pub fn from_number(number: u64) -> Self {
         Fence(number)
     }
 
-    /// As it is sent and written down.
+    /// The fence as a number, for messages, files and other systems.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The epoch in which it was given.
+    /// The epoch of the entry.
     pub fn epoch(self) -> u64 {
         self.0 >> COUNT_BITS
     }
 
-    /// Its number among the fences of its epoch.
+    /// The number of the entry within its epoch.
     pub fn count(self) -> u64 {
         self.0 & ((1 << COUNT_BITS) - 1)
     }
 
-    /// How much of its epoch's fences is used up with it, from 0 to 1.
+    /// The fraction of the epoch's fences that is used up, from 0 to 1.
     pub fn used(self) -> f64 {
         self.count() as f64 / (1_u64 << COUNT_BITS) as f64
     }
 
-    /// The fence of the next entry, if the epoch has one left.
+    /// The fence of the next entry, or `None` if the epoch has no more fences.
     pub fn next(self) -> Option<Self> {
         let next = Fence(self.0.checked_add(1)?);
         (next.epoch() == self.epoch()).then_some(next)

@@ -1,46 +1,52 @@
-//! What a Soloist node and its clients say to each other over HTTP, as JSON.
+//! JSON types of the HTTP API between a Soloist node and its clients.
 //!
-//! | request | answer |
+//! | request | response |
 //! |---|---|
-//! | `POST /v1/locks/{name}/acquire` with [`AcquireRequest`] | `200` [`Hold`]; `409` not granted in time |
-//! | `DELETE /v1/requests/{request_id}` | `204` cancelled; `404` no such request of this client |
-//! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`] while it is held, at once or after N ms, or as soon as it is `ending`; `410` as soon as it has ended |
+//! | `POST /v1/locks/{name}/acquire` with [`AcquireRequest`] | `200` [`Hold`]; `409` not granted |
+//! | `DELETE /v1/requests/{request_id}` | `204` cancelled; `404` this client has no such request |
+//! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`]; `410` if it has ended |
 //! | `POST /v1/holds/{hold}/renew` with [`RenewRequest`] | `200` [`Hold`]; `410` if it has ended |
-//! | `DELETE /v1/holds/{hold}` | `204` released; `410` if it ended before |
+//! | `DELETE /v1/holds/{hold}` | `204` released; `410` if it had already ended |
 //! | `GET /v1/locks?after=NAME` | `200` [`Locks`] |
 //! | `GET /v1/locks/{name}` | `200` [`LockInfo`] |
 //! | `GET /v1/cluster` | `200` [`Cluster`] |
-//! | `PUT /v1/cluster/keepers/{node}` | `204` it is a keeper; `409` it cannot be one |
-//! | `DELETE /v1/cluster/keepers/{node}` | `204` it is no keeper; `409` it must stay one |
-//! | `GET /v1/events` | `200` server-sent [`Event`]s of this node |
+//! | `PUT /v1/cluster/keepers/{node}` | `204` the node is a keeper; `409` it cannot become one |
+//! | `DELETE /v1/cluster/keepers/{node}` | `204` the node is not a keeper; `409` it must stay one |
+//! | `GET /v1/events` | `200` stream of this node's [`Event`]s as server-sent events |
 //!
-//! Whatever fails is answered with [`Error`]. Names of locks are one segment of the path, percent-encoded: `a/b` is `a%2Fb`.
+//! Without `wait_ms`, `GET /v1/holds/{hold}` responds immediately. With it, the response comes
+//! after N ms, or as soon as the hold is `ending` or has ended.
+//!
+//! The body of every error response is an [`Error`]. A lock name is a single path segment,
+//! percent-encoded: `a/b` is written `a%2Fb`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::whole;
 
-/// Somebody wants a lock.
+/// Request to acquire a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AcquireRequest {
-    /// How long to wait, in milliseconds; without it, until it is granted. 0: not behind anybody, only
-    /// as long as it takes to learn whether the lock is free.
+    /// Maximum time to wait, in milliseconds. By default, the request waits until the lock is
+    /// granted. With 0, the request does not queue behind others: it takes only as long as it takes
+    /// to find out whether the lock is free.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub wait_ms: Option<u64>,
-    /// How long the hold lives without being renewed, in milliseconds; without it, the node's default.
+    /// Time to live of the hold, in milliseconds: it expires this long after the grant unless it is
+    /// renewed. Defaults to the node's setting.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub ttl_ms: Option<u64>,
-    /// As the holder wants to be called, for those who look who holds and who waits; at most 256 bytes, no
+    /// Name of the holder, shown in lists of holders and waiters. At most 256 bytes, without
     /// control characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -48,8 +54,8 @@ pub struct AcquireRequest {
         schema(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")
     )]
     pub owner: Option<String>,
-    /// A random UUID, a new one for each request. The same request may then be sent again, and its
-    /// grant must be confirmed with a renewal.
+    /// A random UUID, unique to each request. It allows the client to send the same request again,
+    /// and requires it to confirm the grant by renewing the hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
@@ -58,12 +64,12 @@ pub struct AcquireRequest {
     pub request_id: Option<String>,
 }
 
-/// A hold is to live on.
+/// Request to renew a hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RenewRequest {
-    /// For how long from now, in milliseconds; without it, as long as at first.
+    /// New time to live from now on, in milliseconds. Defaults to the original one.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::deserialize"
@@ -72,67 +78,72 @@ pub struct RenewRequest {
     pub ttl_ms: Option<u64>,
 }
 
-/// A lock that is held.
+/// A granted lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Hold {
-    /// The hold's name: who knows it can renew and release it.
+    /// The hold's id. Every client that knows it can renew and release the hold.
     pub hold: String,
-    /// Greater than that of every earlier hold of this lock. 64 bits: some languages' numbers are too small.
+    /// Fencing token, greater than that of every earlier hold of this lock. It has 64 bits, more
+    /// than the number types of some languages can represent.
     pub fence: u64,
     /// The lock's name.
     pub lock: String,
-    /// How much longer it is certainly held if it is not renewed, in milliseconds. Count it from when the request was sent.
-    /// It is shorter than what the node waits, by how much clocks may run apart.
+    /// How long the lock is certainly held without a renewal, in milliseconds. Count it from when
+    /// the request was sent. The node waits longer before it ends the hold, by the margin for clock
+    /// drift.
     pub valid_for_ms: u64,
-    /// Set when the node stops: the hold is not extended any more, and ends after `valid_for_ms` at the latest, for
-    /// this reason (`node-stopped`). Release it as soon as the work has stopped.
+    /// Set while the node is stopping, to the reason for which the hold will end (`node-stopped`).
+    /// Renewals no longer extend the hold, and it ends within `valid_for_ms`. Release it as soon as
+    /// the work has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<String>,
 }
 
-/// Something failed.
+/// Body of an error response.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Error {
-    /// What, for programs: see [`ErrorKind`].
+    /// The kind of error, for programs. See [`ErrorKind`].
     pub error: ErrorKind,
-    /// What, for people.
+    /// Description of the error, for people.
     pub detail: String,
-    /// Why a hold ended, if that is what is wrong: `released`, `expired`, `epoch-lost`, `node-stopped`.
+    /// Why the hold ended, if that is the error: `released`, `expired`, `epoch-lost` or
+    /// `node-stopped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How long ago it ended, in milliseconds: a node that slept may notice late that it was cut off.
+    /// How long ago the hold ended, in milliseconds. A node whose machine was suspended may notice
+    /// late that its lease had expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ago_ms: Option<u64>,
 }
 
-/// What failed.
+/// Kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// `400`, `404`, `405`, `413`, `415`, `422`: the request cannot be served as it is.
+    /// `400`, `404`, `405`, `413`, `415`, `422`: the request is invalid.
     BadRequest,
-    /// `401`: no token, or a wrong one.
+    /// `401`: the token is missing or wrong.
     Unauthorized,
-    /// `404`: this node knows no such hold.
+    /// `404`: this node does not know the hold.
     NoSuchHold,
-    /// `409`: not granted in time.
+    /// `409`: the lock was not granted in time.
     NotGranted,
     /// `410`: the hold has ended.
     Ended,
-    /// `429`: beyond a quota of the client or of the node.
+    /// `429`: the request exceeds a quota of the client or of the node.
     TooMany,
-    /// `409`: it cannot be changed so.
+    /// `409`: the request conflicts with the current state. `detail` says how.
     Conflict,
-    /// `503`: the node stops.
+    /// `503`: the node is stopping.
     Stopping,
-    /// `503`: the cluster cannot tell now: this node is not a member, other nodes do not answer, or the keepers' leader
-    /// cannot be reached. `detail` says which.
+    /// `503`: the cluster cannot answer at the moment. This node is not a member, other nodes do
+    /// not respond, or the keepers' leader is unreachable; `detail` says which.
     Unavailable,
-    /// Something that this version does not know.
+    /// A kind that this version does not know.
     #[serde(other)]
     Other,
 }
@@ -143,213 +154,215 @@ pub enum ErrorKind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LockState {
-    /// Nobody holds it, as all nodes say.
+    /// Not held. All nodes have answered.
     Free,
-    /// Somebody holds it.
+    /// Held.
     Held,
-    /// Nobody is known to hold it, and the nodes that take part are being changed: nobody gets it meanwhile.
+    /// No holder is known, and the epoch is changing: the lock is not granted until that is done.
     Changing,
-    /// Nobody is known to hold it, but some nodes do not answer, or the one that was asked is cut off.
+    /// No holder is known, but some nodes did not answer, or the node that was asked is not a
+    /// member.
     Unknown,
 }
 
-/// A lock, as the nodes together see it.
+/// State of a lock, combined from the answers of all nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LockInfo {
-    /// Its name.
+    /// The lock's name.
     pub name: String,
-    /// Whether it is held.
+    /// Whether the lock is held.
     pub state: LockState,
-    /// The algorithm's name.
+    /// Name of the algorithm that grants this lock.
     pub algorithm: String,
-    /// Who holds it.
+    /// The current holder, if one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
-    /// Who waits, those who have waited longest first; not all if they are many.
+    /// Waiters, longest wait first. The list may be truncated; `waiting` is the full count.
     pub waiters: Vec<Waiter>,
-    /// How many wait.
+    /// Number of waiters.
     pub waiting: u64,
-    /// Nodes that did not answer: they may have holders and waiters of their own.
+    /// Nodes that did not answer. They may have a holder and waiters that are missing here.
     pub silent: Vec<String>,
-    /// Why holders or waiters may be missing, if that is so.
+    /// Why the holder or waiters may be missing, if they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Somebody who holds a lock.
+/// A holder of a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Holder {
-    /// As they call themselves.
+    /// Name of the holder, as given in its request.
     pub owner: String,
-    /// On which node.
+    /// Node that the hold is on.
     pub node: String,
-    /// Their fence.
+    /// Fencing token of the hold.
     pub fence: u64,
-    /// For how long, in milliseconds.
+    /// Time since the grant, in milliseconds.
     pub held_for_ms: u64,
-    /// Since when: milliseconds since 1970, by the clock of the node that was asked.
+    /// Time of the grant, in milliseconds since 1970 by the clock of the node that was asked.
     pub since_unix_ms: u64,
-    /// How much longer without renewal, in milliseconds; nothing, if it needs none.
+    /// Time until the hold expires without a renewal, in milliseconds. Absent if the hold needs no
+    /// renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_for_ms: Option<u64>,
 }
 
-/// Somebody who waits for a lock.
+/// A waiter for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Waiter {
-    /// 1 for who has waited longest. The algorithm may let them in in another order.
+    /// Rank by waiting time: 1 has waited longest. The algorithm may grant in a different order.
     pub position: u64,
-    /// As they call themselves.
+    /// Name of the waiter, as given in its request.
     pub owner: String,
-    /// On which node.
+    /// Node that it waits on.
     pub node: String,
-    /// For how long, in milliseconds.
+    /// Time since its request, in milliseconds.
     pub waited_for_ms: u64,
 }
 
-/// Locks that somebody holds or waits for.
+/// One page of the locks that have a holder or waiters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Locks {
-    /// By name.
+    /// The locks, sorted by name.
     pub locks: Vec<LockInfo>,
-    /// Ask for those `after` this name next, if there are more.
+    /// Value of `after` for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Nodes that did not answer.
     pub silent: Vec<String>,
-    /// Why locks may be missing, if that is so.
+    /// Why locks may be missing, if they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The cluster, as one node sees it.
+/// The cluster as one node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Cluster {
-    /// The node that answers.
+    /// Name of the node that answered.
     pub node: String,
-    /// Whether it takes part.
+    /// Whether that node is a member.
     pub state: NodeState,
-    /// Why it does not, if it does not.
+    /// Why it is not a member, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The epoch.
+    /// The current epoch.
     pub epoch: u64,
-    /// The keepers' leader, if it can be reached.
+    /// The keepers' leader, if it is reachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
     /// The default algorithm.
     pub algorithm: String,
-    /// All nodes, by name.
+    /// All nodes, sorted by name.
     pub nodes: Vec<NodeInfo>,
 }
 
-/// Whether a node takes part.
+/// Whether a node is a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NodeState {
-    /// It does.
+    /// The node is a member.
     Member,
-    /// It does again when the change of epoch that is under way is done.
+    /// The epoch is changing. The node is a member again when that is done.
     Changing,
-    /// It does not: it waits to be let in, or is cut off.
+    /// The node is not a member: it is waiting to join, or is cut off from the cluster.
     Outside,
 }
 
-/// A node, as it says of itself.
+/// A node of the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NodeInfo {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Where its peers reach it.
+    /// Address at which its peers reach it.
     pub address: String,
-    /// Whether it is a keeper.
+    /// Whether the node is a keeper.
     #[serde(default)]
     pub keeper: bool,
-    /// How much longer it may rely on being a member, in milliseconds, as the keepers' leader sees it; nothing, if
-    /// it is none or needs no lease.
+    /// Time left on the node's lease, in milliseconds, as the keepers' leader sees it. Absent if
+    /// the node is not a member, or if the leader is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
-    /// What it says; nothing, if it does not answer.
+    /// The node's own report. Absent if it did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<NodeHealth>,
-    /// What came of the last attempt to reach it as a keeper, if it says nothing of itself.
+    /// Error of the last attempt to reach the node as a keeper, if the node did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// How a node is.
+/// A node's report on itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NodeHealth {
-    /// Its version of Soloist.
+    /// Version of Soloist.
     pub version: String,
-    /// Locks that it has to do with.
+    /// Number of locks that the node has state for.
     pub locks: u64,
-    /// Holds on it.
+    /// Number of holds on the node.
     pub holds: u64,
-    /// Who waits on it.
+    /// Number of waiters on the node.
     pub waiters: u64,
-    /// Its links to peers that are open.
+    /// Number of open links to peers.
     pub links_up: u64,
 }
 
-/// Something that happened to a lock on the node that is watched. Also the name of the server-sent event.
+/// Something that happened to a lock on the watched node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
-    /// What happened.
+    /// What happened. Also the name of the server-sent event.
     pub event: EventKind,
-    /// When: milliseconds since 1970, by the node's clock.
+    /// Time of the event, in milliseconds since 1970 by the node's clock.
     pub at_unix_ms: u64,
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// The lock.
+    /// Name of the lock.
     pub lock: String,
-    /// Who, as they call themselves.
+    /// Name of the holder or waiter, as given in its request.
     pub owner: String,
-    /// The hold's fence, if there is a hold.
+    /// Fencing token of the hold, if there is a hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
-    /// How long they had waited, if they got it; how long they had held it, if it ended. In microseconds.
+    /// Waiting time if the lock was acquired, holding time if the hold ended, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_us: Option<u64>,
-    /// Why it was lost.
+    /// Why the hold was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How many events were left out before this one, if some were.
+    /// Number of events that were left out before this one, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
 }
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// Somebody began to wait.
+    /// A request started to wait.
     Waiting,
-    /// Somebody got the lock.
+    /// The lock was granted.
     Acquired,
-    /// A holder gave it back.
+    /// The holder released the lock.
     Released,
-    /// A holder lost it.
+    /// The holder lost the lock.
     Lost,
-    /// The watcher was too slow: some events were left out, `missed` says how many. It has no lock and
-    /// no owner.
+    /// The client read too slowly, and `missed` events were left out. This event has no lock and no
+    /// owner.
     Missed,
 }
 
 impl EventKind {
-    /// Its name as a server-sent event.
+    /// The name of the server-sent event.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Waiting => "waiting",

@@ -1,7 +1,7 @@
-//! The vocabulary that all of Soloist shares: names, addresses, fences, moments, durations, and the
-//! JSON that a node and its clients exchange.
+//! Types shared by all of Soloist: names, addresses, fences, moments, durations, and the JSON that
+//! a node and its clients exchange.
 //!
-//! Nothing here does I/O. The one clock reader is behind the feature `clock`.
+//! This crate does no I/O. The only code that reads a clock is behind the feature `clock`.
 
 mod address;
 #[cfg(feature = "clock")]

@@ -1,4 +1,4 @@
-//! Names of locks.
+//! Lock names.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// The name of a lock: 1 to [`LEN_MAX`](LockName::LEN_MAX) bytes of UTF-8 without control
-/// characters; `/` separates its parts, as in a path. Cheap to clone.
+/// characters. As in a path, `/` separates the parts of a name. Cheap to clone.
 ///
 /// ```
 /// use soloist_api::LockName;
@@ -20,20 +20,20 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct LockName(Arc<str>);
 
-/// Why a text is not the name of a lock.
+/// Why a string or some bytes are not a valid [`LockName`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockNameError {
-    /// Nothing.
+    /// The name is empty.
     #[error("a lock's name is empty: give it 1 to {} bytes", LockName::LEN_MAX)]
     Empty,
-    /// Too much.
+    /// The name has this many bytes, more than [`LockName::LEN_MAX`].
     #[error("a lock's name has {0} bytes: at most {max} are allowed, shorten it", max = LockName::LEN_MAX)]
     TooLong(usize),
-    /// What would spoil a log or a terminal.
+    /// The name contains a control character, which could garble a log or a terminal.
     #[error("a lock's name has the control character {0:?}: leave it out")]
     Control(char),
-    /// Bytes that are no text.
+    /// The bytes are not valid UTF-8.
     #[error("a lock's name is not UTF-8: write it as UTF-8 text")]
     NotUtf8,
 }
@@ -53,10 +53,10 @@ impl From<LockName> for String {
 }
 
 impl LockName {
-    /// The longest name, in bytes.
+    /// Maximum length of a name, in bytes.
     pub const LEN_MAX: usize = 256;
 
-    /// The lock of this name.
+    /// Checks `name` and creates a lock name from it.
     pub fn new(name: &str) -> Result<Self, LockNameError> {
         if name.is_empty() {
             return Err(LockNameError::Empty);
@@ -70,7 +70,7 @@ impl LockName {
         }
     }
 
-    /// From bytes that may be anything.
+    /// Creates a lock name from bytes that may not be UTF-8.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LockNameError> {
         if bytes.len() > Self::LEN_MAX {
             return Err(LockNameError::TooLong(bytes.len()));
@@ -78,7 +78,7 @@ impl LockName {
         Self::new(str::from_utf8(bytes).map_err(|_| LockNameError::NotUtf8)?)
     }
 
-    /// As text.
+    /// The name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }

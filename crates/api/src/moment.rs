@@ -1,29 +1,30 @@
-//! Points in time, as numbers, and how to wait for one.
+//! Points in time, and how to wait for one.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time. Moments of one machine compare with each other, in all its processes, until it restarts.
+/// A point in time, counted from the boot of this machine. Moments are comparable between all
+/// processes on one machine until it reboots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Moment(Duration);
 
 impl Moment {
-    /// This long after the machine started.
+    /// The moment this long after boot.
     pub const fn new(since_start: Duration) -> Self {
         Moment(since_start)
     }
 
-    /// How long after the machine started.
+    /// Time from boot to this moment.
     pub const fn since_start(self) -> Duration {
         self.0
     }
 
-    /// How long ago `earlier` was; zero, if it is still to come.
+    /// Time from `earlier` to this moment, or zero if `earlier` is later.
     pub fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This much earlier.
+    /// The moment this long before this one, but not before boot.
     pub fn before(self, duration: Duration) -> Moment {
         Moment(self.0.saturating_sub(duration))
     }
@@ -37,22 +38,25 @@ impl Add<Duration> for Moment {
     }
 }
 
-/// Timers do not run while the machine sleeps: none is armed for longer.
+/// Longest time that a timer is armed for. Timers do not run while the machine sleeps, so the clock
+/// must be read again soon after it wakes up.
 pub const NAP_MAX: Duration = Duration::from_secs(1);
 
-/// The resolution of timers.
+/// Shortest time that a timer is armed for: the resolution of timers.
 const NAP_LEAST: Duration = Duration::from_millis(1);
 
-/// How long to arm a timer for something that is due after `left`: three quarters of it, then look at the clock again.
+/// Returns how long to arm a timer for something that is due after `left`: three quarters of it.
+/// When the timer fires, read the clock again.
 ///
-/// Kernel timers run on a clock that NTP daemons slew, by up to 10 %. A [`Moment`] is not slewed. A timer that was armed
-/// for the whole time would fire late; one that is armed for three quarters never does, until `left` is about the
-/// resolution of timers.
+/// Kernel timers run on a clock that NTP daemons slew by up to 10 %, and a [`Moment`] is not
+/// slewed. A timer armed for the whole time could fire late. One armed for three quarters of it
+/// fires early, unless `left` is about as short as the resolution of timers.
 pub fn nap(left: Duration) -> Duration {
     (left / 4 * 3).clamp(NAP_LEAST, NAP_MAX)
 }
 
-/// Waits until `clock` shows `moment`, with timers (`sleep`) that may run faster or slower than that clock.
+/// Waits until `clock` reaches `moment`. The timers behind `sleep` may run faster or slower than
+/// that clock.
 pub async fn wait_until<S: Future>(
     moment: Moment,
     clock: impl Fn() -> Moment,
@@ -75,8 +79,8 @@ mod tests {
 
     use super::*;
 
-    /// Waits for `left` with timers that take `percent` of the time that they are told; returns by how much it was late,
-    /// and how many timers it took. No real time passes.
+    /// Waits for `left` with timers that fire after `percent` of the time they are armed for.
+    /// Returns how late the wait ended and how many timers it armed. No real time passes.
     fn late_by(left: Duration, percent: u32) -> (Duration, u32) {
         let now = Cell::new(Moment::new(Duration::from_secs(1000)));
         let timers = Cell::new(0);
@@ -99,7 +103,7 @@ mod tests {
     #[test]
     fn slewed_timers_make_nothing_late() {
         for seconds in [0, 1, 3, 30, 3600] {
-            // 125 %: more than any daemon slews.
+            // 125 % is more than any daemon slews.
             for percent in [90, 92, 100, 108, 110, 125] {
                 let left = Duration::from_secs(seconds) + Duration::from_micros(300);
                 let (late, timers) = late_by(left, percent);

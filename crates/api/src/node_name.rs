@@ -1,12 +1,13 @@
-//! Names of nodes.
+//! Node names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A node's name: 1 to 63 characters of `a-z`, `0-9` and `-`, beginning with a letter and not
-/// ending with `-`. So it is a DNS label, and stands in the node's certificate as one.
+/// A node's name: 1 to 63 characters of `a-z`, `0-9` and `-`, starting with a letter and not ending
+/// with `-`. Every name is a valid DNS label, so the node's certificate can contain it as a DNS
+/// name.
 ///
 /// ```
 /// use soloist_api::NodeName;
@@ -19,24 +20,24 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct NodeName(String);
 
-/// Why a text is no node name.
+/// Why a string is not a valid [`NodeName`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeNameError {
-    /// It has no character.
+    /// The name is empty.
     #[error("a name is empty: it needs 1 to {} characters", NodeName::LONGEST)]
     Empty,
-    /// It has too many characters.
+    /// The name is longer than [`NodeName::LONGEST`].
     #[error(
         "the name {begin:?}... has {bytes} bytes: at most {} are allowed",
         NodeName::LONGEST
     )]
     TooLong {
-        /// The name's first characters.
+        /// The first characters of the name.
         begin: String,
-        /// Its length.
+        /// The length of the name, in bytes.
         bytes: usize,
     },
-    /// It has a character that may not be there.
+    /// The name contains a character that is not allowed, or not allowed at its position.
     #[error(
         "the name {name:?} has {found:?} as character {place}: \
          use a-z, 0-9 and '-', with a letter first and no '-' at the end"
@@ -44,18 +45,18 @@ pub enum NodeNameError {
     Character {
         /// The name.
         name: String,
-        /// What it has.
+        /// The first character that is wrong.
         found: char,
-        /// Where, counted from 1.
+        /// Its position in the name, counted from 1.
         place: usize,
     },
 }
 
 impl NodeName {
-    /// How long a name may be.
+    /// Maximum length of a name.
     pub const LONGEST: usize = 63;
 
-    /// The name as text.
+    /// The name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,10 +1,11 @@
-//! Whole numbers: JSON makes no difference between 5 and 5.0, and some languages write the latter.
+//! Deserializes optional whole numbers of milliseconds. JSON does not distinguish 5 from 5.0, and
+//! some languages write the latter, so both are accepted.
 
 use std::fmt;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// Up to here every whole number is one of a float as well.
+/// Every whole number up to this one has an exact `f64`.
 const FLOAT_MAX: f64 = (1u64 << 53) as f64;
 
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
