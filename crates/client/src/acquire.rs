@@ -1,4 +1,4 @@
-//! Asking for a lock.
+//! Acquiring a lock.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -14,10 +14,12 @@ use crate::guard::Held;
 use crate::keeper::loss_in;
 use crate::{Client, ClientError, Guard, Loss, Moment};
 
-/// A lock that is asked for when this is awaited. Dropping the future in between cancels the request.
+/// Builder for a lock request. The request is sent when this is awaited; dropping the future before
+/// it completes cancels the request.
 ///
-/// The request carries an id, so it is sent again when its connection breaks, and keeps its place in the
-/// queue. A grant whose response is lost costs others three seconds at most, not the whole time to live.
+/// Every request carries an id. If the connection breaks, the client sends the request again, and
+/// it keeps its place in the queue. If the response to a grant is lost, the node ends the hold
+/// after at most three seconds instead of the whole time to live.
 #[must_use = "a lock is asked for only when this is awaited"]
 pub struct Acquire {
     client: Client,
@@ -31,31 +33,32 @@ pub struct Acquire {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Not granted in time: others hold it, or wait for it.
+    /// The lock was not granted in time: others hold it or were ahead in the queue.
     #[error("{reason}")]
     NotGranted {
         /// The lock's name.
         lock: String,
-        /// Who, as the node says.
+        /// The node's explanation.
         reason: String,
     },
-    /// Not granted in time, and whether somebody holds it is not known: the node is cut off, or others do not answer it.
+    /// The lock was not granted in time, and it is not known whether it is held: the node is cut
+    /// off from the cluster, or other nodes do not answer it.
     #[error("{reason}")]
     Unknown {
         /// The lock's name.
         lock: String,
-        /// Why.
+        /// The node's explanation.
         reason: String,
     },
-    /// It was granted, but lost before that was known here.
+    /// The lock was granted, but lost before the client could confirm it.
     #[error("lock {lock:?} was granted, and lost at once: {}", .loss.reason)]
     Lost {
         /// The lock's name.
         lock: String,
-        /// How.
+        /// Why and when it was lost.
         loss: Loss,
     },
-    /// The node refuses, or cannot be reached.
+    /// The node rejected the request or is unreachable.
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -71,21 +74,23 @@ impl Acquire {
         }
     }
 
-    /// Waits no longer than this; otherwise, until it is granted. Zero: not behind anybody, only as long as
-    /// it takes to learn whether the lock is free.
+    /// Sets the maximum time to wait. By default, the request waits until the lock is granted. With
+    /// zero, it does not queue behind others: it takes only as long as it takes to find out whether
+    /// the lock is free.
     pub fn wait(mut self, within: Duration) -> Self {
         self.wait = Some(within);
         self
     }
 
-    /// How long the hold lives when it is not renewed, which the guard does by itself. That long others wait when
-    /// this process dies. Without it, as the node is configured.
+    /// Sets the time to live of the hold. The guard renews the hold by itself. If this process
+    /// dies, others wait this long for the lock. Defaults to the node's setting.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// As the holder is called, for those who look who holds and who waits; otherwise, this machine and process.
+    /// Sets the name of the holder, shown in lists of holders and waiters. Defaults to the host
+    /// name and process id.
     pub fn owner(mut self, owner: &str) -> Self {
         self.owner = Some(owner.to_owned());
         self
@@ -120,7 +125,7 @@ impl Acquire {
             }
         };
         let answer = answer?;
-        // A request that was answered is not cancelled: its hold is released, if there is one.
+        // From here on, dropping `Held` releases a granted hold; the request is not cancelled.
         request.answered();
         let hold: Hold = self
             .client
@@ -147,9 +152,13 @@ impl Acquire {
         self.confirmed(hold, asked).await
     }
 
-    /// The hold's life began some time between question and answer. If little time went by, it is counted from the
-    /// question; else it is renewed, and counted from then. The first renewal also confirms that the grant was read;
-    /// if it is not sent here, the guard's keeper sends it soon.
+    /// Creates the guard of a granted hold.
+    ///
+    /// The node granted the hold at some time between the request and the response. If both are
+    /// close together, the hold's validity is counted from the request; otherwise the hold is
+    /// renewed and its validity counted from the renewal. The first renewal also confirms to the
+    /// node that the grant was received. If it is not sent here, the guard's background task sends
+    /// it soon.
     async fn confirmed(self, hold: Hold, asked: Moment) -> Result<Guard, AcquireError> {
         let ttl = Duration::from_millis(hold.valid_for_ms);
         let held = Held::new(self.client.clone(), hold);
@@ -173,15 +182,16 @@ impl Acquire {
     }
 }
 
-/// Pauses before a request is sent again whose connection broke. A node keeps its place in the queue for
-/// two seconds.
+/// Delays before a request is sent again after its connection broke. The node keeps the request's
+/// place in the queue for two seconds.
 const RESENDS: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_millis(100),
     Duration::from_millis(500),
 ];
 
-/// A request that is under way. If it is dropped before it was answered, it is cancelled at the node in the background.
+/// A request in progress. Dropping it before [`answered`](Asking::answered) cancels the request at
+/// the node, in the background.
 struct Asking {
     client: Client,
     id: String,
@@ -209,7 +219,7 @@ impl Drop for Asking {
         }
         let client = self.client.clone();
         let id = std::mem::take(&mut self.id);
-        // If it fails, the node gives up by itself, a little later.
+        // If this fails, the node drops the request by itself a little later.
         let cancel = async move { drop(client.cancel(&id).await) };
         self.client.in_background(cancel);
     }
@@ -224,13 +234,14 @@ impl IntoFuture for Acquire {
     }
 }
 
-/// Rounded up: somebody who would wait a little does not ask for no waiting at all.
+/// Converts to milliseconds, rounding up: a short wait must not become zero, which means not to
+/// wait at all.
 fn milliseconds(duration: Duration) -> u64 {
     let ms = duration.as_nanos().div_ceil(1_000_000);
     u64::try_from(ms).unwrap_or(u64::MAX)
 }
 
-/// This machine and process.
+/// The default owner: host name and process id.
 fn myself() -> String {
     let system = rustix::system::uname();
     let machine = system.nodename().to_string_lossy();

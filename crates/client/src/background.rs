@@ -1,4 +1,4 @@
-//! Requests that are sent in the background: what a dropped guard or a dropped request leaves to be said.
+//! Requests sent in the background when a guard or a lock request is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::timeout;
 
 use crate::Client;
 
-/// Counts the requests that are under way.
+/// Counts the background requests in progress.
 #[derive(Default)]
 pub(crate) struct Background(watch::Sender<usize>);
 
-/// Counts one down when it is dropped, also with a runtime that is shut down.
+/// Decrements the counter when dropped, also if the runtime drops the task at shutdown.
 struct UnderWay(Arc<Background>);
 
 impl Drop for UnderWay {
@@ -22,7 +22,7 @@ impl Drop for UnderWay {
 }
 
 impl Client {
-    /// Sends something that nobody waits for.
+    /// Spawns a request whose result nobody waits for.
     pub(crate) fn in_background(&self, send: impl Future<Output = ()> + Send + 'static) {
         self.background.0.send_modify(|count| *count += 1);
         let under_way = UnderWay(Arc::clone(&self.background));
@@ -32,8 +32,9 @@ impl Client {
         });
     }
 
-    /// Waits until dropped requests are cancelled and dropped guards released, but no longer than this. For programs that
-    /// are about to end: what they do not say, the node learns by timeouts.
+    /// Waits until all dropped requests are cancelled and all dropped guards are released, but not
+    /// longer than `within`. Call this before the program exits: if the node does not receive these
+    /// messages, other clients wait until its timeouts expire.
     pub async fn settle(&self, within: Duration) {
         let mut under_way = self.background.0.subscribe();
         let _ = timeout(within, under_way.wait_for(|count| *count == 0)).await;

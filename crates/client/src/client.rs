@@ -1,4 +1,4 @@
-//! A node, as its clients see it.
+//! The client of one node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,28 +17,32 @@ use crate::target::Place;
 use crate::tls::Tls;
 use crate::{Acquire, Events, Target, TargetError};
 
-/// How long a node may take for what it can answer at once. It asks other nodes for some of it.
+/// Timeout of requests that the node answers without waiting, though it may ask other nodes first.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it may take to change keepers: a new one learns everything first.
+/// Timeout of changes of the keepers: a new keeper must first receive the whole state.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A node's client. Cheap to clone; clones share connections. It belongs to the runtime in which it was connected: holds
-/// are renewed there, and only while that runs.
+/// Client of one node. Cheap to clone; clones share connections.
+///
+/// A client belongs to the runtime in which [`connect`](Client::connect) was called: holds are
+/// renewed there, and only while that runtime runs.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) node: Arc<Connections>,
     pub(crate) young: Arc<Young>,
     pub(crate) background: Arc<Background>,
-    /// Where holds are kept, and released when their guards are dropped, on whatever thread.
+    /// Renews holds, and releases them when their guards are dropped, on whatever thread that is.
     pub(crate) runtime: Handle,
 }
 
 impl Client {
     /// Connects to a node.
     ///
-    /// If the target names none, it is the system's node or that of the working folder; if both are there, this fails with
-    /// [`ClientError::Ambiguous`]. The cluster of `soloist up` is used only if there is no trace of them.
+    /// If the target does not name a node, this connects to the node that the system runs or to the
+    /// one in the working folder. If both answer, this fails with [`ClientError::Ambiguous`]. The
+    /// cluster of `soloist up` is used only if neither of them has a socket. A socket in the
+    /// working folder or of `soloist up` is ignored if it belongs to another user, except root.
     pub async fn connect(target: Target) -> Result<Client, ClientError> {
         let (mut tried, mut silent) = (Vec::new(), None);
         let mut found: Option<Connections> = None;
@@ -96,33 +100,34 @@ impl Client {
         Ok(node)
     }
 
-    /// Whether this is the cluster of `soloist up`, which nobody asked for: no other node was found.
+    /// Returns whether this client is connected to the cluster of `soloist up` because the target
+    /// did not name a node and no other node was found.
     pub fn is_last_resort(&self) -> bool {
         self.node.place.is_up()
     }
 
-    /// Where the node is.
+    /// Address of the node, as text.
     pub fn place(&self) -> String {
         self.node.place.to_string()
     }
 
-    /// Asks for a lock; `.await` it.
+    /// Requests a lock. The request is sent when the result is awaited.
     pub fn acquire(&self, name: &str) -> Acquire {
         Acquire::new(self.clone(), name)
     }
 
-    /// Who holds a lock and who waits for it.
+    /// Returns the holder of a lock and its waiters.
     pub async fn lock_info(&self, name: &str) -> Result<LockInfo, ClientError> {
         self.get(&lock_path(name)?).await
     }
 
-    /// All locks that somebody holds or waits for.
+    /// Returns all locks that have a holder or waiters.
     pub async fn locks(&self) -> Result<Locks, ClientError> {
         let mut all: Locks = self.get("/v1/locks").await?;
         while let Some(after) = all.next.take() {
             let path = format!("/v1/locks?after={}", escaped(&after));
             let page: Locks = self.get(&path).await?;
-            // A page that does not lead on would be asked for without end.
+            // A page that does not advance would be requested forever.
             if page.next.as_ref().is_some_and(|next| *next <= after) {
                 return Err(self.garbled("its pages of locks do not come to an end"));
             }
@@ -135,12 +140,12 @@ impl Client {
         Ok(all)
     }
 
-    /// The nodes and how they are.
+    /// Returns the state of the cluster and of its nodes.
     pub async fn cluster(&self) -> Result<Cluster, ClientError> {
         self.get("/v1/cluster").await
     }
 
-    /// Makes a member a keeper, and returns when it is one.
+    /// Makes a member a keeper. Returns when it is one.
     pub async fn promote(&self, node: &str) -> Result<(), ClientError> {
         let path = format!("/v1/cluster/keepers/{}", escaped(node));
         self.order(Method::PUT, &path, CHANGE_PATIENCE).await
@@ -152,7 +157,7 @@ impl Client {
         self.order(Method::DELETE, &path, CHANGE_PATIENCE).await
     }
 
-    /// What happens on this node from now on.
+    /// Subscribes to the events on this node from now on.
     pub async fn events(&self) -> Result<Events, ClientError> {
         Events::open(&self.node).await
     }
@@ -161,7 +166,7 @@ impl Client {
         self.ask(Method::GET, path, None, Some(PATIENCE)).await
     }
 
-    /// Renews a hold, as long as at first.
+    /// Renews a hold for its original time to live.
     pub(crate) async fn renew(&self, hold: &str, patience: Duration) -> Result<Hold, ClientError> {
         let path = format!("/v1/holds/{}/renew", escaped(hold));
         let body = json(&RenewRequest::default());
@@ -169,7 +174,7 @@ impl Client {
             .await
     }
 
-    /// Asks whether a hold is still there, and is answered when it is not, or after `wait`.
+    /// Long-polls a hold: returns when it ends or is about to end, or after `wait`.
     pub(crate) async fn watch(&self, hold: &str, wait: Duration) -> Result<Hold, ClientError> {
         let path = format!("/v1/holds/{}?wait_ms={}", escaped(hold), wait.as_millis());
         self.ask(Method::GET, &path, None, Some(wait + PATIENCE))
@@ -188,7 +193,7 @@ impl Client {
         self.order(Method::DELETE, &path, PATIENCE).await
     }
 
-    /// Asks for something that is answered with nothing but that it was done.
+    /// Sends a request whose successful response has no body.
     async fn order(
         &self,
         method: Method,
@@ -223,7 +228,7 @@ impl Client {
         self.understand(&answer)
     }
 
-    /// What a node answered, if it is what was asked for.
+    /// Decodes a response, or returns the error that it describes.
     pub(crate) fn understand<T: DeserializeOwned>(
         &self,
         answer: &Answer,
@@ -256,7 +261,8 @@ impl Client {
 }
 
 pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
-    // An empty segment would make another path of it, whose error says nothing about names.
+    // An empty segment would result in a different path, and the node's error would not mention the
+    // name.
     if name.is_empty() {
         return Err(ClientError::Refused {
             status: 400,
@@ -282,7 +288,7 @@ mod tests {
     use super::*;
     use crate::target::Origin;
 
-    /// A target as the default one is, with sockets in this folder.
+    /// A target like the default one, but with its sockets in `folder`.
     fn target(folder: &Path) -> Target {
         let place = |name: &str, origin| Place::Unix {
             socket: folder.join(name),
@@ -311,7 +317,7 @@ mod tests {
         let client = connect().await.unwrap();
         assert!(client.place().ends_with("system"), "{}", client.place());
         assert!(!client.is_last_resort());
-        // The same one by another path is no other one.
+        // The same socket under another path is not a second node.
         std::os::unix::fs::symlink(at("system"), at("folder")).unwrap();
         assert!(connect().await.is_ok());
         std::fs::remove_file(at("folder")).unwrap();
@@ -321,7 +327,7 @@ mod tests {
             assert!(error.contains(word), "{error}");
         }
         std::fs::remove_file(at("folder")).unwrap();
-        // A node that is down is not replaced by the cluster that is up.
+        // The cluster of `soloist up` does not replace a node that is down.
         drop(system);
         let error = connect().await.err().expect("it is unclear").to_string();
         for word in ["/system (does not answer)", "/up"] {

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and its node.
+//! Errors of calls to a node.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,72 +7,73 @@ use soloist_api::ErrorKind;
 
 use crate::TargetError;
 
-/// A call to a node failed.
+/// Why a call to a node failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The target cannot be used as it is.
+    /// The target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// No node answers.
+    /// No node answered.
     #[error(
         "no node can be reached: {}; is a node running? try `soloist up` or `soloist node`, or name it with SOLOIST_API",
         list(.0)
     )]
     Unreachable(Vec<Attempt>),
-    /// More than one node may be meant.
+    /// The target does not name a node, and there is more than one.
     #[error(
         "there is a node at {place} and another at {other}: say which one is meant with --api or SOLOIST_API, \
          such as --api {place}"
     )]
     Ambiguous {
-        /// One that answers.
+        /// A node that answers.
         place: String,
-        /// Another one.
+        /// Another node, which may not answer.
         other: String,
     },
-    /// The connection broke. Whether the request was served is not known.
+    /// The connection broke. The node may or may not have processed the request.
     #[error("the connection to {place} broke: {source}")]
     Broken {
-        /// Which node.
+        /// Address of the node.
         place: String,
-        /// How.
+        /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No answer in time. Whether the request was served is not known.
+    /// The request timed out. The node may or may not have processed it.
     #[error("no answer from {place} within {after:?}")]
     Silent {
-        /// Which node.
+        /// Address of the node.
         place: String,
-        /// How long the client waited.
+        /// The timeout.
         after: Duration,
     },
-    /// The answer is none that a node gives.
+    /// The response is not one that a Soloist node sends.
     #[error("{place} does not answer as a node of Soloist: {what}")]
     Garbled {
-        /// Who answered.
+        /// Address that answered.
         place: String,
-        /// What is wrong.
+        /// What is wrong with the response.
         what: String,
     },
-    /// The node refuses.
+    /// The node answered with an error.
     #[error("{detail}")]
     Refused {
-        /// The status of the answer.
+        /// HTTP status of the response.
         status: u16,
-        /// What, for programs.
+        /// Kind of error, for programs.
         kind: ErrorKind,
-        /// What, for people.
+        /// Description of the error, for people.
         detail: String,
-        /// Why a hold ended, if that is what is wrong.
+        /// Why the hold ended, if that is the error.
         reason: Option<String>,
-        /// How long ago it ended, if the node knows.
+        /// How long ago the hold ended, if the node knows.
         ended_ago: Option<Duration>,
     },
 }
 
 impl ClientError {
-    /// Whether another attempt, or another node, may succeed where this one did not answer.
+    /// Returns whether the node did not answer or is stopping, so that a retry, or another node,
+    /// may succeed.
     pub fn is_unavailable(&self) -> bool {
         match self {
             ClientError::Unreachable(_)
@@ -86,12 +87,12 @@ impl ClientError {
     }
 }
 
-/// A place where no node answered.
+/// A failed attempt to connect to a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// Where.
+    /// Address that was tried.
     pub place: String,
-    /// What happened.
+    /// Why it failed.
     pub problem: String,
 }
 

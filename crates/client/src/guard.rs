@@ -1,4 +1,4 @@
-//! A lock that is held.
+//! The guard of a held lock.
 
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use tokio::sync::{oneshot, watch};
 use crate::keeper::{Keeper, Standing, loss_in};
 use crate::{Client, ClientError, Loss, LossReason, Moment, reached};
 
-/// The lock is held. It is renewed in the background until it is released or lost; dropping the guard releases it.
+/// A held lock. The hold is renewed in the background until it is released or lost. Dropping the
+/// guard releases the lock.
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
     held: Held,
     standing: watch::Receiver<Standing>,
-    /// The hold is kept until this is dropped.
+    /// Dropping this stops the renewal of the hold.
     _kept: oneshot::Sender<()>,
 }
 
@@ -21,10 +22,11 @@ pub struct Guard {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// It was lost before: whoever relied on it was not alone.
+    /// The lock was lost before the release, so the work may have overlapped with another holder's.
     #[error(transparent)]
     Lost(#[from] Loss),
-    /// The node did not confirm it. Without renewal, the hold ends at the latest after its time to live.
+    /// The node did not confirm the release. The hold is no longer renewed, and expires within this
+    /// time.
     #[error("the release was not confirmed: {0}; the hold ends by itself within {1:?}")]
     NotConfirmed(ClientError, Duration),
 }
@@ -51,8 +53,8 @@ impl Guard {
         }
     }
 
-    /// Greater than that of every earlier holder of this lock. Send it along to whatever the lock protects,
-    /// see [`gate`](crate::gate).
+    /// The fencing token, greater than that of every earlier holder of this lock. Send it along
+    /// with every request to the protected resource, see [`gate`](crate::gate).
     pub fn fence(&self) -> u64 {
         self.held.hold.fence
     }
@@ -62,19 +64,21 @@ impl Guard {
         &self.held.hold.lock
     }
 
-    /// How long the hold lived without renewal when it was last renewed: its time to live, or what was left of its
-    /// node's lease. Right after the grant, until its first renewal a moment later, at most three seconds.
+    /// How long the hold was valid for when it was last renewed: its time to live, or the time left
+    /// on its node's lease if that is shorter. Between the grant and the first renewal, which
+    /// follows shortly, this is at most three seconds.
     pub fn ttl(&self) -> Duration {
         self.standing.borrow().ttl
     }
 
-    /// Until when the lock is surely held, as far as is known now; it moves on with each renewal.
+    /// Time until which the lock is certainly held. Renewals extend it.
     pub fn valid_until(&self) -> Moment {
         self.standing.borrow().valid_until
     }
 
-    /// How much longer the lock is surely held, even if no renewal succeeds from now on; zero, once it is lost. It is
-    /// counted from when the last renewal was sent, by a clock that also counts while the machine sleeps.
+    /// How much longer the lock is certainly held, even if no further renewal succeeds. Returns
+    /// zero once the lock is lost. The time is counted from when the last successful renewal was
+    /// sent, on a clock that keeps counting while the machine sleeps.
     pub fn valid_for(&self) -> Duration {
         let standing = self.standing.borrow();
         let loss = standing.loss.as_ref();
@@ -84,7 +88,8 @@ impl Guard {
         until.since(Moment::now())
     }
 
-    /// Waits until [`valid_until`](Guard::valid_until) is later than `known`; for ever, once it is lost.
+    /// Waits until [`valid_until`](Guard::valid_until) is later than `known`. Never returns if the
+    /// lock is lost before that.
     pub async fn renewed_after(&self, known: Moment) {
         let mut standing = self.standing.clone();
         let renewed = standing.wait_for(|standing| standing.valid_until > known);
@@ -93,16 +98,16 @@ impl Guard {
         }
     }
 
-    /// Waits until the lock is lost, or certain to be lost because its node stops, and says why. In the second case
-    /// [`valid_for`](Guard::valid_for) tells how much time is left: stop working, and release it. May be asked as often
-    /// as one likes.
+    /// Waits until the lock is lost, or certain to be lost because its node is stopping, and
+    /// returns the reason. In the second case [`valid_for`](Guard::valid_for) is the time that is
+    /// left: stop working, and release the lock. Later calls return the same loss immediately.
     pub async fn lost(&self) -> Loss {
         let mut standing = self.standing.clone();
         let found = standing.wait_for(|standing| standing.loss.is_some()).await;
         if let Some(loss) = found.ok().and_then(|standing| standing.loss.clone()) {
             return loss;
         }
-        // Nobody renews any more: the runtime that did was shut down.
+        // The runtime that renewed the hold was shut down.
         let valid_until = self.valid_until();
         reached(valid_until).await;
         Loss {
@@ -111,23 +116,24 @@ impl Guard {
         }
     }
 
-    /// Releases the lock, and says if it was lost before.
+    /// Releases the lock. Returns an error if it was already lost.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         let loss = self.standing.borrow().loss.clone();
-        // While the node stops, the lock is still held, and the node waits for this.
+        // A loss in the future means that the node is stopping. The lock is still held, and the
+        // node waits for its release.
         if let Some(loss) = loss.filter(|loss| loss.since <= Moment::now()) {
             self.held.is_over = true;
             return Err(loss.into());
         }
         let result = self.held.client.release(self.held.id()).await;
-        // Whatever came of it, or else it is tried once more when this is dropped.
+        // After a failure, dropping `self.held` tries to release once more.
         let Err(error) = result else {
             self.held.is_over = true;
             return Ok(());
         };
         match loss_in(&error) {
-            // The first answer was lost with its connection. Had somebody else released it, the
-            // node would have told before.
+            // The first response was lost with its connection. If another client had released the
+            // hold, the node would have reported the loss earlier.
             Some(loss) if loss.reason == LossReason::Released => Ok(()),
             Some(loss) => Err(loss.into()),
             None => Err(ReleaseError::NotConfirmed(error, self.valid_for())),
@@ -135,7 +141,7 @@ impl Guard {
     }
 }
 
-/// A hold that is released in the background when this is dropped, unless it is over.
+/// A hold that is released in the background when this is dropped, unless `is_over` is set.
 pub(crate) struct Held {
     client: Client,
     hold: Hold,
@@ -163,7 +169,7 @@ impl Drop for Held {
         }
         let client = self.client.clone();
         let hold = std::mem::take(&mut self.hold.hold);
-        // If it fails, the hold ends with its time to live.
+        // If this fails, the hold expires after its time to live.
         let release = async move { drop(client.release(&hold).await) };
         self.client.in_background(release);
     }

@@ -1,4 +1,4 @@
-//! Soloist's client, and the gate that keeps late holders away from a resource.
+//! Client for Soloist, and a fence gate that rejects stale holders at the protected resource.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,5 +41,5 @@ pub use loss::{Loss, LossReason};
 pub use soloist_api::Moment;
 pub use target::{Target, TargetError};
 
-/// What nodes and clients say to each other.
+/// Types of the HTTP API, and others that nodes and clients share.
 pub use soloist_api as api;

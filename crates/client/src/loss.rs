@@ -1,17 +1,18 @@
-//! How a lock is lost.
+//! Why and when a lock was lost.
 
 use std::fmt;
 
 use crate::Moment;
 
-/// The lock was lost before it was released: somebody else may hold it, from `since` on.
+/// The lock was lost before it was released. From `since` on, another client may hold it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the lock was lost before it was released: {reason}")]
 pub struct Loss {
-    /// Why.
+    /// Reason of the loss.
     pub reason: LossReason,
-    /// Since when, as far as is known: a node that slept may notice late that it was cut off. If the node stops, this is
-    /// still to come: until then the lock is held.
+    /// Time of the loss, to the best of the client's knowledge. It may be long ago, since a node
+    /// whose machine was suspended notices late that its lease had expired. It is in the future if
+    /// the node is stopping: until then, the lock is held.
     pub since: Moment,
 }
 
@@ -19,22 +20,22 @@ pub struct Loss {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// It was not renewed in time, by the node's clock or by this machine's own.
+    /// The hold was not renewed in time, by the clock of the node or of this machine.
     Expired,
-    /// The node was cut off from the others.
+    /// The node was cut off from the cluster.
     EpochLost,
     /// The node was stopped.
     NodeStopped,
-    /// Somebody else who knows the hold's name released it.
+    /// Another client that knows the hold's id released it.
     Released,
-    /// The node knows no such hold: it was started anew.
+    /// The node does not know the hold: it was restarted.
     Forgotten,
-    /// As the node says.
+    /// Another reason, as named by the node.
     Other(String),
 }
 
 impl LossReason {
-    /// From the reason in the node's answer.
+    /// Parses the reason in the node's response.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "expired" => LossReason::Expired,
@@ -45,7 +46,7 @@ impl LossReason {
         }
     }
 
-    /// Its name, as the node writes it.
+    /// The name of the reason, as in the API.
     pub fn name(&self) -> &str {
         match self {
             LossReason::Expired => "expired",

@@ -1,12 +1,13 @@
-//! Paths of the API.
+//! Percent-encoding for the API's URLs.
 
 use std::fmt::Write as _;
 
-/// One segment of a path, or the value of a parameter: whatever could mean something else is escaped.
+/// Escapes `text` for use as one path segment or one query parameter. Everything that could have a
+/// special meaning is percent-encoded.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
-        // A dot is harmless, but a name of dots alone would be taken for a step in the path.
+        // Dots are escaped too: a segment of `.` or `..` would be taken for a relative path.
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~') {
             escaped.push(char::from(byte));
         } else {

@@ -1,4 +1,4 @@
-//! Which node to talk to, and how to show who one is.
+//! Which node to connect to, and how to authenticate.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use hyper::http::Uri;
 
-/// The socket of a node that the system runs.
+/// Socket of the node that the system runs.
 const SYSTEM_SOCKET: &str = "/run/soloist/soloist.sock";
 
-/// A node's socket in the working folder, as its configuration calls it if it says nothing.
+/// Socket of a node in the working folder: the default in a node's configuration.
 const LOCAL_SOCKET: &str = "soloist.sock";
 
-/// As the cluster of `soloist up` is asked for.
+/// Name of the cluster of `soloist up` as a target.
 const UP: &str = "up";
 
-/// No token is near this long.
+/// Maximum length of a token, far above what is used in practice.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-/// A node to talk to: where it is, and how to show who one is.
+/// A node to connect to: its address, and how to authenticate.
 ///
 /// ```
 /// use soloist_client::Target;
@@ -36,30 +36,30 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// Tried in this order.
+    /// Addresses, tried in this order.
     pub(crate) places: Vec<Place>,
     pub(crate) token: Option<Token>,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where a node may be.
+/// Address of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Unix { socket: PathBuf, origin: Origin },
     Tcp { host: String, port: u16, tls: bool },
 }
 
-/// How a socket came to be tried.
+/// Why a socket is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// Somebody named it.
+    /// The user named it.
     Named,
-    /// The node that the system runs.
+    /// It belongs to the node that the system runs.
     System,
-    /// The node of the working folder.
+    /// It belongs to a node in the working folder.
     Folder,
-    /// The cluster of `soloist up`, which is for trying things: the last resort.
+    /// It belongs to the cluster of `soloist up`, which is for experiments: the last resort.
     Up,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A secret: never shown.
+/// A secret token. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(pub String);
 
@@ -89,39 +89,39 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A target that cannot be used.
+/// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// It is no socket and no address.
+    /// The target is neither a socket nor a URL.
     #[error(
         "{text:?} is no target: {problem}; use unix:/path/of.sock, /path/of.sock, https://host:port or up"
     )]
     Form {
-        /// As it was given.
+        /// The target, truncated.
         text: String,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: &'static str,
     },
-    /// A variable of the environment is not UTF-8.
+    /// An environment variable is not UTF-8.
     #[error("the environment's {0} is not UTF-8")]
     NotUtf8(&'static str),
-    /// A token that cannot be sent.
+    /// The token contains characters that cannot be sent, or its length is wrong.
     #[error(
         "the token from {0} cannot be sent: use one line of at most {TOKEN_BYTES_MAX} visible ASCII characters"
     )]
     Token(String),
-    /// A token would be sent for everybody to read.
+    /// The token would be sent over the network unencrypted.
     #[error(
         "a token for {0} would go over the network unprotected: use https, or leave the token out"
     )]
     TokenInTheClear(String),
-    /// Nothing to tell the right node by.
+    /// No CA was given to verify the node's certificate.
     #[error(
         "{0} needs the cluster's CA to know the node by: give its file (SOLOIST_CA, as `soloist init` made it)"
     )]
     NoCa(String),
-    /// A certificate without its key, or the other way round.
+    /// Only one of certificate and key was given.
     #[error(
         "a client certificate needs its key: set both SOLOIST_CERTIFICATE and SOLOIST_KEY, or neither"
     )]
@@ -129,25 +129,26 @@ pub enum TargetError {
     /// A file cannot be read.
     #[error("cannot read {what} from {}: {source}", .file.display())]
     File {
-        /// What should be in it.
+        /// Expected content.
         what: &'static str,
-        /// Which file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is wrong.
+        /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The certificate and key, or the address, do not fit.
+    /// The CA, the certificate and its key, or the host name cannot be used for TLS.
     #[error("TLS with {place} cannot work: {problem}")]
     Tls {
-        /// Which node.
+        /// Address of the node.
         place: String,
         /// What is wrong.
         problem: String,
     },
 }
 
-/// The node that the system runs, or that of the working folder (`soloist.sock`); if both answer, connecting is refused.
-/// The cluster of `soloist up` is used only if there is no trace of another node.
+/// The node that the system runs, or the one in the working folder (`soloist.sock`). If both
+/// answer, connecting fails. The cluster of `soloist up` is used only if neither of them has a
+/// socket.
 impl Default for Target {
     fn default() -> Self {
         let unix = |socket, origin| Place::Unix { socket, origin };
@@ -169,7 +170,7 @@ impl Target {
         }
     }
 
-    /// Where `soloist up` puts a socket for everybody of this user to find.
+    /// Path of the socket by which this user's processes find the cluster of `soloist up`.
     pub fn announced() -> PathBuf {
         let folder = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
         let folder = folder.unwrap_or_else(|| OsString::from("/tmp"));
@@ -177,8 +178,8 @@ impl Target {
         Path::new(&folder).join(format!("soloist-{user}/up.sock"))
     }
 
-    /// Reads `unix:/path`, a path with a `/` in it, `http://host:port`, `https://host:port`, or `up` for the
-    /// cluster of `soloist up`.
+    /// Parses `unix:/path`, a path that contains a `/`, `http://host:port`, `https://host:port`, or
+    /// `up` for the cluster of `soloist up`.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let wrong = |problem| TargetError::Form {
             text: text.chars().take(200).collect(),
@@ -239,9 +240,15 @@ impl Target {
         }])
     }
 
-    /// As the environment says: `SOLOIST_API` is the target (without it, the [default](Target::default)),
-    /// `SOLOIST_TOKEN` or the file `SOLOIST_TOKEN_FILE` the token, `SOLOIST_CA` the file with the CA of the node's
-    /// certificate, `SOLOIST_CERTIFICATE` and `SOLOIST_KEY` the files with one's own.
+    /// Reads the target from the environment.
+    ///
+    /// | variable | meaning |
+    /// |---|---|
+    /// | `SOLOIST_API` | the target, see [`parse`](Target::parse); default: [`Target::default`] |
+    /// | `SOLOIST_TOKEN` | the token |
+    /// | `SOLOIST_TOKEN_FILE` | file with the token, if `SOLOIST_TOKEN` is not set |
+    /// | `SOLOIST_CA` | file with the CA of the node's certificate |
+    /// | `SOLOIST_CERTIFICATE`, `SOLOIST_KEY` | files with the client's certificate and its key |
     pub fn from_env() -> Result<Self, TargetError> {
         match variable("SOLOIST_API")? {
             Some(text) => Target::parse(&text)?.with_env(),
@@ -249,7 +256,7 @@ impl Target {
         }
     }
 
-    /// This target, with token and certificates from the environment, see [`from_env`](Target::from_env).
+    /// Adds token and certificates from the environment, see [`from_env`](Target::from_env).
     pub fn with_env(mut self) -> Result<Self, TargetError> {
         if let Some(token) = variable("SOLOIST_TOKEN")? {
             self = self.with_token(&token)?;
@@ -267,12 +274,12 @@ impl Target {
         }
     }
 
-    /// Shows this token.
+    /// Authenticates with this token.
     pub fn with_token(self, token: &str) -> Result<Self, TargetError> {
         self.with_token_from(token, "SOLOIST_TOKEN")
     }
 
-    /// Shows the token in this file.
+    /// Authenticates with the token in this file.
     pub fn with_token_file(self, file: &Path) -> Result<Self, TargetError> {
         let unreadable = |source: io::Error| TargetError::File {
             what: "a token",
@@ -296,13 +303,13 @@ impl Target {
         Ok(self)
     }
 
-    /// Believes a node whose certificate is of the CA in this file.
+    /// Accepts nodes whose certificate was issued by the CA in this file.
     pub fn with_ca(mut self, file: impl Into<PathBuf>) -> Self {
         self.ca = Some(file.into());
         self
     }
 
-    /// Shows the certificate in this file.
+    /// Authenticates with the certificate and key in these files.
     pub fn with_certificate(
         mut self,
         certificate: impl Into<PathBuf>,
@@ -314,9 +321,9 @@ impl Target {
 }
 
 impl Place {
-    /// Why this place must not be used, if somebody else could have put it there.
+    /// Returns why the socket must not be used, if another user may have created it.
     pub fn planted(&self) -> Option<&'static str> {
-        // The system's folder is root's: nobody else can put a socket there.
+        // Only root can create a socket in the system's folder.
         let Place::Unix {
             socket,
             origin: Origin::Folder | Origin::Up,
@@ -330,7 +337,7 @@ impl Place {
         (!mine).then_some("belongs to another user: name it with SOLOIST_API to use it")
     }
 
-    /// The cluster of `soloist up`, found as the last resort.
+    /// Returns whether this is the cluster of `soloist up`, tried as the last resort.
     pub fn is_up(&self) -> bool {
         let Place::Unix { origin, .. } = self else {
             return false;
@@ -338,7 +345,7 @@ impl Place {
         *origin == Origin::Up
     }
 
-    /// Whether there is a socket, though perhaps nobody who answers.
+    /// Returns whether the socket exists, even if no node listens on it. Always true for TCP.
     pub fn exists(&self) -> bool {
         match self {
             Place::Unix { socket, .. } => fs::symlink_metadata(socket).is_ok(),
@@ -346,7 +353,7 @@ impl Place {
         }
     }
 
-    /// Whether both are the same socket, by whatever path.
+    /// Returns whether both are the same socket, even under different paths.
     pub fn is_same(&self, other: &Place) -> bool {
         let (Place::Unix { socket, .. }, Place::Unix { socket: other, .. }) = (self, other) else {
             return self == other;
@@ -355,7 +362,7 @@ impl Place {
         matches!((same(socket), same(other)), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// Whether what is said there stays on this machine.
+    /// Returns whether traffic to this address stays on this machine.
     pub fn is_local(&self) -> bool {
         match self {
             Place::Unix { .. } => true,

@@ -1,4 +1,4 @@
-//! TLS towards a node.
+//! TLS connections to a node.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio_rustls::TlsConnector;
 use crate::target::Place;
 use crate::{Target, TargetError};
 
-/// How to open TLS with one node.
+/// TLS settings for connections to one node.
 pub(crate) struct Tls {
     pub connector: TlsConnector,
     pub name: ServerName<'static>,
 }
 
 impl Tls {
-    /// For a place with TLS; nothing for the others.
+    /// Loads the settings for `place`, or returns `None` if it does not use TLS.
     pub fn new(target: &Target, place: &Place) -> Result<Option<Self>, TargetError> {
         let Place::Tcp {
             host, tls: true, ..

@@ -1,4 +1,4 @@
-//! The gate in a file: crashes at any moment, damaged files, and many at once.
+//! Tests of `FileGate`: crashes at any time, damaged files, and concurrent use.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use soloist_client::gate::{FileGate, GateError, Stale};
 use tempfile::{TempDir, tempdir};
 
-/// A folder with a gate that has seen this fence.
+/// Creates a folder with a gate that has admitted `fence`.
 fn seen(fence: u64) -> (TempDir, FileGate) {
     let folder = tempdir().unwrap();
     let gate = FileGate::open(&folder.path().join("gate")).unwrap();
@@ -68,7 +68,7 @@ fn a_file_torn_at_any_byte_refuses_everybody() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         is_damaged(&gate);
-        // And it is left as it was, for whoever looks into it.
+        // The damaged file is left as it is, for diagnosis.
         assert_eq!(fs::read(&path).unwrap(), &whole[..length]);
     }
     fs::write(&path, &whole).unwrap();
@@ -104,10 +104,10 @@ fn a_crash_while_the_new_value_is_written_keeps_the_old_one() {
         assert_eq!(stale(gate.admit(41)).seen, 42);
         gate.admit(42).unwrap();
     }
-    // What is left over does not stand in the way.
+    // A leftover `.new` file does no harm.
     gate.admit(44).unwrap();
     assert!(!new.exists());
-    // A crash just after the exchange: the new value counts.
+    // After a crash just after the rename, the new value counts.
     fs::write(&path, &next).unwrap();
     assert_eq!(gate.seen().unwrap(), Some(43));
 }
@@ -151,7 +151,7 @@ fn many_at_once_are_admitted_in_order() {
         for first in 0..4u64 {
             let (path, log) = (&path, &log);
             scope.spawn(move || {
-                // Of its own each, as processes have them.
+                // Each thread opens its own gate, as a process would.
                 let gate = FileGate::open(path).unwrap();
                 for fence in (first..60).step_by(4) {
                     let _ = gate.run(fence, || append(log, fence));
@@ -177,7 +177,7 @@ fn append(log: &Path, fence: u64) {
 
 const VICTIM: &str = "GATE_OF_THE_VICTIM";
 
-/// Not a test by itself: the process that [`killed_at_any_moment`] kills.
+/// Not a test by itself, but the process that [`killed_at_any_moment`] kills.
 #[test]
 fn victim() {
     let Some(path) = std::env::var_os(VICTIM) else {
@@ -213,7 +213,7 @@ fn killed_at_any_moment() {
         }
         victim.kill().unwrap();
         victim.wait().unwrap();
-        // What it said before it died.
+        // Read what it printed before it died.
         while let Some(fence) = admitted() {
             last = fence;
         }

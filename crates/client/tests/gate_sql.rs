@@ -1,4 +1,4 @@
-//! The gate as SQL: the very statements of the page on fencing, in a real engine.
+//! Tests of the fence gate in SQL: the statements in `docs/fencing.md`, run by SQLite.
 
 use std::path::Path;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rusqlite::{Connection, named_params};
 
-/// The page's SQL: the table, the statement that inserts or updates, the one that updates.
+/// The SQL of the page: the table, the upsert, and the update.
 fn page() -> [String; 3] {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fencing.md");
     let page = std::fs::read_to_string(path).unwrap();
@@ -17,7 +17,7 @@ fn page() -> [String; 3] {
     blocks.try_into().expect("the page has three blocks of SQL")
 }
 
-/// Runs a statement of the page; whether it changed a row.
+/// Runs a statement of the page. Returns whether it changed a row.
 fn write(database: &Connection, statement: &str, body: &str, fence: i64) -> bool {
     let values = named_params! { ":name": "daily", ":body": body, ":fence": fence };
     match database.execute(statement, values).unwrap() {

@@ -1,4 +1,4 @@
-//! A gate in a file.
+//! A gate stored in a file.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::{Stale, check, record};
 
-/// A gate whose highest fence stands in a file: it survives crashes, and processes on one machine
-/// share it.
+/// A gate that stores its highest fence in a file. It survives crashes, and processes on one
+/// machine can share it.
 ///
-/// Beside the file there is one more, of the same name and `.lock`, that processes lock in turn. A
-/// new value is written to a file of its own (`.new`), brought to the disk and put in the old one's
-/// place, so that a crash leaves the old value or the new one. A file that is torn or was changed
-/// by somebody else refuses everybody: to begin anew would admit the stale.
+/// Processes take turns by locking a second file, with the suffix `.lock`. A new value is written
+/// to a third file, with the suffix `.new`, synced to disk and renamed over the old one, so that a
+/// crash leaves either the old or the new value. If the file is torn or was changed by something
+/// else, the gate rejects every fence: starting again from an empty gate would admit stale holders.
 ///
 /// ```
 /// use soloist_client::gate::{FileGate, GateError};
@@ -31,13 +31,13 @@ pub struct FileGate {
     folder: PathBuf,
 }
 
-/// Why a gate in a file does not admit. In each case whoever asked must not go on.
+/// Why a [`FileGate`] did not admit a fence. In every case the caller must not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     /// The fence is too low.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// The file is not a gate's.
+    /// The content of the file was not written by a gate.
     #[error(
         "{file} is not what a fence gate wrote ({problem}): nobody is admitted; find out what happened \
          to it, then remove it to begin anew"
@@ -51,11 +51,11 @@ pub enum GateError {
     /// The file cannot be read or written.
     #[error("cannot {what} {file}: {source}")]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         what: &'static str,
-        /// With which file.
+        /// The file.
         file: String,
-        /// Why it failed.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -69,9 +69,9 @@ fn failed<'a>(what: &'static str, file: &'a Path) -> impl FnOnce(io::Error) -> G
 }
 
 impl FileGate {
-    /// The gate in this file. It need not be there yet, but its folder must.
+    /// Opens the gate in this file. The file need not exist yet, but its folder must.
     pub fn open(path: &Path) -> Result<Self, GateError> {
-        // One file has one lock and one place, also if it is reached over links.
+        // Resolve links: all paths to one file must lead to the same `.lock` and `.new`.
         let path = match fs::symlink_metadata(path) {
             Ok(_) => fs::canonicalize(path).map_err(failed("find", path))?,
             Err(_) => {
@@ -90,17 +90,17 @@ impl FileGate {
         Ok(FileGate { path, folder })
     }
 
-    /// Admits this fence and refuses lower ones from now on, or refuses it. When this returns, the
-    /// fence is on the disk.
+    /// Admits `fence` and rejects lower ones from now on, or returns an error if it is stale. When
+    /// this returns, the fence is on disk.
     ///
-    /// What is done after this call may still come late: somebody with a higher fence may be
-    /// admitted between. Where that matters, use [`run`](Self::run).
+    /// Work done after this call may still come too late, since a higher fence may be admitted in
+    /// between. Where that matters, use [`run`](Self::run).
     pub fn admit(&self, fence: u64) -> Result<(), GateError> {
         self.run(fence, || ())
     }
 
-    /// Admits this fence and does the work before anybody else is admitted, or refuses it and does
-    /// nothing.
+    /// Admits `fence` and runs `work` before any other fence is admitted. Does not run `work` if
+    /// the fence is rejected.
     pub fn run<R>(&self, fence: u64, work: impl FnOnce() -> R) -> Result<R, GateError> {
         let _locked = self.lock()?;
         let seen = self.read()?;
@@ -108,13 +108,14 @@ impl FileGate {
         if seen != Some(fence) {
             self.write(fence)?;
         }
-        // Also if it was there: who wrote it may have been killed before this.
+        // Also if the file has this fence already: the process that wrote it may have been killed
+        // before it synced the folder.
         let folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
         folder.map_err(failed("bring to the disk", &self.folder))?;
         Ok(work())
     }
 
-    /// The highest fence that was admitted.
+    /// The highest fence admitted so far, or `None` if there was none.
     pub fn seen(&self) -> Result<Option<u64>, GateError> {
         let _locked = self.lock()?;
         self.read()
@@ -126,7 +127,8 @@ impl FileGate {
         path.into()
     }
 
-    /// Held until the file is closed. The gate's own file cannot be locked: it is replaced.
+    /// Takes the file lock, which is held until the returned file is closed. The gate's own file
+    /// cannot be locked, because it is replaced.
     fn lock(&self) -> Result<File, GateError> {
         let path = self.beside(".lock");
         let mut options = File::options();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Stale, check};
 
-/// The gate of one resource, in memory. It forgets when the process ends; see
-/// [`FileGate`](super::FileGate) for one that does not.
+/// A gate for one resource, in memory. Its state is lost when the process ends; see
+/// [`FileGate`](super::FileGate) for a persistent gate.
 ///
 /// ```
 /// use soloist_client::gate::{Gate, Stale};
@@ -25,21 +25,21 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that has seen nothing yet.
+    /// Creates a gate that has not admitted any fence yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Admits this fence and refuses lower ones from now on, or refuses it.
+    /// Admits `fence` and rejects lower ones from now on, or returns an error if it is stale.
     ///
-    /// What is done after this call may still come late: somebody with a higher fence may be
-    /// admitted between. Where that matters, use [`run`](Self::run).
+    /// Work done after this call may still come too late, since a higher fence may be admitted in
+    /// between. Where that matters, use [`run`](Self::run).
     pub fn admit(&self, fence: u64) -> Result<(), Stale> {
         self.run(fence, || ())
     }
 
-    /// Admits this fence and does the work before anybody else is admitted, or refuses it and does
-    /// nothing.
+    /// Admits `fence` and runs `work` before any other fence is admitted. Does not run `work` if
+    /// the fence is rejected.
     pub fn run<R>(&self, fence: u64, work: impl FnOnce() -> R) -> Result<R, Stale> {
         let mut seen = self.lock();
         check(*seen, fence)?;
@@ -47,19 +47,19 @@ impl Gate {
         Ok(work())
     }
 
-    /// The highest fence that was admitted.
+    /// The highest fence admitted so far, or `None` if there was none.
     pub fn seen(&self) -> Option<u64> {
         *self.lock()
     }
 
-    /// If some work panicked, its fence was admitted all the same.
+    /// Ignores poisoning: if `work` panicked, its fence was admitted all the same.
     fn lock(&self) -> MutexGuard<'_, Option<u64>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The gates of many resources, each made when its key is first asked for. They are kept for ever:
-/// a gate that is forgotten admits everybody.
+/// The gates of many resources, by key. A gate is created when its key is first used, and kept
+/// forever: a new gate in its place would admit stale holders.
 ///
 /// ```
 /// use soloist_client::gate::Gates;
@@ -83,14 +83,14 @@ impl<K> Default for Gates<K> {
 }
 
 impl Gates {
-    /// Gates by names.
+    /// Creates an empty set of gates with strings as keys.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
 impl<K: Eq + Hash> Gates<K> {
-    /// The gate of the resource with this key.
+    /// Returns the gate of the resource with this key.
     pub fn of<Q>(&self, key: &Q) -> Arc<Gate>
     where
         K: Borrow<Q>,

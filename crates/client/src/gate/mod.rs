@@ -1,11 +1,12 @@
-//! The fence gate: stands before a resource and refuses whoever comes late.
+//! Fence gate: protects a resource from holders that have lost the lock.
 //!
-//! Every entry to a lock has a fence, a number greater than that of every entry before. A holder
-//! that was paused, lost the lock and does not know it yet still has its old fence; the gate has seen a
-//! higher one, and refuses. Equal fences are admitted: one holder may write many times.
+//! Every entry to a lock has a fence (a fencing token), a number greater than the fence of every
+//! earlier entry. A holder that was paused and does not know yet that it lost the lock still uses
+//! its old fence. The gate rejects it, because it has already admitted a higher one. Equal fences
+//! are admitted, since one holder may write many times.
 //!
-//! [`Gate`] is for a resource that lives in this process, [`Gates`] for many of them by key,
-//! [`FileGate`] for what must survive a crash or is shared between processes.
+//! [`Gate`] is for a resource within one process, [`Gates`] for many of them by key, and
+//! [`FileGate`] for a resource that must survive a crash or that several processes share.
 
 mod file;
 mod memory;
@@ -14,19 +15,19 @@ mod record;
 pub use file::{FileGate, GateError};
 pub use memory::{Gate, Gates};
 
-/// A fence that is lower than one that was admitted before: its holder has lost the lock.
+/// The fence is lower than one that was admitted before: its holder has lost the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "stale fence: {given} is lower than {seen}, which was admitted before; its holder has lost the lock"
 )]
 pub struct Stale {
-    /// The highest that was admitted.
+    /// The highest fence admitted so far.
     pub seen: u64,
-    /// The one that was given.
+    /// The rejected fence.
     pub given: u64,
 }
 
-/// The rule of all gates.
+/// The rule that all gates apply.
 fn check(seen: Option<u64>, given: u64) -> Result<(), Stale> {
     match seen {
         Some(seen) if given < seen => Err(Stale { seen, given }),
@@ -34,7 +35,7 @@ fn check(seen: Option<u64>, given: u64) -> Result<(), Stale> {
     }
 }
 
-/// The examples of the page on fencing are tested.
+/// Runs the examples in `docs/fencing.md` as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/fencing.md")]
 struct Page;

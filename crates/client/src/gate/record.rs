@@ -1,9 +1,9 @@
-//! What stands in a gate's file: one line with the fence and a check sum, so that a file that was
-//! torn or changed is not taken for an older one.
+//! Content of a gate's file: one line with the fence and a checksum, so that a torn or altered file
+//! is never read as some other fence.
 
 const BEGIN: &str = "soloist-fence 1 ";
 
-/// The longest record; a longer file is none.
+/// Maximum length of a record. A longer file is damaged.
 pub(super) const LONGEST: usize = BEGIN.len() + 20 + 1 + 8 + 1;
 
 pub(super) fn write(fence: u64) -> String {
@@ -11,7 +11,7 @@ pub(super) fn write(fence: u64) -> String {
     format!("{body} {:08x}\n", check_sum(body.as_bytes()))
 }
 
-/// The fence, if this is exactly what [`write`] makes of it.
+/// Returns the fence if `bytes` are exactly what [`write`] produces for it.
 pub(super) fn read(bytes: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (fence, _) = text.strip_prefix(BEGIN)?.split_once(' ')?;
@@ -19,7 +19,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<u64> {
     (write(fence) == text).then_some(fence)
 }
 
-/// CRC-32 as of IEEE 802.3.
+/// CRC-32 as in IEEE 802.3.
 fn check_sum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_form_stays() {
-        // Files of older versions must stay readable.
+        // Files written by older versions must stay readable.
         assert_eq!(read(b"soloist-fence 1 42 195bbc66\n"), Some(42));
     }
 

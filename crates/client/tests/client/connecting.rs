@@ -1,4 +1,4 @@
-//! Finding a node, and showing who one is.
+//! Tests of finding a node and of authentication.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::held;
 
 const TOKEN: &str = "correct-horse-battery-staple-0001";
 
-/// A node with TLS, a token and, if wanted, certificates for its clients.
+/// A node whose API requires TLS, a token and optionally client certificates.
 struct Guarded {
     folder: TempDir,
     authority: Authority,

@@ -1,4 +1,4 @@
-//! Guards: they hold, renew, tell their loss, and let go.
+//! Tests of guards: holding, renewal, loss and release.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_guard_outlives_its_time_to_live_by_renewal() {
     while guard.valid_until() < first + ttl * 3 {
         let known = guard.valid_until();
         soon("it is renewed", guard.renewed_after(known)).await;
-        // Never longer than the node: counted from when the renewal was sent.
+        // Counted from when the renewal was sent, so never longer than the node holds it.
         assert!(guard.valid_for() <= ttl);
     }
     guard.release().await.unwrap();
@@ -128,7 +128,7 @@ async fn without_renewal_a_guard_ends_by_its_own_clock() {
     assert_eq!(loss.reason, LossReason::Expired);
     assert_eq!(loss.since, guard.valid_until());
     assert_eq!(guard.valid_for(), Duration::ZERO);
-    // The other side of it: nobody else has got in before.
+    // The node has ended the hold as well, so another client gets the lock.
     let other = nodes.client(1).await;
     let next = held(&other, "a").await;
     assert!(next.fence() > guard.fence());

@@ -1,4 +1,4 @@
-//! Who holds, who waits, what happens.
+//! Tests of queries and events: holders, waiters, pages, and the cluster.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,8 @@ async fn who_holds_and_who_waits() {
 async fn locks_of_all_pages_are_listed() {
     let nodes = Nodes::start(1).await;
     let client = nodes.client(0).await;
-    // More than the node puts on a page; held in the process itself, which is quicker.
+    // More locks than fit a page. They are acquired through the node in this process, which is
+    // faster.
     let mut guards = Vec::new();
     let mut names = BTreeSet::new();
     for number in 0..1_500 {

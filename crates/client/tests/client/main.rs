@@ -1,4 +1,4 @@
-//! The client against real nodes.
+//! Tests of the client against real nodes.
 
 #[path = "../../../node/tests/common/alone.rs"]
 mod alone;
@@ -17,7 +17,7 @@ use soloist_node::api::{self, ApiServer};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 
-/// Longer than anything here takes, so that a test fails instead of waiting for ever.
+/// Longer than anything here takes, so that a test fails instead of waiting forever.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Nodes {
@@ -59,7 +59,7 @@ impl Nodes {
         Client::connect(self.target(node)).await.unwrap()
     }
 
-    /// The node goes away without a word to its clients.
+    /// Drops the node's API server without notice to its clients.
     fn cut(&mut self, node: usize) {
         drop(self.servers[node].take());
     }
@@ -69,7 +69,7 @@ async fn waiting(client: &Client, lock: &str) -> u64 {
     client.lock_info(lock).await.unwrap().waiting
 }
 
-/// Waits until something is so.
+/// Polls until `condition` holds.
 async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     let wait = async {
         while !condition().await {
@@ -79,7 +79,7 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     soon(what, wait).await;
 }
 
-/// Fails if it takes too long.
+/// Awaits `future`, and panics if it takes too long.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(output) => output,

@@ -1,4 +1,4 @@
-//! Connections that break: requests are sent again, and are one request all the same.
+//! Tests of broken connections: a request that is sent again remains one request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,8 @@ use crate::{Nodes, held, soon, until, waiting};
 /// Longer than any test may take.
 const TTL: Duration = Duration::from_secs(600);
 
-/// Stands between a client and its node, and cuts the connections of the first few acquisitions when their answers come.
+/// A proxy between a client and its node. It cuts the connections of the first few acquisitions
+/// when the responses arrive.
 struct Cutter {
     folder: TempDir,
     left: Arc<AtomicUsize>,
@@ -94,7 +95,8 @@ async fn a_grant_is_confirmed_soon_and_then_lives_for_its_time_to_live() {
     let client = nodes.client(0).await;
     let guard = client.acquire("a").ttl(TTL).await.unwrap();
     until("it is confirmed", async || {
-        // As the node sees it: what the guard is told also ends with the node's lease.
+        // Ask the node, because the validity that the guard receives is also limited by the node's
+        // lease.
         let info = client.lock_info("a").await.unwrap();
         info.holder.unwrap().valid_for_ms > Some(TTL.as_millis() as u64 / 2)
     })
