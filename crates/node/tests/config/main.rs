@@ -1,5 +1,6 @@
 //! Configuration files: what is read from them, and what is said of wrong ones.
 
+mod documented;
 mod limits;
 mod links;
 mod members;
