@@ -39,10 +39,10 @@ pub enum Host {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AddressError {
     /// The port is missing.
-    #[error("the address {0:?} has no port: write it as HOST:PORT, such as 10.0.0.1:7401")]
+    #[error("invalid address {0:?}: no port; use HOST:PORT, such as 10.0.0.1:7401")]
     NoPort(String),
     /// The port is not a number from 0 to 65535.
-    #[error("the address {address:?} has the port {port:?}: use a number from 1 to 65535")]
+    #[error("invalid port {port:?} in address {address:?}: use a number from 1 to 65535")]
     Port {
         /// The whole address.
         address: String,
@@ -50,10 +50,10 @@ pub enum AddressError {
         port: String,
     },
     /// The host is an IPv6 address without brackets.
-    #[error("the address {0:?} has many colons: put an IPv6 address in brackets, as in [::1]:7401")]
+    #[error("invalid address {0:?}: put an IPv6 address in brackets, such as [::1]:7401")]
     NoBrackets(String),
     /// The host is neither an IP address nor a host name.
-    #[error("the address {address:?} has the host {host:?}: use an IP address or a host name")]
+    #[error("invalid host {host:?} in address {address:?}: use an IP address or a host name")]
     Host {
         /// The whole address.
         address: String,

@@ -7,11 +7,11 @@ use std::time::Duration;
 pub enum DurationError {
     /// It is not a whole number followed by a unit.
     #[error(
-        "{0:?} is no time: write a whole number and a unit (ms, s, m, h or d), such as 500ms or 10s"
+        "invalid duration {0:?}: use a whole number and a unit (ms, s, m, h or d), such as 30s"
     )]
     Form(String),
     /// It is longer than 36500 days.
-    #[error("{0:?} is too long a time: at most 36500d are counted")]
+    #[error("duration {0:?} is too long (maximum: 36500d)")]
     TooLong(String),
 }
 

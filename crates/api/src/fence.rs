@@ -25,7 +25,10 @@ impl Fence {
     /// # Panics
     /// If `epoch` is greater than [`EPOCH_MAX`](Fence::EPOCH_MAX).
     pub fn first_of(epoch: u64) -> Self {
-        assert!(epoch <= Self::EPOCH_MAX, "an epoch's number fits");
+        assert!(
+            epoch <= Self::EPOCH_MAX,
+            "epoch {epoch} does not fit a fence"
+        );
         Fence(epoch << COUNT_BITS)
     }
 

@@ -391,7 +391,10 @@ mod tests {
         for bad in ["5.5", "-1", "-1.0", "1e300", "\"5\"", "[5]", "true"] {
             let read = serde_json::from_str::<RenewRequest>(&format!(r#"{{"ttl_ms": {bad}}}"#));
             let error = read.unwrap_err().to_string();
-            assert!(error.contains("whole milliseconds"), "{bad}: {error}");
+            assert!(
+                error.contains("whole number of milliseconds"),
+                "{bad}: {error}"
+            );
         }
         let later: ErrorKind = serde_json::from_str(r#""of-a-later-version""#).unwrap();
         assert_eq!(later, ErrorKind::Other);

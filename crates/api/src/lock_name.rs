@@ -25,16 +25,16 @@ pub struct LockName(Arc<str>);
 #[non_exhaustive]
 pub enum LockNameError {
     /// The name is empty.
-    #[error("a lock's name is empty: give it 1 to {} bytes", LockName::LEN_MAX)]
+    #[error("the lock name is empty: use 1 to {} bytes", LockName::LEN_MAX)]
     Empty,
     /// The name has this many bytes, more than [`LockName::LEN_MAX`].
-    #[error("a lock's name has {0} bytes: at most {max} are allowed, shorten it", max = LockName::LEN_MAX)]
+    #[error("the lock name has {0} bytes (maximum: {max})", max = LockName::LEN_MAX)]
     TooLong(usize),
     /// The name contains a control character, which could garble a log or a terminal.
-    #[error("a lock's name has the control character {0:?}: leave it out")]
+    #[error("the lock name contains the control character {0:?}: remove it")]
     Control(char),
     /// The bytes are not valid UTF-8.
-    #[error("a lock's name is not UTF-8: write it as UTF-8 text")]
+    #[error("the lock name is not valid UTF-8")]
     NotUtf8,
 }
 

@@ -24,11 +24,11 @@ pub struct NodeName(String);
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeNameError {
     /// The name is empty.
-    #[error("a name is empty: it needs 1 to {} characters", NodeName::LONGEST)]
+    #[error("the name is empty: use 1 to {} characters", NodeName::LONGEST)]
     Empty,
     /// The name is longer than [`NodeName::LONGEST`].
     #[error(
-        "the name {begin:?}... has {bytes} bytes: at most {} are allowed",
+        "the name {begin:?}... has {bytes} bytes (maximum: {})",
         NodeName::LONGEST
     )]
     TooLong {
@@ -39,8 +39,8 @@ pub enum NodeNameError {
     },
     /// The name contains a character that is not allowed, or not allowed at its position.
     #[error(
-        "the name {name:?} has {found:?} as character {place}: \
-         use a-z, 0-9 and '-', with a letter first and no '-' at the end"
+        "invalid name {name:?}: {found:?} at position {place} is not allowed; \
+         use a-z, 0-9 and '-', starting with a letter and not ending with '-'"
     )]
     Character {
         /// The name.
@@ -142,12 +142,12 @@ mod tests {
     fn says_which_character_is_wrong() {
         let error = |name: &str| name.parse::<NodeName>().unwrap_err().to_string();
         assert!(error("").contains("empty"));
-        assert!(error("a_b").contains("'_' as character 2"));
-        assert!(error("1a").contains("'1' as character 1"));
-        assert!(error("-a").contains("'-' as character 1"));
-        assert!(error("a-").contains("'-' as character 2"));
-        assert!(error("Ä").contains("'Ä' as character 1"));
-        assert!(error(&"a".repeat(64)).contains("64 bytes: at most 63"));
+        assert!(error("a_b").contains("'_' at position 2"));
+        assert!(error("1a").contains("'1' at position 1"));
+        assert!(error("-a").contains("'-' at position 1"));
+        assert!(error("a-").contains("'-' at position 2"));
+        assert!(error("Ä").contains("'Ä' at position 1"));
+        assert!(error(&"a".repeat(64)).contains("64 bytes (maximum: 63)"));
         assert!("a".repeat(63).parse::<NodeName>().is_ok());
         assert!("a".parse::<NodeName>().is_ok());
     }

@@ -18,7 +18,7 @@ impl<'de> Visitor<'de> for Milliseconds {
     type Value = Option<u64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("whole milliseconds, 0 or more")
+        f.write_str("a whole number of milliseconds, 0 or more")
     }
 
     fn visit_none<E: Error>(self) -> Result<Option<u64>, E> {

@@ -81,7 +81,7 @@ fn wrong_input_is_refused_in_one_line() {
         ends(
             &fence(&folder, &["gate", "1"]),
             2,
-            &["gate", "nobody is admitted"],
+            &["gate", "no fence is admitted"],
         );
     }
     let missing = fence(&folder, &["gate"]);

@@ -472,7 +472,7 @@ fn clients_that_cannot_be_made_are_told() {
         &["client-x", "is there already"],
     );
     refused(folder.path(), "--client y,y", &["a name is given twice"]);
-    nothing_made(folder.path(), "--client Y", &["'Y' as character 1"]);
+    nothing_made(folder.path(), "--client Y", &["'Y' at position 1"]);
     nothing_made(
         folder.path(),
         "--client y --add d=10.0.0.4:7401",

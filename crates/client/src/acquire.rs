@@ -51,7 +51,7 @@ pub enum AcquireError {
         reason: String,
     },
     /// The lock was granted, but lost before the client could confirm it.
-    #[error("lock {lock:?} was granted, and lost at once: {}", .loss.reason)]
+    #[error("lock {lock:?} was granted but lost before the client could confirm it: {}", .loss.reason)]
     Lost {
         /// The lock's name.
         lock: String,

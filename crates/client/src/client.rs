@@ -129,7 +129,7 @@ impl Client {
             let page: Locks = self.get(&path).await?;
             // A page that does not advance would be requested forever.
             if page.next.as_ref().is_some_and(|next| *next <= after) {
-                return Err(self.garbled("its pages of locks do not come to an end"));
+                return Err(self.garbled("the pages of the list of locks do not advance"));
             }
             all.locks.extend(page.locks);
             all.silent.extend(page.silent);
@@ -248,7 +248,10 @@ impl Client {
                 reason: error.reason,
                 ended_ago: error.ended_ago_ms.map(Duration::from_millis),
             },
-            Err(_) => self.garbled(&format!("status {} without a reason", answer.status)),
+            Err(_) => self.garbled(&format!(
+                "status {} without an error description",
+                answer.status
+            )),
         }
     }
 
@@ -267,7 +270,7 @@ pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
         return Err(ClientError::Refused {
             status: 400,
             kind: ErrorKind::BadRequest,
-            detail: "a lock's name is empty: use 1 to 256 bytes".to_owned(),
+            detail: "the lock name is empty: use 1 to 256 bytes".to_owned(),
             reason: None,
             ended_ago: None,
         });
@@ -276,7 +279,7 @@ pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
 }
 
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("requests are plain values")
+    serde_json::to_string(value).expect("requests serialize to JSON")
 }
 
 #[cfg(test)]
@@ -322,14 +325,18 @@ mod tests {
         assert!(connect().await.is_ok());
         std::fs::remove_file(at("folder")).unwrap();
         let _other = listen("folder");
-        let error = connect().await.err().expect("two answer").to_string();
+        let error = connect().await.err().expect("two nodes answer").to_string();
         for word in ["/system", "/folder", "--api", "SOLOIST_API"] {
             assert!(error.contains(word), "{error}");
         }
         std::fs::remove_file(at("folder")).unwrap();
         // The cluster of `soloist up` does not replace a node that is down.
         drop(system);
-        let error = connect().await.err().expect("it is unclear").to_string();
+        let error = connect()
+            .await
+            .err()
+            .expect("the node is ambiguous")
+            .to_string();
         for word in ["/system (does not answer)", "/up"] {
             assert!(error.contains(word), "{error}");
         }

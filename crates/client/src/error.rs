@@ -16,13 +16,14 @@ pub enum ClientError {
     Target(#[from] TargetError),
     /// No node answered.
     #[error(
-        "no node can be reached: {}; is a node running? try `soloist up` or `soloist node`, or name it with SOLOIST_API",
+        "no node can be reached ({}): start one with `soloist up` or `soloist node`, \
+         or set SOLOIST_API to the address of one",
         list(.0)
     )]
     Unreachable(Vec<Attempt>),
     /// The target does not name a node, and there is more than one.
     #[error(
-        "there is a node at {place} and another at {other}: say which one is meant with --api or SOLOIST_API, \
+        "there is a node at {place} and another at {other}: choose one with --api or SOLOIST_API, \
          such as --api {place}"
     )]
     Ambiguous {
@@ -48,7 +49,7 @@ pub enum ClientError {
         after: Duration,
     },
     /// The response is not one that a Soloist node sends.
-    #[error("{place} does not answer as a node of Soloist: {what}")]
+    #[error("invalid response from {place}, which may not be a Soloist node: {what}")]
     Garbled {
         /// Address that answered.
         place: String,

@@ -27,7 +27,7 @@ pub enum ReleaseError {
     Lost(#[from] Loss),
     /// The node did not confirm the release. The hold is no longer renewed, and expires within this
     /// time.
-    #[error("the release was not confirmed: {0}; the hold ends by itself within {1:?}")]
+    #[error("the release was not confirmed: {0}; the hold expires within {1:?}")]
     NotConfirmed(ClientError, Duration),
 }
 

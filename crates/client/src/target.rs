@@ -95,7 +95,8 @@ impl fmt::Debug for Token {
 pub enum TargetError {
     /// The target is neither a socket nor a URL.
     #[error(
-        "{text:?} is no target: {problem}; use unix:/path/of.sock, /path/of.sock, https://host:port or up"
+        "invalid target {text:?}: {problem}; \
+         use unix:/path/to.sock, /path/to.sock, https://host:port or up"
     )]
     Form {
         /// The target, truncated.
@@ -104,21 +105,19 @@ pub enum TargetError {
         problem: &'static str,
     },
     /// An environment variable is not UTF-8.
-    #[error("the environment's {0} is not UTF-8")]
+    #[error("the environment variable {0} is not valid UTF-8")]
     NotUtf8(&'static str),
     /// The token contains characters that cannot be sent, or its length is wrong.
     #[error(
-        "the token from {0} cannot be sent: use one line of at most {TOKEN_BYTES_MAX} visible ASCII characters"
+        "invalid token in {0}: use one line of 1 to {TOKEN_BYTES_MAX} visible ASCII characters"
     )]
     Token(String),
     /// The token would be sent over the network unencrypted.
-    #[error(
-        "a token for {0} would go over the network unprotected: use https, or leave the token out"
-    )]
+    #[error("the token for {0} would be sent unencrypted: use https, or do not set a token")]
     TokenInTheClear(String),
     /// No CA was given to verify the node's certificate.
     #[error(
-        "{0} needs the cluster's CA to know the node by: give its file (SOLOIST_CA, as `soloist init` made it)"
+        "no CA to verify {0}: set SOLOIST_CA to the file of the cluster's CA, made by `soloist init`"
     )]
     NoCa(String),
     /// Only one of certificate and key was given.
@@ -137,7 +136,7 @@ pub enum TargetError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The CA, the certificate and its key, or the host name cannot be used for TLS.
-    #[error("TLS with {place} cannot work: {problem}")]
+    #[error("cannot use TLS with {place}: {problem}")]
     Tls {
         /// Address of the node.
         place: String,
@@ -199,7 +198,7 @@ impl Target {
             return match text.contains('/') {
                 true => Ok(Target::socket(text)),
                 false => Err(wrong(
-                    "neither a scheme nor a path (write ./ before a socket in this folder)",
+                    "neither a scheme nor a path (put ./ before a socket in this folder)",
                 )),
             };
         };
@@ -223,7 +222,7 @@ impl Target {
         let port = uri.port_u16().filter(|port| *port != 0);
         match port {
             _ if host.is_empty() => Err(wrong("no host")),
-            None => Err(wrong("no port from 1 to 65535")),
+            None => Err(wrong("missing or invalid port (1 to 65535)")),
             Some(port) => Ok(Target::at(vec![Place::Tcp {
                 host: host.to_owned(),
                 port,
@@ -334,7 +333,7 @@ impl Place {
         let me = rustix::process::getuid().as_raw();
         let metadata = fs::symlink_metadata(socket).ok()?;
         let mine = metadata.uid() == me || metadata.uid() == 0;
-        (!mine).then_some("belongs to another user: name it with SOLOIST_API to use it")
+        (!mine).then_some("belongs to another user; name it in SOLOIST_API to use it anyway")
     }
 
     /// Returns whether this is the cluster of `soloist up`, tried as the last resort.

@@ -21,7 +21,7 @@ fn seen(fence: u64) -> (TempDir, FileGate) {
 fn stale(result: Result<(), GateError>) -> Stale {
     match result {
         Err(GateError::Stale(stale)) => stale,
-        other => panic!("not stale but {other:?}"),
+        other => panic!("expected a stale fence, got {other:?}"),
     }
 }
 

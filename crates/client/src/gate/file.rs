@@ -39,8 +39,8 @@ pub enum GateError {
     Stale(#[from] Stale),
     /// The content of the file was not written by a gate.
     #[error(
-        "{file} is not what a fence gate wrote ({problem}): nobody is admitted; find out what happened \
-         to it, then remove it to begin anew"
+        "{file} was not written by a fence gate ({problem}), so no fence is admitted: \
+         find out what happened to it, then remove it to start over"
     )]
     Damaged {
         /// The file.
@@ -76,7 +76,7 @@ impl FileGate {
             Ok(_) => fs::canonicalize(path).map_err(failed("find", path))?,
             Err(_) => {
                 let name = path.file_name().ok_or_else(|| {
-                    failed("use", path)(io::Error::other("it does not name a file"))
+                    failed("use", path)(io::Error::other("the path does not name a file"))
                 })?;
                 let folder = match path.parent() {
                     Some(parent) if parent != Path::new("") => parent,
@@ -111,7 +111,7 @@ impl FileGate {
         // Also if the file has this fence already: the process that wrote it may have been killed
         // before it synced the folder.
         let folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
-        folder.map_err(failed("bring to the disk", &self.folder))?;
+        folder.map_err(failed("sync", &self.folder))?;
         Ok(work())
     }
 
@@ -153,7 +153,7 @@ impl FileGate {
                 file: self.path.display().to_string(),
                 problem: match bytes.len() {
                     0 => "it is empty",
-                    _ => "its text or check sum is wrong",
+                    _ => "wrong format or checksum",
                 },
             }),
         }

@@ -83,7 +83,7 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(output) => output,
-        Err(_) => panic!("never: {what}"),
+        Err(_) => panic!("timed out: {what}"),
     }
 }
 
