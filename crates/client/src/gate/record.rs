@@ -11,7 +11,7 @@ pub(super) fn write(fence: u64) -> String {
     format!("{body} {:08x}\n", check_sum(body.as_bytes()))
 }
 
-/// Returns the fence if `bytes` are exactly what [`write`] produces for it.
+/// Returns the fence if `bytes` are exactly what [`write()`] produces for it.
 pub(super) fn read(bytes: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (fence, _) = text.strip_prefix(BEGIN)?.split_once(' ')?;
