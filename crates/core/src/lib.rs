@@ -9,6 +9,9 @@ pub mod epochs;
 pub mod limits;
 pub mod locks;
 mod mutant;
+mod near_end;
 pub mod rules;
 
 pub use mutant::Mutant;
+#[cfg(feature = "mutants")]
+pub use near_end::{skip_epochs, skip_fences};

@@ -21,3 +21,5 @@ pub mod transport;
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
 pub use office::{FIRST_START, OfficeError, Shown, probe};
 pub use soloist_api::{Event, EventKind, Moment};
+#[cfg(feature = "mutants")]
+pub use soloist_core::{skip_epochs, skip_fences};

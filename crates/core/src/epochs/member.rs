@@ -3,21 +3,26 @@
 //! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
 //! final: the node comes back as another member, and its waiters with it.
 
+mod arriving;
 mod change;
 mod leaving;
+mod report;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soloist_algorithms::NodeId;
 
+use self::arriving::Arriving;
+use self::report::Report;
 use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
-use super::pieces::{Incoming, Piece};
-use super::roster::{Change, HeldLock, Member};
+use super::roster::{Change, Member};
 use crate::locks::wire::WireError;
-use crate::locks::{Ask, AskError, Effects, HoldError, HoldId, ReceiveError, Table, Ticket, wire};
+use crate::locks::{
+    Ask, AskError, Effects, HoldError, HoldId, Inside, ReceiveError, Table, Ticket, wire,
+};
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 use soloist_api::Moment;
@@ -55,11 +60,11 @@ pub struct Participant {
     renewals_sent: u64,
     installed: u64,
     /// An epoch that begins as soon as the lease is there.
-    pending: Option<(Change, Vec<HeldLock>)>,
-    /// What it has reported for the epoch that was begun, in pieces.
-    report: Vec<Vec<LockName>>,
+    pending: Option<(Change, Inside)>,
+    /// What it has reported for the epoch that was begun.
+    report: Option<Report>,
     /// An epoch that begins when all pieces have come.
-    incoming: Option<(Change, Incoming<Piece>)>,
+    incoming: Option<Arriving>,
     early: EarlyFrames,
     is_suspicious: bool,
     unreached: Vec<u64>,
@@ -113,7 +118,7 @@ impl Participant {
             renewals_sent: 0,
             installed: 0,
             pending: None,
-            report: Vec::new(),
+            report: None,
             incoming: None,
             early: EarlyFrames::default(),
             is_suspicious: false,
@@ -251,9 +256,9 @@ impl Participant {
             ToMember::Granted { number } => {
                 self.granted(now, number);
                 if self.valid_until.is_some()
-                    && let Some((change, holds)) = self.pending.take()
+                    && let Some((change, inside)) = self.pending.take()
                 {
-                    self.install(now, change, holds, out);
+                    self.install(now, change, inside, out);
                 }
             }
             ToMember::NoMember => match self.stage {
@@ -349,7 +354,7 @@ impl Participant {
         self.renewals.clear();
         self.installed = 0;
         self.pending = None;
-        self.report = Vec::new();
+        self.report = None;
         self.incoming = None;
         self.early = EarlyFrames::default();
         self.is_suspicious = false;

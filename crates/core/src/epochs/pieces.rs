@@ -11,6 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::roster::HeldLock;
+use crate::limits::{HOLD_BYTES, Limits};
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 
@@ -20,14 +21,12 @@ const PIECE_BYTES: usize = 512 << 10;
 /// Number of pieces that are under way at a time.
 const WINDOW: usize = 4;
 
-/// All that is held in a cluster has at most this many bytes, in a report or in the roster.
-pub const HOLDS_BYTES_MAX: usize = 256 << 20;
+/// All that is held in a cluster has at most this many bytes, in reports or in the roster. Quotas keep it
+/// [below that](Limits::shared_by).
+pub const HOLDS_BYTES_MAX: usize = 9 * Limits::NAME_BYTES_MOST;
 
 /// No list has more pieces.
 const PIECES_MAX: u32 = (HOLDS_BYTES_MAX / (PIECE_BYTES / 2)) as u32;
-
-/// What a lock takes at most beside its name.
-const HOLD_BYTES: usize = 8;
 
 #[cfg(feature = "mutants")]
 static PIECE_BYTES_SET: std::sync::atomic::AtomicUsize =
@@ -41,12 +40,12 @@ pub fn set_piece_bytes(bytes: Option<usize>) {
 }
 
 #[cfg(feature = "mutants")]
-fn piece_bytes() -> usize {
+pub(super) fn piece_bytes() -> usize {
     PIECE_BYTES_SET.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 #[cfg(not(feature = "mutants"))]
-const fn piece_bytes() -> usize {
+pub(super) const fn piece_bytes() -> usize {
     PIECE_BYTES
 }
 
@@ -86,17 +85,12 @@ impl Piece {
     }
 }
 
-/// Names in pieces, in their order: at least one piece.
-pub(super) fn pack_names(names: Vec<LockName>) -> Vec<Vec<LockName>> {
-    let ranges = ranges(names.iter().map(|name| name.as_str().len()));
-    let mut pieces: Vec<_> = ranges
-        .into_iter()
-        .map(|range| names[range].to_vec())
-        .collect();
-    if pieces.is_empty() {
-        pieces.push(Vec::new());
-    }
-    pieces
+/// At most this many pieces hold this many names with this many bytes together: at least one.
+pub(super) fn pieces_max(names: usize, bytes: usize) -> u32 {
+    // Each piece may be short of one name.
+    let least = piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
+    let pieces = (1 + bytes / least.max(1)).min(names).max(1);
+    u32::try_from(pieces).unwrap_or(u32::MAX)
 }
 
 /// How many bytes names take.
@@ -239,8 +233,9 @@ mod tests {
             assert!(packed.iter().all(|piece| piece.bytes() <= PIECE_BYTES));
             let unpacked = packed.iter().flat_map(|piece| piece.unpack().unwrap());
             assert_eq!(unpacked.collect::<Vec<_>>(), holds);
-            let names = holds.into_iter().map(|held| held.lock).collect();
-            assert_eq!(pack_names(names).len(), pieces.max(1));
+            let bytes = number as usize * (length + HOLD_BYTES);
+            let most = pieces_max(number as usize, bytes) as usize;
+            assert!((pieces..=pieces + 1).contains(&most) && most > 0, "{most}");
         }
     }
 

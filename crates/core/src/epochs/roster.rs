@@ -1,5 +1,7 @@
 //! The roster: what the keepers agree on. It changes when members come and go, never for a lock.
 
+mod staging;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -7,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use soloist_api::{Address, Fence, LockName, NodeName};
 
 use super::message::ToMember;
-use super::pieces::{HOLDS_BYTES_MAX, Piece};
+use super::pieces::Piece;
 use crate::cluster_identity::{ClusterIdentity, Generation};
+use crate::near_end::epochs_skipped;
 
 /// One life of a node: a node that was restarted, or whose lease ran out, is another member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -222,7 +225,8 @@ impl Roster {
     pub fn next_epoch(&self) -> u64 {
         let before = self
             .cluster
-            .map_or(0, |cluster| cluster.generation.first_epoch());
+            .map_or(0, |cluster| cluster.generation.first_epoch())
+            + epochs_skipped();
         1 + self.begun.as_ref().map_or(before, |change| change.epoch)
     }
 
@@ -317,54 +321,6 @@ impl Roster {
             _ => Applied::Refused,
         }
     }
-
-    /// The epoch that was begun last, if it is this one and not installed yet.
-    fn open(&self, epoch: u64) -> Option<&Change> {
-        let begun = self.begun.as_ref().filter(|_| self.is_changing());
-        begun.filter(|change| change.epoch == epoch)
-    }
-
-    fn stage(&mut self, epoch: u64, first: u32, pieces: Vec<Piece>) -> Applied {
-        let before = match first {
-            0 => &[][..],
-            _ => &self.staged[..],
-        };
-        let bytes: usize = before.iter().chain(&pieces).map(Piece::bytes).sum();
-        let fits = before.len() == first as usize && bytes <= HOLDS_BYTES_MAX;
-        if self.open(epoch).is_none() || !fits {
-            return Applied::Refused;
-        }
-        self.staged.truncate(first as usize);
-        self.staged.extend(pieces);
-        Applied::Done
-    }
-
-    fn install_staged(&mut self, epoch: u64, pieces: u32) -> Applied {
-        let Some(change) = self.open(epoch) else {
-            return Applied::Refused;
-        };
-        if self.staged.len() != pieces as usize || !all_staged_held_by(&self.staged, change) {
-            return Applied::Refused;
-        }
-        self.installed = Some((change.clone(), std::mem::take(&mut self.staged)));
-        Applied::Done
-    }
-}
-
-/// Locks in their order, none twice, and none with a holder who is no member.
-fn all_staged_held_by(pieces: &[Piece], change: &Change) -> bool {
-    let mut last = None;
-    pieces.iter().all(|piece| {
-        let holds = piece.unpack().unwrap_or_default();
-        let is_sound = !holds.is_empty()
-            && last.as_ref() < holds.first().map(|held| &held.lock)
-            && holds.windows(2).all(|pair| pair[0].lock < pair[1].lock)
-            && holds
-                .iter()
-                .all(|held| (held.holder as usize) < change.members.len());
-        last = holds.into_iter().next_back().map(|held| held.lock);
-        is_sound
-    })
 }
 
 /// The number of an epoch from when fences had 24 bits for it and 40 to count entries. With 32 and
@@ -396,13 +352,13 @@ mod tests {
         }
     }
 
-    fn begin(epoch: u64, names: &[&str]) -> Command {
+    pub(super) fn begin(epoch: u64, names: &[&str]) -> Command {
         let members = names.iter().zip(1..);
         let members = members.map(|(name, life)| member(name, life)).collect();
         Command::Begin(Change { epoch, members })
     }
 
-    fn install(epoch: u64, holds: &[(&str, u32)]) -> Command {
+    pub(super) fn install(epoch: u64, holds: &[(&str, u32)]) -> Command {
         let held = |&(lock, holder): &(&str, u32)| HeldLock {
             lock: LockName::new(lock).unwrap(),
             holder,
@@ -506,68 +462,6 @@ mod tests {
         let cluster = in_generation(0);
         assert_eq!(unused.apply(Command::Identify { cluster }), Applied::Done);
         assert_eq!(unused.next_epoch(), 1);
-    }
-
-    fn packed(holds: &[(&str, u32)]) -> Vec<Piece> {
-        let pieces = holds.iter().map(|&(lock, holder)| HeldLock {
-            lock: LockName::new(lock).unwrap(),
-            holder,
-        });
-        // Each in a piece of its own.
-        pieces.flat_map(|held| Piece::pack(&[held])).collect()
-    }
-
-    #[test]
-    fn staged_pieces_count_all_at_once_and_a_new_leader_starts_over() {
-        use Applied::{Done, Refused};
-        let mut roster = Roster::default();
-        let stage = |epoch, first, holds: &[(&str, u32)]| Command::Stage {
-            epoch,
-            first,
-            pieces: packed(holds),
-        };
-        let install = |epoch, pieces| Command::InstallStaged { epoch, pieces };
-        assert_eq!(roster.apply(stage(1, 0, &[("a", 0)])), Refused);
-        assert_eq!(roster.apply(begin(1, &["a", "b"])), Done);
-        for (command, applied) in [
-            (stage(2, 0, &[("a", 0)]), Refused),
-            (stage(1, 1, &[("a", 0)]), Refused),
-            (stage(1, 0, &[("a", 0), ("b", 1)]), Done),
-            (stage(1, 1, &[("c", 0)]), Refused),
-            (stage(1, 2, &[("c", 1)]), Done),
-            (install(1, 2), Refused),
-            // A new leader knows something else.
-            (stage(1, 0, &[("b", 0)]), Done),
-            (install(1, 3), Refused),
-            (stage(1, 1, &[("c", 1)]), Done),
-        ] {
-            assert_eq!(roster.apply(command), applied);
-            assert!(roster.is_changing());
-        }
-        assert_eq!(roster.apply(install(1, 2)), Done);
-        let (_, installed) = roster.installed().unwrap();
-        assert_eq!(installed, packed(&[("b", 0), ("c", 1)]));
-        assert_eq!(roster.apply(install(1, 2)), Refused);
-        // What is staged for an epoch that is not installed counts for nothing, and nonsense is refused.
-        assert_eq!(roster.apply(begin(2, &["a"])), Done);
-        assert_eq!(roster.apply(stage(2, 0, &[("a", 0)])), Done);
-        assert_eq!(roster.apply(begin(3, &["a"])), Done);
-        assert_eq!(roster.apply(install(3, 1)), Refused);
-        for nonsense in [
-            [("b", 0), ("a", 0)],
-            [("a", 0), ("a", 0)],
-            [("a", 0), ("b", 1)],
-        ] {
-            assert_eq!(roster.apply(stage(3, 0, &nonsense)), Done);
-            assert_eq!(roster.apply(install(3, 2)), Refused, "{nonsense:?}");
-        }
-        assert_eq!(roster.apply(install_of(3)), Done);
-        assert!(!roster.is_changing());
-    }
-
-    /// What fits one command needs no staging.
-    fn install_of(epoch: u64) -> Command {
-        install(epoch, &[("x", 0)])
     }
 
     #[test]

@@ -61,16 +61,9 @@ impl LocksByName {
         self.names.remove(name);
     }
 
-    /// Keeps the locks that `keep` returns true for. Walks all of them.
-    pub fn retain(&mut self, mut keep: impl FnMut(&mut Lock) -> bool) {
-        let names = &mut self.names;
-        self.locks.retain(|name, lock| {
-            let stays = keep(lock);
-            if !stays {
-                names.remove(name);
-            }
-            stays
-        });
+    /// All locks, in no order.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Lock> {
+        self.locks.values_mut()
     }
 
     /// All names, in order.

@@ -26,7 +26,10 @@ pub(super) fn lock_of<'t>(
 ) -> Result<&'t mut Lock, AskError> {
     let count = locks.len();
     match locks.entry(name) {
-        Ok(lock) => Ok(lock),
+        Ok(lock) => {
+            rest.begin_if_unbegun(now, name, lock, out);
+            Ok(lock)
+        }
         Err(_) if count >= most => Err(AskError::LocksFull(count)),
         Err(vacant) => {
             let lock = vacant.insert(rest.new_lock(name, now));
@@ -72,11 +75,27 @@ impl Rest {
         lock: &mut Lock,
         out: &mut Effects,
     ) {
+        if self.current.is_some() {
+            self.prepare(now, name, lock);
+        }
         if let Some(current) = &self.current {
             let machine = lock.machine.insert(current.machine(name, self.clock));
             machine.start(&mut self.outbox);
         }
         self.settle(now, name, lock, out);
+    }
+
+    /// Lets a lock take part in the epoch, if that has begun and the lock's turn has not come yet.
+    pub(super) fn begin_if_unbegun(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        lock: &mut Lock,
+        out: &mut Effects,
+    ) {
+        if lock.machine.is_none() && self.current.is_some() {
+            self.begin(now, name, lock, out);
+        }
     }
 
     /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.

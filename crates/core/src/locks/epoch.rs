@@ -12,15 +12,43 @@ use soloist_algorithms::{Machine, NodeId, Start};
 
 use super::deadlines::Due;
 use super::lock::Lock;
+use super::quota::bytes_of;
 use super::table::Rest;
 use super::{Effects, End, Table};
 use crate::mutant::Mutant;
+use crate::near_end::fences_skipped;
 use crate::rules::Rules;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
 /// How long others' requests may take at the beginning of an epoch.
 const STAND_BACK: Duration = Duration::from_millis(50);
+
+/// Number of locks that begin an epoch at a time. Each takes about a microsecond, and others wait for the table
+/// meanwhile.
+const BEGUN_AT_ONCE: usize = 1024;
+
+#[cfg(feature = "mutants")]
+static BEGUN_AT_ONCE_SET: std::sync::atomic::AtomicUsize =
+    std::sync::atomic::AtomicUsize::new(BEGUN_AT_ONCE);
+
+/// Sets how many locks begin an epoch at a time, for the whole process, so that tests with few locks begin them in
+/// many steps.
+#[cfg(feature = "mutants")]
+pub fn set_begun_at_once(locks: Option<usize>) {
+    let locks = locks.unwrap_or(BEGUN_AT_ONCE);
+    BEGUN_AT_ONCE_SET.store(locks, std::sync::atomic::Ordering::Relaxed);
+}
+
+#[cfg(feature = "mutants")]
+fn begun_at_once() -> usize {
+    BEGUN_AT_ONCE_SET.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[cfg(not(feature = "mutants"))]
+const fn begun_at_once() -> usize {
+    BEGUN_AT_ONCE
+}
 
 /// An epoch in which a table takes part.
 #[derive(Clone)]
@@ -32,7 +60,47 @@ pub struct Epoch {
     /// How many nodes take part.
     pub nodes: usize,
     /// Who was inside which lock when it began.
-    pub inside: HashMap<LockName, NodeId>,
+    pub inside: Inside,
+}
+
+/// Who was inside which lock when an epoch began.
+#[derive(Clone, Default, Debug)]
+pub struct Inside(HashMap<LockName, NodeId>);
+
+impl Inside {
+    /// Makes room for this many locks, so that adding them one by one does not move all of them again and again.
+    pub fn reserve(&mut self, locks: usize) {
+        self.0.reserve(locks);
+    }
+
+    fn get(&self, name: &LockName) -> Option<NodeId> {
+        self.0.get(name).copied()
+    }
+
+    /// Whoever was inside has left.
+    pub(super) fn forget(&mut self, name: &LockName) {
+        self.0.remove(name);
+    }
+}
+
+impl Extend<(LockName, NodeId)> for Inside {
+    fn extend<I: IntoIterator<Item = (LockName, NodeId)>>(&mut self, inside: I) {
+        self.0.extend(inside);
+    }
+}
+
+impl FromIterator<(LockName, NodeId)> for Inside {
+    fn from_iter<I: IntoIterator<Item = (LockName, NodeId)>>(inside: I) -> Self {
+        Inside(inside.into_iter().collect())
+    }
+}
+
+impl Hash for Inside {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let mut inside: Vec<_> = self.0.iter().collect();
+        inside.sort_unstable();
+        inside.hash(hasher);
+    }
 }
 
 /// An epoch with the algorithms for its number of nodes.
@@ -50,8 +118,6 @@ impl Hash for Current {
             nodes,
             inside,
         } = &self.epoch;
-        let mut inside: Vec<_> = inside.iter().collect();
-        inside.sort_unstable();
         (number, me, nodes, inside).hash(hasher);
     }
 }
@@ -63,11 +129,16 @@ impl Current {
         NodeId::from_index((hash % self.epoch.nodes as u64) as usize)
     }
 
+    /// Who was inside a lock when the epoch began.
+    pub fn inside(&self, name: &LockName) -> Option<NodeId> {
+        self.epoch.inside.get(name)
+    }
+
     /// This node's part of a lock.
     pub fn machine(&self, name: &LockName, clock: u64) -> Box<dyn Machine> {
         let start = Start {
             home: self.home(name),
-            inside: self.epoch.inside.get(name).copied(),
+            inside: self.inside(name),
         };
         let rule = self.rules.rule(name.as_str());
         rule.cluster().machine(self.epoch.me, start, clock)
@@ -75,14 +146,30 @@ impl Current {
 }
 
 impl Rest {
+    /// Whether this node was inside when the epoch began.
+    fn was_mine(&self, name: &LockName) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.inside(name) == Some(current.epoch.me))
+    }
+
+    /// Prepares a lock for the epoch: its fences rise with it.
+    pub(super) fn prepare(&mut self, now: Moment, name: &LockName, lock: &mut Lock) {
+        lock.fence = lock.fence.max(self.floor);
+        if self.was_given_back(name, lock) {
+            let until = now + STAND_BACK;
+            lock.stands_back = Some(self.deadlines.add(until, Due::Ask(name.clone())));
+        }
+    }
+
     /// Whether this node's turns were over when it gave a lock back between two epochs. Others wait, perhaps: their requests
     /// went with the epoch before, and are on their way again.
     fn was_given_back(&self, name: &LockName, lock: &Lock) -> bool {
-        let current = self.current.as_ref();
-        let mine = current.is_some_and(|current| {
-            current.epoch.inside.get(name) == Some(&current.epoch.me) && current.epoch.nodes > 1
-        });
-        mine && lock.hold.is_none() && lock.turns_left == 0 && !lock.waiters.is_empty()
+        let has_others = self.nodes > 1;
+        has_others
+            && self.was_mine(name)
+            && lock.hold.is_none()
+            && lock.turns_left == 0
+            && !lock.waiters.is_empty()
     }
 }
 
@@ -100,34 +187,52 @@ impl Table {
         self.rest.is_exhausted
     }
 
-    /// Ends the epoch for this node.
+    /// Ends the epoch for this node. Idle locks are dropped when the next one begins.
     pub fn freeze(&mut self) {
         let rest = &mut self.rest;
         rest.current = None;
+        rest.unbegun = Vec::new();
         rest.is_exhausted = false;
         rest.idle.clear();
         rest.offers.clear();
         rest.held_bytes = 0;
-        self.locks.retain(|lock| {
+        for lock in self.locks.all_mut() {
             lock.machine = None;
             lock.is_listed = false;
             lock.balance = 0;
             lock.offer = None;
             lock.last_end = None;
             rest.deadlines.remove(lock.stands_back.take());
-            !lock.is_unused()
-        });
+        }
     }
 
     /// The locks that are held on this node, by name.
     pub fn held(&self) -> Vec<LockName> {
-        let mut held: Vec<_> = self.rest.holds.values().cloned().collect();
-        held.sort_unstable();
-        held
+        self.held_after(None, usize::MAX)
+    }
+
+    /// As [`held`](Table::held), from those after this name: as many as have this many bytes together, but at least one.
+    pub fn held_after(&self, name: Option<&LockName>, bytes: usize) -> Vec<LockName> {
+        let locks = self.locks.after(name.map(LockName::as_str));
+        let held = locks.filter(|(_, lock)| lock.hold.is_some());
+        let mut total = 0_usize;
+        let fitting = held.enumerate().take_while(|(place, (name, _))| {
+            total = total.saturating_add(bytes_of(name));
+            *place == 0 || total <= bytes
+        });
+        fitting.map(|(_, (name, _))| name.clone()).collect()
+    }
+
+    /// All [held](Table::held) locks have at most this many bytes together.
+    pub fn held_bytes_max(&self) -> usize {
+        self.rest.usage.name_bytes()
     }
 
     /// Begins an epoch, whose number is higher than that of every earlier one. What this node holds, it holds there too;
     /// waiters are asked for again.
+    ///
+    /// Locks do not depend on each other, so they begin one by one: here, in [`tick`](Table::tick), or when something
+    /// happens to them. So nobody waits for long while there are very many.
     ///
     /// # Panics
     /// If it is not frozen.
@@ -138,29 +243,53 @@ impl Table {
             "one epoch ends before the next begins"
         );
         if !Mutant::FenceWithoutEpoch.planted() {
-            rest.floor = rest.floor.max(Fence::first_of(epoch.number));
+            let first = Fence::first_of(epoch.number).number() + fences_skipped();
+            rest.floor = rest.floor.max(Fence::from_number(first));
         }
         rest.clock = 0;
+        rest.nodes = epoch.nodes;
         // A lock that was given back meanwhile is still this node's to pass on.
-        let mine = epoch.inside.iter().filter(|(_, node)| **node == epoch.me);
-        let mut names: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
-        names.retain(|name| !self.locks.contains_key(name) && !Mutant::ReleaseForgotten.planted());
+        let mine = epoch.inside.0.iter().filter(|(_, node)| **node == epoch.me);
+        let mut given_back: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
+        given_back
+            .retain(|name| !self.locks.contains_key(name) && !Mutant::ReleaseForgotten.planted());
+        given_back.sort_unstable();
+        let mut waited_for: Vec<_> = rest.tickets.values().cloned().collect();
+        waited_for.sort_unstable();
+        waited_for.dedup();
+        // The last one begins first. Whoever waits is served first; locks that are held can wait.
+        rest.unbegun = self.locks.names().rev().cloned().collect();
+        rest.unbegun.extend(given_back.into_iter().rev());
+        rest.unbegun.extend(waited_for.into_iter().rev());
         rest.current = Some(Current {
             rules: rest.settings.rules.sized(epoch.nodes),
             epoch,
         });
-        names.extend(self.locks.names().cloned());
-        names.sort_unstable();
-        for name in names {
+        self.begin_some(now, out);
+    }
+
+    /// Begins some of the locks that have no part in the epoch yet.
+    pub(super) fn begin_some(&mut self, now: Moment, out: &mut Effects) {
+        for _ in 0..begun_at_once() {
             let Table { locks, rest } = self;
-            let lock = locks.entry(&name);
-            let lock = lock.unwrap_or_else(|vacant| vacant.insert(rest.new_lock(&name, now)));
-            lock.fence = lock.fence.max(rest.floor);
-            if rest.was_given_back(&name, lock) {
-                let until = now + STAND_BACK;
-                lock.stands_back = Some(rest.deadlines.add(until, Due::Ask(name.clone())));
+            let Some(name) = rest.unbegun.pop() else {
+                rest.unbegun = Vec::new();
+                return;
+            };
+            match locks.entry(&name) {
+                // Something happened to it meanwhile.
+                Ok(lock) if lock.machine.is_some() => continue,
+                // It was idle when the last epoch ended, and nobody has wanted it since.
+                Ok(lock) if lock.is_unused() && !rest.was_mine(&name) => {
+                    locks.remove(&name);
+                    continue;
+                }
+                Ok(lock) => rest.begin(now, &name, lock, out),
+                Err(vacant) => {
+                    let lock = vacant.insert(rest.new_lock(&name, now));
+                    rest.begin(now, &name, lock, out);
+                }
             }
-            rest.begin(now, &name, lock, out);
             self.settle(now, &name, out);
         }
     }

@@ -184,7 +184,7 @@ impl Rest {
         self.floor = self.floor.max(lock.fence);
         let current = self.current.as_mut().expect("it takes part in the epoch");
         // Who was inside at first has left.
-        current.epoch.inside.remove(name);
+        current.epoch.inside.forget(name);
     }
 }
 
@@ -373,7 +373,7 @@ impl Table {
         let rest = &mut self.rest;
         let current = rest.current.as_ref().expect("offers go with their epoch");
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
-        let first = current.epoch.inside.get(name).copied();
+        let first = current.inside(name);
         let gathered = rest.offers.0.get_mut(name).expect("it was just offered");
         if let Some(first) = first
             && gathered.nodes.len() < nodes
@@ -404,7 +404,8 @@ impl Table {
     fn offer_unused(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         // If there are too many, the lock is kept until the next epoch.
         let most = self.rest.peers_locks_max();
-        if self.locks.contains_key(name) || self.locks.len() >= most {
+        let lock = self.locks.get(name);
+        if lock.is_some_and(|lock| !lock.is_left_over()) || self.locks.len() >= most {
             return;
         }
         let lock = lock_of(&mut self.locks, &mut self.rest, name, most, now, out);

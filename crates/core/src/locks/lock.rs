@@ -81,6 +81,11 @@ impl Lock {
         !self.is_wanted()
     }
 
+    /// Whether it was idle when an epoch ended, and has no part in the next one yet: it is as if it were not there.
+    pub fn is_left_over(&self) -> bool {
+        self.is_unused() && self.machine.is_none()
+    }
+
     /// Whether it is unused and its part of the algorithm neither waits nor is inside.
     pub fn is_idle(&self) -> bool {
         let machine = self.machine.as_ref();

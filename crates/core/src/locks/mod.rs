@@ -24,7 +24,9 @@ pub mod wire;
 
 pub use counts::Counts;
 pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
-pub use epoch::Epoch;
+#[cfg(feature = "mutants")]
+pub use epoch::set_begun_at_once;
+pub use epoch::{Epoch, Inside};
 pub use errors::{AskError, HoldError, ReceiveError};
 pub use quota::{Client, Quantity, QuotaError};
 pub use requests::{FIRST_PROMISE, NotARequestId, RESEND_WITHIN, RequestId, Resumed};

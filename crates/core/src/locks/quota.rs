@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::{Limits, Quota};
+use crate::limits::{HOLD_BYTES, Limits, Quota};
 use soloist_api::LockName;
 
 /// How a node tells its clients apart: by Unix user, token or certificate. Cheap to clone.
@@ -58,7 +58,7 @@ pub enum Quantity {
     Holds,
     /// Waiters.
     Waiters,
-    /// Bytes in names of locks that are held or waited for.
+    /// Bytes in names of locks that are held or waited for, and some for each.
     NameBytes,
 }
 
@@ -84,7 +84,11 @@ impl QuotaError {
         match self.what {
             Quantity::Holds => format!("{whose} {max} holds and waiters"),
             Quantity::Waiters => format!("{whose} {max} waiters"),
-            Quantity::NameBytes => format!("{whose} about {max} bytes in names of locks"),
+            Quantity::NameBytes => {
+                format!(
+                    "{whose} about {max} bytes in names of locks, the quota divided by the number of members,"
+                )
+            }
         }
     }
 }
@@ -130,11 +134,16 @@ impl Usage {
         }
     }
 
+    /// Bytes in names of locks that are held or waited for.
+    pub fn name_bytes(&self) -> usize {
+        self.all.name_bytes
+    }
+
     /// A client begins to wait for a lock.
     pub fn wait(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters += 1;
-            used.name_bytes += name.as_str().len();
+            used.name_bytes += bytes_of(name);
         });
     }
 
@@ -150,7 +159,7 @@ impl Usage {
     pub fn cancel(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters -= 1;
-            used.name_bytes -= name.as_str().len();
+            used.name_bytes -= bytes_of(name);
         });
     }
 
@@ -158,7 +167,7 @@ impl Usage {
     pub fn end(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.holds -= 1;
-            used.name_bytes -= name.as_str().len();
+            used.name_bytes -= bytes_of(name);
         });
     }
 
@@ -177,10 +186,15 @@ impl Usage {
     }
 }
 
+/// What a name counts for: as much as it takes in a change of epoch.
+pub(super) fn bytes_of(name: &LockName) -> usize {
+    name.as_str().len() + HOLD_BYTES
+}
+
 impl Used {
     /// The quota that one more request would exceed, and how much it allows.
     fn full(&self, quota: &Quota, name: &LockName) -> Option<(Quantity, usize)> {
-        let name_bytes = self.name_bytes + name.as_str().len();
+        let name_bytes = self.name_bytes + bytes_of(name);
         if self.waiters >= quota.waiters {
             Some((Quantity::Waiters, quota.waiters))
         } else if self.holds + self.waiters >= quota.holds {

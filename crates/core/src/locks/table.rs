@@ -29,6 +29,9 @@ use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
+/// As many nodes are assumed to share a quota until a node knows how many there are.
+const NODES_UNKNOWN: usize = 128;
+
 /// All locks of a node.
 #[derive(Clone)]
 pub struct Table {
@@ -42,6 +45,10 @@ pub(super) struct Rest {
     pub settings: Settings,
     /// Nothing, while it is frozen.
     pub current: Option<Current>,
+    /// Locks that have no part in the epoch yet, the next one last; and some that have.
+    pub unbegun: Vec<LockName>,
+    /// How many nodes take part in the epoch, or took part in the last one.
+    pub nodes: usize,
     /// Which lock a hold is of.
     pub holds: HashMap<HoldId, LockName>,
     /// Which lock a waiter waits for.
@@ -81,13 +88,15 @@ impl Rest {
 /// All that decides what it does next: not what it counts, nor since when.
 impl Hash for Table {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        hasher.write_usize(self.locks.len());
-        for lock in self.locks.iter() {
-            lock.hash(hasher);
+        for (name, lock) in self.locks.iter() {
+            if !lock.is_left_over() {
+                (name, lock).hash(hasher);
+            }
         }
         let rest = &self.rest;
         (rest.floor, rest.clock, rest.is_exhausted).hash(hasher);
         (rest.stopping, rest.draining).hash(hasher);
+        rest.unbegun.hash(hasher);
         rest.offers.hash(hasher);
         rest.current.hash(hasher);
     }
@@ -109,6 +118,8 @@ impl Table {
                 offers: Offers::default(),
                 held_bytes: 0,
                 current: None,
+                unbegun: Vec::new(),
+                nodes: NODES_UNKNOWN,
                 floor: Fence::default(),
                 is_exhausted: false,
                 clock: 0,
@@ -139,7 +150,8 @@ impl Table {
         if let Some(ttl) = ask.ttl {
             rest.check_ttl(ttl)?;
         }
-        let fits = rest.usage.check(&rest.settings.limits, &ask.client, name);
+        let limits = rest.settings.limits.shared_by(rest.nodes);
+        let fits = rest.usage.check(&limits, &ask.client, name);
         if let Err(full) = fits {
             *rest.counts.refused.entry(full.key()).or_default() += 1;
             return Err(full.into());
@@ -288,8 +300,10 @@ impl Table {
         Ok(())
     }
 
-    /// Ends what is due: waits that were given up, holds that were not renewed.
+    /// Ends what is due: waits that were given up, holds that were not renewed. Begins some of the locks that have no
+    /// part in the epoch yet.
     pub fn tick(&mut self, now: Moment, out: &mut Effects) {
+        self.begin_some(now, out);
         while let Some(due) = self.rest.deadlines.pop(now) {
             match due {
                 Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
@@ -317,8 +331,10 @@ impl Table {
 
     /// When [`tick`](Table::tick) has something to do next.
     pub fn next_deadline(&self) -> Option<Moment> {
-        let both = [self.rest.deadlines.first(), self.rest.idle.first()];
-        both.into_iter().flatten().min()
+        let rest = &self.rest;
+        let begins = (!rest.unbegun.is_empty()).then(Moment::default);
+        let all = [rest.deadlines.first(), rest.idle.first(), begins];
+        all.into_iter().flatten().min()
     }
 
     /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
@@ -430,6 +446,7 @@ impl Table {
     pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let mut lock = self.locks.get_mut(name).expect("what has changed is there");
         lock.touched = now;
+        self.rest.begin_if_unbegun(now, name, lock, out);
         if lock.offer.is_some() {
             if !lock.is_wanted() || !self.reopen(name, out) {
                 return;

@@ -8,8 +8,9 @@ use soloist_api::Moment;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
-use soloist_core::epochs::roster::Change;
-use soloist_core::locks::{Ask, Happening, HoldId};
+use soloist_core::epochs::pieces::Piece;
+use soloist_core::epochs::roster::{Change, HeldLock};
+use soloist_core::locks::{Ask, Happening, HoldId, set_begun_at_once};
 
 use crate::setup::{member, rules, table};
 
@@ -101,6 +102,52 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
         node.hear(promised, ToMember::NoMember, &mut out);
         assert!(node.has_left());
     }
+}
+
+/// A member that begins an epoch with very many holds goes on renewing its lease meanwhile.
+#[test]
+fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
+    let after = |millis| Moment::default() + Duration::from_millis(millis);
+    let mut out = MemberEffects::default();
+    let (mut node, _) = holder(&mut out);
+    set_begun_at_once(Some(200));
+    for number in 0..800 {
+        let lock = LockName::new(&format!("many/{number}")).unwrap();
+        node.acquire(after(1), &lock, Ask::new("somebody"), &mut out)
+            .unwrap();
+    }
+    let change = Change {
+        epoch: 2,
+        members: vec![member(0, 1)],
+    };
+    node.hear(after(10), ToMember::Begin(change.clone()), &mut out);
+    let holds: Vec<_> = node.table().held().into_iter().map(held_by_first).collect();
+    let pieces = Piece::pack(&holds);
+    let install = ToMember::Install {
+        change,
+        pieces: pieces.len() as u32,
+        first: pieces.first().cloned(),
+    };
+    node.hear(after(20), install, &mut out);
+    assert_eq!(node.standing(), Standing::Member(2));
+    let begins = |node: &Participant| node.next_deadline() == Some(Moment::default());
+    assert!(begins(&node), "not all locks have begun");
+    out = MemberEffects::default();
+    let renews = after(0) + Lease::default().renewed_every();
+    node.tick(renews, &mut out);
+    assert!(begins(&node), "not all locks have begun");
+    let number = renewal(&out);
+    node.hear(renews, ToMember::Granted { number }, &mut out);
+    assert_eq!(node.valid_until(), Some(renews + Lease::default().length));
+    while begins(&node) {
+        node.tick(renews, &mut out);
+    }
+    assert_eq!(node.table().holds(), 801);
+    set_begun_at_once(None);
+}
+
+fn held_by_first(lock: LockName) -> HeldLock {
+    HeldLock { lock, holder: 0 }
 }
 
 #[test]

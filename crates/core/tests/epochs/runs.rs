@@ -4,6 +4,7 @@ use rand::RngExt;
 use soloist_algorithms::Choice;
 use soloist_core::Mutant;
 use soloist_core::epochs::pieces::set_piece_bytes;
+use soloist_core::locks::set_begun_at_once;
 
 use crate::referee::{Clock, Referee};
 use crate::world::World;
@@ -44,6 +45,8 @@ fn run(choice: Choice, seed: u64) -> usize {
     let nodes = 1 + (seed % 7) as usize + if seed % 50 == 49 { 18 } else { 0 };
     // Half of the runs have a piece for each lock.
     set_piece_bytes(seed.is_multiple_of(2).then_some(1));
+    // In a third of them, locks begin an epoch one after the other.
+    set_begun_at_once(seed.is_multiple_of(3).then_some(1));
     let world = World::new(choice, nodes, 1 + (seed % 3) as u32, seed);
     run_in(world, choice, seed).entries
 }

@@ -8,8 +8,8 @@ use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
-    Ask, AskError, Denial, Effects, End, Epoch, Grant, Happening, HoldError, HoldId, Resumed,
-    Settings, Table, Ticket,
+    Ask, AskError, Denial, Effects, End, Epoch, Grant, Happening, HoldError, HoldId, Inside,
+    Resumed, Settings, Table, Ticket,
 };
 use soloist_core::rules::{RuleSettings, Rules};
 
@@ -62,7 +62,7 @@ impl Cluster {
                 number: 1,
                 me: NodeId::from_index(me),
                 nodes,
-                inside: HashMap::new(),
+                inside: Inside::default(),
             };
             table.install(Moment::default(), epoch, &mut Effects::new());
             table
@@ -136,7 +136,7 @@ impl Cluster {
 
     /// All nodes stop, and begin another epoch with what they held then; `meanwhile` happens in between.
     pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
-        let mut inside = HashMap::new();
+        let mut inside = Inside::default();
         for (node, table) in self.tables.iter_mut().enumerate() {
             table.freeze();
             let held = table.held().into_iter();

@@ -14,6 +14,7 @@ use cluster::{Cluster, FORGET_AFTER};
 use soloist_algorithms::Choice;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
+use soloist_core::limits::Limits;
 use soloist_core::locks::{AskError, Denial, End, HoldError};
 
 fn raymond(nodes: usize) -> Cluster {
@@ -74,6 +75,50 @@ fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
     assert_eq!(*ticket, two);
     assert!(grant.fence > last && grant.fence.epoch() == 2);
     assert!(!cluster.tables[0].is_exhausted());
+}
+
+/// Very many locks begin an epoch a few at a time. Those that somebody needs begin at once, wherever they stand.
+#[test]
+fn very_many_locks_begin_an_epoch_in_steps_and_those_that_are_needed_first() {
+    let choice = Choice::parse("raymond", "").unwrap();
+    let mut cluster = Cluster::with_limits(choice, 2, 1, Limits::alone(), 10_000);
+    let held: Vec<_> = (0..4000).map(|n| name(&format!("held/{n:04}"))).collect();
+    for lock in &held {
+        cluster.acquire(0, lock, Cluster::ask(None, None)).unwrap();
+        cluster.calm_down();
+    }
+    let waiter = cluster
+        .acquire(1, &held[3000], Cluster::ask(None, None))
+        .unwrap();
+    // It is given back between two epochs, and passed on at the beginning of the next.
+    let hold = cluster.hold_of(0, &held[3000]);
+    cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
+    let at_once = Some(Moment::default());
+    assert_eq!(cluster.tables[0].next_deadline(), at_once);
+    cluster.calm_down();
+    assert_eq!(cluster.granted.last().unwrap().1, waiter);
+    // One that is not at its turn yet goes to another node when that asks for it and it is released.
+    let asked = cluster
+        .acquire(1, &held[3999], Cluster::ask(None, None))
+        .unwrap();
+    let hold = cluster.hold_of(0, &held[3999]);
+    cluster.release(0, hold).unwrap();
+    cluster.calm_down();
+    assert_eq!(cluster.granted.last().unwrap().1, asked);
+    let mut steps = 1;
+    while cluster.tables[0].next_deadline() == at_once {
+        cluster.tick(0);
+        steps += 1;
+    }
+    assert_eq!(steps, 4, "a thousand and a few locks at a time");
+    assert_eq!(cluster.tables[0].holds(), 3998);
+    // An epoch that ends before all have begun takes nothing from anybody.
+    cluster.change_epoch(3, |_| {});
+    assert_eq!(cluster.tables[0].next_deadline(), at_once);
+    cluster.change_epoch(4, |_| {});
+    cluster.calm_down();
+    assert_eq!(cluster.tables[0].holds(), 3998);
+    assert_eq!(cluster.tables[0].held().len(), 3998);
 }
 
 #[test]

@@ -123,6 +123,28 @@ fn a_client_with_too_long_names_is_refused_and_others_are_not() {
 }
 
 #[test]
+fn members_share_the_quotas_for_names() {
+    let raymond = Choice::parse("raymond", "").unwrap();
+    let client = Quota {
+        name_bytes: 1000,
+        ..MANY
+    };
+    let limits = Limits { node: MANY, client };
+    let mut cluster = Cluster::with_limits(raymond, 3, 1, limits, 1000);
+    let long = name(&"a".repeat(256));
+    cluster.acquire(0, &long, of("greedy")).unwrap();
+    // 333 bytes for each of three members; each lock counts for 8 more than its name.
+    let error = full(Some("greedy"), Quantity::NameBytes, 333);
+    for (length, fits) in [(60, true), (2, false), (1, false)] {
+        let lock = name(&"b".repeat(length));
+        let asked = cluster.acquire(0, &lock, of("greedy")).map(drop);
+        assert_eq!(asked, if fits { Ok(()) } else { Err(error.clone()) });
+    }
+    assert!(error.to_string().contains("number of members"), "{error}");
+    cluster.acquire(1, &name("c"), of("greedy")).unwrap();
+}
+
+#[test]
 fn the_node_has_quotas_of_its_own() {
     let node = Quota { holds: 4, ..MANY };
     let mut cluster = limited(node, Quota { holds: 3, ..MANY });

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{KeepersError, Kept, NodesError};
 use soloist_api::{Address, AddressError, DurationError, NodeName, NodeNameError};
-use soloist_core::limits::Limits;
 use soloist_core::rules::RuleProblem;
 
 /// A configuration that cannot be used.
@@ -152,8 +151,13 @@ pub enum Problem {
         most: Duration,
     },
     /// A limit that cannot be.
-    #[error("{0} cannot be a limit: use a whole number from 1 to {most}", most = Limits::MOST)]
-    Limit(i64),
+    #[error("{given} cannot be a limit: use a whole number from 1 to {most}")]
+    Limit {
+        /// The number.
+        given: i64,
+        /// The greatest that is allowed.
+        most: usize,
+    },
     /// A path that is empty.
     #[error("the path is empty: give a file, or take the key away")]
     EmptyPath,

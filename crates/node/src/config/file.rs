@@ -332,7 +332,10 @@ fn ttl(raw: &RawLocks) -> Result<Ttl, Wrong> {
 }
 
 fn limits(raw: &RawLimits) -> Result<Limits, Wrong> {
-    let no_limit = |NoLimit { at, key }| wrong(at, key, Problem::Limit(*at.get_ref()));
+    let no_limit = |NoLimit { at, key, most }| {
+        let given = *at.get_ref();
+        wrong(at, key, Problem::Limit { given, most })
+    };
     raw.limits().map_err(no_limit)
 }
 

@@ -41,7 +41,8 @@
 //! [limits]                            # what goes beyond is refused with status 429; these are the defaults
 //! holds = 400000                      # on this node, with the waiters that may become holds
 //! waiters = 100000
-//! name_bytes = 134217728              # in the names of all locks that are held or waited for
+//! name_bytes = 134217728              # in the names of all locks that are held or waited for, 8 more for
+//!                                     # each; of n members, each allows its clients an n-th of it
 //! client_holds = 100000               # the same for each client: a Unix user, the token, or the name in
 //! client_waiters = 10000              # a certificate
 //! client_name_bytes = 33554432

@@ -8,6 +8,7 @@ mod cluster;
 mod holds;
 mod hostile;
 mod http;
+mod numbers;
 #[path = "../common/queue.rs"]
 mod queue;
 mod quotas;

@@ -3,6 +3,7 @@
 #[path = "../common/client_hello.rs"]
 mod client_hello;
 mod clusters;
+mod exhausted;
 mod failing;
 mod hostile;
 mod many;

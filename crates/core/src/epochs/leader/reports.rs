@@ -1,18 +1,21 @@
 //! What members hold when an epoch is to begin: it comes in pieces, and is agreed on in pieces.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use super::super::message::ToMember;
-use super::super::pieces::{HOLDS_BYTES_MAX, Incoming, Piece, bytes_of};
+use super::super::pieces::{HOLDS_BYTES_MAX, Incoming, Piece, bytes_of, piece_bytes};
 use super::super::roster::{Command, HeldLock};
 use super::{Leader, LeaderEffects};
+use crate::limits::HOLD_BYTES;
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 
 /// Each piece of a report may take this long, beside the lease that all members have.
 const PIECE_TIME: Duration = Duration::from_millis(50);
 
-/// Number of pieces in one command.
+/// Number of pieces that are staged with one command.
 const PIECES_STAGED: usize = 4;
 
 /// What a member holds.
@@ -37,11 +40,24 @@ pub(super) struct Reports {
     /// Bytes and number of the pieces so far.
     bytes: usize,
     pieces: u32,
-    /// What was reported, if it does not fit one command, and how many pieces the keepers have.
-    packed: Vec<Piece>,
-    staged: usize,
-    /// How many they have when the command under way is carried out.
-    staging: usize,
+    /// What the keepers have.
+    staged: Staged,
+    /// What they have when the command under way is carried out.
+    staging: Staged,
+}
+
+/// How much of the reports is staged.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Staged {
+    pieces: u32,
+    /// How many locks of each member's report, by its place. Beyond its end: none.
+    locks: Vec<usize>,
+}
+
+/// Two members, by their places, that both say that they hold a lock.
+struct Twice {
+    lock: LockName,
+    places: [usize; 2],
 }
 
 impl Reports {
@@ -52,12 +68,12 @@ impl Reports {
 
     /// A command was carried out.
     pub fn staged(&mut self) {
-        self.staged = self.staging;
+        self.staged = self.staging.clone();
     }
 
     /// Nobody knows whether the command was carried out: pieces are staged from the first one.
     pub fn stage_again(&mut self) {
-        (self.staged, self.staging) = (0, 0);
+        (self.staged, self.staging) = Default::default();
     }
 }
 
@@ -111,40 +127,32 @@ impl Leader {
     }
 
     /// The epoch that was begun starts from what its members have reported, once all have. What does not fit one
-    /// command is staged first.
+    /// command is staged first, and each command is made when its turn comes: renewals do not wait for all of them.
     pub(super) fn installation(&mut self) -> Option<Command> {
         let epoch = self.begun;
-        if self.reports.packed.is_empty() {
-            let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
-            if !all_have_reported && !Mutant::InstallTooEarly.planted() {
+        let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
+        if !all_have_reported && !Mutant::InstallTooEarly.planted() {
+            return None;
+        }
+        let mut next = self.reports.staged.clone();
+        let (holds, is_all) = match self.next_holds(&mut next.locks) {
+            Ok(next) => next,
+            Err(twice) => {
+                self.disbelieve(&twice);
                 return None;
             }
-            let holds = self.reported()?;
-            let packed = Piece::pack(&holds);
-            if packed.len() <= 1 {
-                return Some(Command::Install { epoch, holds });
-            }
-            self.reports.packed = packed;
-            self.members.iter_mut().for_each(|known| {
-                if let Report::Whole(held) = &mut known.report {
-                    *held = Vec::new();
-                }
-            });
-        }
-        let Reports {
-            packed,
-            staged,
-            staging,
-            ..
-        } = &mut self.reports;
-        let rest = &packed[*staged..];
-        if rest.is_empty() {
-            let pieces = packed.len() as u32;
+        };
+        let first = next.pieces;
+        if holds.is_empty() && first > 0 {
+            let pieces = first;
             return Some(Command::InstallStaged { epoch, pieces });
         }
-        let pieces = rest[..rest.len().min(PIECES_STAGED)].to_vec();
-        *staging = *staged + pieces.len();
-        let first = *staged as u32;
+        let pieces = Piece::pack(&holds);
+        if first == 0 && is_all && pieces.len() <= 1 {
+            return Some(Command::Install { epoch, holds });
+        }
+        next.pieces += pieces.len() as u32;
+        self.reports.staging = next;
         Some(Command::Stage {
             epoch,
             first,
@@ -152,30 +160,50 @@ impl Leader {
         })
     }
 
-    /// All that was reported, by name.
-    fn reported(&mut self) -> Option<Vec<HeldLock>> {
-        let members = self.members.iter().enumerate();
-        let holds = members.flat_map(|(place, known)| {
-            let held = match &known.report {
-                Report::Whole(held) => &held[..],
-                _ => &[],
-            };
-            held.iter().map(move |lock| HeldLock {
+    /// The next locks that were reported, in the order of their names: as many as are staged with one command. `done` counts
+    /// those of each member that went before, and these. Returns also whether these are the last.
+    fn next_holds(&self, done: &mut Vec<usize>) -> Result<(Vec<HeldLock>, bool), Twice> {
+        let reports = self.members.iter().map(|known| match &known.report {
+            Report::Whole(held) => &held[..],
+            _ => &[],
+        });
+        let reports: Vec<_> = reports.collect();
+        done.resize(reports.len(), 0);
+        let next = |place: usize, done: &[usize]| {
+            let lock = reports[place].get(done[place])?;
+            Some(Reverse((lock, place)))
+        };
+        let places = 0..reports.len();
+        let mut heads: BinaryHeap<_> = places.filter_map(|place| next(place, done)).collect();
+        // Each piece may be short of one name.
+        let limit = PIECES_STAGED * piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
+        let (mut holds, mut bytes) = (Vec::new(), 0);
+        while let Some(Reverse((lock, place))) = heads.pop() {
+            bytes += lock.as_str().len() + HOLD_BYTES;
+            if bytes > limit && !holds.is_empty() {
+                return Ok((holds, false));
+            }
+            if let Some(Reverse((same, other))) = heads.peek()
+                && *same == lock
+            {
+                let (lock, places) = (lock.clone(), [place, *other]);
+                return Err(Twice { lock, places });
+            }
+            done[place] += 1;
+            heads.extend(next(place, done));
+            holds.push(HeldLock {
                 lock: lock.clone(),
                 holder: place as u32,
-            })
-        });
-        let mut holds: Vec<_> = holds.collect();
-        holds.sort_by(|one, other| one.lock.cmp(&other.lock));
-        let twice = holds.windows(2).find(|pair| pair[0].lock == pair[1].lock);
-        if let Some([one, other]) = twice {
-            // One of them lies, or an algorithm is wrong. Neither is believed: the next change is without both.
-            tracing::error!(lock = ?one.lock, "two members say that they hold it");
-            for place in [one.holder, other.holder] {
-                self.members[place as usize].is_leaving = true;
-            }
-            return None;
+            });
         }
-        Some(holds)
+        Ok((holds, true))
+    }
+
+    /// One of two members lies, or an algorithm is wrong. Neither is believed: the next change is without both.
+    fn disbelieve(&mut self, twice: &Twice) {
+        tracing::error!(lock = ?twice.lock, "two members say that they hold it");
+        for place in twice.places {
+            self.members[place].is_leaving = true;
+        }
     }
 }

@@ -4,10 +4,12 @@ use soloist_algorithms::NodeId;
 
 use super::super::early::EarlyFrames;
 use super::super::message::ToKeepers;
-use super::super::pieces::{Incoming, Piece, pack_names};
-use super::super::roster::{Change, HeldLock};
+use super::super::pieces::Piece;
+use super::super::roster::Change;
+use super::arriving::{Arriving, Unreadable};
+use super::report::Report;
 use super::{Current, MemberEffects, Participant, Stage};
-use crate::locks::Epoch;
+use crate::locks::{Epoch, Inside};
 use crate::mutant::Mutant;
 use soloist_api::Moment;
 
@@ -25,17 +27,14 @@ impl Participant {
         if change.epoch > self.begun {
             self.early = EarlyFrames::default();
             self.is_suspicious = false;
-            self.report = Vec::new();
+            self.report = None;
             self.incoming = None;
         }
         let is_new = self.stage == Stage::Outside;
         self.stage = Stage::Member;
         self.begun = change.epoch;
-        if self.report.is_empty() {
-            self.report = pack_names(match Mutant::HoldsNotReported.planted() {
-                true => Vec::new(),
-                false => self.table.held(),
-            });
+        if self.report.is_none() {
+            self.report = Some(Report::new(&self.table));
         }
         self.send_report(change.epoch, 0, out);
         if is_new {
@@ -47,7 +46,7 @@ impl Participant {
         &mut self,
         now: Moment,
         change: Change,
-        holds: Vec<HeldLock>,
+        inside: Inside,
         out: &mut MemberEffects,
     ) {
         // What it has not reported for, it was not counted in.
@@ -57,17 +56,15 @@ impl Participant {
             return;
         };
         if self.valid_until.is_none() {
-            self.pending = Some((change, holds));
+            self.pending = Some((change, inside));
             return;
         }
         let place = |index: usize| NodeId::from_index(index);
-        let inside = holds.iter();
-        let inside = inside.map(|held| (held.lock.clone(), place(held.holder as usize)));
         let epoch = Epoch {
             number: change.epoch,
             me: place(me),
             nodes: change.members.len(),
-            inside: inside.collect(),
+            inside,
         };
         let places = change.members.iter().enumerate();
         let places = places.map(|(index, member)| (member.incarnation, place(index)));
@@ -79,7 +76,7 @@ impl Participant {
             places: places.collect(),
         });
         self.installed = change.epoch;
-        self.report = Vec::new();
+        self.report = None;
         let early = self.early.take();
         out.links = Some(change);
         self.table.install(now, epoch, &mut out.locks);
@@ -95,14 +92,18 @@ impl Participant {
     }
 
     /// Sends a piece of its report, if that is for this epoch.
-    pub(super) fn send_report(&self, epoch: u64, number: u32, out: &mut MemberEffects) {
-        let held = self.report.get(number as usize);
-        if let Some(held) = held.filter(|_| epoch == self.begun) {
+    pub(super) fn send_report(&mut self, epoch: u64, number: u32, out: &mut MemberEffects) {
+        let report = self.report.as_mut().filter(|_| epoch == self.begun);
+        let Some(report) = report else {
+            return;
+        };
+        let pieces = report.pieces();
+        if let Some(held) = report.piece(number, &self.table) {
             out.keepers.push(ToKeepers::Report {
                 epoch,
-                pieces: self.report.len() as u32,
+                pieces,
                 number,
-                held: held.clone(),
+                held: held.to_vec(),
             });
         }
     }
@@ -121,22 +122,13 @@ impl Participant {
         if self.begun != change.epoch || self.installed >= change.epoch || is_pending {
             return;
         }
-        let is_it = |(known, incoming): &(Change, Incoming<Piece>)| {
-            *known == change && incoming.pieces() == pieces
-        };
-        let incoming = match self.incoming.take().filter(is_it) {
-            Some((_, incoming)) => Some(incoming),
-            None => Incoming::new(pieces),
-        };
-        let Some(mut incoming) = incoming else {
+        let arriving = self.incoming.take();
+        let arriving = arriving.filter(|arriving| arriving.is_of(&change, pieces));
+        let Some(arriving) = arriving.or_else(|| Arriving::new(change, pieces)) else {
             tracing::error!(pieces, "more is held than an epoch can begin with");
             return;
         };
-        if let Some(first) = first {
-            incoming.add(0, first);
-        }
-        self.incoming = Some((change, incoming));
-        self.go_on(now, 0, out);
+        self.go_on(now, arriving, 0, first, out);
     }
 
     /// A piece of what members hold has come.
@@ -148,32 +140,35 @@ impl Participant {
         piece: Piece,
         out: &mut MemberEffects,
     ) {
-        if let Some((change, incoming)) = &mut self.incoming
-            && change.epoch == epoch
-        {
-            incoming.add(number, piece);
-            self.go_on(now, number, out);
+        let arriving = self.incoming.take_if(|arriving| arriving.epoch() == epoch);
+        if let Some(arriving) = arriving {
+            self.go_on(now, arriving, number, Some(piece), out);
         }
     }
 
-    /// Asks for further pieces, or installs the epoch.
-    fn go_on(&mut self, now: Moment, arrived: u32, out: &mut MemberEffects) {
-        let Some((change, mut incoming)) = self.incoming.take() else {
-            return;
-        };
-        if !incoming.is_complete() {
-            let epoch = change.epoch;
-            let asked = incoming.ask(arrived).into_iter();
-            out.keepers
-                .extend(asked.map(|number| ToKeepers::SendHolds { epoch, number }));
-            self.incoming = Some((change, incoming));
+    /// Takes a piece, and asks for further ones or installs the epoch.
+    fn go_on(
+        &mut self,
+        now: Moment,
+        mut arriving: Arriving,
+        number: u32,
+        piece: Option<Piece>,
+        out: &mut MemberEffects,
+    ) {
+        if let Some(piece) = piece
+            && let Err(Unreadable) = arriving.add(number, &piece)
+        {
+            tracing::error!("the leader sent what cannot be read; it is asked again");
             return;
         }
-        let holds: Option<Vec<Vec<HeldLock>>> =
-            incoming.take().map(|piece| piece.unpack()).collect();
-        match holds {
-            Some(holds) => self.install(now, change, holds.concat(), out),
-            None => tracing::error!("the leader sent what cannot be read; it is asked again"),
+        if arriving.is_complete() {
+            let (change, inside) = arriving.finish();
+            return self.install(now, change, inside, out);
         }
+        let epoch = arriving.epoch();
+        let asked = arriving.ask(number).into_iter();
+        out.keepers
+            .extend(asked.map(|number| ToKeepers::SendHolds { epoch, number }));
+        self.incoming = Some(arriving);
     }
 }

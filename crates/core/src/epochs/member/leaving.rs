@@ -63,7 +63,7 @@ impl Participant {
         self.valid_until = None;
         self.renewals.clear();
         self.pending = None;
-        self.report = Vec::new();
+        self.report = None;
         self.incoming = None;
         self.say_hello(now, out);
     }

@@ -1,0 +1,41 @@
+//! Numbers that run out, brought near their end for tests: a cluster that uses them up would take years.
+
+#[cfg(feature = "mutants")]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(feature = "mutants")]
+static FENCES: AtomicU64 = AtomicU64::new(0);
+#[cfg(feature = "mutants")]
+static EPOCHS: AtomicU64 = AtomicU64::new(0);
+
+/// Each epoch that begins from now on in this process has used up this many of its fences already.
+#[cfg(feature = "mutants")]
+pub fn skip_fences(number: u64) {
+    FENCES.store(number, Ordering::Relaxed);
+}
+
+/// Each cluster that begins from now on in this process has used up this many of its epochs already.
+#[cfg(feature = "mutants")]
+pub fn skip_epochs(number: u64) {
+    EPOCHS.store(number, Ordering::Relaxed);
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) fn fences_skipped() -> u64 {
+    FENCES.load(Ordering::Relaxed)
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) fn epochs_skipped() -> u64 {
+    EPOCHS.load(Ordering::Relaxed)
+}
+
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn fences_skipped() -> u64 {
+    0
+}
+
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn epochs_skipped() -> u64 {
+    0
+}
