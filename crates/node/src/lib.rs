@@ -11,15 +11,15 @@ pub mod identity;
 pub mod keepers;
 pub mod links;
 pub mod local;
+mod membership;
 mod metrics;
 mod node;
-mod office;
 mod sha256;
 mod throttle;
 pub mod transport;
 
+pub use membership::{FIRST_START, MembershipError, Shown, probe};
 pub use node::{AcquireError, Events, Guard, Lock, Lost, Node, StartError};
-pub use office::{FIRST_START, OfficeError, Shown, probe};
 pub use soloist_api::{Event, EventKind, Moment};
 #[cfg(feature = "mutants")]
 pub use soloist_core::{skip_epochs, skip_fences};

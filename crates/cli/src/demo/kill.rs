@@ -9,7 +9,7 @@ use soloist_client::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::desk::Desk;
+use super::shared_file::SharedFile;
 use super::{Args, Turn, tell};
 use crate::processes::{Processes, name};
 use crate::{Verdict, output};
@@ -59,7 +59,7 @@ enum News {
 /// Everything that a worker needs.
 #[derive(Clone)]
 struct Job {
-    desk: Desk,
+    shared_file: SharedFile,
     news: mpsc::UnboundedSender<News>,
     end: Instant,
     /// The node to kill, once it is time to kill it.
@@ -73,14 +73,14 @@ pub async fn show(args: &Args) -> Result<Verdict> {
         "--kill needs at least 2 nodes, and --nodes says 1"
     );
     let mut processes = Processes::start(nodes, args.lease, &args.algorithm).await?;
-    let desk = Desk::new(processes.folder())?;
+    let shared_file = SharedFile::new(processes.folder())?;
     args.introduce("node processes")?;
     let begin = Instant::now();
     let end = begin + Duration::from_secs(args.seconds) + args.lease;
     let (doom, doomed) = watch::channel(None);
     let (news, mut heard) = mpsc::unbounded_channel();
     let job = Job {
-        desk: desk.clone(),
+        shared_file: shared_file.clone(),
         news,
         end,
         doomed,
@@ -106,7 +106,7 @@ pub async fn show(args: &Args) -> Result<Verdict> {
                 News::Inside { worker, fence } => {
                     let killed_at = Instant::now();
                     processes.kill(victim)?;
-                    desk.note(&format!("killed {worker} {fence}"))?;
+                    shared_file.note(&format!("killed {worker} {fence}"))?;
                     workers[victim - 1].drain(..).for_each(|worker| worker.abort());
                     doom.send_replace(None);
                     show.die(&worker, fence, killed_at)?;
@@ -132,7 +132,7 @@ pub async fn show(args: &Args) -> Result<Verdict> {
         worker.await??;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    let mut summary = args.sum_up(&show.seen, &desk, seconds)?;
+    let mut summary = args.sum_up(&show.seen, &shared_file, seconds)?;
     ensure!(
         show.killed.is_some(),
         "nobody entered after the kill: give it more time with --seconds"
@@ -236,12 +236,12 @@ impl Job {
             let guard = client.acquire("demo/counter").owner(&worker).await?;
             let (entered, fence) = (Instant::now(), guard.fence());
             if *self.doomed.borrow() == Some(node) {
-                self.desk.note(&format!("enter {worker} {fence}"))?;
+                self.shared_file.note(&format!("enter {worker} {fence}"))?;
                 let _ = self.news.send(News::Inside { worker, fence });
                 // Its node is killed while it waits here.
                 return std::future::pending().await;
             }
-            let number = self.desk.add_one(&worker, fence).await?;
+            let number = self.shared_file.add_one(&worker, fence).await?;
             let turn = Turn {
                 worker: worker.clone(),
                 fence,

@@ -1,8 +1,8 @@
 //! `soloist demo`: a cluster with workers on all nodes, which share a file that only one of them
 //! may change at a time.
 
-mod desk;
 mod kill;
+mod shared_file;
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::sync::mpsc;
 
 use crate::{Verdict, output};
-use desk::Desk;
+use shared_file::SharedFile;
 
 /// Show mutual exclusion at work, in a few seconds
 ///
@@ -118,7 +118,7 @@ impl Args {
             },
         };
         let cluster = LocalCluster::start(settings).await?;
-        let desk = Desk::new(folder.path())?;
+        let shared_file = SharedFile::new(folder.path())?;
         self.introduce("nodes")?;
         let begin = Instant::now();
         let end = begin + Duration::from_secs(self.seconds);
@@ -129,7 +129,7 @@ impl Args {
                 let worker = Worker {
                     name: format!("{}/{number}", node.name()),
                     lock: node.lock("demo/counter")?,
-                    desk: desk.clone(),
+                    shared_file: shared_file.clone(),
                     turns: sender.clone(),
                 };
                 workers.push(tokio::spawn(worker.work(end)));
@@ -148,7 +148,7 @@ impl Args {
         }
         let seconds = begin.elapsed().as_secs_f64();
         cluster.stop().await;
-        self.conclude(self.sum_up(&seen, &desk, seconds)?)
+        self.conclude(self.sum_up(&seen, &shared_file, seconds)?)
     }
 
     fn introduce(&self, nodes: &str) -> Result<()> {
@@ -170,21 +170,21 @@ impl Args {
         ))
     }
 
-    fn sum_up(&self, seen: &[Turn], desk: &Desk, seconds: f64) -> Result<Summary> {
+    fn sum_up(&self, seen: &[Turn], shared_file: &SharedFile, seconds: f64) -> Result<Summary> {
         let workers = usize::from(self.nodes) * usize::from(self.workers);
         let mut turns = std::collections::HashMap::new();
         for turn in seen {
             *turns.entry(turn.worker.as_str()).or_insert(0_usize) += 1;
         }
         let waits = seen.iter().map(|turn| turn.waited.as_millis());
-        let (overlaps, fences_rise) = desk.judge()?;
+        let (overlaps, fences_rise) = shared_file.judge()?;
         Ok(Summary {
             algorithm: self.algorithm.clone(),
             nodes: self.nodes,
             workers,
             seconds,
             entries: seen.len(),
-            counter: desk.counter()?,
+            counter: shared_file.counter()?,
             overlaps,
             fences_rise,
             fewest_turns: if turns.len() < workers {
@@ -246,7 +246,7 @@ fn tell(at: Duration, turn: &Turn) -> Result<()> {
 struct Worker {
     name: String,
     lock: Lock,
-    desk: Desk,
+    shared_file: SharedFile,
     turns: mpsc::UnboundedSender<Turn>,
 }
 
@@ -257,7 +257,7 @@ impl Worker {
             let guard = self.lock.acquire().await?;
             let entered = Instant::now();
             let number = self
-                .desk
+                .shared_file
                 .add_one(&self.name, guard.fence().number())
                 .await?;
             let turn = Turn {

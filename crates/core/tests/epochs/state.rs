@@ -60,7 +60,7 @@ pub enum Renewal {
 
 /// A leader, with the roster as it was when it was deposed: from then on it learns nothing new.
 #[derive(Clone, Hash)]
-struct Office {
+struct Membership {
     leader: Leader,
     last: Option<Roster>,
 }
@@ -74,7 +74,7 @@ pub struct State {
     under_way: UnderWay,
     roster: Shared<Roster>,
     term: u64,
-    offices: BTreeMap<u64, Shared<Office>>,
+    offices: BTreeMap<u64, Shared<Membership>>,
     /// The term of the leader that each node speaks with.
     speaks_with: Vec<u64>,
     cut: Option<usize>,
@@ -336,7 +336,7 @@ impl State {
             office.change(|office| office.last = last);
         }
         self.term += 1;
-        let office = Office {
+        let office = Membership {
             leader: Leader::elected(LEASE, self.now(), &self.roster),
             last: None,
         };

@@ -15,10 +15,10 @@ use super::error::Failure;
 use super::gather::ask_all;
 use super::request::NodeOf;
 use crate::Moment;
+use crate::membership::{self, ClusterView, Reply};
 use crate::metrics::Refused;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
-use crate::office::{self, ClusterView, Reply};
 use soloist_core::epochs::member::Standing;
 use soloist_core::epochs::roster::Member;
 
@@ -56,7 +56,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
             });
         }
     }
-    let tried = shared.keeping.post.way().tried;
+    let tried = shared.keeping.leader_client.way().tried;
     for node in nodes.iter_mut().filter(|node| node.health.is_none()) {
         let known = tried.iter().find(|(name, _)| name.as_str() == node.name);
         node.problem = known.map(|(_, problem)| problem.clone());
@@ -79,8 +79,11 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
 }
 
 async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
-    let post = &shared.keeping.post;
-    match post.ask(office::Question::Cluster, PATIENCE).await {
+    let leader_client = &shared.keeping.leader_client;
+    match leader_client
+        .ask(membership::Question::Cluster, PATIENCE)
+        .await
+    {
         Ok(Reply::Cluster(view)) => Some(view),
         _ => None,
     }
@@ -103,7 +106,13 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
         }
         None => members.iter().map(|member| info(member, None)).collect(),
     };
-    for keeper in shared.keeping.post.way().keepers.unwrap_or_default() {
+    for keeper in shared
+        .keeping
+        .leader_client
+        .way()
+        .keepers
+        .unwrap_or_default()
+    {
         let mut known = nodes.iter_mut();
         match known.find(|node| node.name == keeper.name.as_str()) {
             Some(node) => node.keeper = true,
@@ -139,7 +148,7 @@ pub(super) async fn promote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
 ) -> Result<StatusCode, Failure> {
-    change_keepers(&api, office::Question::Promote(name)).await
+    change_keepers(&api, membership::Question::Promote(name)).await
 }
 
 /// Make a keeper an ordinary node
@@ -157,17 +166,17 @@ pub(super) async fn demote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
 ) -> Result<StatusCode, Failure> {
-    change_keepers(&api, office::Question::Demote(name)).await
+    change_keepers(&api, membership::Question::Demote(name)).await
 }
 
 /// A leader does not remove itself from the keepers: the next one is asked then.
-async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCode, Failure> {
+async fn change_keepers(api: &Api, change: membership::Question) -> Result<StatusCode, Failure> {
     let _one_of_few = api.looking.acquire().await;
-    let post = &api.node.shared.keeping.post;
+    let leader_client = &api.node.shared.keeping.leader_client;
     let deadline = Instant::now() + CHANGE_PATIENCE;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let former = match post.ask(change.clone(), left).await {
+        let former = match leader_client.ask(change.clone(), left).await {
             Ok(Reply::Done) => return Ok(StatusCode::NO_CONTENT),
             Ok(Reply::Refused(reason)) => return Err(Failure::conflict(reason)),
             Ok(Reply::HandsOver(former)) => former,
@@ -177,7 +186,7 @@ async fn change_keepers(api: &Api, change: office::Question) -> Result<StatusCod
             }
             Err(error) => return Err(Failure::unavailable(error.to_string())),
         };
-        let next = timeout_at(deadline, post.next_leader(&former)).await;
+        let next = timeout_at(deadline, leader_client.next_leader(&former)).await;
         if let Ok(Some(next)) = next
             && next.name != former
         {
@@ -201,11 +210,11 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     {
         let mut core = shared.core();
         core.look(shared);
-        let office = &shared.keeping.office;
-        let keepers = office.keeper().map_or(0, |keeper| keeper.refusals());
+        let membership = &shared.keeping.membership;
+        let keepers = membership.keeper().map_or(0, |keeper| keeper.refusals());
         let refusals = Refused {
-            here: office.refused.count() + keepers,
-            elsewhere: office.refused_by.count(),
+            here: membership.refused.count() + keepers,
+            elsewhere: membership.refused_by.count(),
         };
         shared.metrics.observe(core.table(), &links, refusals);
         let until = core.valid_until();
@@ -214,7 +223,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
             Standing::Member(epoch) => epoch,
             Standing::Changing(_) | Standing::Outside => 0,
         };
-        let keeper = shared.keeping.office.keeper();
+        let keeper = shared.keeping.membership.keeper();
         let leads = keeper.is_some_and(|keeper| keeper.view().leads);
         let members = core.members().len();
         shared

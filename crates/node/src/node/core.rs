@@ -310,7 +310,7 @@ impl Core {
             && let Some(notice) = Notice::of_refusal(&word)
         {
             self.refusal_told = Some(now);
-            shared.notices.post(notice);
+            shared.notices.leader_client(notice);
         }
         self.part.hear(now, word, &mut self.effects);
         self.carry_out(shared);
@@ -333,7 +333,7 @@ impl Core {
 
     /// When it says that it lives, it also says whom it does not reach.
     fn look_at_links(&mut self, shared: &Shared) {
-        let limit = shared.keeping.office.lease.apart_after();
+        let limit = shared.keeping.membership.lease.apart_after();
         self.part.miss(shared.links().unreached(limit));
     }
 
@@ -393,7 +393,7 @@ impl Core {
         });
         let lost = lost.collect();
         shared.metrics.count_lapse();
-        shared.notices.post(Notice::Lapsed { lost });
+        shared.notices.leader_client(Notice::Lapsed { lost });
         self.members = Arc::default();
         shared.link(self.part.me(), &self.members);
     }
@@ -411,7 +411,9 @@ impl Core {
                 self.stood_still = self.frozen_since.take().map(|since| now.since(since));
                 shared.metrics.count_epoch(self.stood_still);
                 let members = self.members.len();
-                shared.notices.post(Notice::Epoch { epoch, members });
+                shared
+                    .notices
+                    .leader_client(Notice::Epoch { epoch, members });
             }
             Standing::Changing(_) => {
                 self.frozen_since = self.frozen_since.or(Some(now));
@@ -435,7 +437,9 @@ impl Core {
                     if grant.fence.used() >= 0.5 && self.half_used != epoch {
                         self.half_used = epoch;
                         let lock = grant.lock.clone();
-                        shared.notices.post(Notice::FencesHalfUsed { epoch, lock });
+                        shared
+                            .notices
+                            .leader_client(Notice::FencesHalfUsed { epoch, lock });
                     }
                     let held = Held::new(grant.clone());
                     self.holds.insert(grant.hold, Arc::clone(&held));

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::identity::{Identity, IdentityError};
 use crate::keepers::KeeperNode;
 use crate::links::{self, Limits, LinkStatus, Links, LinksError};
-use crate::office::{Courier, Office, OfficeError, Post};
+use crate::membership::{LeaderClient, LeaderClientTask, Membership, MembershipError};
 use crate::transport::{Endpoint, Security};
 use core::Core;
 use fault::Fault;
@@ -71,7 +71,7 @@ pub enum StartError {
     Memory(#[from] MemoryError),
     /// It is a keeper, and cannot keep.
     #[error(transparent)]
-    Office(#[from] OfficeError),
+    Membership(#[from] MembershipError),
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -125,16 +125,16 @@ impl Node {
         });
         let core = core(&config, table);
         let fault = Arc::new(Fault::default());
-        let (keeping, courier) = keep(&config, endpoint, memory, &fault);
-        let office = Arc::clone(&keeping.office);
+        let (keeping, client_task) = keep(&config, endpoint, memory, &fault);
+        let membership = Arc::clone(&keeping.membership);
         let (notices, log) = Notices::new();
         let shared = Shared::new(config, core, keeping, notices, Arc::clone(&fault));
         let shared = Arc::new(shared);
-        office.begin().await?;
+        membership.begin().await?;
         let links = match Links::start(settings, listener, shared.clone()) {
             Ok(links) => links,
             Err(error) => {
-                office.close().await;
+                membership.close().await;
                 return Err(error.into());
             }
         };
@@ -143,7 +143,10 @@ impl Node {
         shared.core().carry_out(&shared);
         tokio::spawn(log);
         fault.watch("its timer", keep_time(Arc::clone(&shared)));
-        fault.watch("its connection to the leader", courier.run(shared.clone()));
+        fault.watch(
+            "its connection to the leader",
+            client_task.run(shared.clone()),
+        );
         tokio::spawn(close_after_fault(Arc::clone(&shared)));
         Ok(Node { shared })
     }
@@ -183,7 +186,7 @@ impl Node {
 
     /// How many words it has exchanged with the keepers' leader.
     pub fn words(&self) -> u64 {
-        self.shared.keeping.post.words()
+        self.shared.keeping.leader_client.words()
     }
 
     /// The lock of this name.
@@ -232,9 +235,9 @@ impl Node {
             _ = shared.fault.happened() => return,
             () = drain => {}
         }
-        let office = &shared.keeping.office;
-        let _ = timeout(LEAVE_MAX, office.finish()).await;
-        office.close().await;
+        let membership = &shared.keeping.membership;
+        let _ = timeout(LEAVE_MAX, membership.finish()).await;
+        membership.close().await;
         shared.stopped.cancel();
         // Members have no use for frames of a node that has left.
         shared.links().close(Duration::ZERO).await;
@@ -278,13 +281,13 @@ fn keep(
     endpoint: Endpoint,
     memory: Arc<ClusterMemory>,
     fault: &Arc<Fault>,
-) -> (Keeping, Courier) {
+) -> (Keeping, LeaderClientTask) {
     let kept = &config.members;
     let me = KeeperNode {
         name: config.name.clone(),
         address: kept.address.clone(),
     };
-    let office = Arc::new(Office::new(
+    let membership = Arc::new(Membership::new(
         me,
         config.fingerprint(),
         kept,
@@ -292,8 +295,14 @@ fn keep(
         memory,
         Arc::clone(fault),
     ));
-    let (post, courier) = Post::new(Arc::clone(&office));
-    (Keeping { office, post }, courier)
+    let (leader_client, client_task) = LeaderClient::new(Arc::clone(&membership));
+    (
+        Keeping {
+            membership,
+            leader_client,
+        },
+        client_task,
+    )
 }
 
 /// How long the keepers may take to let a node go.
@@ -322,7 +331,7 @@ async fn close_after_fault(shared: Arc<Shared>) {
     shared.stopping.cancel();
     shared.draining.cancel();
     shared.stopped.cancel();
-    shared.keeping.office.close().await;
+    shared.keeping.membership.close().await;
     shared.links().close(Duration::ZERO).await;
 }
 

@@ -108,7 +108,7 @@ impl Notices {
         (Notices { sender }, log)
     }
 
-    pub fn post(&self, notice: Notice) {
+    pub fn leader_client(&self, notice: Notice) {
         let _ = self.sender.send(notice);
     }
 }

@@ -12,8 +12,8 @@ use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
 use crate::config::Config;
 use crate::links::{Handler, LinkChange, Links, Peer, Serving};
+use crate::membership::{LeaderClient, LeaderListener, Membership};
 use crate::metrics::Metrics;
-use crate::office::{Ear, Office, Post};
 use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::Standing;
@@ -47,8 +47,8 @@ pub(crate) struct Shared {
 
 /// A node's way to the keepers, and its own part in keeping.
 pub(crate) struct Keeping {
-    pub office: Arc<Office>,
-    pub post: Post,
+    pub membership: Arc<Membership>,
+    pub leader_client: LeaderClient,
 }
 
 /// How many events a watcher may be behind.
@@ -98,7 +98,7 @@ impl Shared {
 
     /// The cluster's leases, and its margin for clocks.
     pub fn lease(&self) -> Lease {
-        self.keeping.office.lease
+        self.keeping.membership.lease
     }
 
     pub fn name(&self) -> &str {
@@ -136,7 +136,7 @@ impl Shared {
                 "the cluster is changing to epoch {epoch}, and nobody gets a lock meanwhile"
             )),
             Standing::Outside => {
-                let way = self.keeping.post.way();
+                let way = self.keeping.leader_client.way();
                 let why = match &way.leader {
                     Some(leader) => format!("the keepers' leader, {leader}, has not let it in yet"),
                     None => format!("it finds no leader of the keepers ({})", way.problems()),
@@ -150,11 +150,11 @@ impl Shared {
 
     /// Says something to the keepers' leader. It may be lost.
     pub fn say(&self, me: &Member, word: ToKeepers) {
-        self.keeping.post.say(me.clone(), word);
+        self.keeping.leader_client.say(me.clone(), word);
     }
 }
 
-impl Ear for Shared {
+impl LeaderListener for Shared {
     fn found_leader(&self) {
         self.core().find_leader(self);
     }
@@ -189,18 +189,18 @@ impl Handler for Shared {
     }
 
     fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
-        let office = &self.keeping.office;
-        let office = Arc::clone(office);
+        let membership = &self.keeping.membership;
+        let membership = Arc::clone(membership);
         match arrival.hello.purpose {
-            Purpose::Member { .. } => Ok(Box::pin(async move { office.serve(arrival).await })),
-            Purpose::Forward => Ok(Box::pin(async move { office.forward(arrival).await })),
+            Purpose::Member { .. } => Ok(Box::pin(async move { membership.serve(arrival).await })),
+            Purpose::Forward => Ok(Box::pin(async move { membership.forward(arrival).await })),
             Purpose::Keeper { .. } => Ok(Box::pin(async move {
-                match office.keeper() {
+                match membership.keeper() {
                     Some(keeper) => {
                         keeper.serve(arrival).await;
                     }
                     None => {
-                        let reason = format!("node {} is not a keeper", office.me.name);
+                        let reason = format!("node {} is not a keeper", membership.me.name);
                         tracing::debug!("a keeper is not answered: {reason}");
                         arrival.refuse(Refusal::new(Code::Later, reason)).await;
                     }

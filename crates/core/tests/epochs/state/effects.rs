@@ -6,7 +6,7 @@ use soloist_core::epochs::member::{MemberEffects, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 
-use super::{Office, Renewal, State};
+use super::{Membership, Renewal, State};
 use crate::setup::index_of;
 use crate::under_way::{Parcel, Shared, Way};
 use crate::witness::Violation;
@@ -173,7 +173,7 @@ impl State {
         };
         let mut out = LeaderEffects::default();
         let roster = &self.roster;
-        office.change(|Office { leader, last }| {
+        office.change(|Membership { leader, last }| {
             event(leader, last.as_ref().unwrap_or(roster), now, &mut out);
         });
         if let Some(command) = out.propose {

@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use self::decisions::{Done, tell_epochs_left};
 use self::questions::KeeperChange;
 use self::stores::Stores;
-use super::Office;
-use super::clocks::Clocks;
+use super::Membership;
+use super::clock_drift::Clocks;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
@@ -35,7 +35,7 @@ const LETTERS_MAX: usize = 1024;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// What connections tell the leader.
-pub(super) enum Letter {
+pub(super) enum LeaderEvent {
     /// A node has come.
     Opened {
         name: NodeName,
@@ -74,18 +74,18 @@ pub(super) type Connection = mpsc::WeakSender<FromKeeper>;
 const CONNECTIONS_MAX: usize = 4;
 
 /// Leads whenever this keeper is elected, for as long as it runs.
-pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
+pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>) {
     let mut views = keeper.views();
     loop {
         let elected = views.wait_for(|view| view.leads || view.stopped.is_some());
         let term = tokio::select! {
-            () = office.stop.cancelled() => return,
+            () = membership.stop.cancelled() => return,
             elected = elected => match elected {
                 Ok(view) if view.leads => view.term,
                 _ => return,
             },
         };
-        let cluster = match ascend(&keeper, term, &office.lease).await {
+        let cluster = match take_over(&keeper, term, &membership.lease).await {
             Ok(cluster) => cluster,
             Err(_) => {
                 sleep(RETRY_AFTER).await;
@@ -93,20 +93,24 @@ pub(super) async fn preside(office: Arc<Office>, keeper: Arc<Keeper>) {
             }
         };
         let (sender, letters) = mpsc::channel(LETTERS_MAX);
-        let mut reign = Reign::new(&office, &keeper, term, cluster, letters);
-        office.reign.send_replace(Some(sender));
+        let mut reign = LeaderTask::new(&membership, &keeper, term, cluster, letters);
+        membership.reign.send_replace(Some(sender));
         tracing::info!(term, "this keeper leads");
         reign.run().await;
         // No command of this reign leaves from here on.
         reign.work.shutdown().await;
-        office.is_busy.send_replace(false);
-        office.reign.send_replace(None);
+        membership.is_busy.send_replace(false);
+        membership.reign.send_replace(None);
         tracing::info!(term, "this keeper leads no more");
     }
 }
 
 /// Waits until a majority follows, and until everything is carried out that was decided before.
-async fn ascend(keeper: &Keeper, term: u64, lease: &Lease) -> Result<ClusterIdentity, KeeperError> {
+async fn take_over(
+    keeper: &Keeper,
+    term: u64,
+    lease: &Lease,
+) -> Result<ClusterIdentity, KeeperError> {
     keeper.confirm_leadership(term).await?;
     identify(keeper, term).await?;
     if keeper.roster().is_founded() {
@@ -139,8 +143,8 @@ async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
     }
 }
 
-struct Reign<'o> {
-    office: &'o Office,
+struct LeaderTask<'o> {
+    membership: &'o Membership,
     keeper: &'o Arc<Keeper>,
     term: u64,
     cluster: ClusterIdentity,
@@ -148,7 +152,7 @@ struct Reign<'o> {
     views: watch::Receiver<View>,
     /// Nobody decides anything before the first keepers have come together.
     leader: Option<Leader>,
-    letters: mpsc::Receiver<Letter>,
+    letters: mpsc::Receiver<LeaderEvent>,
     /// Their connections. There may be several of one name, of an earlier life or of another node: words have the life in them.
     nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
     clocks: Clocks,
@@ -166,16 +170,16 @@ struct Reign<'o> {
     is_over: bool,
 }
 
-impl<'o> Reign<'o> {
+impl<'o> LeaderTask<'o> {
     fn new(
-        office: &'o Office,
+        membership: &'o Membership,
         keeper: &'o Arc<Keeper>,
         term: u64,
         cluster: ClusterIdentity,
-        letters: mpsc::Receiver<Letter>,
+        letters: mpsc::Receiver<LeaderEvent>,
     ) -> Self {
-        Reign {
-            office,
+        LeaderTask {
+            membership,
             keeper,
             term,
             cluster,
@@ -184,7 +188,7 @@ impl<'o> Reign<'o> {
             leader: None,
             letters,
             nodes: HashMap::new(),
-            clocks: Clocks::new(&office.lease),
+            clocks: Clocks::new(&membership.lease),
             stores: Stores::default(),
             told: keeper.view().keepers,
             work: JoinSet::new(),
@@ -210,7 +214,7 @@ impl<'o> Reign<'o> {
             self.note_busy();
             tokio::select! {
                 biased;
-                () = self.office.stop.cancelled() => return,
+                () = self.membership.stop.cancelled() => return,
                 changed = self.views.changed() => self.look(changed.is_ok()),
                 Some(done) = self.work.join_next() => match done {
                     Ok(done) => self.take(done),
@@ -243,7 +247,7 @@ impl<'o> Reign<'o> {
     fn note_busy(&self) {
         let is_proposing = self.leader.as_ref().is_some_and(Leader::is_proposing);
         let is_busy = is_proposing || self.keeper.roster().is_changing();
-        self.office.is_busy.send_if_modified(|before| {
+        self.membership.is_busy.send_if_modified(|before| {
             let news = *before != is_busy;
             *before = is_busy;
             news
@@ -257,16 +261,16 @@ impl<'o> Reign<'o> {
             let now = Moment::now();
             let next = roster.next_epoch();
             tell_epochs_left((roster.last_epoch() + 1).saturating_sub(next));
-            self.leader = Some(Leader::elected(self.office.lease, now, &roster));
+            self.leader = Some(Leader::elected(self.membership.lease, now, &roster));
             self.tell_keepers();
             return;
         }
         if self.is_changing_keepers {
             return;
         }
-        if self.office.not_yet(&self.told).is_empty() {
+        if self.membership.not_yet(&self.told).is_empty() {
             self.is_changing_keepers = true;
-            let lease = self.office.lease.guarded();
+            let lease = self.membership.lease.guarded();
             return self.propose(Command::Lead { lease });
         }
         self.bring_together();
@@ -320,9 +324,9 @@ impl<'o> Reign<'o> {
         self.drive(|leader, now, roster, out| leader.tick(now, roster, out));
     }
 
-    fn read(&mut self, letter: Letter) {
+    fn read(&mut self, letter: LeaderEvent) {
         match letter {
-            Letter::Opened { name, sender } => {
+            LeaderEvent::Opened { name, sender } => {
                 let _ = sender.try_send(self.welcome());
                 let connections = self.nodes.entry(name).or_default();
                 connections.push(sender);
@@ -333,7 +337,7 @@ impl<'o> Reign<'o> {
                     self.lead();
                 }
             }
-            Letter::Closed { name, connection } => {
+            LeaderEvent::Closed { name, connection } => {
                 let closed = connection.upgrade();
                 let is_it = |there: &mpsc::Sender<_>| {
                     let closed = closed.as_ref();
@@ -347,7 +351,7 @@ impl<'o> Reign<'o> {
                     }
                 }
             }
-            Letter::Word { from, clock, word } => {
+            LeaderEvent::Word { from, clock, word } => {
                 let now = Moment::now();
                 if let Some(percent) = self.clocks.compare(&from, now, clock) {
                     tracing::error!(
@@ -360,12 +364,12 @@ impl<'o> Reign<'o> {
                     leader.receive(now, roster, &from, word, out);
                 });
             }
-            Letter::Question {
+            LeaderEvent::Question {
                 connection,
                 number,
                 question,
             } => self.answer(connection, number, question),
-            Letter::Store {
+            LeaderEvent::Store {
                 name,
                 connection,
                 claim,
@@ -373,7 +377,7 @@ impl<'o> Reign<'o> {
                 self.stores.claimed(name, connection, claim);
                 self.tick();
             }
-            Letter::Declined { id, reason } => self.stores.declined(id, reason),
+            LeaderEvent::Declined { id, reason } => self.stores.declined(id, reason),
         }
     }
 

@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::io::InspectReader;
 
-use super::Office;
-use super::post::{Courier, Ear, WayToLeader};
+use super::Membership;
+use super::leader_client::{LeaderClientTask, LeaderListener, WayToLeader};
 use super::wire::{FromKeeper, FromNode, Reply, read, write};
 use crate::Moment;
 use crate::cluster_memory::ClusterMemory;
@@ -22,17 +22,17 @@ use soloist_core::epochs::message::{ToKeepers, ToMember};
 /// Epochs that are to begin and are not on disk yet. One after the other is begun, and told again.
 const BEGINS_MAX: usize = 16;
 
-impl Courier {
+impl LeaderClientTask {
     /// Carries words both ways until the connection ends, or the leader is silent.
     pub(super) async fn converse(
         &mut self,
         stream: Stream,
         cluster: ClusterIdentity,
-        ear: &dyn Ear,
+        listener: &dyn LeaderListener,
     ) -> Ended {
         // They were said to somebody who was not there.
         while self.words.try_recv().is_ok() {}
-        ear.found_leader();
+        listener.found_leader();
         let (reader, writer) = tokio::io::split(stream);
         let open = Open {
             exchanged: Arc::clone(&self.exchanged),
@@ -40,11 +40,11 @@ impl Courier {
             state: Mutex::default(),
         };
         let way = self.way.clone();
-        let office = Arc::clone(&self.office);
+        let membership = Arc::clone(&self.membership);
         let (begins, to_remember) = mpsc::channel(BEGINS_MAX);
         let hearing = Hearing {
-            office: &office,
-            ear,
+            membership: &membership,
+            listener,
             way: &way,
             cluster,
             begins,
@@ -52,14 +52,14 @@ impl Courier {
         tokio::select! {
             () = open.listen(reader, &hearing) => Ended::Closed,
             ended = self.speak(writer, &open) => ended,
-            ended = remember_and_hear(&office.memory, cluster, to_remember, ear) => ended,
+            ended = remember_and_hear(&membership.memory, cluster, to_remember, listener) => ended,
         }
     }
 
     async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) -> Ended {
-        let patience = self.office.patience();
+        let patience = self.membership.patience();
         let (mut numbers, mut heard) = (0, 0);
-        let mut stores = self.office.stores.subscribe();
+        let mut stores = self.membership.stores.subscribe();
         stores.mark_changed();
         loop {
             let answer_by = open.state().answer_by;
@@ -90,7 +90,7 @@ impl Courier {
                 }
                 _ = stores.changed() => match stores.borrow_and_update().declined.clone() {
                     Some((id, reason)) => FromNode::Declined { id, reason },
-                    None => FromNode::Store(self.office.claim()),
+                    None => FromNode::Store(self.membership.claim()),
                 },
                 () = silence => {
                     let bytes = open.bytes.load(Ordering::Relaxed);
@@ -118,8 +118,8 @@ impl Courier {
 
 /// What hears the leader of a cluster.
 struct Hearing<'a> {
-    office: &'a Arc<Office>,
-    ear: &'a dyn Ear,
+    membership: &'a Arc<Membership>,
+    listener: &'a dyn LeaderListener,
     way: &'a watch::Sender<WayToLeader>,
     cluster: ClusterIdentity,
     begins: mpsc::Sender<(u64, ToMember)>,
@@ -130,14 +130,14 @@ async fn remember_and_hear(
     memory: &Arc<ClusterMemory>,
     cluster: ClusterIdentity,
     mut begins: mpsc::Receiver<(u64, ToMember)>,
-    ear: &dyn Ear,
+    listener: &dyn LeaderListener,
 ) -> Ended {
     while let Some((incarnation, word)) = begins.recv().await {
         let ToMember::Begin(change) = &word else {
             continue;
         };
         match memory.remember(cluster, change.epoch).await {
-            Ok(()) => ear.hear(incarnation, word),
+            Ok(()) => listener.hear(incarnation, word),
             Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
         }
     }
@@ -181,7 +181,7 @@ impl Open {
 
     /// Hears the leader until it says no more.
     async fn listen(&self, reader: ReadHalf<Stream>, hearing: &Hearing<'_>) {
-        let (office, ear) = (hearing.office, hearing.ear);
+        let (membership, listener) = (hearing.membership, hearing.listener);
         let mut reader = InspectReader::new(reader, |bytes| {
             let bytes = bytes.len() as u64;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl Open {
                             // Others wait for this node's report: one epoch after the other is begun.
                             let _ = hearing.begins.try_send((incarnation, word));
                         }
-                        word => ear.hear(incarnation, word),
+                        word => listener.hear(incarnation, word),
                     }
                 }
                 FromKeeper::Reply { number, reply } => {
@@ -225,7 +225,7 @@ impl Open {
                     }
                     let told = Some(keepers);
                     hearing.way.send_modify(|way| way.keepers = told);
-                    ear.found_leader();
+                    listener.found_leader();
                 }
                 FromKeeper::Appoint(word) | FromKeeper::SetAside(word)
                     if word.cluster != hearing.cluster =>
@@ -233,10 +233,10 @@ impl Open {
                     return;
                 }
                 FromKeeper::Appoint(word) => {
-                    tokio::spawn(Arc::clone(office).appointed(word));
+                    tokio::spawn(Arc::clone(membership).appointed(word));
                 }
                 FromKeeper::SetAside(word) => {
-                    tokio::spawn(Arc::clone(office).dismissed(word));
+                    tokio::spawn(Arc::clone(membership).dismissed(word));
                 }
                 FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
             }

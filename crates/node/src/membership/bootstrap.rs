@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::wire::{FromKeeper, read};
-use super::{Office, OfficeError};
+use super::{Membership, MembershipError};
 use crate::keepers::{Keeper, KeeperNode, Store, StoreIdentity};
 
 /// The file in a node's data folder that lets it begin a cluster.
@@ -24,9 +24,9 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Rounds without success between two lines in the log.
 const TELL_EVERY: usize = 50;
 
-impl Office {
+impl Membership {
     /// Starts the keeper of the store that is there, or begins a cluster as the first of the first keepers.
-    pub async fn begin(self: &Arc<Self>) -> Result<(), OfficeError> {
+    pub async fn begin(self: &Arc<Self>) -> Result<(), MembershipError> {
         if Store::exists(&self.data) {
             self.reopen().await?;
         }
@@ -61,7 +61,7 @@ impl Office {
 
     /// Starts the keeper with the store that is there, unless the cluster was recovered elsewhere
     /// since.
-    async fn reopen(self: &Arc<Self>) -> Result<(), OfficeError> {
+    async fn reopen(self: &Arc<Self>) -> Result<(), MembershipError> {
         let _changing = self.changing.lock().await;
         let store = Store::open_in(&self.data, &self.me.name).await?;
         let clusters = store.identity().cluster.zip(self.memory.get());
@@ -74,7 +74,7 @@ impl Office {
             if known.cluster.succeeds(&of_store) {
                 return self.give_up_store("the cluster was recovered since").await;
             }
-            return Err(OfficeError::MixedUp {
+            return Err(MembershipError::MixedUp {
                 data: self.data.clone(),
                 store: of_store,
                 node: known.cluster,
@@ -96,7 +96,7 @@ impl Office {
             match looked {
                 Ok(()) => match self.found_alone().await {
                     Ok(()) => {}
-                    Err(OfficeError::Stopping) => return,
+                    Err(MembershipError::Stopping) => return,
                     Err(error) => {
                         tracing::error!("the keepers cannot begin: {error}");
                         pause = PATIENCE;
@@ -138,7 +138,7 @@ impl Office {
 
     /// Makes the store and begins alone. If this is cut off before anything was agreed on, the
     /// permission is still there, and the next start goes on with the same store.
-    async fn found_alone(self: &Arc<Self>) -> Result<(), OfficeError> {
+    async fn found_alone(self: &Arc<Self>) -> Result<(), MembershipError> {
         let keeper = self.founders_keeper().await?;
         keeper.initialize().await?;
         self.remember_store(&keeper).await?;
@@ -146,10 +146,10 @@ impl Office {
         Ok(())
     }
 
-    async fn founders_keeper(self: &Arc<Self>) -> Result<Arc<Keeper>, OfficeError> {
+    async fn founders_keeper(self: &Arc<Self>) -> Result<Arc<Keeper>, MembershipError> {
         let _changing = self.changing.lock().await;
         if self.stop.is_cancelled() {
-            return Err(OfficeError::Stopping);
+            return Err(MembershipError::Stopping);
         }
         if let Some(keeper) = self.keeper() {
             return Ok(keeper);
@@ -160,7 +160,7 @@ impl Office {
     }
 
     /// A node whose store is in use belongs to the store's cluster.
-    async fn remember_store(&self, keeper: &Keeper) -> Result<(), OfficeError> {
+    async fn remember_store(&self, keeper: &Keeper) -> Result<(), MembershipError> {
         if let (Some(cluster), None) = (keeper.identity().cluster, self.memory.get()) {
             self.memory.remember(cluster, 0).await?;
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Office;
+use super::Membership;
 use super::conversation::Ended;
 use super::knock::{Leading, Tried, Unreached, Way};
 use super::wire::{Question, Reply};
@@ -33,7 +33,7 @@ const TRIED_MAX: usize = 16;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// Whose words they are, and who hears the answers.
-pub(crate) trait Ear: Send + Sync + 'static {
+pub(crate) trait LeaderListener: Send + Sync + 'static {
     /// There is a way to the leader: what was said before may be lost.
     fn found_leader(&self);
     /// The leader says something to this node, in this life of it.
@@ -77,36 +77,36 @@ impl WayToLeader {
 pub(crate) struct NoLeader;
 
 /// A node's way to the keepers' leader.
-pub(crate) struct Post {
+pub(crate) struct LeaderClient {
     words: mpsc::Sender<(Member, ToKeepers)>,
     questions: mpsc::Sender<(Question, oneshot::Sender<Reply>)>,
     way: watch::Receiver<WayToLeader>,
     exchanged: Arc<AtomicU64>,
 }
 
-impl Post {
+impl LeaderClient {
     /// A way for this node's words. It is looked for as soon as the task runs.
-    pub fn new(office: Arc<Office>) -> (Self, Courier) {
+    pub fn new(membership: Arc<Membership>) -> (Self, LeaderClientTask) {
         let (words, incoming) = mpsc::channel(WORDS_MAX);
         let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
         let (tell, way) = watch::channel(WayToLeader::default());
         let exchanged = Arc::<AtomicU64>::default();
-        let post = Post {
+        let leader_client = LeaderClient {
             words,
             questions,
             way,
             exchanged: Arc::clone(&exchanged),
         };
-        let courier = Courier {
-            unreached: Unreached::new(&office),
-            office,
+        let client_task = LeaderClientTask {
+            unreached: Unreached::new(&membership),
+            membership,
             words: incoming,
             questions: asked,
             way: tell,
             next: 0,
             exchanged,
         };
-        (post, courier)
+        (leader_client, client_task)
     }
 
     /// Says something. It may be lost.
@@ -150,9 +150,9 @@ impl Post {
     }
 }
 
-/// The task behind a [`Post`].
-pub(crate) struct Courier {
-    pub(super) office: Arc<Office>,
+/// The task behind a [`LeaderClient`].
+pub(crate) struct LeaderClientTask {
+    pub(super) membership: Arc<Membership>,
     pub(super) words: mpsc::Receiver<(Member, ToKeepers)>,
     pub(super) questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
     pub(super) way: watch::Sender<WayToLeader>,
@@ -163,19 +163,19 @@ pub(crate) struct Courier {
     pub(super) exchanged: Arc<AtomicU64>,
 }
 
-impl Courier {
+impl LeaderClientTask {
     /// Looks for the leader and holds on to it, until the node stops.
-    pub async fn run(mut self, ear: Arc<dyn Ear>) {
-        let stop = self.office.stop.clone();
+    pub async fn run(mut self, listener: Arc<dyn LeaderListener>) {
+        let stop = self.membership.stop.clone();
         tokio::select! {
             () = stop.cancelled() => {}
-            () = self.search(&*ear) => {}
+            () = self.search(&*listener) => {}
         }
     }
 
-    async fn search(&mut self, ear: &dyn Ear) {
+    async fn search(&mut self, listener: &dyn LeaderListener) {
         // Leases run out while the leader is looked for.
-        let retry_max = (self.office.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
+        let retry_max = (self.membership.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
         let mut backoff = Backoff::new(RETRY_MIN, retry_max);
         let mut hint = None;
         let mut tell_at = Instant::now() + TELL_EVERY;
@@ -183,10 +183,10 @@ impl Courier {
             let is_hinted = hint.is_some();
             let way = hint.take().unwrap_or_else(|| self.next_way());
             let keeper = &way.keeper;
-            match self.office.knock(&way).await {
+            match self.membership.knock(&way).await {
                 Tried::Leads(leading) => {
                     let began = Instant::now();
-                    self.follow(way, leading, ear).await;
+                    self.follow(way, leading, listener).await;
                     // Two that take each other's place must not do so as fast as they can.
                     if began.elapsed() > STEADY {
                         backoff.reset();
@@ -222,7 +222,7 @@ impl Courier {
     }
 
     /// Holds on to the leader. While the way goes through a follower, a direct one is looked for.
-    async fn follow(&mut self, mut way: Way, mut leading: Leading, ear: &dyn Ear) {
+    async fn follow(&mut self, mut way: Way, mut leading: Leading, listener: &dyn LeaderListener) {
         loop {
             match &way.through {
                 Some(through) => {
@@ -235,12 +235,14 @@ impl Courier {
                 keepers: Some(leading.keepers),
                 tried: BTreeMap::new(),
             });
-            self.office.follows.send_replace(Some(way.keeper.clone()));
+            self.membership
+                .follows
+                .send_replace(Some(way.keeper.clone()));
             self.complain_of_lost_store();
-            let office = Arc::clone(&self.office);
+            let membership = Arc::clone(&self.membership);
             let ended = tokio::select! {
-                ended = self.converse(leading.stream, leading.cluster, ear) => ended,
-                direct = office.find_direct(&way) => {
+                ended = self.converse(leading.stream, leading.cluster, listener) => ended,
+                direct = membership.find_direct(&way) => {
                     leading = direct;
                     way.through = None;
                     continue;
@@ -251,7 +253,7 @@ impl Courier {
             }
             break;
         }
-        self.office.follows.send_replace(None);
+        self.membership.follows.send_replace(None);
         self.way.send_modify(|way| way.leader = None);
     }
 
@@ -263,15 +265,15 @@ impl Courier {
 
     /// A keeper that counts and has no store has lost it, and must not vote with an empty one.
     fn complain_of_lost_store(&mut self) {
-        let me = &self.office.me.name;
+        let me = &self.membership.me.name;
         let way = self.way.borrow();
         let mut keepers = way.keepers.iter().flatten();
         let is_counted = keepers.any(|keeper| keeper.name == *me);
-        if is_counted && self.office.keeper().is_none() {
+        if is_counted && self.membership.keeper().is_none() {
             tracing::error!(
                 "this keeper has lost its store in {} and keeps nothing: \
                  `soloist cluster demote {me}`, then `soloist cluster promote {me}`, brings it back",
-                self.office.data.display()
+                self.membership.data.display()
             );
         }
     }
@@ -279,7 +281,7 @@ impl Courier {
     /// Those who are keepers now, and those of the configuration: all of the others may be gone.
     fn next_way(&mut self) -> Way {
         let mut all = self.way.borrow().keepers.clone().unwrap_or_default();
-        for first in self.office.first_keepers() {
+        for first in self.membership.first_keepers() {
             // One that has moved may stand in the file with its new address.
             if !all.contains(&first) {
                 all.push(first);

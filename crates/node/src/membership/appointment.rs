@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Office, OfficeError};
+use super::{Membership, MembershipError};
 use crate::keepers::{Appointment, Keeper, LeaderWord, Store, StoreClaim, StoreIdentity};
 use soloist_core::cluster_identity::ClusterIdentity;
 
@@ -18,7 +18,7 @@ pub(super) struct StoreNews {
     pub declined: Option<(u64, String)>,
 }
 
-impl Office {
+impl Membership {
     /// The store of this node's keeper, if it has one.
     pub(super) fn claim(&self) -> Option<StoreClaim> {
         Some(self.keeper()?.claim())
@@ -37,17 +37,17 @@ impl Office {
         }
     }
 
-    async fn become_keeper(self: &Arc<Self>, word: &LeaderWord) -> Result<(), OfficeError> {
+    async fn become_keeper(self: &Arc<Self>, word: &LeaderWord) -> Result<(), MembershipError> {
         let _changing = self.changing.lock().await;
         if self.stop.is_cancelled() {
-            return Err(OfficeError::Stopping);
+            return Err(MembershipError::Stopping);
         }
         match word.appoints(self.claim().as_ref()) {
             Appointment::Keep => {
                 self.tell_store(None);
                 return Ok(());
             }
-            Appointment::Refuse => return Err(OfficeError::StillCounts(self.data.clone())),
+            Appointment::Refuse => return Err(MembershipError::StillCounts(self.data.clone())),
             Appointment::Replace => {
                 self.give_up_store("this node is a keeper under another id")
                     .await?
@@ -124,7 +124,7 @@ impl Office {
     }
 
     /// Stops the keeper and renames its store. The caller holds `changing`.
-    pub(super) async fn give_up_store(&self, why: &str) -> Result<(), OfficeError> {
+    pub(super) async fn give_up_store(&self, why: &str) -> Result<(), MembershipError> {
         if let Some(keeper) = self.keeper() {
             keeper.shutdown().await;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Office;
+use super::Membership;
 use super::wire::{FromKeeper, read};
 use crate::keepers::KeeperNode;
 use crate::transport::{ConnectionError, Dialled, Purpose, Stream};
@@ -52,11 +52,11 @@ pub(super) struct Unreached {
 }
 
 impl Unreached {
-    pub fn new(office: &Office) -> Self {
+    pub fn new(membership: &Membership) -> Self {
         Unreached {
-            me: office.me.name.clone(),
+            me: membership.me.name.clone(),
             noted: Vec::new(),
-            remember: office.lease.length,
+            remember: membership.lease.length,
         }
     }
 
@@ -84,7 +84,7 @@ impl Unreached {
     }
 }
 
-impl Office {
+impl Membership {
     /// Returns when the leader that is reached through a follower can be reached directly.
     pub(super) async fn find_direct(self: &Arc<Self>, way: &Way) -> Leading {
         let direct = Way {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::{Connection, RETRY_AFTER, Reign, reply_to};
+use super::{Connection, LeaderTask, RETRY_AFTER, reply_to};
 use crate::Moment;
 use crate::keepers::{KeeperError, LeaderWord};
-use crate::office::wire::Reply;
+use crate::membership::wire::Reply;
 use soloist_core::cluster_identity::Generation;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::roster::{Applied, Command};
@@ -49,11 +49,11 @@ pub(super) fn tell_epochs_left(left: u64) {
     }
 }
 
-impl Reign<'_> {
+impl LeaderTask<'_> {
     /// Leaders before this one may have granted longer leases. When they are over, nobody need wait for them any more.
     pub(super) fn settle(&mut self) {
         let longest = self.keeper.roster().longest_lease();
-        let lease = self.office.lease.guarded();
+        let lease = self.membership.lease.guarded();
         let are_over = Moment::now().since(self.began.now) >= longest;
         if longest > lease && are_over && !self.has_settled {
             self.has_settled = true;
@@ -217,7 +217,7 @@ impl Reign<'_> {
                 // the one that they could follow.
                 let now = Moment::now();
                 let since = *self.unfollowed.get_or_insert(now);
-                self.is_over |= now.since(since) > self.office.lease.length / 6;
+                self.is_over |= now.since(since) > self.membership.lease.length / 6;
             }
         }
     }

@@ -12,15 +12,15 @@
 //! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
 
 mod appointment;
-mod clocks;
+mod bootstrap;
+mod clock_drift;
 mod conversation;
-mod desk;
 mod forward;
-mod founding;
 mod knock;
-mod post;
+mod leader_client;
+mod leader_task;
 mod probe;
-mod reign;
+mod serve;
 mod wire;
 
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use founding::FIRST_START;
-pub(crate) use post::{Courier, Ear, Post};
+pub use bootstrap::FIRST_START;
+pub(crate) use leader_client::{LeaderClient, LeaderClientTask, LeaderListener};
 pub use probe::{Shown, probe};
 pub(crate) use wire::{ClusterView, Question, Reply};
 
@@ -52,8 +52,8 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 /// What may be under way between a node and its own keeper.
 const LOOP_BYTES: usize = 64 << 10;
 
-/// A node's office: its part in keeping the roster, if it is a keeper or becomes one.
-pub(crate) struct Office {
+/// A node's membership: its part in keeping the roster, if it is a keeper or becomes one.
+pub(crate) struct Membership {
     pub me: KeeperNode,
     /// What all nodes must agree on.
     pub fingerprint: [u8; 32],
@@ -74,7 +74,7 @@ pub(crate) struct Office {
     /// What the leader has not been told yet of this node's store.
     stores: watch::Sender<appointment::StoreNews>,
     /// Where the reign takes letters, while this keeper leads.
-    reign: watch::Sender<Option<mpsc::Sender<reign::Letter>>>,
+    reign: watch::Sender<Option<mpsc::Sender<leader_task::LeaderEvent>>>,
     /// This keeper leads, and there is something that it has begun.
     is_busy: watch::Sender<bool>,
     forwards: forward::Forwards,
@@ -89,7 +89,7 @@ pub(crate) struct Office {
 /// Why a node cannot be a keeper.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OfficeError {
+pub enum MembershipError {
     /// Its store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -123,7 +123,7 @@ pub enum OfficeError {
     Stopping,
 }
 
-impl Office {
+impl Membership {
     pub fn new(
         me: KeeperNode,
         fingerprint: [u8; 32],
@@ -132,7 +132,7 @@ impl Office {
         memory: Arc<ClusterMemory>,
         fault: Arc<Fault>,
     ) -> Self {
-        Office {
+        Membership {
             me,
             fingerprint,
             lease: kept.lease,
@@ -171,13 +171,13 @@ impl Office {
     }
 
     /// Starts a keeper with this store. The caller holds `changing`.
-    async fn start_keeper(self: &Arc<Self>, store: Store) -> Result<Arc<Keeper>, OfficeError> {
+    async fn start_keeper(self: &Arc<Self>, store: Store) -> Result<Arc<Keeper>, MembershipError> {
         let settings = Settings::for_lease(self.me.clone(), self.endpoint.clone(), &self.lease);
         let keeper = Arc::new(Keeper::start(settings, store).await?);
         self.memory.show_store(keeper.identity().cluster);
         self.set_keeper(Some(Arc::clone(&keeper)));
         self.tell_store(None);
-        let task = reign::preside(Arc::clone(self), Arc::clone(&keeper));
+        let task = leader_task::run_leader(Arc::clone(self), Arc::clone(&keeper));
         self.fault.watch("the leader's task", task);
         tokio::spawn(Arc::clone(self).heed_successors(Arc::clone(&keeper)));
         tokio::spawn(Arc::clone(self).show_cluster(keeper.identities()));

@@ -7,9 +7,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::reign::Letter;
+use super::leader_task::LeaderEvent;
 use super::wire::{FromKeeper, FromNode, read, write};
-use super::{LAST_WORDS, Office};
+use super::{LAST_WORDS, Membership};
 use crate::keepers::rpc::FrameError;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
 use soloist_api::NodeName;
@@ -38,7 +38,7 @@ impl From<FrameError> for End {
     }
 }
 
-impl Office {
+impl Membership {
     /// Answers a node until the connection ends.
     pub async fn serve(&self, arrival: Arrival) {
         let _serving = self.serving.token();
@@ -131,7 +131,7 @@ impl Office {
             return End::Elsewhere;
         };
         let (sender, mut outgoing) = mpsc::channel(WAITING_MAX);
-        let opened = Letter::Opened {
+        let opened = LeaderEvent::Opened {
             name: name.clone(),
             sender: sender.clone(),
         };
@@ -144,22 +144,22 @@ impl Office {
             loop {
                 let letter = match read(reader).await {
                     Ok(Some(FromNode::Word { from, clock, word })) if from.name == name => {
-                        Letter::Word { from, clock, word }
+                        LeaderEvent::Word { from, clock, word }
                     }
                     Ok(Some(FromNode::Word { from, .. })) => {
                         return End::Refused(format!("a word in the name of {}", from.name));
                     }
-                    Ok(Some(FromNode::Question { number, question })) => Letter::Question {
+                    Ok(Some(FromNode::Question { number, question })) => LeaderEvent::Question {
                         connection: connection.clone(),
                         number,
                         question,
                     },
-                    Ok(Some(FromNode::Store(claim))) => Letter::Store {
+                    Ok(Some(FromNode::Store(claim))) => LeaderEvent::Store {
                         name: name.clone(),
                         connection: connection.clone(),
                         claim,
                     },
-                    Ok(Some(FromNode::Declined { id, reason })) => Letter::Declined {
+                    Ok(Some(FromNode::Declined { id, reason })) => LeaderEvent::Declined {
                         id,
                         reason: shown(&reason),
                     },
@@ -187,7 +187,7 @@ impl Office {
             end = reading => end,
             end = writing => end,
         };
-        let _ = reign.send(Letter::Closed { name, connection }).await;
+        let _ = reign.send(LeaderEvent::Closed { name, connection }).await;
         end
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
-use super::Office;
+use super::Membership;
 use crate::files;
 use crate::keepers::{Keeper, KeeperNode};
 use crate::transport::{Arrival, Code, Io, Refusal};
@@ -86,7 +86,7 @@ impl Drop for Forward<'_> {
     }
 }
 
-impl Office {
+impl Membership {
     /// Connects a node through to the leader, until one of them closes, nothing is said for long, or
     /// another keeper leads.
     pub async fn forward(&self, arrival: Arrival) {

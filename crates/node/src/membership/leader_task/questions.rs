@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::stores::Appointment;
-use super::{Connection, Done, Reign, reply_to};
+use super::{Connection, Done, LeaderTask, reply_to};
 use crate::Moment;
 use crate::keepers::KeeperNode;
-use crate::office::wire::{ClusterView, Question, Reply};
+use crate::membership::wire::{ClusterView, Question, Reply};
 use soloist_api::NodeName;
 use soloist_core::epochs::leader::Leader;
 
@@ -30,7 +30,7 @@ pub(super) enum KeeperChange {
     Voters(BTreeSet<u64>),
 }
 
-impl Reign<'_> {
+impl LeaderTask<'_> {
     pub(super) fn answer(&mut self, connection: Connection, number: u64, question: Question) {
         let change = match question {
             Question::Cluster => Err(Reply::Cluster(self.cluster())),
@@ -76,7 +76,7 @@ impl Reign<'_> {
             (member.clone(), u64::try_from(left).unwrap_or(u64::MAX))
         });
         ClusterView {
-            leader: self.office.me.name.clone(),
+            leader: self.membership.me.name.clone(),
             keepers: self.told.clone(),
             epoch: roster.begun().map_or(0, |change| change.epoch),
             is_changing: roster.is_changing(),

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use super::decisions::Done;
 use super::questions::KeeperChange;
-use super::{Connection, Reign};
+use super::{Connection, LeaderTask};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
-use crate::office::wire::FromKeeper;
+use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 
@@ -98,7 +98,7 @@ impl Appointment {
     }
 }
 
-impl Reign<'_> {
+impl LeaderTask<'_> {
     /// An appointment of this node, or `None` if it is not connected.
     pub(super) fn appointment(&mut self, node: &KeeperNode) -> Option<Appointment> {
         let connection = self.stores.of(&node.name)?.connection.clone();
@@ -120,7 +120,7 @@ impl Reign<'_> {
     /// Appoints the first keepers as learners, one after the other. When all of them have everything,
     /// makes them voters in one change.
     pub(super) fn bring_together(&mut self) {
-        let missing = self.office.not_yet(&self.told);
+        let missing = self.membership.not_yet(&self.told);
         let learners = self.keeper.learners();
         let mut voters = BTreeSet::new();
         for node in &missing {

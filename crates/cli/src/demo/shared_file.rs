@@ -9,20 +9,20 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// A counter in a file, and a journal of entries.
 #[derive(Clone)]
-pub struct Desk {
+pub struct SharedFile {
     counter: PathBuf,
     journal: PathBuf,
 }
 
-impl Desk {
+impl SharedFile {
     pub fn new(folder: &Path) -> Result<Self> {
-        let desk = Desk {
+        let shared_file = SharedFile {
             counter: folder.join("counter"),
             journal: folder.join("journal"),
         };
-        fs::write(&desk.counter, "0")?;
-        File::create(&desk.journal)?;
-        Ok(desk)
+        fs::write(&shared_file.counter, "0")?;
+        File::create(&shared_file.journal)?;
+        Ok(shared_file)
     }
 
     /// Increments the counter, slowly and without any locking of its own. Returns the new value.
@@ -86,17 +86,17 @@ mod tests {
     #[test]
     fn the_journal_shows_what_overlaps() {
         let folder = tempfile::tempdir().unwrap();
-        let desk = Desk::new(folder.path()).unwrap();
+        let shared_file = SharedFile::new(folder.path()).unwrap();
         for line in ["enter a 1", "leave a 1", "enter b 2", "leave b 2"] {
-            desk.note(line).unwrap();
+            shared_file.note(line).unwrap();
         }
         for line in ["enter c 3", "killed c 3", "enter b 4", "leave b 4"] {
-            desk.note(line).unwrap();
+            shared_file.note(line).unwrap();
         }
-        assert_eq!(desk.judge().unwrap(), (0, true));
+        assert_eq!(shared_file.judge().unwrap(), (0, true));
         for line in ["enter a 3", "enter b 3", "leave a 3", "leave b 3"] {
-            desk.note(line).unwrap();
+            shared_file.note(line).unwrap();
         }
-        assert_eq!(desk.judge().unwrap(), (1, false));
+        assert_eq!(shared_file.judge().unwrap(), (1, false));
     }
 }
