@@ -22,7 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::whole;
+use crate::int_or_float;
 
 /// Request to acquire a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct AcquireRequest {
     /// to find out whether the lock is free.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::deserialize"
+        deserialize_with = "int_or_float::deserialize"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 0))]
     pub wait_ms: Option<u64>,
@@ -42,7 +42,7 @@ pub struct AcquireRequest {
     /// renewed. Defaults to the node's setting.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::deserialize"
+        deserialize_with = "int_or_float::deserialize"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub ttl_ms: Option<u64>,
@@ -72,7 +72,7 @@ pub struct RenewRequest {
     /// New time to live from now on, in milliseconds. Defaults to the original one.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::deserialize"
+        deserialize_with = "int_or_float::deserialize"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub ttl_ms: Option<u64>,

@@ -8,11 +8,11 @@ mod address;
 mod clock;
 mod duration;
 mod fence;
+mod int_or_float;
 mod json;
 mod lock_name;
 mod moment;
 mod node_name;
-mod whole;
 
 pub use address::{Address, AddressError, Host};
 #[cfg(feature = "clock")]

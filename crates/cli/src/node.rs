@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use soloist_api::parse_duration;
 use soloist_node::config::Config;
-use soloist_node::{Node, api};
+use soloist_node::{Node, http};
 
 use crate::{Verdict, logging, output, signals};
 
@@ -50,7 +50,7 @@ impl Args {
         tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
         end_with(&node);
-        let server = match api::serve(&node).await {
+        let server = match http::serve(&node).await {
             Ok(server) => server,
             Err(error) => {
                 node.stop(Duration::ZERO).await;

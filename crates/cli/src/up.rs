@@ -11,7 +11,7 @@ use serde::Serialize;
 use soloist_client::Target;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
-use soloist_node::api;
+use soloist_node::http;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use crate::{Verdict, logging, node, output, signals};
@@ -77,7 +77,7 @@ impl Args {
         .await?;
         let mut servers = Vec::new();
         for node in &cluster.nodes {
-            servers.push(api::serve(node).await?);
+            servers.push(http::serve(node).await?);
         }
         folder.announce(servers[0].socket())?;
         let nodes = cluster.nodes.iter().zip(&servers);

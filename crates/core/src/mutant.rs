@@ -32,7 +32,7 @@ pub enum Mutant {
     /// Fences do not rise with the epoch.
     FenceWithoutEpoch,
     /// Who is done without because others do not reach it is done without at once, not when its lease has run out.
-    PartAtOnce,
+    EvictAtOnce,
     /// An epoch begins for a node that was not probed.
     JoinUnprobed,
     /// Nodes that disturb the members may join again at once.
@@ -76,7 +76,7 @@ impl Mutant {
         Mutant::InstallTooEarly,
         Mutant::EarlyDropped,
         Mutant::FenceWithoutEpoch,
-        Mutant::PartAtOnce,
+        Mutant::EvictAtOnce,
         Mutant::JoinUnprobed,
         Mutant::NoBackOff,
         Mutant::LeaveWhilePromised,

@@ -9,7 +9,7 @@ use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::config::{Api, ApiTcp, Config, Kept, Metrics, Nodes, Security, Ttl};
-use soloist_node::{FIRST_START, Node, api};
+use soloist_node::{FIRST_START, Node, http};
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             name,
         };
         let node = Node::start_on(config, None, listener).await?;
-        let server = api::serve(&node).await?;
+        let server = http::serve(&node).await?;
         running.push((node, server));
     }
     for (node, _) in &running {

@@ -3,10 +3,10 @@
 //! The lock table ([`locks`]) is a pure state machine that drives the algorithms; [`links`] carry its
 //! messages; [`node`](Node) is the thin shell that puts both together.
 
-pub mod api;
 pub mod cluster_memory;
 pub mod config;
 pub mod files;
+pub mod http;
 pub mod identity;
 pub mod keepers;
 pub mod links;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use soloist_client::{Client, Target};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
-use soloist_node::api;
+use soloist_node::http;
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 
 use super::{Measured, Samples};
@@ -62,7 +62,7 @@ pub async fn embedded(rounds: usize) -> Result<Measured> {
 
 pub async fn over_the_api(rounds: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
-    let server = api::serve(&cluster.nodes[0]).await?;
+    let server = http::serve(&cluster.nodes[0]).await?;
     let target = Target::parse(&format!("unix:{}", server.socket().display()))?;
     let client = Client::connect(target).await?;
     client.acquire("bench").await?.release().await?;

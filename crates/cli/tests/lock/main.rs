@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
-use soloist_node::api::{self, ApiServer};
+use soloist_node::http::{self, ApiServer};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tokio::runtime::Runtime;
 
@@ -62,7 +62,7 @@ impl Nodes {
             let cluster = LocalCluster::start(settings).await.unwrap();
             let mut servers = Vec::new();
             for node in &cluster.nodes {
-                servers.push(Some(api::serve(node).await.unwrap()));
+                servers.push(Some(http::serve(node).await.unwrap()));
             }
             (cluster, servers)
         });

@@ -7,8 +7,8 @@ use soloist_client::{Client, ClientError, Target};
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
-use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{Api, ApiTcp, ApiTls, Config, Metrics, Security, Ttl};
+use soloist_node::http::{self, ApiServer};
 use soloist_node::identity::Authority;
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ impl Guarded {
         let node = Node::start_on(config, None, listener).await.unwrap();
         node.ready().await;
         Guarded {
-            server: api::serve(&node).await.unwrap(),
+            server: http::serve(&node).await.unwrap(),
             folder,
             authority,
             _node: node,

@@ -92,7 +92,7 @@ async fn connections_are_used_again_and_survive_a_restart_of_the_api() {
     let client = nodes.client(0).await;
     held(&client, "a").await.release().await.unwrap();
     nodes.servers[0].take().unwrap().stop().await;
-    let again = soloist_node::api::serve(&nodes.cluster.nodes[0]).await;
+    let again = soloist_node::http::serve(&nodes.cluster.nodes[0]).await;
     nodes.servers[0] = Some(again.unwrap());
     held(&client, "a").await.release().await.unwrap();
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use soloist_client::{Client, Guard, Target};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
-use soloist_node::api::{self, ApiServer};
+use soloist_node::http::{self, ApiServer};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ impl Nodes {
         let cluster = LocalCluster::start(settings).await.unwrap();
         let mut servers = Vec::new();
         for node in &cluster.nodes {
-            servers.push(Some(api::serve(node).await.unwrap()));
+            servers.push(Some(http::serve(node).await.unwrap()));
         }
         Nodes {
             cluster,

@@ -15,7 +15,7 @@ use super::candidates::Candidates;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::pace::Pace;
-use super::rifts::Rifts;
+use super::partitions::Partitions;
 use super::roster::{Change, Command, Member, Roster};
 use crate::mutant::Mutant;
 use soloist_api::Moment;
@@ -62,7 +62,7 @@ pub struct Leader {
     asking: Vec<(Member, u64)>,
     /// Renewals that the confirmation under way is for, and when it began.
     confirming: Option<(Moment, Vec<(Member, u64)>)>,
-    rifts: Rifts,
+    partitions: Partitions,
     reports: Reports,
 }
 
@@ -105,7 +105,7 @@ impl Leader {
             others_reported: None,
             asking: Vec::new(),
             confirming: None,
-            rifts: Rifts::default(),
+            partitions: Partitions::default(),
             reports: Reports::default(),
         };
         leader.know(now, roster);
@@ -185,7 +185,7 @@ impl Leader {
                 let lives: HashSet<u64> = lives.into_iter().collect();
                 let members = self.members.iter().map(|known| known.member.incarnation);
                 let missed = members.filter(|life| lives.contains(life));
-                self.rifts
+                self.partitions
                     .complain(now, &self.lease, from.incarnation, missed);
                 if !roster.is_changing() {
                     self.part(now);
@@ -366,11 +366,11 @@ impl Leader {
             let mut staying = self.members.iter().filter(|known| !known.is_leaving);
             staying.any(|known| known.member.name == *name)
         };
-        let mut apart_from = self.rifts.keeps_out(now, &from.name, is_member);
+        let mut apart_from = self.partitions.bars(now, &from.name, is_member);
         if !apart_from.is_empty() {
             apart_from.truncate(NAMED);
             out.sends
-                .push((from.clone(), ToMember::KeptOut { apart_from }));
+                .push((from.clone(), ToMember::Barred { apart_from }));
             return;
         }
         // With nobody to disturb, nobody need wait.

@@ -271,7 +271,7 @@ impl Participant {
             },
             // The keepers let it in when the other one is gone, or when it has waited.
             ToMember::NameTaken
-            | ToMember::KeptOut { .. }
+            | ToMember::Barred { .. }
             | ToMember::TooSlow { .. }
             | ToMember::HeldOff { .. } => {}
             ToMember::Probe { number } => {

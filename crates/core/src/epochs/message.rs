@@ -123,7 +123,7 @@ pub enum ToMember {
         piece: Piece,
     },
     /// You would not reach these members, nor they you: you are not let in yet.
-    KeptOut {
+    Barred {
         /// The names of some.
         apart_from: Vec<NodeName>,
     },

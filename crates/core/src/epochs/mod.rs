@@ -5,7 +5,7 @@
 //! - [`member`]: a node's part: its lease, its lock table, freezing, reporting and installing.
 //! - `candidates`: who may join, `backoff`: who waits before that, `pace`: how often an epoch may begin.
 //! - [`pieces`]: long reports, and long lists of what is held.
-//! - `rifts`: who cannot reach whom, and who is done without because of it.
+//! - `partitions`: who cannot reach whom, and who is done without because of it.
 //! - [`message`]: what the two say to each other. [`lease`]: how long a word holds.
 //!
 //! Pure state machines all: what time it is, is told to them. Sockets and Raft are elsewhere.
@@ -24,6 +24,6 @@ pub mod lease;
 pub mod member;
 pub mod message;
 mod pace;
+mod partitions;
 pub mod pieces;
-mod rifts;
 pub mod roster;

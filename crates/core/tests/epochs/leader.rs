@@ -220,7 +220,7 @@ fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     let again = member(1, 2);
     let refused = trial.hear(after(5200), &again, ToKeepers::Join).sends;
     let apart_from = vec![a.name];
-    assert_eq!(refused, [(again, ToMember::KeptOut { apart_from })]);
+    assert_eq!(refused, [(again, ToMember::Barred { apart_from })]);
 }
 
 fn names(command: &Option<Command>) -> Vec<&str> {

@@ -105,7 +105,7 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             let gained = served(&world).into_iter().zip(before);
             let gained: Vec<_> = gained.map(|(now, then)| now - then).collect();
             // Some algorithms arrange these five so that the two have nothing to say to each other.
-            parted += usize::from(world.kept_out > 0);
+            parted += usize::from(world.barred > 0);
             assert!(
                 gained[..3].iter().all(|gained| *gained > 20),
                 "{}, seed {seed}: {gained:?}",
@@ -190,7 +190,7 @@ fn every_mutant_of_the_epochs_is_caught() {
     // again the others.
     let elsewhere = [
         Mutant::ReleaseForgotten,
-        Mutant::PartAtOnce,
+        Mutant::EvictAtOnce,
         Mutant::JoinUnprobed,
         Mutant::NoBackOff,
     ];

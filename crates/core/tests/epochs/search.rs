@@ -293,7 +293,7 @@ const SHOWN: [(Mutant, Case); 13] = [
     (Mutant::InstallTooEarly, CHANGE),
     (Mutant::EarlyDropped, CHANGE),
     (Mutant::FenceWithoutEpoch, CHANGE),
-    (Mutant::PartAtOnce, APART),
+    (Mutant::EvictAtOnce, APART),
     (Mutant::LeaveWhilePromised, STOP),
 ];
 

@@ -86,7 +86,7 @@ pub struct World {
     pub loss: f64,
     lease: Lease,
     /// How often somebody was told that it is not let in because others do not reach it.
-    pub kept_out: usize,
+    pub barred: usize,
     /// From and to.
     pub cuts: Vec<(usize, usize)>,
     /// Frames that wait for their link, since when: they are not lost.
@@ -119,7 +119,7 @@ impl World {
             slowest: 5_000,
             loss: 0.02,
             lease,
-            kept_out: 0,
+            barred: 0,
             cuts: Vec::new(),
             held_back: Vec::new(),
             arrivals: HashMap::new(),
@@ -229,7 +229,7 @@ impl World {
             }
             Event::ToMember { to, message } => {
                 if self.is_alive(&to) {
-                    self.kept_out += usize::from(matches!(message, ToMember::KeptOut { .. }));
+                    self.barred += usize::from(matches!(message, ToMember::Barred { .. }));
                     self.with(index_of(&to), |participant, now, out| {
                         participant.hear(now, message, out);
                     });

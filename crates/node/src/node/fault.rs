@@ -6,7 +6,7 @@ use std::thread::panicking;
 
 use tokio_util::sync::CancellationToken;
 
-use super::core::Core;
+use super::state::NodeState;
 
 /// Whether a node has failed, and how.
 #[derive(Default)]
@@ -67,14 +67,14 @@ impl Fault {
 
 /// The core, locked. A panic while it is locked is a [`Fault`] of the node.
 pub(crate) struct LockedCore<'s> {
-    core: MutexGuard<'s, Core>,
+    core: MutexGuard<'s, NodeState>,
     fault: &'s Fault,
     /// Somebody else's panic, which drops a guard of this node, perhaps.
     was_panicking: bool,
 }
 
 impl<'s> LockedCore<'s> {
-    pub fn new(core: MutexGuard<'s, Core>, fault: &'s Fault) -> Self {
+    pub fn new(core: MutexGuard<'s, NodeState>, fault: &'s Fault) -> Self {
         LockedCore {
             core,
             fault,
@@ -84,15 +84,15 @@ impl<'s> LockedCore<'s> {
 }
 
 impl Deref for LockedCore<'_> {
-    type Target = Core;
+    type Target = NodeState;
 
-    fn deref(&self) -> &Core {
+    fn deref(&self) -> &NodeState {
         &self.core
     }
 }
 
 impl DerefMut for LockedCore<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
+    fn deref_mut(&mut self) -> &mut NodeState {
         &mut self.core
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::Node;
-use super::core::{Answer, Asked, Held};
+use super::state::{Answer, Asked, Held};
 use crate::Moment;
 use soloist_api::{Fence, LockName};
 use soloist_core::locks::{Ask, AskError, Client, Denial, End, HoldId, Ticket};

@@ -1,12 +1,12 @@
 //! A running node: the lock table, its links, its timer, and the guards that it gives out.
 
-pub(crate) mod core;
 pub(crate) mod event;
 pub(crate) mod fault;
 pub(crate) mod inquiry;
 pub(crate) mod lock;
 mod notice;
 pub(crate) mod shared;
+pub(crate) mod state;
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ use crate::keepers::KeeperNode;
 use crate::links::{self, Limits, LinkStatus, Links, LinksError};
 use crate::membership::{LeaderClient, LeaderClientTask, Membership, MembershipError};
 use crate::transport::{Endpoint, Security};
-use core::Core;
 use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
@@ -35,6 +34,7 @@ use soloist_api::{LockName, LockNameError};
 use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{Settings, Table};
+use state::NodeState;
 
 /// How many locks a node may have to do with.
 const LOCKS_MAX: usize = 1 << 22;
@@ -266,14 +266,14 @@ impl Node {
 }
 
 /// A node that wants to be a member.
-fn core(config: &Config, table: Table) -> Core {
+fn core(config: &Config, table: Table) -> NodeState {
     let me = Member {
         name: config.name.clone(),
         incarnation: rand::random(),
         address: config.members.address.clone(),
     };
     let part = Participant::new(me, table, config.members.lease, Moment::now());
-    Core::new(part, MemberEffects::default())
+    NodeState::new(part, MemberEffects::default())
 }
 
 fn keep(

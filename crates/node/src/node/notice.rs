@@ -19,7 +19,7 @@ pub(crate) enum Notice {
     /// More than half of the fences of this epoch are used up for a lock.
     FencesHalfUsed { epoch: u64, lock: LockName },
     /// It is not let in, because it and these would not reach each other.
-    KeptOut { apart_from: Vec<NodeName> },
+    Barred { apart_from: Vec<NodeName> },
     /// It does not answer the leader fast enough to join.
     TooSlow { took: Duration, limit: Duration },
     /// It has disturbed the members and must wait before it may join.
@@ -34,7 +34,7 @@ impl Notice {
     pub fn of_refusal(word: &ToMember) -> Option<Self> {
         match word {
             ToMember::NameTaken => Some(Notice::NameTaken),
-            ToMember::KeptOut { apart_from } => Some(Notice::KeptOut {
+            ToMember::Barred { apart_from } => Some(Notice::Barred {
                 apart_from: apart_from.clone(),
             }),
             &ToMember::TooSlow { took, limit } => Some(Notice::TooSlow { took, limit }),
@@ -75,7 +75,7 @@ impl Notice {
                 ?left,
                 "this node did not report in time, or came and went too often: it waits before it may join"
             ),
-            Notice::KeptOut { apart_from } => {
+            Notice::Barred { apart_from } => {
                 let named: Vec<_> = apart_from
                     .iter()
                     .take(NAMED)

@@ -6,10 +6,10 @@ use soloist_api::Event;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::core::Core;
 use super::fault::{Fault, LockedCore};
 use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
+use super::state::NodeState;
 use crate::config::Config;
 use crate::links::{Handler, LinkChange, Links, Peer, Serving};
 use crate::membership::{LeaderClient, LeaderListener, Membership};
@@ -23,7 +23,7 @@ use soloist_core::locks::wire;
 
 pub(crate) struct Shared {
     pub config: Config,
-    core: Mutex<Core>,
+    core: Mutex<NodeState>,
     /// Set once, right after it is made: links need this to report to.
     pub links: OnceLock<Links>,
     pub inquiries: Inquiries,
@@ -57,7 +57,7 @@ const EVENTS_MAX: usize = 4096;
 impl Shared {
     pub fn new(
         config: Config,
-        core: Core,
+        core: NodeState,
         keeping: Keeping,
         notices: Notices,
         fault: Arc<Fault>,

@@ -9,8 +9,8 @@ use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
-use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{Api, Config, Metrics, Security, Ttl};
+use soloist_node::http::{self, ApiServer};
 use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -41,7 +41,7 @@ pub async fn served(nodes: usize) -> Served {
     let cluster = LocalCluster::start(settings).await.unwrap();
     let mut servers = Vec::new();
     for node in &cluster.nodes {
-        servers.push(api::serve(node).await.unwrap());
+        servers.push(http::serve(node).await.unwrap());
     }
     let sockets = servers.iter().map(|server| server.socket().to_owned());
     let served = Served {

@@ -4,8 +4,8 @@ use std::fmt::{self, Debug, Write};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use soloist_node::api;
 use soloist_node::config::{Api, Metrics};
+use soloist_node::http;
 use soloist_node::{skip_epochs, skip_fences};
 use tempfile::TempDir;
 use tracing::field::{Field, Visit};
@@ -75,7 +75,7 @@ impl fmt::Debug for Warnings {
 
 struct Served {
     node: Lonely,
-    server: api::ApiServer,
+    server: http::ApiServer,
     http: Http,
     _folder: TempDir,
 }
@@ -87,7 +87,7 @@ async fn served() -> Served {
         tcp: None,
     };
     let node = lonely(api, Metrics::default()).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     Served {
         http: Http::Unix(server.socket().to_owned()),
         node,

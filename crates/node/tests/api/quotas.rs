@@ -5,8 +5,8 @@ use soloist_api::{ErrorKind, Hold};
 use soloist_core::limits::{Limits, Quota};
 use soloist_core::locks::{AskError, Quantity};
 use soloist_node::AcquireError;
-use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{Api, ApiTcp, Metrics};
+use soloist_node::http::{self, ApiServer};
 use tempfile::TempDir;
 
 use crate::cluster::{Lonely, limited, until};
@@ -38,7 +38,7 @@ async fn node(client: Quota) -> Limited {
         ..Limits::default()
     };
     let node = limited(api, Metrics::default(), limits).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     Limited {
         greedy: Http::Unix(server.socket().to_owned()),
         modest: Http::Tcp(server.addresses().tcp.unwrap()),
@@ -143,7 +143,7 @@ async fn clients_with_certificates_have_a_quota_each() {
     };
     let api = files.api(loopback(None, Some(files.tls(true))));
     let node = limited(api, Metrics::default(), limits).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     let address = server.addresses().tcp.unwrap();
     let client = |name: &str| tls(address, files.client(name));
     let hold = client("alice").hold("a").await;

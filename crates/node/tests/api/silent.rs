@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-use soloist_node::api::{self, ApiServer};
 use soloist_node::config::{ApiTcp, Metrics};
+use soloist_node::http::{self, ApiServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::field::Field;
@@ -107,7 +107,7 @@ fn limit_files(current: Option<u64>) {
 async fn crowded(files: &Files, tcp: ApiTcp, limit: u64) -> (Lonely, ApiServer) {
     let node = lonely(files.api(tcp), Metrics::default()).await;
     limit_files(Some(limit));
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     limit_files(None);
     (node, server)
 }
@@ -182,7 +182,7 @@ async fn many_connections_at_once_are_queued() {
     let files = Files::new();
     let tcp = loopback(None, None);
     let node = lonely(files.api(tcp), Metrics::default()).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     all_wait_in_the_queue(server.addresses().tcp.unwrap());
     stop(node, server).await;
 }

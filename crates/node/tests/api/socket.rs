@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use soloist_node::api::{self, ApiError};
 use soloist_node::config::{Api, Metrics};
+use soloist_node::http::{self, ApiError};
 use tempfile::TempDir;
 
 use crate::cluster::{Lonely, lonely};
@@ -20,7 +20,7 @@ async fn only_its_owner_may_use_it_and_it_goes_when_the_api_stops() {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("soloist.sock");
     let node = node(socket.clone()).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(server.addresses().socket, socket);
@@ -29,7 +29,7 @@ async fn only_its_owner_may_use_it_and_it_goes_when_the_api_stops() {
     let _idle = Http::Unix(socket.clone()).connect().await.unwrap();
     server.stop().await;
     assert!(!socket.exists());
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     drop(server);
     assert!(!socket.exists());
 }
@@ -40,19 +40,19 @@ async fn one_that_is_answered_is_left_alone_and_one_left_behind_is_replaced() {
     let socket = folder.path().join("soloist.sock");
     let other = UnixListener::bind(&socket).unwrap();
     let node = node(socket.clone()).await;
-    let error = api::serve(&node).await.err().unwrap();
+    let error = http::serve(&node).await.err().unwrap();
     assert!(matches!(error, ApiError::SocketInUse(_)), "{error}");
     assert!(error.to_string().contains("soloist.sock"), "{error}");
     assert!(socket.exists());
     drop(other);
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     assert_eq!(Http::Unix(socket.clone()).get("/healthz").await.body, "ok");
     // Who takes its place meanwhile keeps it.
     std::fs::remove_file(&socket).unwrap();
     std::fs::write(&socket, "somebody else's").unwrap();
     server.stop().await;
     assert!(socket.exists());
-    let error = api::serve(&node).await.err().unwrap();
+    let error = http::serve(&node).await.err().unwrap();
     assert!(matches!(error, ApiError::NotASocket(_)), "{error}");
 }
 
@@ -60,9 +60,9 @@ async fn one_that_is_answered_is_left_alone_and_one_left_behind_is_replaced() {
 async fn a_path_that_cannot_be_is_refused_with_the_limit() {
     let folder = TempDir::new().unwrap();
     let long = node(folder.path().join("x".repeat(200))).await;
-    let error = api::serve(&long).await.err().unwrap().to_string();
+    let error = http::serve(&long).await.err().unwrap().to_string();
     assert!(error.contains("107"), "{error}");
     let nowhere = node(folder.path().join("no/such/folder")).await;
-    let error = api::serve(&nowhere).await.err().unwrap().to_string();
+    let error = http::serve(&nowhere).await.err().unwrap().to_string();
     assert!(error.contains("no/such/folder"), "{error}");
 }

@@ -13,8 +13,8 @@ use rustls::{ClientConfig, ConfigBuilder};
 use serde_json::{Value, json};
 use soloist_api::ErrorKind;
 use soloist_node::EventKind;
-use soloist_node::api::{self, ApiError, ApiServer};
 use soloist_node::config::{Api, ApiTcp, ApiTls, Metrics};
+use soloist_node::http::{self, ApiError, ApiServer};
 use soloist_node::identity::{Authority, Identity, Role};
 use tempfile::TempDir;
 
@@ -65,7 +65,7 @@ impl Files {
 
     async fn serve(&self, tcp: ApiTcp) -> Result<(Lonely, ApiServer), ApiError> {
         let node = lonely(self.api(tcp), Metrics::default()).await;
-        let server = api::serve(&node).await?;
+        let server = http::serve(&node).await?;
         Ok((node, server))
     }
 

@@ -7,8 +7,8 @@ use hyper::Method;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use soloist_api::{Cluster, Event, EventKind, Hold, LockInfo, LockState, Locks, NodeState};
-use soloist_node::api;
 use soloist_node::config::{Api, Metrics};
+use soloist_node::http;
 use tempfile::TempDir;
 
 use crate::cluster::{lonely, served, until};
@@ -313,7 +313,7 @@ async fn lock_names_are_labels_if_that_is_switched_on() {
         tcp: None,
     };
     let node = lonely(api, Metrics { lock_names: true }).await;
-    let server = api::serve(&node).await.unwrap();
+    let server = http::serve(&node).await.unwrap();
     let http = Http::Unix(server.socket().to_owned());
     let hold = http.hold("a%22b%5C").await;
     assert_eq!(http.release(&hold).await.status, 204);

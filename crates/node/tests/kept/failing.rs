@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use soloist_core::Mutant;
 use soloist_core::locks::End;
-use soloist_node::{AcquireError, api};
+use soloist_node::{AcquireError, http};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -14,7 +14,7 @@ use crate::{PATIENCE, cluster, until};
 async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
-    let server = api::serve(&nodes[2]).await.unwrap();
+    let server = http::serve(&nodes[2]).await.unwrap();
     let guard = nodes[2].lock("x").unwrap().acquire().await.unwrap();
     let fence = guard.fence();
     Mutant::plant(Some(Mutant::PanicInCore));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use soloist_api::Hold;
-use soloist_node::{Moment, api};
+use soloist_node::{Moment, http};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -32,7 +32,7 @@ async fn answer(mut stream: UnixStream) -> Hold {
 async fn a_watcher_that_does_not_read_its_answer_keeps_its_lock_for_as_long_as_it_was_promised() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
-    let server = api::serve(&nodes[2]).await.unwrap();
+    let server = http::serve(&nodes[2]).await.unwrap();
     let acquire = send(server.socket(), "POST", "/v1/locks/x/acquire").await;
     let hold = answer(acquire).await;
     let renew = format!("/v1/holds/{}/renew", hold.hold);

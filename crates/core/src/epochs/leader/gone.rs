@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::rifts::Staying;
+use super::super::partitions::Staying;
 use super::{Known, Leader, NAMED};
 use crate::mutant::Mutant;
 use soloist_api::Moment;
@@ -45,7 +45,7 @@ impl Leader {
     pub(super) fn log_evictions(&self, now: Moment, is_changing: bool) {
         for known in self.members.iter().filter(|known| known.until <= now) {
             let name = &known.member.name;
-            let is_apart = || !self.rifts.keeps_out(now, name, |_| true).is_empty();
+            let is_apart = || !self.partitions.bars(now, name, |_| true).is_empty();
             let reason = match known {
                 Known { has_left: true, .. } => {
                     tracing::info!(%name, "a member left");
@@ -90,7 +90,7 @@ impl Leader {
             heard: known.heard,
         });
         let staying: Vec<_> = staying.collect();
-        for (life, others) in self.rifts.decide(now, &self.lease, &staying) {
+        for (life, others) in self.partitions.decide(now, &self.lease, &staying) {
             let members = self.members.iter().map(|known| &known.member);
             let apart_from = members.filter(|member| others.contains(&member.incarnation));
             let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
@@ -102,10 +102,10 @@ impl Leader {
             tracing::warn!(%name, apart_from = ?named, "members do not reach each other: one is done without");
             // Its lease runs out.
             known.is_leaving = true;
-            if Mutant::PartAtOnce.planted() {
+            if Mutant::EvictAtOnce.planted() {
                 known.until = now;
             }
-            self.rifts.keep_out(now, &self.lease, name, apart_from);
+            self.partitions.bar(now, &self.lease, name, apart_from);
         }
     }
 }

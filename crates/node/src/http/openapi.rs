@@ -148,7 +148,7 @@ mod tests {
     fn the_description_is_the_one_made_from_the_code() {
         let made = Description::openapi().to_pretty_json().expect("it is JSON") + "\n";
         if std::env::var_os("UPDATE_OPENAPI").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/api/openapi.json");
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi.json");
             std::fs::write(path, made).expect("the file can be written");
             return;
         }

@@ -69,7 +69,7 @@ pub(crate) enum Asked {
     Ended(HoldId),
 }
 
-pub(crate) struct Core {
+pub(crate) struct NodeState {
     part: Participant,
     effects: MemberEffects,
     /// Whom links go to.
@@ -91,10 +91,10 @@ pub(crate) struct Core {
     clock: Reading,
 }
 
-impl Core {
+impl NodeState {
     /// With what came of making the participant, which is carried out with the first thing that happens.
     pub fn new(part: Participant, effects: MemberEffects) -> Self {
-        Core {
+        NodeState {
             standing: Standing::Outside,
             part,
             effects,

@@ -12,14 +12,14 @@ use super::Api;
 use super::error::Failure;
 use super::request::{Content, Id, Params, Who, wait};
 use crate::Moment;
-use crate::node::core::{Core, Held};
 use crate::node::event::milliseconds;
 use crate::node::shared::Shared;
+use crate::node::state::{Held, NodeState};
 use soloist_core::locks::{End, Grant, HoldError, HoldId};
 
 /// A hold as its holder sees it. The holder's clock may run slower than this node's: it is promised less than this node
 /// waits.
-fn describe(shared: &Shared, core: &Core, grant: &Grant) -> Result<Hold, Failure> {
+fn describe(shared: &Shared, core: &NodeState, grant: &Grant) -> Result<Hold, Failure> {
     let promise = core.promise(grant.hold);
     let until = promise.map_err(|error| gone(core, grant.hold, error))?;
     let valid_for = until.map(|until| shared.lease().told(until.since(Moment::now())));
@@ -36,7 +36,7 @@ fn describe(shared: &Shared, core: &Core, grant: &Grant) -> Result<Hold, Failure
 }
 
 /// What is wrong with a hold.
-pub(super) fn gone(core: &Core, hold: HoldId, error: HoldError) -> Failure {
+pub(super) fn gone(core: &NodeState, hold: HoldId, error: HoldError) -> Failure {
     let ended = core.table().ended_at(hold);
     let ago = ended.map(|ended| milliseconds(Moment::now().since(ended)));
     Failure::from(error).ended_ago(ago)

@@ -17,12 +17,12 @@ const KEPT_OUT: (u32, u32) = (1, 12);
 
 /// Who cannot reach whom, as they say, and who is kept out for it. Members are told apart by their lives.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub(super) struct Rifts {
+pub(super) struct Partitions {
     /// By who complains.
     complaints: BTreeMap<u64, Complaint>,
     /// Others who have the same reason complain until then. Nothing, if nobody does.
     decide_at: Option<Moment>,
-    kept_out: Vec<KeptOut>,
+    barred: Vec<Barred>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -34,7 +34,7 @@ struct Complaint {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct KeptOut {
+struct Barred {
     name: NodeName,
     /// Who would not reach it.
     apart_from: Vec<NodeName>,
@@ -51,7 +51,7 @@ pub(super) struct Staying<'a> {
     pub heard: Moment,
 }
 
-impl Rifts {
+impl Partitions {
     /// A member says which others it does not reach: all of them, with each renewal.
     pub fn complain(
         &mut self,
@@ -112,7 +112,7 @@ impl Rifts {
             }
             parted.push((life, others.into_iter().collect()));
         }
-        let out = self.kept_out.iter().filter(|known| now < known.until);
+        let out = self.barred.iter().filter(|known| now < known.until);
         let out = out.count();
         if !parted.is_empty() && 2 * (out + parted.len()) > out + members.len() {
             tracing::warn!("most members do not reach each other: none is done without");
@@ -174,7 +174,7 @@ impl Rifts {
             .map(|member| (member.name, member.life))
             .collect();
         let mut numbers = BTreeMap::new();
-        for known in &self.kept_out {
+        for known in &self.barred {
             let back = lives.get(&known.name);
             for life in known.apart_from.iter().filter_map(|name| lives.get(name)) {
                 let again = apart.get(life).zip(back);
@@ -189,26 +189,20 @@ impl Rifts {
     /// Who was in for long enough begins anew.
     fn forget(&mut self, now: Moment, lease: &Lease) {
         let (_, most) = KEPT_OUT;
-        self.kept_out
+        self.barred
             .retain(|known| now.since(known.until) <= lease.apart_after() * most);
     }
 
     /// Somebody is done without.
-    pub fn keep_out(
-        &mut self,
-        now: Moment,
-        lease: &Lease,
-        name: &NodeName,
-        apart_from: Vec<NodeName>,
-    ) {
+    pub fn bar(&mut self, now: Moment, lease: &Lease, name: &NodeName, apart_from: Vec<NodeName>) {
         let (first, most) = KEPT_OUT;
         self.forget(now, lease);
-        let mut before = self.kept_out.iter();
+        let mut before = self.barred.iter();
         let before = before.find(|known| known.name == *name);
         let pause = before.map_or(lease.apart_after() * first, |known| known.pause * 2);
         let pause = pause.min(lease.apart_after() * most);
-        self.kept_out.retain(|known| known.name != *name);
-        self.kept_out.push(KeptOut {
+        self.barred.retain(|known| known.name != *name);
+        self.barred.push(Barred {
             name: name.clone(),
             apart_from,
             until: now + pause,
@@ -217,14 +211,14 @@ impl Rifts {
     }
 
     /// From whom somebody would be apart that wants to come in, if it must wait for that.
-    pub fn keeps_out(
+    pub fn bars(
         &self,
         now: Moment,
         name: &NodeName,
         is_member: impl Fn(&NodeName) -> bool,
     ) -> Vec<NodeName> {
-        let kept_out = self.kept_out.iter().filter(|known| now < known.until);
-        let apart_from = kept_out.flat_map(|known| match known.name == *name {
+        let barred = self.barred.iter().filter(|known| now < known.until);
+        let apart_from = barred.flat_map(|known| match known.name == *name {
             true => known.apart_from.clone(),
             // The other one may have come back before.
             false if known.apart_from.contains(name) => vec![known.name.clone()],
@@ -249,7 +243,7 @@ mod tests {
     }
 
     struct Trial {
-        rifts: Rifts,
+        partitions: Partitions,
         names: Vec<NodeName>,
     }
 
@@ -257,14 +251,14 @@ mod tests {
         /// Members 0 to 4.
         fn new() -> Self {
             Trial {
-                rifts: Rifts::default(),
+                partitions: Partitions::default(),
                 names: ["a", "b", "c", "d", "e"].map(name).into(),
             }
         }
 
         fn complain(&mut self, now: u32, from: u64, about: &[u64]) {
             let about = about.iter().copied();
-            self.rifts
+            self.partitions
                 .complain(after(now), &Lease::default(), from, about);
         }
 
@@ -277,11 +271,11 @@ mod tests {
             });
             let members: Vec<_> = members.collect();
             let lease = Lease::default();
-            let parted = self.rifts.decide(after(now), &lease, &members);
+            let parted = self.partitions.decide(after(now), &lease, &members);
             for (life, others) in &parted {
                 let name = |life: &u64| self.names[*life as usize].clone();
                 let others = others.iter().map(name).collect();
-                self.rifts.keep_out(after(now), &lease, &name(life), others);
+                self.partitions.bar(after(now), &lease, &name(life), others);
             }
             parted.into_iter().map(|(life, _)| life).collect()
         }
@@ -325,9 +319,9 @@ mod tests {
         let lease = Lease::default();
         for now in [1, 2] {
             let about = [2, 3, 4];
-            trial.rifts.complain(after(now), &lease, 0, about);
+            trial.partitions.complain(after(now), &lease, 0, about);
         }
-        let parted = trial.rifts.decide(after(2), &lease, &members);
+        let parted = trial.partitions.decide(after(2), &lease, &members);
         assert_eq!(parted, [(0, vec![4])]);
     }
 
@@ -383,31 +377,31 @@ mod tests {
             trial.complain(now + 1, 3, &[4]);
             assert_eq!(trial.decide(now + 1, None), [4], "{now}");
         }
-        let pauses = trial.rifts.kept_out.iter().map(|known| known.pause);
+        let pauses = trial.partitions.barred.iter().map(|known| known.pause);
         assert_eq!(pauses.collect::<Vec<_>>(), [SECOND * 80]);
     }
 
     #[test]
     fn who_goes_again_and_again_is_kept_out_for_longer() {
-        let (mut rifts, lease) = (Rifts::default(), Lease::default());
+        let (mut partitions, lease) = (Partitions::default(), Lease::default());
         let (a, b) = (name("a"), name("b"));
         let mut now = 0;
         for seconds in [10, 20, 40, 80, 120, 120] {
-            rifts.keep_out(after(now), &lease, &b, vec![a.clone()]);
+            partitions.bar(after(now), &lease, &b, vec![a.clone()]);
             now += seconds;
             let (early, late) = (after(now - 1), after(now));
-            let kept_out = rifts.keeps_out(early, &b, |_| true);
-            assert_eq!(kept_out, std::slice::from_ref(&a));
-            assert_eq!(rifts.keeps_out(late, &b, |_| true), [], "{seconds}");
+            let barred = partitions.bars(early, &b, |_| true);
+            assert_eq!(barred, std::slice::from_ref(&a));
+            assert_eq!(partitions.bars(late, &b, |_| true), [], "{seconds}");
             // Nor is the other one let in, if this one came back before.
-            let kept_out = rifts.keeps_out(early, &a, |_| true);
-            assert_eq!(kept_out, std::slice::from_ref(&b));
+            let barred = partitions.bars(early, &a, |_| true);
+            assert_eq!(barred, std::slice::from_ref(&b));
             // There is nobody that it could be apart from.
-            assert_eq!(rifts.keeps_out(early, &b, |_| false), []);
+            assert_eq!(partitions.bars(early, &b, |_| false), []);
         }
         // It was in for long enough.
         now += 121;
-        rifts.keep_out(after(now), &lease, &b, vec![a]);
-        assert_eq!(rifts.keeps_out(after(now + 10), &b, |_| true), []);
+        partitions.bar(after(now), &lease, &b, vec![a]);
+        assert_eq!(partitions.bars(after(now + 10), &b, |_| true), []);
     }
 }

@@ -98,10 +98,10 @@ pub struct Addresses {
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use soloist_node::{Node, api, config::Config};
+/// use soloist_node::{Node, http, config::Config};
 ///
 /// let node = Node::start(Config::load("soloist.toml".as_ref())?).await?;
-/// let server = api::serve(&node).await?;
+/// let server = http::serve(&node).await?;
 /// println!("serves on {}", server.addresses().socket.display());
 /// node.stop(std::time::Duration::from_secs(30)).await;
 /// server.stop().await;
