@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::links::Counters;
 use soloist_api::LockName;
 use soloist_core::cluster_identity::Generation;
-use soloist_core::locks::{End, Happening, Table};
+use soloist_core::locks::{End, LockEvent, Table};
 
 const METADATA: Metadata<'static> = Metadata::new("soloist", Level::INFO, None);
 
@@ -174,9 +174,9 @@ impl Metrics {
     }
 
     /// Something happened to a lock.
-    pub fn note(&self, happening: &Happening) {
-        match happening {
-            Happening::Granted {
+    pub fn note(&self, event: &LockEvent) {
+        match event {
+            LockEvent::Granted {
                 grant,
                 waited,
                 handed_over,
@@ -190,7 +190,7 @@ impl Metrics {
                     histogram.record(*time);
                 }
             }
-            Happening::Ended {
+            LockEvent::Ended {
                 lock, end, held, ..
             } => {
                 self.histogram(HOLD, &self.hold, lock).record(*held);
@@ -198,7 +198,7 @@ impl Metrics {
                     self.loss(*end);
                 }
             }
-            Happening::Waiting { .. } | Happening::Denied { .. } => {}
+            LockEvent::Waiting { .. } | LockEvent::Denied { .. } => {}
         }
     }
 

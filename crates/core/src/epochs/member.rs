@@ -93,7 +93,7 @@ struct Current {
 
 /// How a participant stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Standing {
+pub enum MemberState {
     /// It takes part in this epoch.
     Member(u64),
     /// This epoch is to begin.
@@ -140,11 +140,11 @@ impl Participant {
     }
 
     /// How it stands.
-    pub fn standing(&self) -> Standing {
+    pub fn member_state(&self) -> MemberState {
         match (self.stage, &self.current) {
-            (Stage::Member, Some(current)) => Standing::Member(current.epoch),
-            (Stage::Member, None) => Standing::Changing(self.begun),
-            (Stage::Outside | Stage::Gone, _) => Standing::Outside,
+            (Stage::Member, Some(current)) => MemberState::Member(current.epoch),
+            (Stage::Member, None) => MemberState::Changing(self.begun),
+            (Stage::Outside | Stage::Gone, _) => MemberState::Outside,
         }
     }
 

@@ -10,15 +10,15 @@ use super::by_name::LocksByName;
 use super::deadlines::Due;
 use super::forget::weight;
 use super::lock::{Hold, Lock, Waiter};
-use super::table::Rest;
-use super::{AskError, Effects, FIRST_PROMISE, Grant, Happening, HoldId, wire};
+use super::table::Context;
+use super::{AskError, Effects, FIRST_PROMISE, Grant, HoldId, LockEvent, wire};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
 /// The lock of this name; made now, if it is not there and there are fewer than so many.
 pub(super) fn lock_of<'t>(
     locks: &'t mut LocksByName,
-    rest: &mut Rest,
+    context: &mut Context,
     name: &LockName,
     most: usize,
     now: Moment,
@@ -27,19 +27,19 @@ pub(super) fn lock_of<'t>(
     let count = locks.len();
     match locks.entry(name) {
         Ok(lock) => {
-            rest.begin_if_unbegun(now, name, lock, out);
+            context.begin_if_unbegun(now, name, lock, out);
             Ok(lock)
         }
         Err(_) if count >= most => Err(AskError::LocksFull(count)),
         Err(vacant) => {
-            let lock = vacant.insert(rest.new_lock(name, now));
-            rest.begin(now, name, lock, out);
+            let lock = vacant.insert(context.new_lock(name, now));
+            context.begin(now, name, lock, out);
             Ok(lock)
         }
     }
 }
 
-impl Rest {
+impl Context {
     pub(super) fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
         let max = self.settings.ttl_max;
         if ttl.is_zero() || ttl > max {
@@ -195,7 +195,7 @@ impl Rest {
             request: waiter.request,
             is_confirmed: waiter.request.is_none(),
         });
-        out.happenings.push(Happening::Granted {
+        out.events.push(LockEvent::Granted {
             ticket: waiter.ticket,
             grant: Grant {
                 hold: id,

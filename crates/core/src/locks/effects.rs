@@ -108,7 +108,7 @@ pub enum Denial {
 
 /// Something that clients or watchers want to know.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Happening {
+pub enum LockEvent {
     /// Somebody began to wait.
     Waiting {
         /// Who.
@@ -164,7 +164,7 @@ pub struct Effects {
     /// Receiver and where its message ends in the bytes.
     sends: Vec<(NodeId, usize)>,
     /// In the order in which it happened.
-    pub happenings: Vec<Happening>,
+    pub events: Vec<LockEvent>,
 }
 
 impl Effects {
@@ -184,7 +184,7 @@ impl Effects {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.sends.clear();
-        self.happenings.clear();
+        self.events.clear();
     }
 
     pub(super) fn send(

@@ -13,7 +13,7 @@ use soloist_algorithms::{Machine, NodeId, Start};
 use super::deadlines::Due;
 use super::lock::Lock;
 use super::quota::bytes_of;
-use super::table::Rest;
+use super::table::Context;
 use super::{Effects, End, Table};
 use crate::mutant::Mutant;
 use crate::near_end::fences_skipped;
@@ -145,7 +145,7 @@ impl Current {
     }
 }
 
-impl Rest {
+impl Context {
     /// Whether this node was inside when the epoch began.
     fn was_mine(&self, name: &LockName) -> bool {
         let current = self.current.as_ref();
@@ -176,7 +176,7 @@ impl Rest {
 impl Table {
     /// The epoch in which it takes part, if it is not frozen.
     pub fn epoch(&self) -> Option<u64> {
-        self.rest
+        self.context
             .current
             .as_ref()
             .map(|current| current.epoch.number)
@@ -184,25 +184,25 @@ impl Table {
 
     /// Whether a lock has used up the fences of the epoch. Its waiters get it in the next one.
     pub fn is_exhausted(&self) -> bool {
-        self.rest.is_exhausted
+        self.context.is_exhausted
     }
 
     /// Ends the epoch for this node. Idle locks are dropped when the next one begins.
     pub fn freeze(&mut self) {
-        let rest = &mut self.rest;
-        rest.current = None;
-        rest.unbegun = Vec::new();
-        rest.is_exhausted = false;
-        rest.idle.clear();
-        rest.offers.clear();
-        rest.held_bytes = 0;
+        let context = &mut self.context;
+        context.current = None;
+        context.unbegun = Vec::new();
+        context.is_exhausted = false;
+        context.idle.clear();
+        context.offers.clear();
+        context.held_bytes = 0;
         for lock in self.locks.all_mut() {
             lock.machine = None;
             lock.is_listed = false;
             lock.balance = 0;
             lock.offer = None;
             lock.last_end = None;
-            rest.deadlines.remove(lock.stands_back.take());
+            context.deadlines.remove(lock.stands_back.take());
         }
     }
 
@@ -225,7 +225,7 @@ impl Table {
 
     /// All [held](Table::held) locks have at most this many bytes together.
     pub fn held_bytes_max(&self) -> usize {
-        self.rest.usage.name_bytes()
+        self.context.usage.name_bytes()
     }
 
     /// Begins an epoch, whose number is higher than that of every earlier one. What this node holds, it holds there too;
@@ -237,32 +237,32 @@ impl Table {
     /// # Panics
     /// If it is not frozen.
     pub fn install(&mut self, now: Moment, epoch: Epoch, out: &mut Effects) {
-        let rest = &mut self.rest;
+        let context = &mut self.context;
         assert!(
-            rest.current.is_none(),
+            context.current.is_none(),
             "one epoch ends before the next begins"
         );
         if !Mutant::FenceWithoutEpoch.planted() {
             let first = Fence::first_of(epoch.number).number() + fences_skipped();
-            rest.floor = rest.floor.max(Fence::from_number(first));
+            context.floor = context.floor.max(Fence::from_number(first));
         }
-        rest.clock = 0;
-        rest.nodes = epoch.nodes;
+        context.clock = 0;
+        context.nodes = epoch.nodes;
         // A lock that was given back meanwhile is still this node's to pass on.
         let mine = epoch.inside.0.iter().filter(|(_, node)| **node == epoch.me);
         let mut given_back: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
         given_back
             .retain(|name| !self.locks.contains_key(name) && !Mutant::ReleaseForgotten.planted());
         given_back.sort_unstable();
-        let mut waited_for: Vec<_> = rest.tickets.values().cloned().collect();
+        let mut waited_for: Vec<_> = context.tickets.values().cloned().collect();
         waited_for.sort_unstable();
         waited_for.dedup();
         // The last one begins first. Whoever waits is served first; locks that are held can wait.
-        rest.unbegun = self.locks.names().rev().cloned().collect();
-        rest.unbegun.extend(given_back.into_iter().rev());
-        rest.unbegun.extend(waited_for.into_iter().rev());
-        rest.current = Some(Current {
-            rules: rest.settings.rules.sized(epoch.nodes),
+        context.unbegun = self.locks.names().rev().cloned().collect();
+        context.unbegun.extend(given_back.into_iter().rev());
+        context.unbegun.extend(waited_for.into_iter().rev());
+        context.current = Some(Current {
+            rules: context.settings.rules.sized(epoch.nodes),
             epoch,
         });
         self.begin_some(now, out);
@@ -271,23 +271,23 @@ impl Table {
     /// Begins some of the locks that have no part in the epoch yet.
     pub(super) fn begin_some(&mut self, now: Moment, out: &mut Effects) {
         for _ in 0..begun_at_once() {
-            let Table { locks, rest } = self;
-            let Some(name) = rest.unbegun.pop() else {
-                rest.unbegun = Vec::new();
+            let Table { locks, context } = self;
+            let Some(name) = context.unbegun.pop() else {
+                context.unbegun = Vec::new();
                 return;
             };
             match locks.entry(&name) {
                 // Something happened to it meanwhile.
                 Ok(lock) if lock.machine.is_some() => continue,
                 // It was idle when the last epoch ended, and nobody has wanted it since.
-                Ok(lock) if lock.is_unused() && !rest.was_mine(&name) => {
+                Ok(lock) if lock.is_unused() && !context.was_mine(&name) => {
                     locks.remove(&name);
                     continue;
                 }
-                Ok(lock) => rest.begin(now, &name, lock, out),
+                Ok(lock) => context.begin(now, &name, lock, out),
                 Err(vacant) => {
-                    let lock = vacant.insert(rest.new_lock(&name, now));
-                    rest.begin(now, &name, lock, out);
+                    let lock = vacant.insert(context.new_lock(&name, now));
+                    context.begin(now, &name, lock, out);
                 }
             }
             self.settle(now, &name, out);

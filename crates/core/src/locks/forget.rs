@@ -42,7 +42,7 @@ use soloist_algorithms::{NodeId, NodeSet, Phase};
 
 use super::drive::lock_of;
 use super::lock::Lock;
-use super::table::Rest;
+use super::table::Context;
 use super::wire::LockMessage;
 use super::{Effects, ReceiveError, Table, wire};
 use crate::mutant::Mutant;
@@ -162,7 +162,7 @@ impl Hash for Offers {
     }
 }
 
-impl Rest {
+impl Context {
     /// This node, and the lock's home.
     fn me_and_home(&self, name: &LockName) -> (NodeId, NodeId) {
         let current = self.current.as_ref().expect("offers go with their epoch");
@@ -191,12 +191,12 @@ impl Rest {
 impl Table {
     /// Looks at a lock that may be idle: forgets it if it rests alone, else offers it to its home.
     pub(super) fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let rest = &mut self.rest;
+        let context = &mut self.context;
         let lock = self.locks.get_mut(name).expect("what is listed is there");
         let machine = lock.machine.as_ref().expect("it takes part in the epoch");
         let is_idle = lock.is_unused() && machine.phase() == Phase::Idle;
-        if is_idle && now.since(lock.touched) < rest.idle.after() {
-            rest.idle.add(now, name.clone());
+        if is_idle && now.since(lock.touched) < context.idle.after() {
+            context.idle.add(now, name.clone());
             return;
         }
         // Whatever comes of it makes the lock be looked at again.
@@ -207,26 +207,27 @@ impl Table {
         if !machine.rests_alone() {
             self.offer(now, name, out);
         } else if machine.is_at_rest() {
-            rest.outlive(name, lock);
+            context.outlive(name, lock);
             self.locks.remove(name);
         }
     }
 
     fn offer(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let (me, home) = self.rest.me_and_home(name);
+        let (me, home) = self.context.me_and_home(name);
         let lock = self.locks.get_mut(name).expect("what is offered is there");
         lock.offer = Some(Box::default());
         let (balance, fence) = (lock.balance, lock.fence);
         if home == me {
             self.gather(now, me, name, balance, fence, out);
         } else {
-            self.rest.say(home, Word::Offer(balance), fence, name, out);
+            self.context
+                .say(home, Word::Offer(balance), fence, name, out);
         }
     }
 
     /// A lock that was offered is needed. Tells whether it is open again; else the home's word will open it.
     pub(super) fn reopen(&mut self, name: &LockName, out: &mut Effects) -> bool {
-        let (me, home) = self.rest.me_and_home(name);
+        let (me, home) = self.context.me_and_home(name);
         let lock = self.locks.get_mut(name).expect("what is offered is there");
         let Some(offer) = &mut lock.offer else {
             return true;
@@ -236,12 +237,12 @@ impl Table {
         }
         if home == me {
             lock.offer = None;
-            self.rest.offers.withdraw(name, me, lock.balance);
+            self.context.offers.withdraw(name, me, lock.balance);
             return true;
         }
         if !std::mem::replace(&mut offer.is_withdrawn, true) {
             let word = Word::Withdraw(lock.balance);
-            self.rest.say(home, word, lock.fence, name, out);
+            self.context.say(home, word, lock.fence, name, out);
         }
         false
     }
@@ -255,7 +256,7 @@ impl Table {
         bytes: &[u8],
         out: &mut Effects,
     ) -> Result<(), ReceiveError> {
-        if self.rest.held_bytes + bytes.len() > HELD_BYTES_MAX {
+        if self.context.held_bytes + bytes.len() > HELD_BYTES_MAX {
             return Err(ReceiveError::Held {
                 lock: name.clone(),
                 most: HELD_BYTES_MAX,
@@ -267,7 +268,7 @@ impl Table {
         let lock = self.locks.get_mut(name).expect("what is offered is there");
         let offer = lock.offer.as_mut().expect("it is offered");
         offer.held.push((from, bytes.into()));
-        self.rest.held_bytes += bytes.len();
+        self.context.held_bytes += bytes.len();
         Ok(())
     }
 
@@ -288,14 +289,14 @@ impl Table {
             return refuse("a word that there is not");
         };
         let nodes = self
-            .rest
+            .context
             .current
             .as_ref()
             .map_or(0, |current| current.epoch.nodes);
         if from.index() >= nodes {
             return refuse("its sender is no member");
         }
-        let (me, home) = self.rest.me_and_home(name);
+        let (me, home) = self.context.me_and_home(name);
         let is_offered = |table: &Table| {
             let lock = table.locks.get(name);
             lock.is_some_and(|lock| lock.offer.is_some())
@@ -317,8 +318,9 @@ impl Table {
             }
             Word::Withdraw(balance) => {
                 // If it is not there, forget or resume are on their way.
-                if self.rest.offers.withdraw(name, from, balance) {
-                    self.rest.say(from, Word::Resume, message.fence, name, out);
+                if self.context.offers.withdraw(name, from, balance) {
+                    self.context
+                        .say(from, Word::Resume, message.fence, name, out);
                 }
             }
             Word::Resume => self.reopened(now, name, out),
@@ -338,19 +340,22 @@ impl Table {
         fence: Fence,
         out: &mut Effects,
     ) -> bool {
-        let rest = &mut self.rest;
-        let current = rest.current.as_ref().expect("offers go with their epoch");
+        let context = &mut self.context;
+        let current = context
+            .current
+            .as_ref()
+            .expect("offers go with their epoch");
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
-        let is_full = rest.offers.0.len() >= rest.peers_locks_max();
-        if is_full && !rest.offers.0.contains_key(name) {
+        let is_full = context.offers.0.len() >= context.peers_locks_max();
+        if is_full && !context.offers.0.contains_key(name) {
             if from == me {
                 self.reopened(now, name, out);
             } else {
-                rest.say(from, Word::Resume, fence, name, out);
+                context.say(from, Word::Resume, fence, name, out);
             }
             return true;
         }
-        let gathered = rest.offers.0.entry(name.clone());
+        let gathered = context.offers.0.entry(name.clone());
         let gathered = gathered.or_insert_with(|| Gathered {
             nodes: NodeSet::new(nodes),
             balance: 0,
@@ -370,11 +375,14 @@ impl Table {
 
     /// The offers balance: all that offered forget the lock. If somebody was inside when the epoch began, all nodes do.
     fn decide(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let rest = &mut self.rest;
-        let current = rest.current.as_ref().expect("offers go with their epoch");
+        let context = &mut self.context;
+        let current = context
+            .current
+            .as_ref()
+            .expect("offers go with their epoch");
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
         let first = current.inside(name);
-        let gathered = rest.offers.0.get_mut(name).expect("it was just offered");
+        let gathered = context.offers.0.get_mut(name).expect("it was just offered");
         if let Some(first) = first
             && gathered.nodes.len() < nodes
             && !Mutant::ForgetNotByAll.planted()
@@ -385,15 +393,15 @@ impl Table {
                     nodes: has, fence, ..
                 } = gathered.clone();
                 for node in NodeId::all(nodes).filter(|node| !has.contains(*node) && *node != me) {
-                    rest.say(node, Word::Ask, fence, name, out);
+                    context.say(node, Word::Ask, fence, name, out);
                 }
                 self.offer_unused(now, name, out);
             }
             return;
         }
-        let Gathered { nodes, fence, .. } = rest.offers.0.remove(name).expect("it is there");
+        let Gathered { nodes, fence, .. } = context.offers.0.remove(name).expect("it is there");
         for node in nodes.iter().filter(|node| *node != me) {
-            rest.say(node, Word::Forget, fence, name, out);
+            context.say(node, Word::Forget, fence, name, out);
         }
         if nodes.contains(me) {
             self.forget(now, name, fence, out);
@@ -403,12 +411,12 @@ impl Table {
     /// Makes this node's part of a lock and offers it. If it is there, it is offered when its time comes.
     fn offer_unused(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         // If there are too many, the lock is kept until the next epoch.
-        let most = self.rest.peers_locks_max();
+        let most = self.context.peers_locks_max();
         let lock = self.locks.get(name);
         if lock.is_some_and(|lock| !lock.is_left_over()) || self.locks.len() >= most {
             return;
         }
-        let lock = lock_of(&mut self.locks, &mut self.rest, name, most, now, out);
+        let lock = lock_of(&mut self.locks, &mut self.context, name, most, now, out);
         if lock.is_ok_and(|lock| lock.is_idle()) {
             self.offer(now, name, out);
         } else {
@@ -418,27 +426,27 @@ impl Table {
 
     /// The home has decided: the part is dropped, or begins anew if it is needed.
     fn forget(&mut self, now: Moment, name: &LockName, fence: Fence, out: &mut Effects) {
-        let Table { locks, rest } = self;
+        let Table { locks, context } = self;
         let lock = locks.get_mut(name).expect("what is offered is there");
         if !Mutant::FenceForgotten.planted() {
             lock.fence = lock.fence.max(fence);
-            rest.outlive(name, lock);
+            context.outlive(name, lock);
         }
-        let held = rest.let_go(lock);
+        let held = context.let_go(lock);
         if lock.is_unused() && held.is_empty() {
             locks.remove(name);
             return;
         }
-        lock.fence = rest.floor;
+        lock.fence = context.floor;
         lock.balance = 0;
-        rest.begin(now, name, lock, out);
+        context.begin(now, name, lock, out);
         self.go_on(now, name, held, out);
     }
 
     /// The home has taken the offer out: the part goes on as it is.
     fn reopened(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let lock = self.locks.get_mut(name).expect("what is offered is there");
-        let held = self.rest.let_go(lock);
+        let held = self.context.let_go(lock);
         self.go_on(now, name, held, out);
     }
 
@@ -457,7 +465,7 @@ impl Table {
     }
 }
 
-impl Rest {
+impl Context {
     /// Ends an offer. Tells what was held back.
     fn let_go(&mut self, lock: &mut Lock) -> Vec<(NodeId, Box<[u8]>)> {
         let held = lock.offer.take().map_or_else(Vec::new, |offer| offer.held);

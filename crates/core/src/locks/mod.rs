@@ -23,7 +23,7 @@ mod view;
 pub mod wire;
 
 pub use counts::Counts;
-pub use effects::{Denial, Effects, End, Grant, Happening, HoldId, NotAHold, Ticket};
+pub use effects::{Denial, Effects, End, Grant, HoldId, LockEvent, NotAHold, Ticket};
 #[cfg(feature = "mutants")]
 pub use epoch::set_begun_at_once;
 pub use epoch::{Epoch, Inside};

@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use super::deadlines::Due;
 use super::lock::Waiter;
-use super::table::Rest;
+use super::table::Context;
 use super::{Ask, AskError, Client, HoldId, Table, Ticket};
 use crate::mutant::Mutant;
 use soloist_api::LockName;
@@ -181,15 +181,15 @@ impl Table {
         let Some((id, Some(resumed))) = known else {
             return Ok(None);
         };
-        let lock = self.rest.requests.get(&ask.client, id);
+        let lock = self.context.requests.get(&ask.client, id);
         if let Some((lock, _)) = lock.filter(|(lock, _)| lock != name) {
             let lock = lock.clone();
             return Err(AskError::OtherLock { id, lock });
         }
         match resumed {
             Resumed::Waits(ticket) => {
-                let (waiter, rest) = self.waiter(ticket);
-                rest.deadlines.remove(waiter.abandoned.take());
+                let (waiter, context) = self.waiter(ticket);
+                context.deadlines.remove(waiter.abandoned.take());
             }
             Resumed::Holds(hold) => self.promise_again(now, name, hold),
             Resumed::Ended(_) => {}
@@ -199,42 +199,42 @@ impl Table {
 
     /// What became of a request.
     pub fn request(&self, client: &Client, id: RequestId) -> Option<Resumed> {
-        self.rest.requests.get(client, id).map(|known| known.1)
+        self.context.requests.get(client, id).map(|known| known.1)
     }
 
     /// The connection of a waiter broke. It stays for [`RESEND_WITHIN`], so that its request can be
     /// sent again.
     pub fn abandon(&mut self, now: Moment, ticket: Ticket) {
-        if !self.rest.tickets.contains_key(&ticket) {
+        if !self.context.tickets.contains_key(&ticket) {
             return;
         }
-        let (waiter, rest) = self.waiter(ticket);
-        rest.deadlines.remove(waiter.abandoned.take());
+        let (waiter, context) = self.waiter(ticket);
+        context.deadlines.remove(waiter.abandoned.take());
         let until = now + RESEND_WITHIN;
-        waiter.abandoned = Some(rest.deadlines.add(until, Due::Abandoned(ticket)));
+        waiter.abandoned = Some(context.deadlines.add(until, Due::Abandoned(ticket)));
     }
 
     /// The waiter of a ticket, which must be there.
-    fn waiter(&mut self, ticket: Ticket) -> (&mut Waiter, &mut Rest) {
-        let name = self.rest.tickets.get(&ticket).expect("it waits");
+    fn waiter(&mut self, ticket: Ticket) -> (&mut Waiter, &mut Context) {
+        let name = self.context.tickets.get(&ticket).expect("it waits");
         let lock = self.locks.get_mut(name).expect("somebody waits for it");
         let mut waiters = lock.waiters.iter_mut();
         let waiter = waiters.find(|waiter| waiter.ticket == ticket);
-        (waiter.expect("a ticket is a waiter's"), &mut self.rest)
+        (waiter.expect("a ticket is a waiter's"), &mut self.context)
     }
 
     fn promise_again(&mut self, now: Moment, name: &LockName, id: HoldId) {
         let lock = self.locks.get_mut(name).expect("somebody holds it");
         let hold = lock.hold.as_mut().expect("somebody holds it");
         let shortened = Mutant::PromiseShortened.planted();
-        if (hold.is_confirmed || self.rest.stopping) && !shortened {
+        if (hold.is_confirmed || self.context.stopping) && !shortened {
             return;
         }
         let first = hold.ttl.map_or(FIRST_PROMISE, |ttl| ttl.min(FIRST_PROMISE));
         let until = now + first;
         if hold.deadline.is_some_and(|key| key.moment() < until) || shortened {
-            self.rest.deadlines.remove(hold.deadline);
-            hold.deadline = Some(self.rest.deadlines.add(until, Due::Expiry(id)));
+            self.context.deadlines.remove(hold.deadline);
+            hold.deadline = Some(self.context.deadlines.add(until, Due::Expiry(id)));
         }
     }
 }

@@ -22,7 +22,7 @@ use super::lock::{Lock, Waiter};
 use super::quota::Usage;
 use super::requests::Requests;
 use super::{
-    Ask, AskError, Denial, Effects, End, Happening, HoldError, HoldId, ReceiveError, Settings,
+    Ask, AskError, Denial, Effects, End, HoldError, HoldId, LockEvent, ReceiveError, Settings,
     Ticket, wire,
 };
 use crate::mutant::Mutant;
@@ -36,12 +36,12 @@ const NODES_UNKNOWN: usize = 128;
 #[derive(Clone)]
 pub struct Table {
     pub(super) locks: LocksByName,
-    pub(super) rest: Rest,
+    pub(super) context: Context,
 }
 
 /// All but the locks themselves, so that a lock can be worked on beside it.
 #[derive(Clone)]
-pub(super) struct Rest {
+pub(super) struct Context {
     pub settings: Settings,
     /// Nothing, while it is frozen.
     pub current: Option<Current>,
@@ -77,7 +77,7 @@ pub(super) struct Rest {
     pub outbox: ByteOutbox,
 }
 
-impl Rest {
+impl Context {
     /// A peer's message that is refused is lost, and somebody may wait for it for ever: before that happens, this node's
     /// own clients are refused for a long while.
     pub fn peers_locks_max(&self) -> usize {
@@ -93,12 +93,12 @@ impl Hash for Table {
                 (name, lock).hash(hasher);
             }
         }
-        let rest = &self.rest;
-        (rest.floor, rest.clock, rest.is_exhausted).hash(hasher);
-        (rest.stopping, rest.draining).hash(hasher);
-        rest.unbegun.hash(hasher);
-        rest.offers.hash(hasher);
-        rest.current.hash(hasher);
+        let context = &self.context;
+        (context.floor, context.clock, context.is_exhausted).hash(hasher);
+        (context.stopping, context.draining).hash(hasher);
+        context.unbegun.hash(hasher);
+        context.offers.hash(hasher);
+        context.current.hash(hasher);
     }
 }
 
@@ -107,7 +107,7 @@ impl Table {
     pub fn new(settings: Settings) -> Self {
         Table {
             locks: LocksByName::default(),
-            rest: Rest {
+            context: Context {
                 holds: HashMap::new(),
                 tickets: HashMap::new(),
                 ended: EndedHolds::default(),
@@ -143,27 +143,29 @@ impl Table {
         ask: Ask,
         out: &mut Effects,
     ) -> Result<Ticket, AskError> {
-        let rest = &mut self.rest;
-        if rest.stopping {
+        let context = &mut self.context;
+        if context.stopping {
             return Err(AskError::Stopping);
         }
         if let Some(ttl) = ask.ttl {
-            rest.check_ttl(ttl)?;
+            context.check_ttl(ttl)?;
         }
-        let limits = rest.settings.limits.shared_by(rest.nodes);
-        let fits = rest.usage.check(&limits, &ask.client, name);
+        let limits = context.settings.limits.shared_by(context.nodes);
+        let fits = context.usage.check(&limits, &ask.client, name);
         if let Err(full) = fits {
-            *rest.counts.refused.entry(full.key()).or_default() += 1;
+            *context.counts.refused.entry(full.key()).or_default() += 1;
             return Err(full.into());
         }
-        let most = rest.settings.locks_max;
-        let lock = lock_of(&mut self.locks, rest, name, most, now, out)?;
-        rest.tickets_given += 1;
-        let ticket = Ticket(rest.tickets_given);
-        rest.tickets.insert(ticket, name.clone());
-        rest.usage.wait(&ask.client, name);
-        rest.requests.wait(&ask.client, ask.request, name, ticket);
-        let give_up = |until| rest.deadlines.add(until, Due::GiveUp(ticket));
+        let most = context.settings.locks_max;
+        let lock = lock_of(&mut self.locks, context, name, most, now, out)?;
+        context.tickets_given += 1;
+        let ticket = Ticket(context.tickets_given);
+        context.tickets.insert(ticket, name.clone());
+        context.usage.wait(&ask.client, name);
+        context
+            .requests
+            .wait(&ask.client, ask.request, name, ticket);
+        let give_up = |until| context.deadlines.add(until, Due::GiveUp(ticket));
         lock.waiters.push_back(Waiter {
             ticket,
             since: now,
@@ -175,8 +177,8 @@ impl Table {
             abandoned: None,
         });
         self.settle(now, name, out);
-        if self.rest.tickets.contains_key(&ticket) {
-            out.happenings.push(Happening::Waiting {
+        if self.context.tickets.contains_key(&ticket) {
+            out.events.push(LockEvent::Waiting {
                 ticket,
                 lock: name.clone(),
                 owner: ask.owner,
@@ -187,18 +189,18 @@ impl Table {
 
     /// A waiter goes away. If the lock comes, it is passed on. Tells whether it still waited.
     pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut Effects) -> bool {
-        let Some(name) = self.rest.tickets.remove(&ticket) else {
+        let Some(name) = self.context.tickets.remove(&ticket) else {
             return false;
         };
         let lock = self.locks.get_mut(&name).expect("somebody waits for it");
         let place = lock.waiters.iter().position(|w| w.ticket == ticket);
         let waiter = place.and_then(|place| lock.waiters.remove(place));
         let waiter = waiter.expect("a ticket is a waiter's");
-        let rest = &mut self.rest;
-        rest.deadlines.remove(waiter.deadline);
-        rest.deadlines.remove(waiter.abandoned);
-        rest.usage.cancel(&waiter.client, &name);
-        rest.requests.cancel(&waiter.client, waiter.request);
+        let context = &mut self.context;
+        context.deadlines.remove(waiter.deadline);
+        context.deadlines.remove(waiter.abandoned);
+        context.usage.cancel(&waiter.client, &name);
+        context.requests.cancel(&waiter.client, waiter.request);
         self.settle(now, &name, out);
         true
     }
@@ -221,35 +223,41 @@ impl Table {
         id: HoldId,
         ttl: Option<Duration>,
     ) -> Result<Option<Moment>, HoldError> {
-        let rest = &mut self.rest;
+        let context = &mut self.context;
         if let Some(ttl) = ttl {
-            rest.check_ttl(ttl).map_err(HoldError::Ttl)?;
+            context.check_ttl(ttl).map_err(HoldError::Ttl)?;
         }
-        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let name = context
+            .holds
+            .get(&id)
+            .ok_or_else(|| context.ended.error(id))?;
         let lock = self.locks.get_mut(name).expect("somebody holds it");
         let hold = lock.hold.as_mut().expect("somebody holds it");
-        if rest.draining {
+        if context.draining {
             return Ok(hold.deadline.map(|key| key.moment()));
         }
         hold.ttl = ttl.or(hold.ttl);
         hold.is_confirmed = true;
-        rest.deadlines.remove(hold.deadline);
-        let expiry = |ttl| rest.deadlines.add(now + ttl, Due::Expiry(id));
+        context.deadlines.remove(hold.deadline);
+        let expiry = |ttl| context.deadlines.add(now + ttl, Due::Expiry(id));
         hold.deadline = hold.ttl.map(expiry);
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
     /// When a hold ends unless it is renewed.
     pub fn expires(&self, id: HoldId) -> Result<Option<Moment>, HoldError> {
-        let rest = &self.rest;
-        let name = rest.holds.get(&id).ok_or_else(|| rest.ended.error(id))?;
+        let context = &self.context;
+        let name = context
+            .holds
+            .get(&id)
+            .ok_or_else(|| context.ended.error(id))?;
         let hold = self.locks[name].hold.as_ref().expect("somebody holds it");
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
     /// When a hold ended, if it has, and not too long ago.
     pub fn ended_at(&self, id: HoldId) -> Option<Moment> {
-        self.rest.ended.at(id)
+        self.context.ended.at(id)
     }
 
     /// A peer's bytes arrived. They may be anything.
@@ -262,24 +270,24 @@ impl Table {
     ) -> Result<(), ReceiveError> {
         let message = wire::decode(bytes)?;
         if self.epoch() != Some(message.epoch) && !Mutant::AnyEpoch.planted() {
-            self.rest.counts.other_epoch += 1;
+            self.context.counts.other_epoch += 1;
             return Ok(());
         }
         if message.kind == wire::IDLE {
             return self.hear_idle(now, from, &message, out);
         }
-        let rest = &mut self.rest;
+        let context = &mut self.context;
         let name = message.name;
-        let most = rest.peers_locks_max();
+        let most = context.peers_locks_max();
         let count = self.locks.len();
         let lock =
-            lock_of(&mut self.locks, rest, &name, most, now, out).map_err(ReceiveError::Full)?;
+            lock_of(&mut self.locks, context, &name, most, now, out).map_err(ReceiveError::Full)?;
         if lock.offer.is_some() && !Mutant::OfferNotWithdrawn.planted() {
             return self.receive_offered(now, from, &name, bytes, out);
         }
-        rest.deadlines.remove(lock.stands_back.take());
+        context.deadlines.remove(lock.stands_back.take());
         let machine = lock.machine.as_mut().expect("it takes part in the epoch");
-        let received = machine.receive(from, message.payload, &mut rest.outbox);
+        let received = machine.receive(from, message.payload, &mut context.outbox);
         if let Err(violation) = received {
             // One that was made for this message alone goes with it.
             if self.locks.len() > count {
@@ -291,7 +299,7 @@ impl Table {
             });
         }
         lock.fence = lock.fence.max(message.fence);
-        let me = rest
+        let me = context
             .current
             .as_ref()
             .map_or(from, |current| current.epoch.me);
@@ -304,7 +312,7 @@ impl Table {
     /// part in the epoch yet.
     pub fn tick(&mut self, now: Moment, out: &mut Effects) {
         self.begin_some(now, out);
-        while let Some(due) = self.rest.deadlines.pop(now) {
+        while let Some(due) = self.context.deadlines.pop(now) {
             match due {
                 Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
                 Due::Abandoned(ticket) => {
@@ -320,27 +328,27 @@ impl Table {
                 }
             }
         }
-        while let Some(name) = self.rest.idle.pop(now) {
+        while let Some(name) = self.context.idle.pop(now) {
             self.look_after(now, &name, out);
         }
         // Many locks that were used once must not weigh for ever.
         self.locks.shrink();
-        self.rest.idle.shrink();
-        self.rest.offers.shrink();
+        self.context.idle.shrink();
+        self.context.offers.shrink();
     }
 
     /// When [`tick`](Table::tick) has something to do next.
     pub fn next_deadline(&self) -> Option<Moment> {
-        let rest = &self.rest;
-        let begins = (!rest.unbegun.is_empty()).then(Moment::default);
-        let all = [rest.deadlines.first(), rest.idle.first(), begins];
+        let context = &self.context;
+        let begins = (!context.unbegun.is_empty()).then(Moment::default);
+        let all = [context.deadlines.first(), context.idle.first(), begins];
         all.into_iter().flatten().min()
     }
 
     /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
     pub fn stop(&mut self, now: Moment, out: &mut Effects) {
-        self.rest.stopping = true;
-        let mut tickets: Vec<_> = self.rest.tickets.keys().copied().collect();
+        self.context.stopping = true;
+        let mut tickets: Vec<_> = self.context.tickets.keys().copied().collect();
         tickets.sort_unstable();
         for ticket in tickets {
             self.deny(now, ticket, Denial::NodeStopped, out);
@@ -349,14 +357,14 @@ impl Table {
 
     /// Extends no hold from now on: each ends when it would have ended, and at `until` at the latest.
     pub fn drain(&mut self, until: Moment) {
-        self.rest.draining = true;
-        let mut holds: Vec<_> = self.rest.holds.iter().collect();
+        self.context.draining = true;
+        let mut holds: Vec<_> = self.context.holds.iter().collect();
         holds.sort_unstable();
         for (id, name) in holds {
             let lock = self.locks.get_mut(name).expect("somebody holds it");
             let hold = lock.hold.as_mut().expect("somebody holds it");
             if hold.deadline.is_none_or(|key| key.moment() > until) {
-                let deadlines = &mut self.rest.deadlines;
+                let deadlines = &mut self.context.deadlines;
                 deadlines.remove(hold.deadline);
                 hold.deadline = Some(deadlines.add(until, Due::Stop(*id)));
             }
@@ -365,7 +373,7 @@ impl Table {
 
     /// Ends all holds.
     pub fn end_all(&mut self, now: Moment, end: End, out: &mut Effects) {
-        let mut holds: Vec<_> = self.rest.holds.keys().copied().collect();
+        let mut holds: Vec<_> = self.context.holds.keys().copied().collect();
         holds.sort_unstable();
         for hold in holds {
             let ended = self.end(now, hold, end, out);
@@ -375,12 +383,12 @@ impl Table {
 
     /// How many holds there are on this node.
     pub fn holds(&self) -> usize {
-        self.rest.holds.len()
+        self.context.holds.len()
     }
 
     /// How many wait on this node.
     pub fn waiters(&self) -> usize {
-        self.rest.tickets.len()
+        self.context.tickets.len()
     }
 
     /// How many locks this node has to do with.
@@ -390,7 +398,7 @@ impl Table {
 
     /// What was counted.
     pub fn counts(&self) -> &Counts {
-        &self.rest.counts
+        &self.context.counts
     }
 
     pub(super) fn lock(&self, name: &LockName) -> Option<&Lock> {
@@ -398,10 +406,10 @@ impl Table {
     }
 
     fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
-        let name = self.rest.tickets.get(&ticket).cloned();
+        let name = self.context.tickets.get(&ticket).cloned();
         let lock = name.expect("a waiter waits for something");
         self.cancel(now, ticket, out);
-        out.happenings.push(Happening::Denied {
+        out.events.push(LockEvent::Denied {
             ticket,
             lock,
             denial,
@@ -421,16 +429,19 @@ impl Table {
         end: End,
         out: &mut Effects,
     ) -> Result<(), HoldError> {
-        let rest = &mut self.rest;
-        let name = rest.holds.remove(&id).ok_or_else(|| rest.ended.error(id))?;
+        let context = &mut self.context;
+        let name = context
+            .holds
+            .remove(&id)
+            .ok_or_else(|| context.ended.error(id))?;
         let lock = self.locks.get_mut(&name).expect("somebody holds it");
         let hold = lock.hold.take().expect("somebody holds it");
         lock.last_end = Some(now);
-        rest.deadlines.remove(hold.deadline);
-        rest.ended.note(id, end, now);
-        rest.usage.end(&hold.client, &name);
-        rest.requests.end(&hold.client, hold.request, id);
-        out.happenings.push(Happening::Ended {
+        context.deadlines.remove(hold.deadline);
+        context.ended.note(id, end, now);
+        context.usage.end(&hold.client, &name);
+        context.requests.end(&hold.client, hold.request, id);
+        out.events.push(LockEvent::Ended {
             hold: id,
             lock: name.clone(),
             owner: hold.owner,
@@ -446,14 +457,14 @@ impl Table {
     pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let mut lock = self.locks.get_mut(name).expect("what has changed is there");
         lock.touched = now;
-        self.rest.begin_if_unbegun(now, name, lock, out);
+        self.context.begin_if_unbegun(now, name, lock, out);
         if lock.offer.is_some() {
             if !lock.is_wanted() || !self.reopen(name, out) {
                 return;
             }
             lock = self.locks.get_mut(name).expect("it is still there");
         }
-        self.rest.settle(now, name, lock, out);
+        self.context.settle(now, name, lock, out);
         if !lock.is_unused() {
             return;
         }
@@ -461,7 +472,7 @@ impl Table {
             self.locks.remove(name);
         } else if !lock.is_listed {
             lock.is_listed = true;
-            self.rest.idle.add(now, name.clone());
+            self.context.idle.add(now, name.clone());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use soloist_algorithms::Choice;
 use soloist_core::Mutant;
 use soloist_core::epochs::lease::Lease;
-use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
 
 use crate::setup::index_of;
@@ -48,13 +48,13 @@ struct Cost {
     lapsed: usize,
 }
 
-fn standing(world: &World, node: usize) -> Option<Standing> {
+fn member_state(world: &World, node: usize) -> Option<MemberState> {
     let participant = world.nodes[node].participant.as_ref();
-    participant.map(|participant| participant.standing())
+    participant.map(|participant| participant.member_state())
 }
 
 fn is_member(world: &World, node: usize) -> bool {
-    matches!(standing(world, node), Some(Standing::Member(_)))
+    matches!(member_state(world, node), Some(MemberState::Member(_)))
 }
 
 fn lives(world: &World) -> Vec<Member> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use soloist_api::LockName;
-use soloist_core::locks::{Ask, Happening, HoldId, Ticket};
+use soloist_core::locks::{Ask, HoldId, LockEvent, Ticket};
 
 use crate::world::World;
 
@@ -26,21 +26,21 @@ impl Clients {
         self.holds.clear();
     }
 
-    pub fn note(&mut self, happening: &Happening) {
-        match happening {
-            Happening::Granted { ticket, grant, .. } => {
+    pub fn note(&mut self, event: &LockEvent) {
+        match event {
+            LockEvent::Granted { ticket, grant, .. } => {
                 self.waiting.remove(ticket);
                 self.holds.push(grant.hold);
                 self.served += 1;
             }
-            Happening::Denied { ticket, .. } => {
+            LockEvent::Denied { ticket, .. } => {
                 self.waiting.remove(ticket);
             }
-            Happening::Ended { hold, end, .. } => {
+            LockEvent::Ended { hold, end, .. } => {
                 self.holds.retain(|other| other != hold);
                 self.lost += usize::from(end.is_loss());
             }
-            Happening::Waiting { ticket, lock, .. } => {
+            LockEvent::Waiting { ticket, lock, .. } => {
                 self.waiting.insert(*ticket, lock.clone());
             }
         }

@@ -6,11 +6,11 @@ use soloist_algorithms::Choice;
 use soloist_api::LockName;
 use soloist_api::Moment;
 use soloist_core::epochs::lease::Lease;
-use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::pieces::Piece;
 use soloist_core::epochs::roster::{Change, HeldLock};
-use soloist_core::locks::{Ask, Happening, HoldId, set_begun_at_once};
+use soloist_core::locks::{Ask, HoldId, LockEvent, set_begun_at_once};
 
 use crate::setup::{member, rules, table};
 
@@ -37,8 +37,8 @@ fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
     };
     let lock = LockName::new("a").unwrap();
     node.acquire(begin, &lock, ask, out).unwrap();
-    let granted = out.locks.happenings.iter().find_map(|one| match one {
-        Happening::Granted { grant, .. } => Some(grant.hold),
+    let granted = out.locks.events.iter().find_map(|one| match one {
+        LockEvent::Granted { grant, .. } => Some(grant.hold),
         _ => None,
     });
     (node, granted.expect("it is free"))
@@ -87,7 +87,7 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
                 held
             }]
         );
-        assert_eq!(node.standing(), Standing::Changing(2));
+        assert_eq!(node.member_state(), MemberState::Changing(2));
         out = MemberEffects::default();
         match is_released {
             true => node.release(after(1300), hold, &mut out).unwrap(),
@@ -129,7 +129,7 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
         first: pieces.first().cloned(),
     };
     node.hear(after(20), install, &mut out);
-    assert_eq!(node.standing(), Standing::Member(2));
+    assert_eq!(node.member_state(), MemberState::Member(2));
     let begins = |node: &Participant| node.next_deadline() == Some(Moment::default());
     assert!(begins(&node), "not all locks have begun");
     out = MemberEffects::default();
@@ -162,7 +162,7 @@ fn a_machine_that_slept_has_lost_its_lease_and_those_that_it_asked_for_before() 
     assert!(node.promise(hold).is_err());
     node.hear(second, ToMember::Granted { number }, &mut out);
     assert_eq!(node.valid_until(), None);
-    assert_eq!(node.standing(), Standing::Outside);
+    assert_eq!(node.member_state(), MemberState::Outside);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
     };
     node.hear(late, install, &mut out);
     node.hear(late, ToMember::Granted { number: 1 }, &mut out);
-    assert_eq!(node.standing(), Standing::Changing(1));
+    assert_eq!(node.member_state(), MemberState::Changing(1));
     assert_eq!(node.table().holds(), 0);
     // A lease that is heard of in time lets it in.
     out = MemberEffects::default();
@@ -202,6 +202,6 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
         panic!("it renews: {:?}", out.keepers);
     };
     node.hear(late, ToMember::Granted { number }, &mut out);
-    assert_eq!(node.standing(), Standing::Member(1));
+    assert_eq!(node.member_state(), MemberState::Member(1));
     assert_eq!(node.table().holds(), 1);
 }

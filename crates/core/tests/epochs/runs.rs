@@ -75,7 +75,7 @@ fn run_in(mut world: World, choice: Choice, seed: u64) -> Referee {
             world.now < limit,
             "{}, seed {seed}: somebody waits for ever: {:?}",
             choice.name,
-            world.standings()
+            world.member_states()
         );
         let next = world.now + SECOND;
         world.run_until(next);
@@ -114,7 +114,7 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             world.heal();
             let limit = world.now + 240 * SECOND;
             while !world.are_all_members() {
-                assert!(world.now < limit, "{:?}", world.standings());
+                assert!(world.now < limit, "{:?}", world.member_states());
                 let next = world.now + SECOND;
                 world.run_until(next);
             }

@@ -10,7 +10,7 @@ use soloist_api::LockName;
 use soloist_api::Moment;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::lease::Lease;
-use soloist_core::epochs::member::{Participant, Standing};
+use soloist_core::epochs::member::{MemberState, Participant};
 use soloist_core::epochs::roster::{Member, Roster};
 use soloist_core::locks::Ask;
 
@@ -373,7 +373,7 @@ impl State {
 
     fn is_member(&self, node: usize) -> bool {
         let participant = self.nodes[node].as_ref();
-        participant.is_some_and(|one| matches!(one.standing(), Standing::Member(_)))
+        participant.is_some_and(|one| matches!(one.member_state(), MemberState::Member(_)))
     }
 
     fn is_alive(&self, member: &Member) -> bool {

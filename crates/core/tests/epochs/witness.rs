@@ -2,7 +2,7 @@
 
 use soloist_api::Fence;
 use soloist_api::Moment;
-use soloist_core::locks::{Happening, HoldId};
+use soloist_core::locks::{HoldId, LockEvent};
 
 /// What went wrong.
 pub type Violation = String;
@@ -73,12 +73,12 @@ impl Witness {
     pub fn sees(
         &mut self,
         node: usize,
-        happening: &Happening,
+        event: &LockEvent,
         has_lease: bool,
         now: Moment,
     ) -> Result<(), Violation> {
-        match happening {
-            Happening::Granted { grant, .. } => {
+        match event {
+            LockEvent::Granted { grant, .. } => {
                 self.waiting[node] -= 1;
                 if !has_lease {
                     return Err(format!("node {node} enters without a lease"));
@@ -94,7 +94,7 @@ impl Witness {
                 self.fence = Some(grant.fence);
                 self.holds[node] = Some(grant.hold);
             }
-            Happening::Ended { end, .. } => {
+            LockEvent::Ended { end, .. } => {
                 self.holds[node] = None;
                 if !end.is_loss() {
                     self.promised[node] = None;
@@ -105,8 +105,8 @@ impl Witness {
                     ));
                 }
             }
-            Happening::Denied { .. } => self.waiting[node] -= 1,
-            Happening::Waiting { .. } => {}
+            LockEvent::Denied { .. } => self.waiting[node] -= 1,
+            LockEvent::Waiting { .. } => {}
         }
         Ok(())
     }

@@ -11,10 +11,10 @@ use soloist_algorithms::Choice;
 use soloist_api::Moment;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
-use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
-use soloist_core::locks::Happening;
+use soloist_core::locks::LockEvent;
 use soloist_core::rules::Rules;
 
 use crate::clients::Clients;
@@ -332,9 +332,9 @@ impl World {
             let from = before.clone();
             self.schedule_frame(link, Event::Frame { from, to, bytes });
         }
-        for happening in std::mem::take(&mut out.locks.happenings) {
-            self.note(index, &happening);
-            self.nodes[index].clients.note(&happening);
+        for event in std::mem::take(&mut out.locks.events) {
+            self.note(index, &event);
+            self.nodes[index].clients.note(&event);
         }
         for message in out.keepers {
             if !self.nodes[index].to_keepers_cut && !self.rng.random_bool(self.loss) {
@@ -378,9 +378,9 @@ impl World {
         self.schedule(at, event);
     }
 
-    fn note(&mut self, index: usize, happening: &Happening) {
-        match happening {
-            Happening::Granted { grant, .. } => {
+    fn note(&mut self, index: usize, event: &LockEvent) {
+        match event {
+            LockEvent::Granted { grant, .. } => {
                 let (nodes, now) = (&self.nodes, self.now);
                 let participant = nodes[index].participant.as_ref();
                 let promise = participant.and_then(|one| one.promise(grant.hold).ok()?);
@@ -395,7 +395,7 @@ impl World {
                     .enter(&grant.lock, grant.fence, entry, is_valid, strict);
             }
             // Who has lost it may not have heard of it.
-            Happening::Ended {
+            LockEvent::Ended {
                 hold, lock, end, ..
             } if !end.is_loss() => self.referee.leave(lock, *hold),
             _ => {}
@@ -442,18 +442,20 @@ impl World {
     }
 
     pub fn are_all_members(&self) -> bool {
-        let is_member = |standing: &Option<Standing>| matches!(standing, Some(Standing::Member(_)));
-        self.standings().iter().all(is_member)
+        let is_member = |member_state: &Option<MemberState>| {
+            matches!(member_state, Some(MemberState::Member(_)))
+        };
+        self.member_states().iter().all(is_member)
     }
 
     /// How all nodes stand, for a failure's message.
-    pub fn standings(&self) -> Vec<Option<Standing>> {
+    pub fn member_states(&self) -> Vec<Option<MemberState>> {
         let nodes = self.nodes.iter();
         nodes
             .map(|node| {
                 node.participant
                     .as_ref()
-                    .map(|participant| participant.standing())
+                    .map(|participant| participant.member_state())
             })
             .collect()
     }

@@ -8,7 +8,7 @@ use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
-    Ask, AskError, Denial, Effects, End, Epoch, Grant, Happening, HoldError, HoldId, Inside,
+    Ask, AskError, Denial, Effects, End, Epoch, Grant, HoldError, HoldId, Inside, LockEvent,
     Resumed, Settings, Table, Ticket,
 };
 use soloist_core::rules::{RuleSettings, Rules};
@@ -211,25 +211,25 @@ impl Cluster {
             let channel = self.channels.entry((node, to.index())).or_default();
             channel.push_back(bytes.to_vec());
         }
-        for happening in std::mem::take(&mut self.effects.happenings) {
-            match happening {
-                Happening::Granted { ticket, grant, .. } => {
+        for event in std::mem::take(&mut self.effects.events) {
+            match event {
+                LockEvent::Granted { ticket, grant, .. } => {
                     let before = self.holders.insert(grant.lock.clone(), (node, grant.hold));
                     assert_eq!(before, None, "two holders of {:?}", grant.lock);
                     let last = self.fences.insert(grant.lock.clone(), grant.fence);
                     assert!(last < Some(grant.fence), "{last:?}, then {grant:?}");
                     self.granted.push((node, ticket, grant));
                 }
-                Happening::Ended {
+                LockEvent::Ended {
                     hold, lock, end, ..
                 } => {
                     assert_eq!(self.holders.remove(&lock), Some((node, hold)));
                     self.ended.push((hold, end));
                 }
-                Happening::Denied { ticket, denial, .. } => {
+                LockEvent::Denied { ticket, denial, .. } => {
                     self.denied.push((node, ticket, denial));
                 }
-                Happening::Waiting { .. } => {}
+                LockEvent::Waiting { .. } => {}
             }
         }
         self.effects.clear();

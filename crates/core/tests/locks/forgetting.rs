@@ -171,7 +171,7 @@ fn any_word_on_an_idle_lock_is_refused_or_harmless() {
                     let before = table.locks();
                     let from = NodeId::new(from);
                     let _ = table.receive(cluster.now, from, &bytes, &mut effects);
-                    assert!(effects.happenings.is_empty());
+                    assert!(effects.events.is_empty());
                     assert!(table.locks() <= before + 1);
                 }
             }

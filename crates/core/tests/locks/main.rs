@@ -346,7 +346,7 @@ fn hostile_bytes_change_nothing() {
     for bytes in [&b""[..], b"short", &[0xff; 40], &[0; 300]] {
         let refused = cluster.tables[0].receive(cluster.now, from, bytes, &mut effects);
         assert!(refused.is_err() || effects.sends().next().is_none());
-        assert!(effects.happenings.is_empty());
+        assert!(effects.events.is_empty());
         assert_eq!(cluster.tables[0].locks(), 0);
     }
 }

@@ -15,7 +15,7 @@ use soloist_api::{Fence, LockName};
 use soloist_core::Mutant;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
-    Ask, Effects, Epoch, Happening, HoldId, Inside, Settings, Table, set_begun_at_once, wire,
+    Ask, Effects, Epoch, HoldId, Inside, LockEvent, Settings, Table, set_begun_at_once, wire,
 };
 use soloist_core::rules::{RuleSettings, Rules};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -251,9 +251,9 @@ impl State {
             let channel = self.channels.entry((node, to.index())).or_default();
             channel.push_back(bytes.into());
         }
-        for happening in &out.happenings {
-            match happening {
-                Happening::Granted { grant, .. } => {
+        for event in &out.events {
+            match event {
+                LockEvent::Granted { grant, .. } => {
                     let is_inside = |client: &Client| matches!(client, Client::Inside(_));
                     if self.clients.iter().any(is_inside) {
                         return Err(format!("{node} enters, and another one is inside"));
@@ -264,9 +264,9 @@ impl State {
                     self.fence = Some(grant.fence);
                     self.clients[node] = Client::Inside(grant.hold);
                 }
-                Happening::Ended { .. } => self.clients[node] = Client::Idle,
-                Happening::Waiting { .. } => {}
-                Happening::Denied { .. } => return Err(format!("{node} is denied")),
+                LockEvent::Ended { .. } => self.clients[node] = Client::Idle,
+                LockEvent::Waiting { .. } => {}
+                LockEvent::Denied { .. } => return Err(format!("{node} is denied")),
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::world::{self, Event};
 
 /// An event at one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Happening {
+pub(crate) enum NodeEvent {
     Request,
     Release,
     /// The message with this number arrives from this node.
@@ -34,7 +34,7 @@ pub(crate) enum Happening {
 pub(crate) struct Cause {
     pub node: NodeId,
     pub local: u32,
-    pub happening: Happening,
+    pub event: NodeEvent,
 }
 
 /// The result of a transition.
@@ -150,10 +150,10 @@ impl<A: Algorithm> Interner<A> {
         let mut state = self.local(cause.local).clone();
         let mut out = std::mem::take(&mut self.out);
         let node = cause.node;
-        let result = match cause.happening {
-            Happening::Request => world::step(&mut state, Event::Request(node), &mut out),
-            Happening::Release => world::step(&mut state, Event::Release(node), &mut out),
-            Happening::Receive(from, message) => {
+        let result = match cause.event {
+            NodeEvent::Request => world::step(&mut state, Event::Request(node), &mut out),
+            NodeEvent::Release => world::step(&mut state, Event::Release(node), &mut out),
+            NodeEvent::Receive(from, message) => {
                 let message = self.message(message).clone();
                 let event = Event::Deliver {
                     from,
@@ -162,20 +162,20 @@ impl<A: Algorithm> Interner<A> {
                 };
                 world::step(&mut state, event, &mut out)
             }
-            Happening::Crash(incarnation) => {
+            NodeEvent::Crash(incarnation) => {
                 state = A::recovering(&self.config.at(node), u64::from(incarnation))
                     .expect("only what can recover crashes");
                 Ok(())
             }
-            Happening::Start => {
+            NodeEvent::Start => {
                 state.start(&mut out);
                 Ok(())
             }
-            Happening::Settled => {
+            NodeEvent::Settled => {
                 state.settled(&mut out);
                 Ok(())
             }
-            Happening::Forget(jump) => {
+            NodeEvent::Forget(jump) => {
                 state = world::anew(&state, &self.config.at(node), u64::from(jump));
                 Ok(())
             }

@@ -24,7 +24,7 @@
 
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
-use super::interner::{Cause, Consequence, Full, Happening, Interner};
+use super::interner::{Cause, Consequence, Full, Interner, NodeEvent};
 use super::packed::{PackedEnvelope, PackedNode};
 use super::system::{Action, System};
 use super::{Bounds, ENDLESS};
@@ -78,9 +78,9 @@ pub(crate) struct Prospect {
     node: NodeId,
     local: u32,
     /// The messages that can arrive.
-    envelopes: Vec<Happening>,
+    envelopes: Vec<NodeEvent>,
     /// Its request or release, if enabled.
-    own: Option<Happening>,
+    own: Option<NodeEvent>,
 }
 
 impl Prospect {
@@ -95,14 +95,14 @@ impl Prospect {
             .envelopes(state)
             .filter(|envelope| envelope.to() == node);
         let receive =
-            |envelope: PackedEnvelope| Happening::Receive(envelope.from(), envelope.message());
+            |envelope: PackedEnvelope| NodeEvent::Receive(envelope.from(), envelope.message());
         Prospect {
             node,
             local: word.local(),
             envelopes: envelopes.map(receive).collect(),
             own: match parts.facts(word.local()).phase {
-                Phase::Idle if word.left() > 0 => Some(Happening::Request),
-                Phase::Inside => Some(Happening::Release),
+                Phase::Idle if word.left() > 0 => Some(NodeEvent::Request),
+                Phase::Inside => Some(NodeEvent::Release),
                 Phase::Idle | Phase::Waiting => None,
             },
         }
@@ -145,18 +145,18 @@ struct Trial<'p, A: Algorithm> {
 }
 
 impl<A: Algorithm> Trial<'_, A> {
-    fn happens(&mut self, local: u32, happening: Happening) -> Result<&Consequence, Full> {
+    fn happens(&mut self, local: u32, event: NodeEvent) -> Result<&Consequence, Full> {
         let cause = Cause {
             node: self.node,
             local,
-            happening,
+            event,
         };
         self.parts.learn(cause)?;
         Ok(self.parts.consequence(&cause).expect("it was learned"))
     }
 
     /// Returns the node's state after a message, or `None` if the node does more than record it.
-    fn noted(&mut self, local: u32, envelope: Happening) -> Result<Option<u32>, Full> {
+    fn noted(&mut self, local: u32, envelope: NodeEvent) -> Result<Option<u32>, Full> {
         let consequence = self.happens(local, envelope)?;
         let is_silent = consequence.refused.is_none()
             && consequence.sends.is_empty()
@@ -169,7 +169,7 @@ impl<A: Algorithm> Trial<'_, A> {
     }
 
     /// Returns whether a note and another event have the same effects in either order.
-    fn commute(&mut self, local: u32, note: Happening, other: Happening) -> Result<bool, Full> {
+    fn commute(&mut self, local: u32, note: NodeEvent, other: NodeEvent) -> Result<bool, Full> {
         let Some(noted) = self.noted(local, note)? else {
             return Ok(false);
         };

@@ -5,7 +5,7 @@
 use soloist_algorithms::{Algorithm, Channels, NodeId, Phase};
 
 use super::Bounds;
-use super::interner::{Cause, Full, Happening, Interner};
+use super::interner::{Cause, Full, Interner, NodeEvent};
 use super::packed::{History, NODES, PackedEnvelope, PackedNode};
 use crate::world::Fault;
 
@@ -111,7 +111,7 @@ impl<A: Algorithm> System<A> {
         }
         let mut entry = Entry::default();
         for node in NodeId::all(nodes) {
-            let cause = system.cause(&state, node, Happening::Start);
+            let cause = system.cause(&state, node, NodeEvent::Start);
             parts.learn(cause)?;
             let started = system.carry_out(parts, cause, &mut state);
             let started = started.unwrap_or_else(|_| unreachable!("a start refuses nothing"));
@@ -224,7 +224,7 @@ impl<A: Algorithm> System<A> {
         state[0] = history.0;
         for node in NodeId::all(self.nodes) {
             let jump = u8::from(jumps == Some(node));
-            let cause = self.cause(state, node, Happening::Forget(jump));
+            let cause = self.cause(state, node, NodeEvent::Forget(jump));
             let consequence = parts.consequence(&cause).ok_or(Halt::Unknown(cause))?;
             let word = self.word(state, node).with_local(consequence.local);
             // The message that makes nodes forget carries the highest fence.
@@ -295,11 +295,11 @@ impl<A: Algorithm> System<A> {
         }
     }
 
-    fn cause(&self, state: &[u32], node: NodeId, happening: Happening) -> Cause {
+    fn cause(&self, state: &[u32], node: NodeId, event: NodeEvent) -> Cause {
         Cause {
             node,
             local: self.word(state, node).local(),
-            happening,
+            event,
         }
     }
 
@@ -316,15 +316,15 @@ impl<A: Algorithm> System<A> {
         let cause = match action {
             Action::Request(node) => {
                 after[NODES + node.index()] = self.word(before, node).asked().0;
-                self.cause(before, node, Happening::Request)
+                self.cause(before, node, NodeEvent::Request)
             }
-            Action::Release(node) => self.cause(before, node, Happening::Release),
+            Action::Release(node) => self.cause(before, node, NodeEvent::Release),
             Action::Deliver(place) => {
                 let envelope = PackedEnvelope(after.remove(self.envelopes + place));
                 let to = envelope.to();
                 let word = self.word(before, to);
                 after[NODES + to.index()] = word.with_knows(word.knows() || envelope.knows()).0;
-                let receive = Happening::Receive(envelope.from(), envelope.message());
+                let receive = NodeEvent::Receive(envelope.from(), envelope.message());
                 self.cause(before, to, receive)
             }
             Action::Crash(node) => {
@@ -332,18 +332,18 @@ impl<A: Algorithm> System<A> {
                 after[0] = history.0;
                 let word = self.word(before, node).with_restarted(false);
                 after[NODES + node.index()] = word.0;
-                self.cause(before, node, Happening::Crash(history.crashes()))
+                self.cause(before, node, NodeEvent::Crash(history.crashes()))
             }
             Action::Restart(node) => {
                 after[NODES + node.index()] = self.word(before, node).with_restarted(true).0;
-                self.cause(before, node, Happening::Start)
+                self.cause(before, node, NodeEvent::Start)
             }
-            Action::Settled(node) => self.cause(before, node, Happening::Settled),
+            Action::Settled(node) => self.cause(before, node, NodeEvent::Settled),
             // The node keeps its knowledge of fences: one floor covers everything a node forgets.
-            Action::Forget(node) => self.cause(before, node, Happening::Forget(0)),
+            Action::Forget(node) => self.cause(before, node, NodeEvent::Forget(0)),
             Action::ForgetAndJump(node) => {
                 after[0] = History(before[0]).with_jump().0;
-                self.cause(before, node, Happening::Forget(1))
+                self.cause(before, node, NodeEvent::Forget(1))
             }
             Action::ForgetTogether(jumps) => return self.forget_together(parts, jumps, after),
         };

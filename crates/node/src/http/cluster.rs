@@ -19,7 +19,7 @@ use crate::membership::{self, ClusterView, Reply};
 use crate::metrics::Refused;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
-use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
 
 /// How long the keepers' leader may take to say how the cluster is.
@@ -40,7 +40,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
     let (state, members) = {
         let mut core = shared.core();
         core.look(shared);
-        (core.standing(), core.members())
+        (core.member_state(), core.members())
     };
     let mut nodes = nodes(shared, led.as_ref(), &members);
     let mut answers = ask_all(&api.node, &Question::Health);
@@ -63,9 +63,9 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
     }
     let default = shared.config.rules.all().last();
     let (state, epoch) = match state {
-        Standing::Member(epoch) => (NodeState::Member, epoch),
-        Standing::Changing(epoch) => (NodeState::Changing, epoch),
-        Standing::Outside => (NodeState::Outside, led.as_ref().map_or(0, |led| led.epoch)),
+        MemberState::Member(epoch) => (NodeState::Member, epoch),
+        MemberState::Changing(epoch) => (NodeState::Changing, epoch),
+        MemberState::Outside => (NodeState::Outside, led.as_ref().map_or(0, |led| led.epoch)),
     };
     Json(Cluster {
         node: api.node.name().to_owned(),
@@ -219,9 +219,9 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
         shared.metrics.observe(core.table(), &links, refusals);
         let until = core.valid_until();
         let lease = until.map_or(Duration::ZERO, |until| until.since(Moment::now()));
-        let epoch = match core.standing() {
-            Standing::Member(epoch) => epoch,
-            Standing::Changing(_) | Standing::Outside => 0,
+        let epoch = match core.member_state() {
+            MemberState::Member(epoch) => epoch,
+            MemberState::Changing(_) | MemberState::Outside => 0,
         };
         let keeper = shared.keeping.membership.keeper();
         let leads = keeper.is_some_and(|keeper| keeper.view().leads);

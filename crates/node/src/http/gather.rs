@@ -10,7 +10,7 @@ use crate::node::event::{milliseconds, unix_ms};
 use crate::node::inquiry::{Answer, Question};
 use crate::{Moment, Node};
 use soloist_api::NodeName;
-use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::member::MemberState;
 use soloist_core::locks::LockView;
 
 /// The most locks in one answer.
@@ -107,10 +107,10 @@ pub(super) async fn look(node: &Node, question: Question) -> Seen {
         .shared
         .why_unknown()
         .or_else(|| is_silent.then(silence));
-    seen.nobody = match node.shared.core().standing() {
-        Standing::Member(_) if seen.silent.is_empty() => LockState::Free,
-        Standing::Member(_) | Standing::Outside => LockState::Unknown,
-        Standing::Changing(_) => LockState::Changing,
+    seen.nobody = match node.shared.core().member_state() {
+        MemberState::Member(_) if seen.silent.is_empty() => LockState::Free,
+        MemberState::Member(_) | MemberState::Outside => LockState::Unknown,
+        MemberState::Changing(_) => LockState::Changing,
     };
     seen
 }

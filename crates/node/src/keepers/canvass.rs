@@ -28,7 +28,7 @@ fn leader_lease(election_timeout: Duration) -> Duration {
 }
 
 /// Where a keeper stands, as far as elections are concerned.
-struct Standing {
+struct MemberState {
     leads: bool,
     /// The last vote was for a leader that was elected.
     follows: bool,
@@ -75,29 +75,30 @@ impl Canvass {
         })
     }
 
-    async fn standing(&self) -> Option<Standing> {
+    async fn member_state(&self) -> Option<MemberState> {
         let membership = self.raft.metrics().borrow().membership_config.clone();
         let last_log = self.log.last().await.ok()?;
-        let standing = self.raft.with_raft_state(move |state| Standing {
+        let member_state = self.raft.with_raft_state(move |state| MemberState {
             leads: state.server_state == ServerState::Leader,
             follows: state.vote_ref().is_committed(),
             heard: state.vote_last_modified(),
             last_log,
             membership,
         });
-        standing.await.ok()
+        member_state.await.ok()
     }
 
     /// Whether this keeper would vote for one whose log ends here: it does not lead or hands leadership
     /// over, has not heard from another leader lately, and its own log is no longer.
     pub(super) async fn would_vote(&self, last_log: Option<LogId>) -> bool {
-        let Some(standing) = self.standing().await else {
+        let Some(member_state) = self.member_state().await else {
             return false;
         };
         let lease = leader_lease(self.election_timeout);
-        let is_led = standing.follows && standing.heard.is_some_and(|at| at.elapsed() < lease);
-        let leads = standing.leads && !self.handover.is_under_way();
-        !leads && !is_led && last_log >= standing.last_log
+        let is_led =
+            member_state.follows && member_state.heard.is_some_and(|at| at.elapsed() < lease);
+        let leads = member_state.leads && !self.handover.is_under_way();
+        !leads && !is_led && last_log >= member_state.last_log
     }
 
     /// Holds elections, until the keeper stops.
@@ -110,22 +111,22 @@ impl Canvass {
 
     async fn run(&self, network: &Network) {
         let mut jitter = rand::random();
-        while let Some(standing) = self.standing().await {
-            let membership = standing.membership.membership();
+        while let Some(member_state) = self.member_state().await {
+            let membership = member_state.membership.membership();
             let is_voter = membership.voter_ids().any(|id| id == self.me);
-            if standing.leads || !is_voter || self.handover.is_under_way() {
+            if member_state.leads || !is_voter || self.handover.is_under_way() {
                 sleep(self.election_timeout / 2).await;
                 continue;
             }
             let is_alone = membership.voter_ids().all(|id| id == self.me);
             if !is_alone {
-                let patience = self.patience(&standing, jitter);
-                let left = patience.saturating_sub(self.silence(&standing));
+                let patience = self.patience(&member_state, jitter);
+                let left = patience.saturating_sub(self.silence(&member_state));
                 if !left.is_zero() {
                     sleep(left.min(self.election_timeout / 2)).await;
                     continue;
                 }
-                if !self.is_wanted(network, &standing).await {
+                if !self.is_wanted(network, &member_state).await {
                     sleep(
                         self.election_timeout
                             .mul_f64(0.25 + rand::random::<f64>() / 2.0),
@@ -141,15 +142,15 @@ impl Canvass {
         }
     }
 
-    fn silence(&self, standing: &Standing) -> Duration {
-        standing.heard.unwrap_or(self.started).elapsed()
+    fn silence(&self, member_state: &MemberState) -> Duration {
+        member_state.heard.unwrap_or(self.started).elapsed()
     }
 
     /// How long a leader or an election may be silent before this keeper canvasses. The jitter keeps
     /// keepers from standing for election in step.
-    fn patience(&self, standing: &Standing, jitter: f64) -> Duration {
+    fn patience(&self, member_state: &MemberState, jitter: f64) -> Duration {
         let by_chance = self.election_timeout.mul_f64(1.0 + jitter);
-        match (standing.heard, standing.follows) {
+        match (member_state.heard, member_state.follows) {
             (None, _) => Duration::ZERO,
             (Some(_), true) => leader_lease(self.election_timeout) + by_chance,
             (Some(_), false) => by_chance,
@@ -158,14 +159,14 @@ impl Canvass {
 
     /// Asks all other voters, and returns whether a majority would vote for this keeper. All answers
     /// are waited for: one of them may show a later generation of the cluster.
-    async fn is_wanted(&self, network: &Network, standing: &Standing) -> bool {
-        let membership = standing.membership.membership();
+    async fn is_wanted(&self, network: &Network, member_state: &MemberState) -> bool {
+        let membership = member_state.membership.membership();
         let voters: BTreeSet<u64> = membership.voter_ids().collect();
         let others = voters.iter().filter(|id| **id != self.me);
         let known = others.filter_map(|id| Some((*id, membership.get_node(id)?)));
         let limit = self.election_timeout;
         let asked = known.map(|(id, node)| async move {
-            let last_log = standing.last_log;
+            let last_log = member_state.last_log;
             let would_vote = network.canvass(id, node, last_log, limit).await;
             would_vote.then_some(id)
         });

@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Node;
-use soloist_core::locks::Happening;
+use soloist_core::locks::LockEvent;
 
 /// What happens on a node from now on, in order.
 pub struct Events {
@@ -47,14 +47,14 @@ impl Events {
 }
 
 /// What watchers hear of a happening, if anything.
-pub(super) fn of(happening: &Happening, node: &str) -> Option<Event> {
-    match happening {
-        Happening::Waiting { lock, owner, .. } => Some(Event {
+pub(super) fn of(event: &LockEvent, node: &str) -> Option<Event> {
+    match event {
+        LockEvent::Waiting { lock, owner, .. } => Some(Event {
             lock: lock.to_string(),
             owner: owner.to_string(),
             ..empty(EventKind::Waiting, node)
         }),
-        Happening::Granted {
+        LockEvent::Granted {
             grant,
             owner,
             waited,
@@ -66,7 +66,7 @@ pub(super) fn of(happening: &Happening, node: &str) -> Option<Event> {
             after_us: Some(microseconds(*waited)),
             ..empty(EventKind::Acquired, node)
         }),
-        Happening::Ended {
+        LockEvent::Ended {
             lock,
             owner,
             fence,
@@ -87,7 +87,7 @@ pub(super) fn of(happening: &Happening, node: &str) -> Option<Event> {
                 ..empty(kind, node)
             })
         }
-        Happening::Denied { .. } => None,
+        LockEvent::Denied { .. } => None,
     }
 }
 

@@ -31,7 +31,7 @@ use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
 use soloist_api::{LockName, LockNameError};
-use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{Settings, Table};
 use state::NodeState;
@@ -159,17 +159,18 @@ impl Node {
 
     /// Waits until this node takes part in an epoch: it is let in, and nothing is being changed.
     pub async fn ready(&self) {
-        let mut standing = self.shared.standing.subscribe();
-        let takes_part = |standing: &Standing| matches!(standing, Standing::Member(_));
+        let mut member_state = self.shared.member_state.subscribe();
+        let takes_part =
+            |member_state: &MemberState| matches!(member_state, MemberState::Member(_));
         // It lives as long as this node does.
-        let _ = standing.wait_for(takes_part).await;
+        let _ = member_state.wait_for(takes_part).await;
     }
 
     /// The epoch in which this node takes part; nothing, while it takes part in none.
     pub fn epoch(&self) -> Option<u64> {
-        match self.shared.living()?.standing() {
-            Standing::Member(epoch) => Some(epoch),
-            Standing::Changing(_) | Standing::Outside => None,
+        match self.shared.living()?.member_state() {
+            MemberState::Member(epoch) => Some(epoch),
+            MemberState::Changing(_) | MemberState::Outside => None,
         }
     }
 

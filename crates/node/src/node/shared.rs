@@ -16,7 +16,7 @@ use crate::membership::{LeaderClient, LeaderListener, Membership};
 use crate::metrics::Metrics;
 use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
 use soloist_core::epochs::lease::Lease;
-use soloist_core::epochs::member::Standing;
+use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub no_hold_left: Notify,
     pub keeping: Keeping,
     pub notices: Notices,
-    pub standing: watch::Sender<Standing>,
+    pub member_state: watch::Sender<MemberState>,
     /// It has left, and the keepers know.
     pub left: Notify,
     /// It lets nobody new in.
@@ -74,7 +74,7 @@ impl Shared {
             no_hold_left: Notify::new(),
             keeping,
             notices,
-            standing: watch::Sender::new(Standing::Outside),
+            member_state: watch::Sender::new(MemberState::Outside),
             left: Notify::new(),
             stopping: CancellationToken::new(),
             draining: CancellationToken::new(),
@@ -124,18 +124,18 @@ impl Shared {
 
     /// Why this node cannot tell who holds what; `None` while it is a member with a valid lease.
     pub fn why_unknown(&self) -> Option<String> {
-        let standing = {
+        let member_state = {
             let mut core = self.core();
             core.look(self);
-            core.standing()
+            core.member_state()
         };
         let me = self.name();
-        match standing {
-            Standing::Member(_) => None,
-            Standing::Changing(epoch) => Some(format!(
+        match member_state {
+            MemberState::Member(_) => None,
+            MemberState::Changing(epoch) => Some(format!(
                 "the cluster is changing to epoch {epoch}, and nobody gets a lock meanwhile"
             )),
-            Standing::Outside => {
+            MemberState::Outside => {
                 let way = self.keeping.leader_client.way();
                 let why = match &way.leader {
                     Some(leader) => format!("the keepers' leader, {leader}, has not let it in yet"),

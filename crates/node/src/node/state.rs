@@ -14,11 +14,11 @@ use super::shared::Shared;
 use crate::Moment;
 use soloist_api::LockName;
 use soloist_core::Mutant;
-use soloist_core::epochs::member::{MemberEffects, Participant, Standing};
+use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{
-    Ask, AskError, Client, Denial, End, Grant, Happening, HoldError, HoldId, ReceiveError,
+    Ask, AskError, Client, Denial, End, Grant, HoldError, HoldId, LockEvent, ReceiveError,
     RequestId, Resumed, Table, Ticket,
 };
 
@@ -74,7 +74,7 @@ pub(crate) struct NodeState {
     effects: MemberEffects,
     /// Whom links go to.
     members: Arc<[Member]>,
-    standing: Standing,
+    member_state: MemberState,
     /// Since when it takes part in no epoch, though it is a member.
     frozen_since: Option<Moment>,
     /// For how long that was the case last time.
@@ -95,7 +95,7 @@ impl NodeState {
     /// With what came of making the participant, which is carried out with the first thing that happens.
     pub fn new(part: Participant, effects: MemberEffects) -> Self {
         NodeState {
-            standing: Standing::Outside,
+            member_state: MemberState::Outside,
             part,
             effects,
             members: Arc::default(),
@@ -139,8 +139,8 @@ impl NodeState {
         self.stood_still
     }
 
-    pub fn standing(&self) -> Standing {
-        self.part.standing()
+    pub fn member_state(&self) -> MemberState {
+        self.part.member_state()
     }
 
     /// Until when this node may rely on being a member.
@@ -191,9 +191,9 @@ impl NodeState {
                 return Err(error);
             }
         };
-        let mut happenings = self.effects.locks.happenings.iter();
-        let granted = happenings.find_map(|happening| match happening {
-            Happening::Granted {
+        let mut events = self.effects.locks.events.iter();
+        let granted = events.find_map(|event| match event {
+            LockEvent::Granted {
                 ticket: whose,
                 grant,
                 ..
@@ -382,9 +382,9 @@ impl NodeState {
 
     /// The lease ran out: this node takes no part, until it is let in as another.
     fn lapse(&mut self, shared: &Shared) {
-        let happenings = self.effects.locks.happenings.iter();
-        let lost = happenings.filter_map(|happening| match happening {
-            Happening::Ended {
+        let events = self.effects.locks.events.iter();
+        let lost = events.filter_map(|event| match event {
+            LockEvent::Ended {
                 lock,
                 end: End::EpochLost,
                 ..
@@ -400,14 +400,14 @@ impl NodeState {
 
     /// Notes how this node stands, if that has changed.
     fn stand(&mut self, shared: &Shared) {
-        let standing = self.part.standing();
-        if standing == self.standing {
+        let member_state = self.part.member_state();
+        if member_state == self.member_state {
             return;
         }
-        self.standing = standing;
+        self.member_state = member_state;
         let now = Moment::now();
-        match standing {
-            Standing::Member(epoch) => {
+        match member_state {
+            MemberState::Member(epoch) => {
                 self.stood_still = self.frozen_since.take().map(|since| now.since(since));
                 shared.metrics.count_epoch(self.stood_still);
                 let members = self.members.len();
@@ -415,24 +415,24 @@ impl NodeState {
                     .notices
                     .leader_client(Notice::Epoch { epoch, members });
             }
-            Standing::Changing(_) => {
+            MemberState::Changing(_) => {
                 self.frozen_since = self.frozen_since.or(Some(now));
             }
-            Standing::Outside => self.frozen_since = None,
+            MemberState::Outside => self.frozen_since = None,
         }
-        shared.standing.send_replace(standing);
+        shared.member_state.send_replace(member_state);
     }
 
     fn tell(&mut self, shared: &Shared) {
-        for happening in &self.effects.locks.happenings {
-            shared.metrics.note(happening);
+        for event in &self.effects.locks.events {
+            shared.metrics.note(event);
             if shared.events.receiver_count() > 0
-                && let Some(event) = event::of(happening, shared.name())
+                && let Some(event) = event::of(event, shared.name())
             {
                 let _ = shared.events.send(event);
             }
-            match happening {
-                Happening::Granted { ticket, grant, .. } => {
+            match event {
+                LockEvent::Granted { ticket, grant, .. } => {
                     let epoch = grant.fence.epoch();
                     if grant.fence.used() >= 0.5 && self.half_used != epoch {
                         self.half_used = epoch;
@@ -448,12 +448,12 @@ impl NodeState {
                         let _ = sender.send(Ok(held));
                     }
                 }
-                Happening::Denied { ticket, denial, .. } => {
+                LockEvent::Denied { ticket, denial, .. } => {
                     if let Some(sender) = self.waiting.remove(ticket) {
                         let _ = sender.send(Err(*denial));
                     }
                 }
-                Happening::Ended { hold, end, .. } => {
+                LockEvent::Ended { hold, end, .. } => {
                     let held = self.holds.remove(hold).expect("it was granted");
                     let first = held.end.set(*end);
                     first.expect("a hold ends once");
@@ -462,7 +462,7 @@ impl NodeState {
                         shared.no_hold_left.notify_waiters();
                     }
                 }
-                Happening::Waiting { .. } => {}
+                LockEvent::Waiting { .. } => {}
             }
         }
         self.effects.locks.clear();

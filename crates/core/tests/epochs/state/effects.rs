@@ -127,9 +127,9 @@ impl State {
             };
             self.put(link, frame);
         }
-        for happening in &out.locks.happenings {
+        for event in &out.locks.events {
             let has_lease = self.has_lease(index);
-            self.witness.sees(index, happening, has_lease, now)?;
+            self.witness.sees(index, event, has_lease, now)?;
             self.note_promise(index);
             self.witness.look(now)?;
         }
