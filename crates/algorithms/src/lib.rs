@@ -7,6 +7,8 @@
 //! There is one file per algorithm. [`Kind`] lists all algorithms, [`shape`] has the topologies
 //! they need, and [`machine`] wraps any of them as bytes in, bytes out.
 
+#![warn(clippy::iter_over_hash_type)]
+
 mod algorithm;
 mod id;
 mod info;

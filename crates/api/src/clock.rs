@@ -112,6 +112,7 @@ mod tests {
     #[test]
     fn the_real_clock_runs() {
         let first = Reading::take();
+        #[expect(clippy::disallowed_methods, reason = "tests the clock itself")]
         std::thread::sleep(Duration::from_millis(20));
         let second = Reading::take();
         assert!(second.now.since(first.now) >= Duration::from_millis(15));

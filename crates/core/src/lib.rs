@@ -4,12 +4,17 @@
 //! Events and the time go in, effects come out. There is no clock, no socket and no task here, so
 //! that the same state machines run in a node, in simulations and in searches.
 
+#![warn(clippy::iter_over_hash_type)]
+
 pub mod cluster_identity;
 pub mod epochs;
 pub mod limits;
+#[cfg(feature = "lint-check")]
+mod lint_check;
 pub mod locks;
 mod mutant;
 mod near_end;
+pub mod notice;
 pub mod rules;
 
 pub use mutant::Mutant;

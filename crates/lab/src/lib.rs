@@ -1,6 +1,8 @@
 //! Simulates, measures and model-checks distributed mutual exclusion algorithms. It runs the same
 //! state machines of [`soloist_algorithms`] that run on the network.
 
+#![warn(clippy::iter_over_hash_type)]
+
 pub mod check;
 pub mod claims;
 mod compare;

@@ -18,6 +18,7 @@ use super::pace::Pace;
 use super::partitions::Partitions;
 use super::roster::{Change, Command, Member, Roster};
 use crate::mutant::Mutant;
+use crate::notice::Notice;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
@@ -33,6 +34,8 @@ pub struct LeaderEffects {
     pub propose: Option<Command>,
     /// Confirm with a majority that this still is the leader, and tell with [`Leader::confirmed`].
     pub confirm: bool,
+    /// Write these to the log.
+    pub notices: Vec<Notice>,
 }
 
 /// The keepers' leader, from its election until it is deposed.
@@ -188,7 +191,7 @@ impl Leader {
                 self.partitions
                     .complain(now, &self.lease, from.incarnation, missed);
                 if !roster.is_changing() {
-                    self.part(now);
+                    self.part(now, out);
                 }
             }
         }
@@ -401,13 +404,18 @@ impl Leader {
         if self.proposing {
             return;
         }
-        if let Some(command) = self.next_command(now, roster) {
+        if let Some(command) = self.next_command(now, roster, &mut out.notices) {
             self.proposing = true;
             out.propose = Some(command);
         }
     }
 
-    fn next_command(&mut self, now: Moment, roster: &Roster) -> Option<Command> {
+    fn next_command(
+        &mut self,
+        now: Moment,
+        roster: &Roster,
+        notices: &mut Vec<Notice>,
+    ) -> Option<Command> {
         let is_changing = roster.is_changing();
         let mut is_smaller = false;
         for known in self.members.iter_mut().filter(|known| known.until <= now) {
@@ -416,7 +424,7 @@ impl Leader {
             is_smaller = true;
         }
         if is_smaller {
-            self.note_gone(now, is_changing);
+            self.note_gone(now, is_changing, notices);
         }
         let stay = self.members.iter().filter(|known| known.until > now);
         let is_free = |name: &NodeName| stay.clone().all(|known| known.member.name != *name);
@@ -433,7 +441,7 @@ impl Leader {
             false => is_smaller || gathered || is_suspected,
         };
         if is_due && roster.next_epoch() <= roster.last_epoch() {
-            self.log_evictions(now, is_changing);
+            self.notice_evictions(now, is_changing, notices);
             let stay = stay.clone().map(|known| &known.member);
             let members = stay.chain(ready.members());
             let change = Change {
@@ -450,7 +458,7 @@ impl Leader {
             return Some(Command::Begin(change));
         }
         if is_changing {
-            let install = self.installation();
+            let install = self.installation(notices);
             self.is_news |= !matches!(install, None | Some(Command::Stage { .. }));
             return install;
         }

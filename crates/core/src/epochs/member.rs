@@ -24,6 +24,7 @@ use crate::locks::{
     Ask, AskError, Effects, HoldError, HoldId, Inside, ReceiveError, Table, Ticket, wire,
 };
 use crate::mutant::Mutant;
+use crate::notice::Notice;
 use soloist_api::LockName;
 use soloist_api::Moment;
 
@@ -38,6 +39,8 @@ pub struct MemberEffects {
     pub links: Option<Change>,
     /// The lease ran out, or was refused.
     pub lapsed: bool,
+    /// Write these to the log.
+    pub notices: Vec<Notice>,
 }
 
 /// A node, as it takes part in the epochs.

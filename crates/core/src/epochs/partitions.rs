@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::lease::Lease;
+use crate::notice::Notice;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
@@ -83,6 +84,7 @@ impl Partitions {
         now: Moment,
         lease: &Lease,
         members: &[Staying<'_>],
+        notices: &mut Vec<Notice>,
     ) -> Vec<(u64, Vec<u64>)> {
         if self.decide_at.is_none_or(|at| now < at) {
             return Vec::new();
@@ -115,7 +117,7 @@ impl Partitions {
         let out = self.barred.iter().filter(|known| now < known.until);
         let out = out.count();
         if !parted.is_empty() && 2 * (out + parted.len()) > out + members.len() {
-            tracing::warn!("most members do not reach each other: none is done without");
+            notices.push(Notice::MostPartitioned);
             self.decide_at = Some(now + lease.apart_after());
             return Vec::new();
         }
@@ -271,7 +273,9 @@ mod tests {
             });
             let members: Vec<_> = members.collect();
             let lease = Lease::default();
-            let parted = self.partitions.decide(after(now), &lease, &members);
+            let parted = self
+                .partitions
+                .decide(after(now), &lease, &members, &mut Vec::new());
             for (life, others) in &parted {
                 let name = |life: &u64| self.names[*life as usize].clone();
                 let others = others.iter().map(name).collect();
@@ -321,7 +325,9 @@ mod tests {
             let about = [2, 3, 4];
             trial.partitions.complain(after(now), &lease, 0, about);
         }
-        let parted = trial.partitions.decide(after(2), &lease, &members);
+        let parted = trial
+            .partitions
+            .decide(after(2), &lease, &members, &mut Vec::new());
         assert_eq!(parted, [(0, vec![4])]);
     }
 

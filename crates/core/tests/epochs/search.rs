@@ -255,6 +255,7 @@ fn search_all(cases: &[Case]) {
     {
         for algorithm in ALGORITHMS {
             let choice = Choice::parse(algorithm, "").unwrap();
+            #[expect(clippy::disallowed_methods, reason = "prints how long a search took")]
             let begin = std::time::Instant::now();
             match search(choice, *nodes, *budget) {
                 Ok(states) => {

@@ -372,6 +372,7 @@ const fn late(requests: &'static [u8], changes: u8, home: u64) -> Case {
 fn search_all(choice: Choice, cases: &[Case]) -> usize {
     let mut all = 0;
     for &case in cases {
+        #[expect(clippy::disallowed_methods, reason = "prints how long a search took")]
         let begin = std::time::Instant::now();
         match search(choice, case) {
             Ok(states) => {

@@ -110,6 +110,10 @@ fn conclude<A: Algorithm>(
     watch: &mut Watch,
 ) -> Found {
     while !checker.is_done() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "polls threads; no result depends on it"
+        )]
         std::thread::sleep(Duration::from_millis(2));
         let states = checker.unique_state_count();
         let goes_on = watch(Progress {

@@ -18,6 +18,7 @@ use self::questions::KeeperChange;
 use self::stores::Stores;
 use super::Membership;
 use super::clock_drift::Clocks;
+use super::log::log;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
@@ -399,6 +400,7 @@ impl<'o> LeaderTask<'o> {
         let mut out = LeaderEffects::default();
         let roster = self.keeper.roster();
         act(leader, clock.now, &roster, &mut out);
+        log(out.notices);
         for (member, word) in out.sends {
             let incarnation = member.incarnation;
             self.send(&member.name, FromKeeper::Word { incarnation, word });

@@ -19,6 +19,7 @@ mod forward;
 mod knock;
 mod leader_client;
 mod leader_task;
+pub(crate) mod log;
 mod probe;
 mod serve;
 mod wire;

@@ -108,7 +108,7 @@ impl Notices {
         (Notices { sender }, log)
     }
 
-    pub fn leader_client(&self, notice: Notice) {
+    pub fn push(&self, notice: Notice) {
         let _ = self.sender.send(notice);
     }
 }

@@ -12,6 +12,7 @@ use super::event;
 use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
+use crate::membership::log::log;
 use soloist_api::LockName;
 use soloist_core::Mutant;
 use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
@@ -310,7 +311,7 @@ impl NodeState {
             && let Some(notice) = Notice::of_refusal(&word)
         {
             self.refusal_told = Some(now);
-            shared.notices.leader_client(notice);
+            shared.notices.push(notice);
         }
         self.part.hear(now, word, &mut self.effects);
         self.carry_out(shared);
@@ -357,6 +358,7 @@ impl NodeState {
 
     /// Sends and tells what is to be sent and told. First of all links follow the members: messages go by their places.
     pub fn carry_out(&mut self, shared: &Shared) {
+        log(std::mem::take(&mut self.effects.notices));
         if std::mem::take(&mut self.effects.lapsed) {
             self.lapse(shared);
         }
@@ -393,7 +395,7 @@ impl NodeState {
         });
         let lost = lost.collect();
         shared.metrics.count_lapse();
-        shared.notices.leader_client(Notice::Lapsed { lost });
+        shared.notices.push(Notice::Lapsed { lost });
         self.members = Arc::default();
         shared.link(self.part.me(), &self.members);
     }
@@ -411,9 +413,7 @@ impl NodeState {
                 self.stood_still = self.frozen_since.take().map(|since| now.since(since));
                 shared.metrics.count_epoch(self.stood_still);
                 let members = self.members.len();
-                shared
-                    .notices
-                    .leader_client(Notice::Epoch { epoch, members });
+                shared.notices.push(Notice::Epoch { epoch, members });
             }
             MemberState::Changing(_) => {
                 self.frozen_since = self.frozen_since.or(Some(now));
@@ -437,9 +437,7 @@ impl NodeState {
                     if grant.fence.used() >= 0.5 && self.half_used != epoch {
                         self.half_used = epoch;
                         let lock = grant.lock.clone();
-                        shared
-                            .notices
-                            .leader_client(Notice::FencesHalfUsed { epoch, lock });
+                        shared.notices.push(Notice::FencesHalfUsed { epoch, lock });
                     }
                     let held = Held::new(grant.clone());
                     self.holds.insert(grant.hold, Arc::clone(&held));

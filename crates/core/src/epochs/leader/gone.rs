@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::super::partitions::Staying;
-use super::{Known, Leader, NAMED};
+use super::{Known, Leader, LeaderEffects, NAMED};
 use crate::mutant::Mutant;
+use crate::notice::Notice;
 use soloist_api::Moment;
 
 /// A node that is a member for less than this has not settled: if that happens again and again, it must wait before
@@ -42,25 +43,31 @@ impl Leader {
     }
 
     /// Says which members are evicted by the change that is about to begin, and why.
-    pub(super) fn log_evictions(&self, now: Moment, is_changing: bool) {
+    pub(super) fn notice_evictions(
+        &self,
+        now: Moment,
+        is_changing: bool,
+        notices: &mut Vec<Notice>,
+    ) {
         for known in self.members.iter().filter(|known| known.until <= now) {
             let name = &known.member.name;
             let is_apart = || !self.partitions.bars(now, name, |_| true).is_empty();
             let reason = match known {
                 Known { has_left: true, .. } => {
-                    tracing::info!(%name, "a member left");
+                    notices.push(Notice::Left(name.clone()));
                     continue;
                 }
                 _ if is_apart() => "it and other members do not reach each other",
                 known if is_changing && !known.report.is_whole() => "it did not report in time",
                 _ => "its lease expired",
             };
-            tracing::warn!(%name, reason, "a member is evicted");
+            let member = name.clone();
+            notices.push(Notice::Evicted { member, reason });
         }
     }
 
     /// Notes members that are out, if they disturbed most others.
-    pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool) {
+    pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool, notices: &mut Vec<Notice>) {
         let gone = |known: &&Known| known.until <= now;
         let all = self.members.len();
         if 2 * self.members.iter().filter(gone).count() > all {
@@ -74,7 +81,7 @@ impl Leader {
             let name = &known.member.name;
             if have_most_reported && !known.report.is_whole() && !known.has_left {
                 self.back_off.failed(now, name);
-                tracing::warn!(%name, "a member did not report in time: it is evicted, and waits before it may join");
+                notices.push(Notice::LateReport(name.clone()));
             } else if now.since(known.since) < SETTLED_AFTER {
                 self.back_off.flapped(now, name);
             }
@@ -82,7 +89,7 @@ impl Leader {
     }
 
     /// Members that cannot reach each other cannot all stay.
-    pub(super) fn part(&mut self, now: Moment) {
+    pub(super) fn part(&mut self, now: Moment, out: &mut LeaderEffects) {
         let staying = self.members.iter().filter(|known| !known.is_leaving);
         let staying = staying.map(|known| Staying {
             life: known.member.incarnation,
@@ -90,7 +97,8 @@ impl Leader {
             heard: known.heard,
         });
         let staying: Vec<_> = staying.collect();
-        for (life, others) in self.partitions.decide(now, &self.lease, &staying) {
+        let notices = &mut out.notices;
+        for (life, others) in self.partitions.decide(now, &self.lease, &staying, notices) {
             let members = self.members.iter().map(|known| &known.member);
             let apart_from = members.filter(|member| others.contains(&member.incarnation));
             let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
@@ -99,7 +107,10 @@ impl Leader {
             let known = known.expect("it stays otherwise");
             let name = &known.member.name;
             let named = &apart_from[..apart_from.len().min(NAMED)];
-            tracing::warn!(%name, apart_from = ?named, "members do not reach each other: one is done without");
+            notices.push(Notice::Partitioned {
+                member: name.clone(),
+                from: named.to_vec(),
+            });
             // Its lease runs out.
             known.is_leaving = true;
             if Mutant::EvictAtOnce.planted() {

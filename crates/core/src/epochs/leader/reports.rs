@@ -10,6 +10,7 @@ use super::super::roster::{Command, HeldLock};
 use super::{Leader, LeaderEffects};
 use crate::limits::HOLD_BYTES;
 use crate::mutant::Mutant;
+use crate::notice::Notice;
 use soloist_api::LockName;
 
 /// Each piece of a report may take this long, beside the lease that all members have.
@@ -97,12 +98,8 @@ impl Leader {
         };
         let bytes = self.reports.bytes + bytes_of(&held);
         let Some(mut arriving) = arriving.filter(|_| bytes <= HOLDS_BYTES_MAX) else {
-            let name = &known.member.name;
-            tracing::error!(
-                %name, pieces,
-                "members hold more locks than can be agreed on ({HOLDS_BYTES_MAX} bytes of names): \
-                 this one is evicted; hold fewer locks, or give them shorter names"
-            );
+            let member = known.member.name.clone();
+            out.notices.push(Notice::TooMuchHeld { member, pieces });
             known.is_leaving = true;
             return;
         };
@@ -128,7 +125,7 @@ impl Leader {
 
     /// The epoch that was begun starts from what its members have reported, once all have. What does not fit one
     /// command is staged first, and each command is made when its turn comes: renewals do not wait for all of them.
-    pub(super) fn installation(&mut self) -> Option<Command> {
+    pub(super) fn installation(&mut self, notices: &mut Vec<Notice>) -> Option<Command> {
         let epoch = self.begun;
         let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
         if !all_have_reported && !Mutant::InstallTooEarly.planted() {
@@ -138,7 +135,7 @@ impl Leader {
         let (holds, is_all) = match self.next_holds(&mut next.locks) {
             Ok(next) => next,
             Err(twice) => {
-                self.disbelieve(&twice);
+                self.disbelieve(twice, notices);
                 return None;
             }
         };
@@ -200,8 +197,8 @@ impl Leader {
     }
 
     /// One of two members lies, or an algorithm is wrong. Neither is believed: the next change is without both.
-    fn disbelieve(&mut self, twice: &Twice) {
-        tracing::error!(lock = ?twice.lock, "two members say that they hold it");
+    fn disbelieve(&mut self, twice: Twice, notices: &mut Vec<Notice>) {
+        notices.push(Notice::HeldTwice(twice.lock));
         for place in twice.places {
             self.members[place].is_leaving = true;
         }

@@ -11,6 +11,7 @@ use super::report::Report;
 use super::{Current, MemberEffects, Participant, Stage};
 use crate::locks::{Epoch, Inside};
 use crate::mutant::Mutant;
+use crate::notice::Notice;
 use soloist_api::Moment;
 
 impl Participant {
@@ -82,7 +83,7 @@ impl Participant {
         self.table.install(now, epoch, &mut out.locks);
         for (from, bytes) in early {
             if let Err(error) = self.receive(now, from, &bytes, out) {
-                tracing::error!("a message that came before its epoch is refused: {error}");
+                out.notices.push(Notice::EarlyMessage(error));
                 self.is_suspicious = true;
             }
         }
@@ -125,7 +126,7 @@ impl Participant {
         let arriving = self.incoming.take();
         let arriving = arriving.filter(|arriving| arriving.is_of(&change, pieces));
         let Some(arriving) = arriving.or_else(|| Arriving::new(change, pieces)) else {
-            tracing::error!(pieces, "more is held than an epoch can begin with");
+            out.notices.push(Notice::TooManyPieces(pieces));
             return;
         };
         self.go_on(now, arriving, 0, first, out);
@@ -158,7 +159,7 @@ impl Participant {
         if let Some(piece) = piece
             && let Err(Unreadable) = arriving.add(number, &piece)
         {
-            tracing::error!("the leader sent what cannot be read; it is asked again");
+            out.notices.push(Notice::UnreadablePiece);
             return;
         }
         if arriving.is_complete() {
