@@ -1,7 +1,7 @@
-//! How a node becomes a keeper, and how its store is set aside when it is none any more.
+//! How a node becomes a keeper, and how its store is set aside when it no longer is one.
 //!
-//! The rules are in [`crate::keepers`]; this carries them out on this node's disk. A store that does
-//! not count any more is renamed, never deleted.
+//! The rules are in [`crate::keepers`]; this module carries them out on this node's disk. A store
+//! that no longer counts is renamed, never deleted.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::{Membership, MembershipError};
 use crate::keepers::{Appointment, Keeper, LeaderWord, Store, StoreClaim, StoreIdentity};
 use soloist_core::cluster_identity::ClusterIdentity;
 
-/// What the leader is to hear of this node's store.
+/// News of this node's store for the leader.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoreNews {
-    /// Why this node did not become the keeper that it was appointed as, by its id.
+    /// The id that this node was appointed under, and why it did not become that keeper.
     pub declined: Option<(u64, String)>,
 }
 
@@ -24,12 +24,12 @@ impl Membership {
         Some(self.keeper()?.claim())
     }
 
-    /// Has the leader told again which store this node has.
+    /// Sends the leader this node's store again, or why the node declined an appointment.
     pub(super) fn tell_store(&self, declined: Option<(u64, String)>) {
         self.stores.send_replace(StoreNews { declined });
     }
 
-    /// The leader of the cluster that this node takes part in makes it a keeper.
+    /// Called when the leader of this node's cluster makes it a keeper.
     pub(super) async fn appointed(self: Arc<Self>, word: LeaderWord) {
         if let Err(error) = self.become_keeper(&word).await {
             tracing::error!("this node cannot become a keeper: {error}");
@@ -54,7 +54,8 @@ impl Membership {
             }
             Appointment::Create => {}
         }
-        // Before the store: a node with a store knows its cluster.
+        // The cluster is remembered before the store is created: a node with a store knows its
+        // cluster.
         let epoch = self
             .memory
             .get()
@@ -71,7 +72,7 @@ impl Membership {
         Ok(())
     }
 
-    /// The leader says that this node's store does not count any more.
+    /// Called when the leader declares that this node's store no longer counts.
     pub(super) async fn dismissed(self: Arc<Self>, word: LeaderWord) {
         let _changing = self.changing.lock().await;
         let retires = |mine: &StoreClaim| word.retires(mine);
@@ -86,7 +87,7 @@ impl Membership {
         }
     }
 
-    /// Sets the store aside when a keeper of a later generation of the cluster shows itself.
+    /// Sets the store aside when a keeper shows a later generation of the cluster.
     pub(super) async fn heed_successors(self: Arc<Self>, keeper: Arc<Keeper>) {
         let successor: ClusterIdentity = tokio::select! {
             () = self.stop.cancelled() => return,
@@ -109,8 +110,8 @@ impl Membership {
         }
     }
 
-    /// Shows the cluster of the keeper's store, which a store from before clusters had an identity
-    /// learns from the leader.
+    /// Publishes the cluster of the keeper's store when it becomes known. A store that was created
+    /// before clusters had an identity learns it from the leader.
     pub(super) async fn show_cluster(
         self: Arc<Self>,
         mut identity: watch::Receiver<StoreIdentity>,

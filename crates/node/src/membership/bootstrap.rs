@@ -1,9 +1,9 @@
-//! How the first keepers come together.
+//! Bootstrap: how the first keepers form a cluster.
 //!
-//! The first of them by name begins alone, once all others say that they have no store and took part
-//! in no cluster, and appoints them. It does so once: `soloist init` puts a permission beside its
-//! store to be, which is removed as soon as the store is in use. A node that remembers a cluster
-//! never begins another one.
+//! The first of them by name is the founder. It starts alone once all others have answered that
+//! they have no store and never took part in a cluster, and then appoints them. It does so only
+//! once: `soloist init` creates a permission file in its data folder, and the file is removed as
+//! soon as the founder's store is in use. A node that remembers a cluster never founds another one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,19 @@ use super::wire::{FromKeeper, read};
 use super::{Membership, MembershipError};
 use crate::keepers::{Keeper, KeeperNode, Store, StoreIdentity};
 
-/// The file in a node's data folder that lets it begin a cluster.
+/// The file in a node's data folder that permits it to found a cluster.
 pub const FIRST_START: &str = "first-start";
 
 /// How long another first keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the others are asked.
+/// Pause between two rounds of asking the others.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Rounds without success between two lines in the log.
+/// Unsuccessful rounds between two lines in the log.
 const TELL_EVERY: usize = 50;
 
 impl Membership {
-    /// Starts the keeper of the store that is there, or begins a cluster as the first of the first keepers.
+    /// Starts the keeper if there is a store. If nothing was agreed on yet, and this node is the
+    /// founder and has permission, founds the cluster in the background.
     pub async fn begin(self: &Arc<Self>) -> Result<(), MembershipError> {
         if Store::exists(&self.data) {
             self.reopen().await?;
@@ -59,13 +60,12 @@ impl Membership {
         Ok(())
     }
 
-    /// Starts the keeper with the store that is there, unless the cluster was recovered elsewhere
-    /// since.
+    /// Starts the keeper with the existing store, unless the cluster was recovered elsewhere since.
     async fn reopen(self: &Arc<Self>) -> Result<(), MembershipError> {
         let _changing = self.changing.lock().await;
         let store = Store::open_in(&self.data, &self.me.name).await?;
         let clusters = store.identity().cluster.zip(self.memory.get());
-        // A store of a later generation was recovered on this node.
+        // A store of a later generation is fine: the cluster was recovered on this node.
         if let Some((of_store, known)) = clusters
             && of_store != known.cluster
             && !of_store.succeeds(&known.cluster)
@@ -84,7 +84,7 @@ impl Membership {
         Ok(())
     }
 
-    /// This node is the first of the first keepers, and nothing was agreed on yet.
+    /// Founds the cluster: waits for the other first keepers, then starts alone.
     async fn found(self: Arc<Self>) {
         let mut rounds = 0;
         let mut pause = ASK_EVERY;
@@ -115,7 +115,8 @@ impl Membership {
         }
     }
 
-    /// Whether all other first keepers are there and have no past, or why not.
+    /// Checks that all other first keepers answer and have no past. The error lists those that
+    /// fail.
     async fn look_around(&self) -> Result<(), String> {
         let mut reasons = Vec::new();
         for other in self.first_keepers() {
@@ -136,8 +137,9 @@ impl Membership {
         }
     }
 
-    /// Makes the store and begins alone. If this is cut off before anything was agreed on, the
-    /// permission is still there, and the next start goes on with the same store.
+    /// Creates the store and initialises Raft with this keeper alone. If this is interrupted before
+    /// anything was agreed on, the permission is still there, and the next start continues with the
+    /// same store.
     async fn found_alone(self: &Arc<Self>) -> Result<(), MembershipError> {
         let keeper = self.founders_keeper().await?;
         keeper.initialize().await?;
@@ -159,7 +161,7 @@ impl Membership {
         self.start_keeper(store).await
     }
 
-    /// A node whose store is in use belongs to the store's cluster.
+    /// Remembers the cluster of a store that is in use, if this node remembers none.
     async fn remember_store(&self, keeper: &Keeper) -> Result<(), MembershipError> {
         if let (Some(cluster), None) = (keeper.identity().cluster, self.memory.get()) {
             self.memory.remember(cluster, 0).await?;
@@ -167,7 +169,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Nobody may begin a cluster with this folder any more.
+    /// Makes sure that no cluster is founded with this data folder again.
     fn remove_permission(&self) {
         let permission = self.data.join(FIRST_START);
         let removed = std::fs::remove_file(&permission)
@@ -180,7 +182,8 @@ impl Membership {
         }
     }
 
-    /// Whether another first keeper has a store or took part in a cluster, or why it does not say.
+    /// Returns whether another first keeper has a store or took part in a cluster, or why that is
+    /// not known.
     async fn has_past(&self, other: &KeeperNode) -> Result<bool, String> {
         let dialled = self.dial(other, PATIENCE).await;
         let mut dialled = dialled.map_err(|error| error.to_string())?;
@@ -193,7 +196,7 @@ impl Membership {
         }
     }
 
-    /// The first keepers that are none yet.
+    /// The first keepers that are not in `keepers` yet.
     pub(super) fn not_yet(&self, keepers: &[KeeperNode]) -> Vec<KeeperNode> {
         let mut first = self.first_keepers();
         first.retain(|first| keepers.iter().all(|keeper| keeper.name != first.name));

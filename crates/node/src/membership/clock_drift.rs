@@ -1,4 +1,5 @@
-//! Whether nodes' clocks run as fast as the leader's. Leases count on it.
+//! Detects nodes whose clocks do not run at the same rate as the leader's. Leases rely on equal
+//! rates.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -8,17 +9,17 @@ use soloist_api::NodeName;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::roster::Member;
 
-/// Words are on their way for a while, not always the same: only what has gone apart by more than a third of a lease, and
-/// at most this, is the clock's.
+/// Maximum of the tolerated jitter, which otherwise is a third of a lease. Message delays vary, so
+/// only a larger deviation is attributed to the clock.
 const JITTER_MAX: Duration = Duration::from_secs(1);
 
-/// Clocks are compared over one to two windows of so many leases: one that begins to run wrong after a day is noticed as
-/// soon as one that always did.
+/// Length of a window in leases. Clocks are compared over one to two windows, so that a clock that
+/// goes wrong after a day is detected as soon as one that always was.
 const WINDOW: u32 = 8;
 
-/// Nodes' clocks, as their words show them.
+/// Nodes' clocks, as their messages show them.
 pub(super) struct Clocks {
-    /// In percent.
+    /// Tolerated drift in percent.
     margin: u32,
     jitter: Duration,
     window: Duration,
@@ -26,32 +27,33 @@ pub(super) struct Clocks {
 }
 
 struct Seen {
-    /// In which life of the node: another one may be on another machine.
+    /// The node's incarnation. Another one may run on another machine.
     incarnation: u64,
-    /// What the last words show.
+    /// The last messages.
     last: Ahead,
-    /// What words showed at the beginning of the window before, and of this one.
+    /// The start of the previous window and of the current one.
     before: Option<Mark>,
     this: Option<Mark>,
     is_told: bool,
 }
 
-/// By how much a node's clock was ahead of the leader's, in milliseconds.
+/// By how many milliseconds a node's clock was ahead of the leader's, and when.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Moment,
     ahead: i128,
 }
 
-/// What some words in a row show. One that was late on its way shows too little: the most counts.
+/// By how much the last messages were ahead. A delayed message shows too little, so the maximum
+/// counts.
 #[derive(Default)]
 struct Ahead(VecDeque<i128>);
 
-/// So many words in a row.
+/// Number of messages that are compared.
 const WORDS: usize = 8;
 
 impl Ahead {
-    /// Tells what these and the words before show, once they are enough.
+    /// Adds a message and returns the maximum, or `None` until there are enough messages.
     fn note(&mut self, ahead: i128) -> Option<i128> {
         if self.0.len() == WORDS {
             self.0.pop_front();
@@ -72,8 +74,8 @@ impl Clocks {
         }
     }
 
-    /// By how many percent a node's clock runs too fast, or, below zero, too slow, if that is beyond the margin and not
-    /// told yet.
+    /// Returns by how many percent a node's clock runs too fast (negative: too slow), if that
+    /// exceeds the tolerance and was not reported for this incarnation yet.
     pub fn compare(&mut self, node: &Member, now: Moment, clock: u64) -> Option<i64> {
         let own = milliseconds(now.since(Moment::default()));
         let begin = || Seen {
@@ -175,7 +177,7 @@ mod tests {
         let node = member("a", 1);
         let at = |ms: u64| Moment::new(Duration::from_millis(ms));
         for second in 0..100 {
-            // Every third word is on its way for five seconds.
+            // Every third message is delayed by five seconds.
             let late = if second % 3 == 0 { 5000 } else { 10 };
             let told = clocks.compare(&node, at(second * 1000 + late), second * 1000);
             assert_eq!(told, None, "after {second} s");

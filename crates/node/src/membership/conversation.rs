@@ -1,4 +1,4 @@
-//! A node's conversation with the keepers' leader, while their connection lasts.
+//! The exchange of messages with the keepers' leader while the connection lasts.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,18 +19,19 @@ use crate::transport::Stream;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 
-/// Epochs that are to begin and are not on disk yet. One after the other is begun, and told again.
+/// Capacity of the queue of epochs that are not on disk yet. The leader sends `Begin` again if it
+/// is dropped.
 const BEGINS_MAX: usize = 16;
 
 impl LeaderClientTask {
-    /// Carries words both ways until the connection ends, or the leader is silent.
+    /// Exchanges messages until the connection ends or the leader stops answering.
     pub(super) async fn converse(
         &mut self,
         stream: Stream,
         cluster: ClusterIdentity,
         listener: &dyn LeaderListener,
     ) -> Ended {
-        // They were said to somebody who was not there.
+        // These were sent while there was no connection.
         while self.words.try_recv().is_ok() {}
         listener.found_leader();
         let (reader, writer) = tokio::io::split(stream);
@@ -95,7 +96,7 @@ impl LeaderClientTask {
                 () = silence => {
                     let bytes = open.bytes.load(Ordering::Relaxed);
                     let mut state = open.state();
-                    // It may have answered since, or be about to.
+                    // The answer may have arrived since, or be arriving.
                     if state.answer_by.is_some_and(|by| by <= Instant::now()) {
                         if bytes == heard {
                             tracing::debug!("the keepers' leader does not answer");
@@ -116,7 +117,7 @@ impl LeaderClientTask {
     }
 }
 
-/// What hears the leader of a cluster.
+/// Where messages from the leader go.
 struct Hearing<'a> {
     membership: &'a Arc<Membership>,
     listener: &'a dyn LeaderListener,
@@ -125,7 +126,8 @@ struct Hearing<'a> {
     begins: mpsc::Sender<(u64, ToMember)>,
 }
 
-/// An epoch is on disk before this node takes part in it. Until then the leader is heard in all else.
+/// Writes each epoch to disk before this node takes part in it. Other messages are not held up
+/// meanwhile.
 async fn remember_and_hear(
     memory: &Arc<ClusterMemory>,
     cluster: ClusterIdentity,
@@ -147,14 +149,14 @@ async fn remember_and_hear(
 /// How a connection to the leader ended.
 pub(super) enum Ended {
     Closed,
-    /// Nothing came from it any more.
+    /// The leader no longer answers.
     Silent,
 }
 
 /// A connection to the leader.
 struct Open {
     exchanged: Arc<AtomicU64>,
-    /// Bytes that came: a long word is a sign of life before it is whole.
+    /// Bytes received. A long message is a sign of life before it is complete.
     bytes: AtomicU64,
     state: Mutex<OpenState>,
 }
@@ -162,7 +164,7 @@ struct Open {
 #[derive(Default)]
 struct OpenState {
     questions: HashMap<u64, oneshot::Sender<Reply>>,
-    /// When an answer must have come.
+    /// When the leader's answer is due.
     answer_by: Option<Instant>,
 }
 
@@ -171,7 +173,8 @@ impl Open {
         self.state.lock().expect("no thread panicked in it")
     }
 
-    /// A renewal is answered at once, or the leader is none any more. Who joins waits for others.
+    /// Sets a deadline for the answer to a renewal, which a leader sends at once. `Join` has none:
+    /// the leader waits for other nodes that join.
     fn expect_answer(&self, word: &ToKeepers, patience: Duration) {
         if matches!(word, ToKeepers::Renew { .. }) {
             let mut state = self.state();
@@ -179,7 +182,7 @@ impl Open {
         }
     }
 
-    /// Hears the leader until it says no more.
+    /// Receives messages until the connection ends.
     async fn listen(&self, reader: ReadHalf<Stream>, hearing: &Hearing<'_>) {
         let (membership, listener) = (hearing.membership, hearing.listener);
         let mut reader = InspectReader::new(reader, |bytes| {
@@ -201,7 +204,8 @@ impl Open {
                     self.state().answer_by = None;
                     match word {
                         word @ ToMember::Begin(_) => {
-                            // Others wait for this node's report: one epoch after the other is begun.
+                            // If the queue is full, this is dropped. The leader needs this node's
+                            // report and sends it again.
                             let _ = hearing.begins.try_send((incarnation, word));
                         }
                         word => listener.hear(incarnation, word),

@@ -1,8 +1,8 @@
-//! A follower's part for nodes that cannot reach the leader: it connects them through.
+//! Forwarding: a follower connects nodes that cannot reach the leader through to it.
 //!
-//! The node dials the follower as always, with TLS. Inside that connection it has a TLS session of its
-//! own with the leader, so the follower can neither read nor change what is said: it copies bytes. It
-//! connects to the leader that Raft names, never to an address that a node names.
+//! The node dials the follower as usual, with TLS. Inside that connection it has a TLS session of
+//! its own with the leader, so the follower can neither read nor change what is sent: it copies
+//! bytes. It connects to the leader that Raft names, never to an address that a node names.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,16 +21,17 @@ use crate::keepers::{Keeper, KeeperNode};
 use crate::transport::{Arrival, Code, Io, Refusal};
 use soloist_api::NodeName;
 
-/// Bytes under way in each direction.
+/// Buffer size in each direction.
 const BUFFER_BYTES: usize = 16 << 10;
-/// A connection without a byte for two leases ends, but never sooner than this.
+/// Minimum idle timeout. A connection without traffic for two leases is closed, but not sooner than
+/// this.
 const IDLE_MIN: Duration = Duration::from_secs(5);
 
 /// The connections that a follower forwards.
 pub(super) struct Forwards {
     places: Arc<Semaphore>,
     limit: usize,
-    /// One for each node: a new one replaces the one before.
+    /// One connection per node: a new one replaces the previous one.
     nodes: Mutex<HashMap<NodeName, CancellationToken>>,
 }
 
@@ -46,7 +47,7 @@ impl Default for Forwards {
 }
 
 impl Forwards {
-    /// A place for a connection of this node, if there is one left.
+    /// Reserves a slot for a connection of this node, or returns `None` if all are taken.
     fn enter(&self, node: &NodeName) -> Option<Forward<'_>> {
         let replaced = CancellationToken::new();
         let before = self.nodes().insert(node.clone(), replaced.clone());
@@ -68,7 +69,7 @@ impl Forwards {
     }
 }
 
-/// The place of one connection.
+/// The slot of one connection.
 struct Forward<'f> {
     forwards: &'f Forwards,
     node: NodeName,
@@ -79,7 +80,7 @@ struct Forward<'f> {
 impl Drop for Forward<'_> {
     fn drop(&mut self) {
         let mut nodes = self.forwards.nodes();
-        // A later connection of this node may have its entry now.
+        // The entry may belong to a later connection of this node.
         if !self.replaced.is_cancelled() {
             nodes.remove(&self.node);
         }
@@ -87,8 +88,8 @@ impl Drop for Forward<'_> {
 }
 
 impl Membership {
-    /// Connects a node through to the leader, until one of them closes, nothing is said for long, or
-    /// another keeper leads.
+    /// Connects a node through to the leader, until one side closes, the connection is idle for too
+    /// long, or another keeper leads.
     pub async fn forward(&self, arrival: Arrival) {
         let node = arrival.hello.from.clone();
         let refuse = |code, reason: String| {
@@ -142,16 +143,16 @@ impl Membership {
     }
 }
 
-/// Returns when the keeper does not take that one for the leader any more.
+/// Returns when the keeper no longer regards `leader` as the leader.
 async fn is_deposed(keeper: &Keeper, leader: &KeeperNode) {
     let mut views = keeper.views();
-    // It fails only if the keeper has ended.
+    // This fails only if the keeper has ended.
     let _ = views
         .wait_for(|view| view.leader.as_ref() != Some(leader) || view.stopped.is_some())
         .await;
 }
 
-/// Copies both ways until one side closes, or neither says anything for this long.
+/// Copies both ways until one side closes, or there is no traffic for `idle`.
 async fn copy(near: impl Io, far: impl Io, idle: Duration) {
     let bytes = AtomicU64::new(0);
     let count = |read: &[u8]| {
@@ -218,7 +219,7 @@ mod tests {
         let (_leader, far) = duplex(64);
         let copying = tokio::spawn(copy(near, far, Duration::from_millis(100)));
         let flood = async {
-            // More than all buffers take.
+            // More than all buffers hold.
             let _ = node.write_all(&vec![0; 4 * BUFFER_BYTES]).await;
         };
         let limit = Duration::from_secs(30);

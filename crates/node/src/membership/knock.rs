@@ -1,4 +1,4 @@
-//! One try to reach a keeper, directly or through a follower.
+//! One attempt to reach a keeper, directly or through a follower.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::transport::{ConnectionError, Dialled, Purpose, Stream};
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 
-/// While a node goes through a follower, it tries this often to reach the leader directly.
+/// How often a node that is connected through a follower tries to reach the leader directly.
 const DIRECT_EVERY: Duration = Duration::from_secs(5);
 
-/// Outcome of a try.
+/// Outcome of an attempt.
 pub(super) enum Tried {
     Leads(Leading),
-    /// Another one does, perhaps.
+    /// The keeper does not lead. It may have named the leader.
     Elsewhere(Option<KeeperNode>),
-    /// There is no way to it. Another keeper may have one.
+    /// The keeper cannot be reached. Another keeper may reach it.
     Unreached(String),
     Refused(String),
 }
@@ -33,18 +33,18 @@ pub(super) struct Leading {
     pub cluster: ClusterIdentity,
 }
 
-/// The way to a keeper.
+/// The route to a keeper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Way {
     pub keeper: KeeperNode,
-    /// The follower that connects this node through, if it is not dialled directly.
+    /// The follower to connect through, or `None` to dial directly.
     pub through: Option<KeeperNode>,
 }
 
 /// The keepers that could not be reached lately.
 ///
-/// For a while they are dialled only if there is no other way: a try that gets no answer takes a part
-/// of the lease.
+/// For a while they are dialled only if there is no alternative: an attempt that gets no answer
+/// uses up part of the lease.
 pub(super) struct Unreached {
     me: NodeName,
     noted: Vec<(KeeperNode, Instant)>,
@@ -60,7 +60,7 @@ impl Unreached {
         }
     }
 
-    /// A direct way to this keeper led nowhere.
+    /// Remembers that a direct attempt failed.
     pub fn note(&mut self, keeper: &KeeperNode) {
         let (now, remember) = (Instant::now(), self.remember);
         self.noted
@@ -73,7 +73,7 @@ impl Unreached {
         noted.any(|(noted, at)| noted == keeper && at.elapsed() < self.remember)
     }
 
-    /// The way to a leader that another keeper has named.
+    /// The route to a leader that another keeper has named.
     pub fn way(&self, leader: KeeperNode, told_by: &KeeperNode) -> Way {
         let is_other = leader.name != self.me && told_by.name != self.me;
         let is_detour = is_other && self.is(&leader);
@@ -85,7 +85,7 @@ impl Unreached {
 }
 
 impl Membership {
-    /// Returns when the leader that is reached through a follower can be reached directly.
+    /// Returns when a leader that is reached through a follower can be reached directly.
     pub(super) async fn find_direct(self: &Arc<Self>, way: &Way) -> Leading {
         let direct = Way {
             keeper: way.keeper.clone(),
@@ -171,7 +171,7 @@ impl Membership {
         let dialling = self
             .endpoint
             .dial(&follower.name, &address, Purpose::Forward, patience);
-        // A follower that connects nobody through has refused nothing but the detour.
+        // If the follower refuses, only the route failed: the leader has not refused this node.
         let detour = |error: ConnectionError| ConnectionError::Failed(error.to_string());
         let outer = dialling.await.map_err(detour)?.stream;
         let inner = self.endpoint.secure(&leader.name, outer).await?;
@@ -204,7 +204,7 @@ mod tests {
         unreached.note(&keeper("me"));
         let way = unreached.way(leader.clone(), &follower);
         assert_eq!(way.through, Some(follower.clone()));
-        // A node is no detour to itself, and needs none.
+        // A node does not reach a leader through itself, nor itself through others.
         assert_eq!(unreached.way(leader.clone(), &keeper("me")).through, None);
         assert_eq!(unreached.way(keeper("me"), &follower).through, None);
         unreached.remember = Duration::ZERO;

@@ -1,4 +1,5 @@
-//! A node's end of its connection to the keepers' leader: finds it, and holds on to it.
+//! Connection to the keepers' leader. Finds the current leader, and reconnects when the connection
+//! ends or another keeper leads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,41 +19,41 @@ use soloist_api::NodeName;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 
-/// So many words wait to be sent; more are lost, and said again later.
+/// Capacity of the send queue. Messages beyond it are dropped; the member retries.
 const WORDS_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
-/// A connection that lasted so long was a good one.
+/// A connection that lasted this long resets the back-off.
 const STEADY: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
-/// The least and the most that the longest pause between two tries can be.
+/// Bounds of the longest pause between two attempts.
 const RETRY_MAX: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(200)];
 
-/// This many attempts are remembered.
+/// Number of keepers whose last failed attempt is remembered.
 const TRIED_MAX: usize = 16;
-/// A node that finds no leader says so this often.
+/// How often a node without a leader logs that.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
-/// Whose words they are, and who hears the answers.
+/// Receives what the leader sends to this node.
 pub(crate) trait LeaderListener: Send + Sync + 'static {
-    /// There is a way to the leader: what was said before may be lost.
+    /// Called when a leader was found. Messages sent before this call may have been lost.
     fn found_leader(&self);
-    /// The leader says something to this node, in this life of it.
+    /// Called for each message that the leader sends to this incarnation of the node.
     fn hear(&self, incarnation: u64, word: ToMember);
 }
 
 /// What a node knows of the keepers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct WayToLeader {
-    /// Who leads, while there is a connection.
+    /// The leader, while this node is connected to it.
     pub leader: Option<KeeperNode>,
-    /// All keepers, as a leader said last.
+    /// All keepers, as the last leader listed them.
     pub keepers: Option<Vec<KeeperNode>>,
-    /// What came of the last attempts, by keeper, since there is no connection.
+    /// Why the last attempt at each keeper failed, since the connection was lost.
     pub tried: BTreeMap<NodeName, String>,
 }
 
 impl WayToLeader {
-    /// Whom this node tried, and why it failed.
+    /// Lists the keepers that were tried, and why each attempt failed.
     pub fn problems(&self) -> String {
         if self.tried.is_empty() {
             return "none was tried yet".to_owned();
@@ -63,7 +64,7 @@ impl WayToLeader {
     }
 
     fn note(&mut self, keeper: NodeName, problem: String) {
-        // Leaders that others name come from the network.
+        // Leaders that keepers name come from the network, so their number is bounded.
         if self.tried.len() >= TRIED_MAX && !self.tried.contains_key(&keeper) {
             self.tried.clear();
         }
@@ -71,12 +72,12 @@ impl WayToLeader {
     }
 }
 
-/// There is no way to the leader, or it did not answer.
+/// The leader cannot be reached, or did not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the keepers' leader cannot be reached; see that a majority of the keepers runs")]
 pub(crate) struct NoLeader;
 
-/// A node's way to the keepers' leader.
+/// Handle for sending to the keepers' leader.
 pub(crate) struct LeaderClient {
     words: mpsc::Sender<(Member, ToKeepers)>,
     questions: mpsc::Sender<(Question, oneshot::Sender<Reply>)>,
@@ -85,7 +86,7 @@ pub(crate) struct LeaderClient {
 }
 
 impl LeaderClient {
-    /// A way for this node's words. It is looked for as soon as the task runs.
+    /// Creates a client. The search for the leader starts when the task runs.
     pub fn new(membership: Arc<Membership>) -> (Self, LeaderClientTask) {
         let (words, incoming) = mpsc::channel(WORDS_MAX);
         let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
@@ -109,12 +110,12 @@ impl LeaderClient {
         (leader_client, client_task)
     }
 
-    /// Says something. It may be lost.
+    /// Sends a message to the leader. It may be lost.
     pub fn say(&self, from: Member, word: ToKeepers) {
         let _ = self.words.try_send((from, word));
     }
 
-    /// Asks the leader.
+    /// Asks the leader, and waits for the reply.
     pub async fn ask(&self, question: Question, within: Duration) -> Result<Reply, NoLeader> {
         let (sender, reply) = oneshot::channel();
         if self.way.borrow().leader.is_none() {
@@ -139,7 +140,7 @@ impl LeaderClient {
         found.leader.clone()
     }
 
-    /// How many words were said and heard.
+    /// Number of messages exchanged with the leader.
     pub fn words(&self) -> u64 {
         self.exchanged.load(Ordering::Relaxed)
     }
@@ -156,15 +157,15 @@ pub(crate) struct LeaderClientTask {
     pub(super) words: mpsc::Receiver<(Member, ToKeepers)>,
     pub(super) questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
     pub(super) way: watch::Sender<WayToLeader>,
-    /// Which of the keepers is tried next.
+    /// Index of the keeper that was tried last.
     next: usize,
     unreached: Unreached,
-    /// Words said and heard.
+    /// Number of messages sent and received.
     pub(super) exchanged: Arc<AtomicU64>,
 }
 
 impl LeaderClientTask {
-    /// Looks for the leader and holds on to it, until the node stops.
+    /// Finds the leader and follows it, until the node stops.
     pub async fn run(mut self, listener: Arc<dyn LeaderListener>) {
         let stop = self.membership.stop.clone();
         tokio::select! {
@@ -174,7 +175,7 @@ impl LeaderClientTask {
     }
 
     async fn search(&mut self, listener: &dyn LeaderListener) {
-        // Leases run out while the leader is looked for.
+        // Leases run out during the search, so the pause must be short compared with a lease.
         let retry_max = (self.membership.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
         let mut backoff = Backoff::new(RETRY_MIN, retry_max);
         let mut hint = None;
@@ -187,7 +188,8 @@ impl LeaderClientTask {
                 Tried::Leads(leading) => {
                     let began = Instant::now();
                     self.follow(way, leading, listener).await;
-                    // Two that take each other's place must not do so as fast as they can.
+                    // Two nodes that replace each other's connection must not do so in a tight
+                    // loop.
                     if began.elapsed() > STEADY {
                         backoff.reset();
                     }
@@ -221,7 +223,8 @@ impl LeaderClientTask {
         }
     }
 
-    /// Holds on to the leader. While the way goes through a follower, a direct one is looked for.
+    /// Stays connected to the leader. While connected through a follower, looks for a direct
+    /// connection.
     async fn follow(&mut self, mut way: Way, mut leading: Leading, listener: &dyn LeaderListener) {
         loop {
             match &way.through {
@@ -257,13 +260,14 @@ impl LeaderClientTask {
         self.way.send_modify(|way| way.leader = None);
     }
 
-    /// What came of an attempt.
+    /// Remembers why an attempt failed.
     fn note(&self, keeper: &KeeperNode, problem: String) {
         let name = keeper.name.clone();
         self.way.send_modify(|way| way.note(name, problem));
     }
 
-    /// A keeper that counts and has no store has lost it, and must not vote with an empty one.
+    /// Logs an error if this node is listed as a keeper but has no store. Its store was lost, and
+    /// it must not vote with an empty one.
     fn complain_of_lost_store(&mut self) {
         let me = &self.membership.me.name;
         let way = self.way.borrow();
@@ -278,11 +282,12 @@ impl LeaderClientTask {
         }
     }
 
-    /// Those who are keepers now, and those of the configuration: all of the others may be gone.
+    /// Picks the next keeper to try: one of the current keepers, or of those in the configuration,
+    /// since all of the current ones may be gone. Prefers keepers that were not unreachable lately.
     fn next_way(&mut self) -> Way {
         let mut all = self.way.borrow().keepers.clone().unwrap_or_default();
         for first in self.membership.first_keepers() {
-            // One that has moved may stand in the file with its new address.
+            // A keeper that has moved may be in the configuration with its new address.
             if !all.contains(&first) {
                 all.push(first);
             }

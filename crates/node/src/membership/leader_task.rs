@@ -1,4 +1,4 @@
-//! The leader's task, from its election until it is deposed.
+//! The leader's task: runs from this keeper's election until it is deposed.
 
 mod decisions;
 mod questions;
@@ -30,19 +30,19 @@ use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::message::ToKeepers;
 use soloist_core::epochs::roster::{Applied, Command, Member};
 
-/// So many words of nodes wait for the leader.
+/// Capacity of the leader task's event queue.
 const LETTERS_MAX: usize = 1024;
-/// After something has failed, it is tried again no sooner.
+/// Pause before a failed operation is retried.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// What connections tell the leader.
+/// Events that connections send to the leader task.
 pub(super) enum LeaderEvent {
-    /// A node has come.
+    /// A node has connected.
     Opened {
         name: NodeName,
         sender: mpsc::Sender<FromKeeper>,
     },
-    /// Its connection is gone.
+    /// A node's connection has closed.
     Closed {
         name: NodeName,
         connection: Connection,
@@ -57,24 +57,24 @@ pub(super) enum LeaderEvent {
         number: u64,
         question: Question,
     },
-    /// A node says which store its keeper has.
+    /// The store of a node's keeper, if it has one.
     Store {
         name: NodeName,
         connection: Connection,
         claim: Option<StoreClaim>,
     },
-    /// A node did not become a keeper.
+    /// A node that was appointed did not become a keeper.
     Declined { id: u64, reason: String },
 }
 
 /// A connection from a node, which may be closed by now.
 pub(super) type Connection = mpsc::WeakSender<FromKeeper>;
 
-/// A node may have several connections, if some of them are dead and nobody has noticed yet; and two nodes may have one
-/// name, by mistake. Of more than this, the oldest are closed.
+/// Maximum number of connections per node name; beyond it, the oldest is closed. A node has more
+/// than one while dead ones are not detected, and two nodes may have the same name by mistake.
 const CONNECTIONS_MAX: usize = 4;
 
-/// Leads whenever this keeper is elected, for as long as it runs.
+/// Leads whenever this keeper is elected, until the keeper or the node stops.
 pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>) {
     let mut views = keeper.views();
     loop {
@@ -98,7 +98,7 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
         membership.reign.send_replace(Some(sender));
         tracing::info!(term, "this keeper leads");
         reign.run().await;
-        // No command of this reign leaves from here on.
+        // No command of this task is proposed from here on.
         reign.work.shutdown().await;
         membership.is_busy.send_replace(false);
         membership.reign.send_replace(None);
@@ -106,7 +106,8 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
     }
 }
 
-/// Waits until a majority follows, and until everything is carried out that was decided before.
+/// Confirms that a majority follows and that everything decided before is applied, then commits the
+/// start of this leader's term.
 async fn take_over(
     keeper: &Keeper,
     term: u64,
@@ -115,17 +116,18 @@ async fn take_over(
     keeper.confirm_leadership(term).await?;
     identify(keeper, term).await?;
     if keeper.roster().is_founded() {
-        // An earlier reign of this keeper in this very term, before it was cut off or restarted, may have left commands in
-        // the log that no majority had, and that it alone knows of. This one comes after them. And whoever leads next, with
-        // whatever configuration, knows from it for how long it must wait.
+        // This keeper may have led earlier in the same term, before it was disconnected or
+        // restarted, and may have left commands in its log that no majority has. This command is
+        // ordered after them. It also tells any later leader, whatever its configuration, how long
+        // it must wait for the leases granted from now on.
         let lease = lease.guarded();
         keeper.propose(term, Command::Lead { lease }).await?;
     }
     keeper.identity().cluster.ok_or(KeeperError::Changing)
 }
 
-/// Gives a cluster from before clusters had an identity one, before anything else is decided: from then on
-/// its fences have other parts.
+/// Assigns an identity to a cluster that was created before clusters had one. This comes before any
+/// other decision, because it changes the layout of fencing tokens.
 async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
     let roster = keeper.roster();
     if roster.cluster().is_some() {
@@ -151,22 +153,23 @@ struct LeaderTask<'o> {
     cluster: ClusterIdentity,
     began: Reading,
     views: watch::Receiver<View>,
-    /// Nobody decides anything before the first keepers have come together.
+    /// `None` until the first keepers have formed the cluster: nothing is decided before that.
     leader: Option<Leader>,
     letters: mpsc::Receiver<LeaderEvent>,
-    /// Their connections. There may be several of one name, of an earlier life or of another node: words have the life in them.
+    /// Connections of each node. One name may have several, of earlier incarnations or of another
+    /// node; messages carry the incarnation.
     nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
     clocks: Clocks,
     stores: Stores,
-    /// The keepers that nodes were told of.
+    /// The keepers that nodes were last told of.
     told: Vec<KeeperNode>,
     work: JoinSet<Done>,
-    /// The keepers are being changed.
+    /// Whether a change of the keepers is under way.
     is_changing_keepers: bool,
-    /// What is to be done once about leases of leaders before was done, or tried.
+    /// Whether [`Command::Settle`] was proposed by this task.
     has_settled: bool,
     retry_at: Option<Moment>,
-    /// Since when no majority of the keepers follows, if the last try failed.
+    /// Since when no majority has followed, if the last attempt failed.
     unfollowed: Option<Moment>,
     is_over: bool,
 }
@@ -202,7 +205,7 @@ impl<'o> LeaderTask<'o> {
     }
 
     async fn run(&mut self) {
-        // It is confirmed that this keeper leads: from now on it waits for whatever others have granted.
+        // Leadership is confirmed, so the wait for leases granted by earlier leaders starts here.
         self.lead();
         while !self.is_over {
             let now = Moment::now();
@@ -231,7 +234,7 @@ impl<'o> LeaderTask<'o> {
                 () = sleep(pause) => self.tick(),
             }
         }
-        // Whoever asked for the change that ended this reign shall hear of it.
+        // Send the reply to the operator whose change of keepers ended this task.
         let last = async {
             while self.is_changing_keepers
                 && let Some(Ok(done)) = self.work.join_next().await
@@ -244,7 +247,8 @@ impl<'o> LeaderTask<'o> {
         let _ = timeout(RETRY_AFTER, last).await;
     }
 
-    /// What was begun is done only when all have been told.
+    /// Publishes whether a change of epoch is under way: a command is not decided yet, or the epoch
+    /// that was begun last is not installed.
     fn note_busy(&self) {
         let is_proposing = self.leader.as_ref().is_some_and(Leader::is_proposing);
         let is_busy = is_proposing || self.keeper.roster().is_changing();
@@ -255,7 +259,7 @@ impl<'o> LeaderTask<'o> {
         });
     }
 
-    /// Begins to lead, or to bring the first keepers together.
+    /// Starts to lead, or continues to form the cluster from the first keepers.
     fn lead(&mut self) {
         let roster = self.keeper.roster();
         if roster.is_founded() {
@@ -277,7 +281,7 @@ impl<'o> LeaderTask<'o> {
         self.bring_together();
     }
 
-    /// The keepers know something new.
+    /// Handles a change of the keeper's view.
     fn look(&mut self, runs: bool) {
         let (leads, keepers) = {
             let view = self.views.borrow_and_update();
@@ -382,7 +386,7 @@ impl<'o> LeaderTask<'o> {
         }
     }
 
-    /// Lets the leader do something, and does what comes of it.
+    /// Runs one step of the leader, and carries out its effects.
     fn drive(
         &mut self,
         act: impl FnOnce(&mut Leader, Moment, &soloist_core::epochs::roster::Roster, &mut LeaderEffects),
@@ -393,7 +397,8 @@ impl<'o> LeaderTask<'o> {
         assert!(!Mutant::PanicInLeader.planted(), "a planted fault");
         let clock = Reading::take();
         if clock.has_slept_since(self.began) {
-            // It cannot tell how long leases have run. The next reign waits for all of them.
+            // The machine was suspended, so it is unknown how long leases have run. This task ends;
+            // the next leader, which may be this keeper, waits for all leases.
             self.is_over = true;
             return;
         }
@@ -415,7 +420,8 @@ impl<'o> LeaderTask<'o> {
         }
     }
 
-    /// Says something to a node, on all its connections. One on which it does not take it is closed, and it comes again.
+    /// Sends a message to a node, on all of its connections. A connection whose queue is full is
+    /// closed, and the node reconnects.
     fn send(&mut self, name: &NodeName, message: FromKeeper) {
         if let Some(connections) = self.nodes.get_mut(name) {
             connections.retain(|sender| sender.try_send(message.clone()).is_ok());
@@ -426,7 +432,7 @@ impl<'o> LeaderTask<'o> {
     }
 }
 
-/// If the connection is gone, or whoever asked does not read, it asks again.
+/// Sends a reply. It is lost if the connection is closed or its queue is full; the node asks again.
 fn reply_to(connection: &Connection, number: u64, reply: Reply) {
     if let Some(sender) = connection.upgrade() {
         let _ = sender.try_send(FromKeeper::Reply { number, reply });

@@ -1,4 +1,4 @@
-//! Writes what the epochs have to tell to the log.
+//! Logs the notices of the epochs.
 
 use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
 use soloist_core::notice::Notice;

@@ -1,15 +1,22 @@
-//! Where nodes and the keepers' leader meet: one connection from each node to the leader.
+//! Membership: connects each node to the keepers' leader, and runs the leader's side.
 //!
-//! - `wire`: what they say on it. `desk`: the keeper's end of a connection. `post`: the node's end, which looks for the
-//!   leader. `conversation`: what is said while the connection lasts.
-//! - `reign`: the leader's task, from its election until it is deposed; it drives [`Leader`](soloist_core::epochs::leader::Leader).
-//! - `knock`: one try to reach a keeper. `forward`: how a follower connects a node through to the leader.
-//! - `founding`: how the first keepers come together. `appointment`: how a node becomes a keeper later, and how its
-//!   store is set aside when it is one no more.
-//! - `probe`: whether a cluster is alive, before it is recovered.
+//! - `wire`: the messages.
+//! - `leader_client`: a node's side: finds the leader and stays connected to it. `knock`: one
+//!   attempt to reach a keeper. `conversation`: the exchange of messages while the connection
+//!   lasts.
+//! - `serve`: a keeper's side of a connection from a node. `forward`: how a follower connects a
+//!   node through to the leader.
+//! - `leader_task`: the leader's task, from its election until it is deposed. It drives
+//!   [`Leader`](soloist_core::epochs::leader::Leader). `clock_drift`: compares nodes' clocks with
+//!   the leader's.
+//! - `bootstrap`: how the first keepers form a cluster. `appointment`: how a node becomes a keeper
+//!   later, and how its store is set aside when it no longer is one.
+//! - `probe`: whether a cluster is alive, before it is recovered. `log`: log lines of the core.
 //!
-//! Invariants: one [`Leader`](soloist_core::epochs::leader::Leader) for each reign; what it grants was confirmed, and what it
-//! decides was written, in the very term of that reign. Who is not the leader says so, and nothing else.
+//! Invariants: a leader task has one [`Leader`](soloist_core::epochs::leader::Leader) and belongs
+//! to one Raft term. It grants leases only after a quorum has confirmed that this keeper leads in
+//! that term, and its decisions are committed in that term or not at all. A node that does not lead
+//! answers only where the leader is.
 
 mod appointment;
 mod bootstrap;
@@ -47,41 +54,41 @@ use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::lease::Lease;
 
-/// How long it may take to send nodes what was said to them when a keeper stops.
+/// Time for sending nodes the last messages when a keeper stops.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// What may be under way between a node and its own keeper.
+/// Buffer size of the connection between a node and its own keeper.
 const LOOP_BYTES: usize = 64 << 10;
 
-/// A node's membership: its part in keeping the roster, if it is a keeper or becomes one.
+/// A node's membership, and its keeper if it runs one.
 pub(crate) struct Membership {
     pub me: KeeperNode,
-    /// What all nodes must agree on.
+    /// Hash of the configuration that all nodes must share.
     pub fingerprint: [u8; 32],
     pub lease: Lease,
-    /// The first keepers.
+    /// The keepers that the configuration lists.
     pub first: Nodes,
     pub data: PathBuf,
     pub endpoint: Endpoint,
-    /// Nodes that this keeper refused.
+    /// Nodes refused by this keeper.
     pub refused: Refusals,
-    /// Times that a keeper refused this node.
+    /// Refusals of this node by keepers.
     pub refused_by: Refusals,
     /// The cluster that this node belongs to.
     pub memory: Arc<ClusterMemory>,
     keeper: RwLock<Option<Arc<Keeper>>>,
     /// Held while the keeper is started, replaced or stopped.
     changing: tokio::sync::Mutex<()>,
-    /// What the leader has not been told yet of this node's store.
+    /// News of this node's store that the leader has not been sent yet.
     stores: watch::Sender<appointment::StoreNews>,
-    /// Where the reign takes letters, while this keeper leads.
+    /// Where the leader task receives events, while this keeper leads.
     reign: watch::Sender<Option<mpsc::Sender<leader_task::LeaderEvent>>>,
-    /// This keeper leads, and there is something that it has begun.
+    /// Whether this keeper leads and a change of epoch is under way.
     is_busy: watch::Sender<bool>,
     forwards: forward::Forwards,
     /// The leader that this node is connected to as a member.
     follows: watch::Sender<Option<KeeperNode>>,
-    /// Connections of nodes that are being answered.
+    /// Connections from nodes that are being served.
     serving: TaskTracker,
     pub stop: CancellationToken,
     fault: Arc<Fault>,
@@ -91,21 +98,21 @@ pub(crate) struct Membership {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MembershipError {
-    /// Its store cannot be used.
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its Raft does not start.
+    /// Raft does not start.
     #[error("the keeper cannot start: {0}")]
     Keeper(#[from] KeeperError),
-    /// The cluster cannot be remembered, or it is another one.
+    /// The cluster cannot be remembered, or is not the one that this node belongs to.
     #[error(transparent)]
     Memory(#[from] RememberError),
-    /// It was appointed under another id, and its own store may still count.
+    /// The node was appointed under another id, and its own store may still count.
     #[error(
         "the keeper's store in {} may still count; demote this node first", .0.display()
     )]
     StillCounts(PathBuf),
-    /// Its store belongs to another cluster than the node.
+    /// The store belongs to another cluster than the node.
     #[error(
         "{} holds a keeper's store of cluster {store}, and this node belongs to cluster {node}; \
          restore the data folder that belongs to this node, or delete all of it to join again",
@@ -119,7 +126,7 @@ pub enum MembershipError {
         /// The cluster that the node took part in.
         node: ClusterIdentity,
     },
-    /// It begins nothing any more.
+    /// The node is stopping.
     #[error("the node stops")]
     Stopping,
 }
@@ -166,7 +173,7 @@ impl Membership {
         *self.keeper.write().unwrap_or_else(PoisonError::into_inner) = keeper;
     }
 
-    /// Whether anything was ever agreed on in this node's store.
+    /// Returns whether anything was ever agreed on in this node's store.
     fn has_store(&self) -> bool {
         self.keeper().is_some_and(|keeper| !keeper.is_new())
     }
@@ -221,7 +228,7 @@ impl Membership {
         }
     }
 
-    /// The first keepers, as Raft knows them.
+    /// The first keepers, in Raft's terms.
     fn first_keepers(&self) -> Vec<KeeperNode> {
         let first = self.first.iter();
         first
@@ -232,19 +239,19 @@ impl Membership {
             .collect()
     }
 
-    /// Waits until no change of epoch is under way here, if this keeper leads: another leader would have to begin it
-    /// again.
+    /// Waits until no change of epoch is under way, if this keeper leads. Another leader would have
+    /// to start it again.
     pub async fn finish(&self) {
-        // It lives as long as this does.
+        // The sender lives as long as `self`, so this does not fail.
         let _ = self.is_busy.subscribe().wait_for(|is_busy| !is_busy).await;
     }
 
-    /// Stops leading and keeping, when nodes have been sent what was said to them.
+    /// Stops leading and stops the keeper, after the last messages to nodes were sent.
     pub async fn close(&self) {
         self.stop.cancel();
         self.serving.close();
         let _ = timeout(LAST_WORDS, self.serving.wait()).await;
-        // A keeper that is being started right now is waited for; later ones are not started.
+        // Waits for a keeper that is being started. Later ones are not started.
         let _changing = self.changing.lock().await;
         if let Some(keeper) = self.keeper() {
             keeper.shutdown().await;

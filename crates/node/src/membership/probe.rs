@@ -1,4 +1,5 @@
-//! Asks nodes whether their cluster is alive, before `soloist cluster recover` gives up its keepers.
+//! Asks nodes whether their cluster is alive, before `soloist cluster recover` gives up its
+//! keepers.
 
 use std::time::Duration;
 
@@ -22,17 +23,17 @@ pub enum Shown {
     Leader(KeeperNode),
     /// It runs, and knows of no leader.
     NoLeader,
-    /// It belongs to a later generation, or to another one of the same number: the cluster was
-    /// recovered already.
+    /// It belongs to a later generation, or to a different one with the same number: the cluster
+    /// was recovered already.
     Newer(ClusterIdentity),
-    /// It runs, and refused to answer, for this reason.
+    /// It runs, but refused to answer, for this reason.
     Refused(String),
     /// It cannot be reached, for this reason.
     Silent(String),
 }
 
-/// Asks these nodes, all at once, as the node of this configuration, which is of the cluster `mine`.
-/// The node itself is not asked.
+/// Asks all of these nodes at once, on behalf of the node of this configuration, which belongs to
+/// the cluster `mine`. Skips the node itself.
 pub async fn probe(
     config: &Config,
     mine: Option<ClusterIdentity>,
@@ -42,7 +43,7 @@ pub async fn probe(
         Some(identity) => Security::tls(identity),
         None => Security::Plain,
     };
-    // Without a cluster in its hello, a node of any generation answers.
+    // The hello names no cluster, so a node of any generation answers.
     let endpoint = Endpoint::new(config.name.clone(), security);
     let mut asking = JoinSet::new();
     for node in nodes {
@@ -63,7 +64,7 @@ pub async fn probe(
     Ok(shown)
 }
 
-/// What a node says of its cluster.
+/// Asks one node.
 async fn shown_by(
     endpoint: &Endpoint,
     purpose: Purpose,

@@ -1,4 +1,4 @@
-//! A keeper's end of a connection from a node.
+//! A keeper's side of a connection from a node.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,15 +14,16 @@ use crate::keepers::rpc::FrameError;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
 use soloist_api::NodeName;
 
-/// A node that does not read what it is sent for so long is left alone.
+/// A node that does not read for this long is disconnected.
 const WRITE_TIME: Duration = Duration::from_secs(10);
 
-/// So much waits for a node that reads slowly; then it is cut off, and comes again.
+/// Capacity of a connection's send queue. A node that falls this far behind is disconnected, and
+/// reconnects.
 const WAITING_MAX: usize = 256;
 
 /// Why a connection ends.
 enum End {
-    /// It is over.
+    /// The connection closed or broke.
     Closed,
     /// This keeper does not lead.
     Elsewhere,
@@ -39,7 +40,7 @@ impl From<FrameError> for End {
 }
 
 impl Membership {
-    /// Answers a node until the connection ends.
+    /// Serves a node until the connection ends.
     pub async fn serve(&self, arrival: Arrival) {
         let _serving = self.serving.token();
         let name = arrival.hello.from.clone();
@@ -51,7 +52,7 @@ impl Membership {
             return;
         };
         let (mut reader, mut writer) = tokio::io::split(stream);
-        // In the middle of a message that was cut off nothing else can be said.
+        // Whether a message is partly written. Nothing else can be sent after a partial message.
         let is_writing = AtomicBool::new(false);
         let end = tokio::select! {
             () = self.stopped() => End::Elsewhere,
@@ -66,7 +67,7 @@ impl Membership {
                 FromKeeper::Refused(shown(&reason))
             }
         };
-        // Nothing depends on it: the connection is over in any case.
+        // Best effort: the connection ends in any case.
         let farewell = async {
             write(&mut writer, &last).await?;
             writer.shutdown().await
@@ -80,14 +81,15 @@ impl Membership {
         }
     }
 
-    /// The reign ends first, and with it what it has to say.
+    /// Returns a little after the node stops: the leader task ends first, and its last messages are
+    /// sent.
     async fn stopped(&self) {
         self.stop.cancelled().await;
         sleep(LAST_WORDS).await;
     }
 
-    /// Where the leader is. An ordinary member says it too: the file of the node that asks may list
-    /// former keepers only.
+    /// Tells a node where the leader is. Ordinary members answer this too, because the
+    /// configuration of the node that asks may list only former keepers.
     fn elsewhere(&self) -> FromKeeper {
         let view = self.keeper().map(|keeper| keeper.view());
         let leader = view.and_then(|view| view.leader);
@@ -119,7 +121,7 @@ impl Membership {
         }
     }
 
-    /// Carries words both ways, for as long as this keeper leads.
+    /// Passes messages between the node and the leader task, while this keeper leads.
     async fn attend(
         &self,
         reader: &mut (impl tokio::io::AsyncRead + Unpin),
@@ -167,7 +169,7 @@ impl Membership {
                     Err(error) => return error.into(),
                 };
                 if reign.send(letter).await.is_err() {
-                    // The reign is over: what it said last is still written.
+                    // The leader task has ended. Its last messages are still being written.
                     return std::future::pending().await;
                 }
             }
@@ -180,7 +182,8 @@ impl Membership {
                     _ => return End::Closed,
                 }
             }
-            // The reign is over, or the node has too many connections, or does not read what it is sent.
+            // The leader task has ended, or it dropped this connection: the node has too many, or
+            // does not read fast enough.
             End::Elsewhere
         };
         let end = tokio::select! {

@@ -1,7 +1,8 @@
-//! What a node and a keeper say to each other.
+//! Messages between a node and a keeper.
 //!
-//! After the [hello](crate::transport::hello), the keeper says `Welcome` if it leads. From then on
-//! both speak when they like. All are frames as the keepers' own, see [`crate::keepers::rpc`].
+//! After the [hello](crate::transport::hello), the keeper sends `Welcome` if it leads. From then on
+//! both sides send at any time. Frames are those of the keepers' own protocol, see
+//! [`crate::keepers::rpc`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,14 +18,15 @@ use soloist_core::epochs::roster::Member;
 /// From a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum FromNode {
-    /// A member's word, or that of one that wants to be a member.
+    /// A message of a member, or of a node that wants to join.
     Word {
         from: Member,
-        /// When it was said, by the node's own clock, in milliseconds: only how fast it runs counts.
+        /// Milliseconds on the node's own clock when it sent this. Only the rate of that clock
+        /// matters.
         clock: u64,
         word: ToKeepers,
     },
-    /// Somebody wants to know or to change something.
+    /// A query or command of an operator.
     Question { number: u64, question: Question },
     /// The store of this node's keeper, if it has one. Sent first on every connection, and again
     /// when it changes.
@@ -36,27 +38,27 @@ pub(super) enum FromNode {
 /// From a keeper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
-    /// This keeper leads; these are all of them. Said again when they change.
+    /// This keeper leads. Sent again when the list of keepers changes.
     Welcome {
         keepers: Vec<KeeperNode>,
         cluster: ClusterIdentity,
         /// The epoch that was begun last.
         epoch: u64,
     },
-    /// This keeper does not lead, or not any more. The connection closes.
+    /// This keeper does not lead, or no longer does. The connection closes.
     Elsewhere {
         leader: Option<KeeperNode>,
-        /// Whether it has a store, or took part in a cluster before.
+        /// Whether the sender has a store, or took part in a cluster before.
         has_past: bool,
     },
     /// The connection closes, for this reason.
     Refused(String),
-    /// To a node, in this life of it.
+    /// To this incarnation of a node.
     Word {
         incarnation: u64,
         word: ToMember,
     },
-    /// The node's clock does not run as the keepers' clocks do.
+    /// The node's clock does not run at the same rate as the leader's.
     Clock {
         percent: i64,
     },
@@ -64,16 +66,16 @@ pub(super) enum FromKeeper {
         number: u64,
         reply: Reply,
     },
-    /// The node is keeper `word.id` from now on: it makes a store, and answers with `Store`.
+    /// The node becomes keeper `word.id`: it creates a store and answers with `Store`.
     Appoint(LeaderWord),
-    /// Store `word.id` does not count any more: the node sets it aside, and answers with `Store`.
+    /// Store `word.id` no longer counts: the node sets it aside and answers with `Store`.
     SetAside(LeaderWord),
 }
 
-/// What the leader may be asked.
+/// Queries and commands of operators.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// How is the cluster?
+    /// Report the state of the cluster.
     Cluster,
     /// Make this member a keeper.
     Promote(NodeName),
@@ -81,29 +83,29 @@ pub(crate) enum Question {
     Demote(NodeName),
 }
 
-/// What it replies.
+/// Answers to them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Cluster(ClusterView),
-    /// It was done.
+    /// Success.
     Done,
-    /// It was not done, for this reason.
+    /// Failure, for this reason.
     Refused(String),
-    /// It would remove this node, which leads, from the keepers: it hands leadership over. Ask the next
+    /// The keeper to be removed is this one, which leads. It hands leadership over: ask the next
     /// leader.
     HandsOver(NodeName),
 }
 
-/// The cluster, as the keepers' leader sees it.
+/// The cluster, as the leader sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct ClusterView {
     pub leader: NodeName,
     pub keepers: Vec<KeeperNode>,
     /// The epoch that was begun last.
     pub epoch: u64,
-    /// It is not installed yet.
+    /// Whether that epoch is not installed yet.
     pub is_changing: bool,
-    /// Members, each with how long it may rely on being one, in milliseconds.
+    /// Members, each with the time left of its lease in milliseconds.
     pub members: Vec<(Member, u64)>,
 }
 
@@ -116,7 +118,7 @@ pub(super) async fn write(
     stream.flush().await
 }
 
-/// The next frame; none at the end of the stream. The bytes may be anything.
+/// Reads the next frame, or returns `None` at the end of the stream. The input is not trusted.
 pub(super) async fn read<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> Result<Option<T>, FrameError> {

@@ -1,4 +1,4 @@
-//! What the leader decides is carried out in the background; here is what comes of it.
+//! Carries out the leader's decisions in background tasks, and handles their results.
 
 use std::sync::Arc;
 
@@ -12,28 +12,29 @@ use soloist_core::cluster_identity::Generation;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::roster::{Applied, Command};
 
-/// What was done in the background.
+/// Result of a background task.
 pub(super) enum Done {
-    /// The first keepers were put down. The roster may have told so before.
+    /// [`Command::Lead`] of a new cluster. The roster may show its effect before this result
+    /// arrives.
     Founded(Result<Applied, KeeperError>),
-    /// It was put down that leases of leaders before are over.
+    /// [`Command::Settle`] or [`Command::Identify`].
     Settled(Result<Applied, KeeperError>),
     Proposed(Result<Applied, KeeperError>),
     Confirmed(Result<(), KeeperError>),
-    /// Whether a majority is there, after a command went astray.
+    /// Whether a majority follows, after the outcome of a command was left open.
     Reached(Result<(), KeeperError>),
-    /// Keepers were changed, because a node had asked so on this connection, if one had.
+    /// A change of the keepers, and the request that asked for it, if one did.
     Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
-    /// A first keeper has everything, by its id.
+    /// The id of a first keeper that has caught up.
     Learned(Result<u64, KeeperError>),
-    /// Nodes whose stores do not count any more.
+    /// Connections of nodes whose stores no longer count, with what to send them.
     Judged(Result<Vec<(Connection, LeaderWord)>, KeeperError>),
 }
 
 /// Half of the epochs of a generation.
 const EPOCHS_HALF: u64 = 1 << (Generation::EPOCH_BITS - 1);
 
-/// Says in time that the epochs of the cluster's generation run out. At most `left` can begin.
+/// Warns early that the cluster's generation runs out of epochs. At most `left` more can begin.
 pub(super) fn tell_epochs_left(left: u64) {
     match left {
         0 => tracing::error!(
@@ -50,7 +51,8 @@ pub(super) fn tell_epochs_left(left: u64) {
 }
 
 impl LeaderTask<'_> {
-    /// Leaders before this one may have granted longer leases. When they are over, nobody need wait for them any more.
+    /// Commits that the longer leases of earlier leaders are over, once they are, so that later
+    /// leaders do not wait for them.
     pub(super) fn settle(&mut self) {
         let longest = self.keeper.roster().longest_lease();
         let lease = self.membership.lease.guarded();
@@ -133,7 +135,8 @@ impl LeaderTask<'_> {
             }
             Done::Proposed(Err(error @ KeeperError::Open { .. })) => {
                 self.failed(&error);
-                // It is in the log of this keeper, and may be carried out yet. Others would only pile up behind it.
+                // The command is in this keeper's log and may still be committed. More of them
+                // would only queue up behind it.
                 self.wait_for_majority();
             }
             Done::Proposed(refused) => {
@@ -191,7 +194,7 @@ impl LeaderTask<'_> {
                     reply_to(&connection, number, reply);
                 }
                 if hands_over {
-                    // The reign ends when the view shows it.
+                    // This task ends when the view shows that the keeper no longer leads.
                     self.keeper.hand_over();
                 }
                 self.retry_soon();
@@ -213,8 +216,8 @@ impl LeaderTask<'_> {
             KeeperError::Stopped { .. } => self.is_over = true,
             error => {
                 tracing::warn!("the keepers' leader was not followed: {error}");
-                // Raft lets it lead for as long as it hears of no other. Nodes that hold on to it meanwhile do not look for
-                // the one that they could follow.
+                // Raft lets this keeper lead until it hears of another leader. Nodes that stay
+                // connected to it meanwhile do not look for a leader that has a majority.
                 let now = Moment::now();
                 let since = *self.unfollowed.get_or_insert(now);
                 self.is_over |= now.since(since) > self.membership.lease.length / 6;

@@ -1,4 +1,4 @@
-//! What nodes ask the leader on behalf of people: how the cluster is, and other keepers.
+//! Requests of operators to the leader: the state of the cluster, and changes of the keepers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::membership::wire::{ClusterView, Question, Reply};
 use soloist_api::NodeName;
 use soloist_core::epochs::leader::Leader;
 
-/// What is to become of the keepers.
+/// A change of the keepers.
 pub(super) enum KeeperChange {
-    /// This node becomes a voter as soon as it has a store and everything that is in it.
+    /// This node becomes a voter once it has a store and has caught up.
     Promote(Appointment, KeeperNode),
-    /// A voter has another address.
+    /// This voter gets a new address.
     Move(u64, KeeperNode),
     Demote(NodeName),
-    /// What an earlier change has left undone.
+    /// Completes a change that was left half-way.
     Finish,
-    /// A first keeper becomes a learner as soon as it has a store.
+    /// This first keeper becomes a learner once it has a store.
     Appoint(Appointment, KeeperNode),
-    /// A first keeper has a store, and is sent everything.
+    /// This first keeper has a store, and catches up as a learner.
     Teach(u64, KeeperNode),
-    /// A first keeper that was appointed has lost its store.
+    /// This first keeper was appointed and has lost its store.
     Forget(NodeName),
-    /// All first keepers have everything.
+    /// All first keepers have caught up and become voters.
     Voters(BTreeSet<u64>),
 }
 
@@ -46,7 +46,7 @@ impl LeaderTask<'_> {
         }
     }
 
-    /// How to make a node a keeper, or why that cannot be done.
+    /// Returns how to make a node a keeper, or why that is not possible.
     fn promotion(&mut self, name: &NodeName) -> Result<KeeperChange, String> {
         let Some(node) = self.find(name) else {
             return Err(format!("node {name} is no member: start it first"));
@@ -84,7 +84,7 @@ impl LeaderTask<'_> {
         }
     }
 
-    /// A member, as a keeper would be known.
+    /// Finds a member by name, and describes it as a keeper.
     fn find(&self, name: &NodeName) -> Option<KeeperNode> {
         let mut members = self.leader.iter().flat_map(Leader::leases);
         let found = members.find(|(member, ..)| member.name == *name);

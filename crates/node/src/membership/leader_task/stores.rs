@@ -1,4 +1,5 @@
-//! What the leader knows of nodes' stores: it appoints keepers, and tells former ones to set theirs aside.
+//! What the leader knows of nodes' stores. It appoints keepers, and tells former ones to set their
+//! stores aside.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,23 +16,23 @@ use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 
-/// How long a node may take to make a store.
+/// How long a node may take to create a store.
 const APPOINTMENT_TIME: Duration = Duration::from_secs(5);
 
-/// What connected nodes say of their stores.
+/// Stores that connected nodes claim to have.
 #[derive(Default)]
 pub(super) struct Stores {
     claims: HashMap<NodeName, Claimed>,
-    /// Nodes that were appointed and have not answered yet, by the keeper's id.
+    /// Appointed nodes that have not answered yet, by the keeper's id.
     appointed: HashMap<u64, oneshot::Sender<Result<(), String>>>,
-    /// First keepers that have everything, by their ids.
+    /// Ids of the first keepers that have caught up.
     current: BTreeSet<u64>,
-    /// Claims have come, or the keepers have changed, since claims were judged.
+    /// Whether claims have arrived or the keepers have changed since claims were last judged.
     is_unjudged: bool,
     is_judging: bool,
 }
 
-/// A claim, and the one connection that it came on: two nodes may have the same name by mistake.
+/// A claim, and the connection that it came on: two nodes may have the same name by mistake.
 #[derive(Clone)]
 pub(super) struct Claimed {
     pub connection: Connection,
@@ -54,7 +55,7 @@ impl Stores {
         }
     }
 
-    /// A node has no connection any more.
+    /// Called when a node's last connection has closed.
     pub fn forget(&mut self, name: &NodeName) {
         self.claims.remove(name);
     }
@@ -78,7 +79,7 @@ pub(super) struct Appointment {
 }
 
 impl Appointment {
-    /// Returns the keeper's id when the node has a store.
+    /// Tells the node to create a store, and returns the keeper's id when it has done so.
     pub async fn carry_out(self, keeper: &Keeper, term: u64) -> Result<u64, KeeperError> {
         keeper.confirm_leadership(term).await?;
         let word = LeaderWord {
@@ -99,7 +100,7 @@ impl Appointment {
 }
 
 impl LeaderTask<'_> {
-    /// An appointment of this node, or `None` if it is not connected.
+    /// Prepares the appointment of this node, or returns `None` if it is not connected.
     pub(super) fn appointment(&mut self, node: &KeeperNode) -> Option<Appointment> {
         let connection = self.stores.of(&node.name)?.connection.clone();
         let id = rand::random();
@@ -117,8 +118,8 @@ impl LeaderTask<'_> {
         })
     }
 
-    /// Appoints the first keepers as learners, one after the other. When all of them have everything,
-    /// makes them voters in one change.
+    /// Appoints the first keepers as learners, one after the other. When all of them have caught
+    /// up, makes them voters in one change.
     pub(super) fn bring_together(&mut self) {
         let missing = self.membership.not_yet(&self.told);
         let learners = self.keeper.learners();
@@ -131,7 +132,7 @@ impl LeaderTask<'_> {
             let mut same_name = learners.iter().filter(|(_, known)| known.name == node.name);
             match same_name.next().map(|(id, _)| *id) {
                 Some(id) if has != Some(id) => {
-                    // It lost its store since: nothing depends on it yet.
+                    // It has lost its store since. Nothing depends on that store yet.
                     return self.change_keepers(None, KeeperChange::Forget(node.name.clone()));
                 }
                 Some(id) if self.stores.current.contains(&id) => {
@@ -153,13 +154,14 @@ impl LeaderTask<'_> {
         }
     }
 
-    /// A first keeper has everything.
+    /// Called when a first keeper has caught up.
     pub(super) fn learned(&mut self, id: u64) {
         self.stores.current.insert(id);
     }
 
-    /// Tells nodes whose stores do not count any more to set them aside, once a quorum has confirmed
-    /// that this keeper leads. A store that is claimed later may be one that a later leader made.
+    /// Tells nodes whose stores no longer count to set them aside, once a quorum has confirmed that
+    /// this keeper leads. Only claims that were made before the confirmation are judged: a store
+    /// that is claimed later may be one that a later leader appointed.
     pub(super) fn judge_stores(&mut self) {
         if !self.stores.is_unjudged || self.stores.is_judging || self.is_changing_keepers {
             return;
