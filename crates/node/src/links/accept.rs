@@ -1,4 +1,5 @@
-//! The listener: lets peers in, and hands on connections that are not links.
+//! The listener. Accepts connections from peers and passes connections that are not links to the
+//! handler.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,10 +20,11 @@ use crate::transport::{
 };
 use soloist_api::NodeName;
 
-/// When the system has no more sockets to give, asking again at once would only burn time.
+/// Pause after a failed accept. When the system is out of sockets, an immediate retry would only
+/// burn CPU.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The listener's task.
+/// Task that accepts incoming connections until the links stop.
 pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
     let strangers = Strangers::new(shared.limits().unauthenticated_max);
     let mut turns = Turns::default();
@@ -78,7 +80,8 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, stranger: 
     match greeted {
         Ok(Greeted::Link(receiving)) => {
             drop(stranger);
-            // Boxed, so that it is not paid for by connections that do not come so far.
+            // Boxed, so that connections that never complete their handshake do not pay for its
+            // size.
             let (end, stream) = Box::pin(receiving.run()).await;
             note(&shared, peer, from, &end);
             if let (Some(stream), End::Refused(reason) | End::Hostile(reason)) = (stream, &end) {
@@ -94,7 +97,7 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, stranger: 
             }
         }
         Ok(Greeted::Overtaken) => {}
-        // It stays a stranger until it is gone.
+        // It counts as unauthenticated until the refusal was delivered or it is displaced.
         Err(declined) => {
             note(&shared, peer, from, &declined.error.clone().into());
             tokio::select! {
@@ -105,7 +108,7 @@ async fn serve(shared: Arc<Shared>, tcp: TcpStream, from: SocketAddr, stranger: 
     }
 }
 
-/// Counts and tells how a connection ended.
+/// Counts and logs how an incoming connection ended, and reports refusals to the handler.
 fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &End) {
     let reason = match end {
         End::Ours => return,
@@ -129,7 +132,7 @@ fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &E
         let mut state = lock(&peer.incoming.state);
         let before = state.last_error.replace(reason.clone());
         drop(state);
-        // It is told once, not at every try.
+        // Report a refusal once, not at every retry.
         if matches!(end, End::Refused(_)) && before.as_ref() != Some(reason) {
             let reason = reason.clone();
             let change = LinkChange::Refused { reason };
@@ -138,15 +141,15 @@ fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &E
     }
 }
 
-/// What came of a handshake.
+/// Outcome of a handshake.
 enum Greeted {
     Link(Receiving),
     Service(Serving),
-    /// A newer connection of the same peer came meanwhile.
+    /// A newer connection from the same peer replaced this one during the handshake.
     Overtaken,
 }
 
-/// What a link's hello says.
+/// The fields of a link's hello.
 pub(super) struct LinkHello {
     pub from: NodeName,
     pub fingerprint: [u8; 32],
@@ -154,7 +157,7 @@ pub(super) struct LinkHello {
     pub to_incarnation: Option<u64>,
 }
 
-/// A handshake, with what is known so far if it fails.
+/// A handshake in progress. It remembers the peer, so that a failure can be attributed to it.
 struct Greeting<'a> {
     shared: &'a Arc<Shared>,
     stranger: &'a Stranger,
@@ -213,7 +216,7 @@ impl Greeting<'_> {
         peer.map_err(|reason| Refusal::new(Code::Later, reason))
     }
 
-    /// Takes the place of an earlier connection of the same peer, and says Welcome.
+    /// Replaces an earlier connection from the same peer and sends Welcome.
     async fn admit(
         &mut self,
         peer: Arc<PeerState>,
@@ -222,7 +225,7 @@ impl Greeting<'_> {
     ) -> Result<Greeted, Declined> {
         let incoming = &peer.incoming;
         let token = peer.gone.child_token();
-        // Guards of the states must not live on while the connection is declined.
+        // The guards of the state must be released before the connection is declined.
         let checked = {
             let mut state = lock(&incoming.state);
             let checked = state.check(hello);
@@ -273,7 +276,7 @@ impl Greeting<'_> {
     }
 }
 
-/// Waits until something has arrived: whoever dials speaks first, and at once.
+/// Waits until the first byte has arrived. The dialling side speaks first, and immediately.
 async fn first_bytes(tcp: &TcpStream, from: &str, limit: Duration) -> Result<(), ConnectionError> {
     match timeout(limit, tcp.peek(&mut [0])).await {
         Ok(Ok(_)) => Ok(()),
@@ -284,7 +287,8 @@ async fn first_bytes(tcp: &TcpStream, from: &str, limit: Duration) -> Result<(),
     }
 }
 
-/// A connection that does not come in, although its hello was right when it was looked at.
+/// Ends a handshake whose hello was valid but whose connection was replaced, or whose peer has left
+/// the list since.
 fn overtaken(peer: &PeerState, arrival: Arrival) -> Result<Greeted, Declined> {
     if !peer.gone.is_cancelled() {
         return Ok(Greeted::Overtaken);
@@ -293,7 +297,7 @@ fn overtaken(peer: &PeerState, arrival: Arrival) -> Result<Greeted, Declined> {
     Err(arrival.decline(Refusal::new(Code::Later, reason)))
 }
 
-/// The first digits, enough to tell two configurations apart.
+/// Returns the first digits, enough to tell two configurations apart.
 fn short(fingerprint: &[u8; 32]) -> String {
     let digits = fingerprint[..4].iter();
     digits.map(|byte| format!("{byte:02x}")).collect()

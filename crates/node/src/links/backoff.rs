@@ -1,12 +1,12 @@
-//! How long to wait before the next dial.
+//! Back-off between dials.
 
 use std::time::Duration;
 
-/// Pauses that grow from the shortest to the longest, with jitter, so that nodes that lost the same peer
-/// do not come back in step.
+/// Exponential back-off with jitter, so that nodes that lost the same peer do not reconnect in
+/// step.
 ///
-/// A pause is at most half of all pauses since the peer was lost. So a short outage is not followed by
-/// a long pause, however often dialling failed during it.
+/// A pause is at most half the sum of all pauses since the peer was lost. A short outage is
+/// therefore not followed by a long pause, however many dials failed during it.
 #[derive(Debug)]
 pub struct Backoff {
     min: Duration,
@@ -15,7 +15,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses between `min` and `max`.
+    /// Creates a back-off whose pauses lie between `min` and `max`.
     pub fn new(min: Duration, max: Duration) -> Self {
         Self {
             min,
@@ -24,7 +24,7 @@ impl Backoff {
         }
     }
 
-    /// The next pause. `chance` is uniform in 0..1.
+    /// Returns the next pause. `chance` is uniform in 0..1.
     pub fn next(&mut self, chance: f64) -> Duration {
         let longest = (self.total / 2).clamp(self.min, self.max);
         let pause = self.min + (longest - self.min).mul_f64(chance);
@@ -32,7 +32,7 @@ impl Backoff {
         pause
     }
 
-    /// A dial succeeded.
+    /// Starts again from the shortest pause. Called when a dial succeeded.
     pub fn reset(&mut self) {
         self.total = Duration::ZERO;
     }

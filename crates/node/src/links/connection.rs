@@ -1,4 +1,4 @@
-//! One connection, as far as both of its sides do the same.
+//! The parts of a connection that are the same on both sides.
 
 use std::future::Future;
 use std::io;
@@ -24,7 +24,7 @@ impl From<ConnectionError> for End {
     }
 }
 
-/// Says this record, such as why, and closes.
+/// Sends a last record, such as the reason of a refusal, and closes the connection.
 pub(super) async fn close_with(stream: Stream, last: Record<'_>) {
     let mut bytes = Vec::new();
     last.encode(&mut bytes);
@@ -32,7 +32,7 @@ pub(super) async fn close_with(stream: Stream, last: Record<'_>) {
     farewell(reader, writer, &bytes).await;
 }
 
-/// Reads the first record and gives it to `found`.
+/// Reads the first record and passes it to `found`.
 pub(super) async fn read_first<T>(
     stream: &mut (impl AsyncRead + Unpin + ?Sized),
     name: &str,
@@ -53,17 +53,17 @@ pub(super) async fn read_first<T>(
     }
 }
 
-/// The peer closed the connection without a word.
+/// The end of a connection that the peer closed without sending Goodbye or Refused.
 pub(super) fn closed_by(name: &str) -> End {
     transport::closed_by(name).into()
 }
 
-/// The peer said goodbye.
+/// The end of a connection after the peer's Goodbye.
 pub(super) fn left(name: &str) -> End {
     End::Goodbye(format!("{name} said goodbye"))
 }
 
-/// What a read or a write that failed means.
+/// The end of a connection after a failed read or write.
 pub(super) fn broken(name: &str, error: &io::Error) -> End {
     transport::broken(name, error).into()
 }
@@ -72,7 +72,7 @@ pub(super) fn foreign(name: &str, error: &FrameError) -> End {
     End::Hostile(format!("{name} sent {error}"))
 }
 
-/// Runs a handshake within its time limit.
+/// Runs a handshake with a timeout.
 pub(super) async fn in_time<T, E: From<ConnectionError>>(
     limit: Duration,
     name: &str,

@@ -1,4 +1,4 @@
-//! The sending side of a link: dials the peer, and keeps at it for as long as there is one.
+//! The sending side of a link. Dials the peer and reconnects for as long as it is in the list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,15 @@ use super::status::count;
 use crate::transport::{Purpose, Stream, shown, write};
 use soloist_api::NodeName;
 
-/// How long a writer may take to finish its write and say goodbye.
+/// Time for a writer to finish its write and send Goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// The longest pause when the peer said "later", unless the shortest of all is longer. It is there, and members hear of
-/// changes within moments of each other.
+/// Longest pause after the peer answered "later", unless `retry_min` is longer. The peer is up, and
+/// members learn of changes within moments of each other.
 const LATER_MAX: Duration = Duration::from_millis(250);
 
-/// A link's task. It begins with the first frame, so a peer that is never sent anything is never dialled.
+/// Task of one link. It waits for the first frame, so a peer that is never sent anything is never
+/// dialled.
 pub(super) async fn keep_link(shared: Arc<Shared>, peer: Arc<PeerState>) {
     let gone = peer.gone.clone();
     let mut link = Link {
@@ -39,7 +40,7 @@ pub(super) async fn keep_link(shared: Arc<Shared>, peer: Arc<PeerState>) {
             () = gone.cancelled() => return,
             () = first_frame(&link.peer.outgoing) => {}
         }
-        // Boxed, so that the many links that were never needed stay small.
+        // Boxed, so that the many links that are never used stay small.
         let end = Box::pin(link.connect_once()).await;
         if gone.is_cancelled() {
             return;
@@ -54,7 +55,7 @@ pub(super) async fn keep_link(shared: Arc<Shared>, peer: Arc<PeerState>) {
     }
 }
 
-/// How long to wait before the next dial.
+/// Pauses before the next dial.
 struct Pauses {
     backoff: Backoff,
     later: Backoff,
@@ -84,7 +85,7 @@ impl Pauses {
     }
 }
 
-/// Waits until the link was given a frame.
+/// Waits until a frame was pushed.
 async fn first_frame(outgoing: &Outgoing) {
     loop {
         {
@@ -102,7 +103,7 @@ struct Link {
     shared: Arc<Shared>,
     peer: Arc<PeerState>,
     pauses: Pauses,
-    /// What the handler was told last: it is told changes, not every try.
+    /// Last change reported to the handler. Only changes are reported, not every retry.
     told: Option<LinkChange>,
 }
 
@@ -124,7 +125,8 @@ impl Link {
 
     fn tell(&mut self, change: LinkChange) {
         let known = match (&self.told, &change) {
-            // That the next try fails in another way is no change, nor that somebody who left is not there.
+            // A retry that fails for another reason is not a change. Neither is failing to reach a
+            // peer that said goodbye.
             (Some(LinkChange::Down { .. } | LinkChange::Goodbye), LinkChange::Down { .. }) => true,
             (told, change) => told.as_ref() == Some(change),
         };
@@ -189,7 +191,8 @@ impl Link {
         })
     }
 
-    /// A receiver said Welcome, in this life of it, and that it expects this number next.
+    /// Starts sending to the incarnation that sent Welcome, from the frame number that it expects
+    /// next.
     fn begin(&self, incarnation: u64, next: u64) -> Result<(), End> {
         let name = self.name();
         if let Some(life) = self.peer.life.filter(|life| *life != incarnation) {
@@ -214,7 +217,7 @@ impl Link {
             biased;
             end = &mut reading => end,
             end = self.write(&mut open.writer) => match end {
-                // The peer may have said why before it closed.
+                // The peer may have sent the reason before it closed.
                 End::Failed(_) => timeout(GOODBYE, reading).await.unwrap_or(end),
                 _ => end,
             },
@@ -224,7 +227,7 @@ impl Link {
         end
     }
 
-    /// Writes what is there to be sent, all of it at once; a Ping when there was nothing for a while.
+    /// Writes everything that is ready in one write. Sends a Ping after an idle interval.
     async fn write(&self, writer: &mut WriteHalf<Stream>) -> End {
         let limits = self.shared.limits();
         let mut probe = interval(limits.probe_every);
@@ -258,14 +261,14 @@ impl Link {
                 return broken(self.name(), &error);
             }
             if last {
-                // The connection ends here either way.
+                // The connection ends here whether or not the shutdown succeeds.
                 let _ = writer.shutdown().await;
                 return End::Ours;
             }
         }
     }
 
-    /// Reads acknowledgements, until there is something else.
+    /// Reads acknowledgements until another record arrives or the connection ends.
     async fn read(&self, reader: &mut ReadHalf<Stream>, decoder: &mut Decoder) -> End {
         let limits = self.shared.limits();
         let mut watch = interval(limits.probe_every);
@@ -281,7 +284,7 @@ impl Link {
                 }
             }
             tokio::select! {
-                // What has arrived counts, also if this task was late to look.
+                // Bytes that have arrived count even if this task was late to read them.
                 biased;
                 read = reader.read_buf(decoder.space()) => match read {
                     Ok(0) => return closed_by(self.name()),
@@ -303,7 +306,7 @@ impl Link {
             Record::Ack { up_to } => {
                 let mut state = lock(&self.outgoing().state);
                 if state.retired {
-                    // It is about frames that are forgotten.
+                    // It acknowledges frames that were already dropped.
                     return Ok(());
                 }
                 let acknowledged = state.window.acknowledge(up_to);
@@ -319,13 +322,13 @@ impl Link {
         }
     }
 
-    /// Counts and tells how a connection ended.
+    /// Counts and logs how a connection ended, and reports the change to the handler.
     fn ended(&mut self, end: End) {
         let (name, notes) = (&self.peer.name, &self.shared.notes);
         let reason = match &end {
             End::Ours => return,
             End::Later(reason) => {
-                // It is there: whatever went wrong before is over.
+                // The peer is up, so earlier errors no longer apply.
                 lock(&self.outgoing().state).last_error = None;
                 notes.debug(&format!("link to {name}: {reason}"));
                 return;
@@ -346,7 +349,7 @@ impl Link {
         if last.as_ref() != Some(reason) {
             let line = format!("link to {name}: {reason}");
             match (&end, &self.told) {
-                // Who said so is not there any more, as was to be expected.
+                // Expected: the peer has said goodbye.
                 (End::Goodbye(_), _) | (End::Failed(_), Some(LinkChange::Goodbye)) => {
                     notes.debug(&line);
                 }

@@ -1,21 +1,21 @@
-//! What a connection carries, as bytes.
+//! Wire format of a link's records.
 //!
-//! A record is its length (4 bytes, little endian, counting what follows), its kind (1 byte) and its
-//! content. Numbers are little endian. A record has at most [`RECORD_BYTES_MAX`] bytes. Records
-//! follow the [hello](crate::transport::hello) that all connections begin with.
+//! A record is its length (4 bytes, little endian, counting what follows), its kind (1 byte) and
+//! its content. Numbers are little endian. A record has at most [`RECORD_BYTES_MAX`] bytes. Records
+//! follow the [hello](crate::transport::hello) that starts every connection.
 
 use bytes::{Buf, BytesMut};
 
-/// The most bytes of a record, its length not counted.
+/// Maximum size of a record in bytes, excluding the length prefix.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
-/// The most bytes of a frame.
+/// Maximum size of a frame in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = RECORD_BYTES_MAX - 9;
-/// What a frame costs on the wire beside its payload.
+/// Bytes that a frame takes on the wire in addition to its payload.
 pub const DATA_HEADER_BYTES: usize = 13;
 
-/// A longer reason is cut.
+/// Longer reasons are truncated.
 const REASON_BYTES_MAX: usize = 1 << 10;
-/// Space that is asked for before a read.
+/// Space reserved before a read.
 const READ_BYTES: usize = 16 << 10;
 
 const WELCOME: u8 = 2;
@@ -25,46 +25,47 @@ const ACK: u8 = 5;
 const PING: u8 = 6;
 const GOODBYE: u8 = 7;
 
-/// One record. The sender is the node that dialled: frames go from it to the receiver.
+/// One record. The sender is the node that dialled; frames go from the sender to the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// From the receiver, first of all.
+    /// First record from the receiver.
     Welcome {
         /// The receiver's incarnation.
         incarnation: u64,
-        /// The number of the frame that it expects next; everything before has arrived.
+        /// Number of the next frame it expects; all earlier frames have arrived.
         next: u64,
     },
-    /// From either, when it does not agree. The connection closes.
+    /// From either side: it rejects the connection, which then closes.
     Refused {
-        /// Why, for a person to read.
+        /// The reason, for a person to read.
         reason: &'a str,
     },
     /// From the sender: one frame.
     Data {
-        /// Frames are numbered from 1, without a gap.
+        /// Frames are numbered from 1, without gaps.
         number: u64,
         /// The frame.
         payload: &'a [u8],
     },
-    /// From the receiver: all frames up to this number have arrived. Also its answer to a Ping.
+    /// From the receiver: all frames up to this number have arrived. Also the answer to a Ping.
     Ack {
         /// The number; 0 before the first frame.
         up_to: u64,
     },
-    /// From the sender, when it had nothing to say for a while. The receiver answers with an Ack.
+    /// From the sender after it was idle for a while. The receiver answers with an Ack.
     Ping,
-    /// From either, when its node stops, or has no links with the other any more. The connection closes.
+    /// From either side: its node stops, or no longer has links with the other. The connection
+    /// closes.
     Goodbye,
 }
 
-/// Bytes that are no record of this protocol.
+/// Bytes that are not a valid record.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FrameError {
-    /// A length beyond the limit.
+    /// The length exceeds the limit.
     #[error("a record of {bytes} bytes, where at most {limit} are allowed")]
     TooLong {
-        /// The length that was announced.
+        /// The length announced.
         bytes: usize,
         /// The limit.
         limit: usize,
@@ -72,7 +73,7 @@ pub enum FrameError {
     /// A record without a kind.
     #[error("a record of 0 bytes")]
     Empty,
-    /// A kind that this version does not have.
+    /// A kind that this version does not know.
     #[error("a record of kind {0}, where kinds are {WELCOME} to {GOODBYE}")]
     UnknownKind(u8),
     /// Content of the wrong size for its kind.
@@ -88,7 +89,7 @@ pub enum FrameError {
     NotText(&'static str),
 }
 
-/// The bytes before a frame's payload.
+/// Returns the bytes that precede a frame's payload.
 pub fn data_header(number: u64, payload_bytes: usize) -> [u8; DATA_HEADER_BYTES] {
     assert!(
         payload_bytes <= PAYLOAD_BYTES_MAX,
@@ -102,7 +103,7 @@ pub fn data_header(number: u64, payload_bytes: usize) -> [u8; DATA_HEADER_BYTES]
 }
 
 impl Record<'_> {
-    /// Appends the record's bytes.
+    /// Appends the encoded record.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Record::Data { number, payload } = self {
             out.extend_from_slice(&data_header(*number, payload.len()));
@@ -189,17 +190,17 @@ fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
     }
 }
 
-/// Finds records in what reads give, however it is cut into pieces.
+/// Extracts records from a byte stream, however the reads split it.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: BytesMut,
-    /// How much of the buffer was given out as records.
+    /// Number of buffered bytes already returned as records.
     given: usize,
     limit: usize,
 }
 
 impl Decoder {
-    /// A decoder that refuses records of more than `limit` bytes.
+    /// Creates a decoder that rejects records of more than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -208,15 +209,15 @@ impl Decoder {
         }
     }
 
-    /// Where a read puts its bytes: behind what is there already. What was given out is forgotten.
+    /// Returns the buffer for the next read, after discarding bytes already returned as records.
     ///
-    /// It holds at most one record that is not complete, and what one read adds.
+    /// The buffer holds at most one incomplete record and what one read adds.
     pub fn space(&mut self) -> &mut BytesMut {
         self.buffer.advance(self.given);
         self.given = 0;
         let read_bytes = READ_BYTES.min(self.limit + 4);
         if self.buffer.is_empty() && self.buffer.capacity() > 4 * READ_BYTES {
-            // One big record must not hold its memory for as long as the connection lives.
+            // One large record must not keep its memory for the lifetime of the connection.
             self.buffer = BytesMut::with_capacity(read_bytes);
         } else if self.buffer.capacity() - self.buffer.len() < read_bytes / 4 {
             self.buffer.reserve(read_bytes);
@@ -224,7 +225,7 @@ impl Decoder {
         &mut self.buffer
     }
 
-    /// The complete records of what was read so far, each once. After an error nothing follows.
+    /// Returns the complete records read so far, each once. Nothing follows an error.
     pub fn records(&mut self) -> Records<'_> {
         Records {
             bytes: &self.buffer,
@@ -234,13 +235,13 @@ impl Decoder {
         }
     }
 
-    /// How much memory is in use.
+    /// Returns the memory in use, in bytes.
     pub fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
 }
 
-/// See [`Decoder::records`]. Payloads are borrowed from what was read.
+/// Iterator returned by [`Decoder::records`]. Payloads are borrowed from the read buffer.
 #[derive(Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],

@@ -1,28 +1,32 @@
-//! Links between nodes: frames of bytes, each once and in order, over connections that may break at any time.
+//! Links between nodes: deliver frames of bytes exactly once and in order, over connections that
+//! may break at any time.
 //!
-//! A link goes one way, from this node to a peer: this node dials, frames go out, acknowledgements come back.
-//! The other way is the peer's own link. A link opens with the first frame to its peer, and stays.
+//! A link is unidirectional, from this node to a peer: this node dials, frames go out,
+//! acknowledgements come back. The opposite direction is the peer's own link. A link opens when the
+//! first frame is sent to its peer, and stays open.
 //!
-//! A frame is kept until it is acknowledged. When a connection breaks, the next one begins where the receiver
-//! stands. So nothing is lost or doubled within one life of the sender and one life of the receiver.
+//! A frame is kept until it is acknowledged. When a connection breaks, the next one resumes at the
+//! frame that the receiver expects. No frame is lost or duplicated within one incarnation of the
+//! sender and one incarnation of the receiver.
 //!
-//! With whom there are links is a list that can change at any time ([`Links::set_peers`]). Each life of a node (its
-//! incarnation) is somebody of its own. Nodes hear of changes at slightly different moments: who comes too early or too late
-//! is told so, and tries again. Where a list names no incarnation, the first one that comes counts: a node that was restarted
-//! has lost what it knew, and is refused.
+//! The list of peers can change at any time ([`Links::set_peers`]). Each incarnation of a node is a
+//! peer of its own. Nodes learn of changes at slightly different moments: a connection that comes
+//! too early or too late is refused with "later", and the dialling node retries. If a list does not
+//! name a peer's incarnation, the first one that connects is taken. A restarted node has lost its
+//! state, and is refused.
 //!
-//! The port is shared with other protocols: the [hello](crate::transport::hello) says what a
-//! connection is for ([`Handler::serve`]).
+//! Other protocols share the port. The [hello](crate::transport::hello) names the purpose of a
+//! connection ([`Handler::serve`]).
 //!
-//! - `frame`: bytes on the wire. `window`: numbers, acknowledgements, resending. Both without I/O.
-//! - `dial`: a link's task. `accept`: the listener's and its handshakes. `receive`: an incoming connection.
-//!   `connection`: records, as both sides use them.
-//! - `peer`: one life of a peer. `roster`: the list of them. `shared`: what all tasks share.
-//!   `settings`, `status`: what goes in and what can be seen.
+//! - `frame`: wire format. `window`: frame numbers, acknowledgements, resending. Neither does I/O.
+//! - `dial`: the task of a link. `accept`: the listener and its handshakes. `receive`: an incoming
+//!   connection. `connection`: helpers for records that both sides use.
+//! - `peer`: one incarnation of a peer. `roster`: the list of peers. `shared`: state shared by all
+//!   tasks. `settings`, `status`: input, and what can be observed.
 //!
-//! Invariants: no lock is held while the handler is called or something is awaited. For each life of a peer one
-//! connection at a time gives frames to the handler. What belongs to a pair of lives is in one place (`PeerState`), which is
-//! never used for another.
+//! Invariants: no lock is held while the handler is called or across an await. For each incarnation
+//! of a peer, one connection at a time passes frames to the handler. The state of a pair of
+//! incarnations is in one place (`PeerState`), which is never reused for another pair.
 
 mod accept;
 mod backoff;
@@ -57,29 +61,31 @@ use status::count;
 
 use crate::transport::{Arrival, Code, Declined, Refusal, lengthen_queue};
 
-/// How long tasks may take to end when all is said.
+/// Timeout for the tasks to end after they were told to stop.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// What serves a connection that is no link, until it ends.
+/// A future that serves a connection that is not a link, until it ends.
 pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What links report to. Called from their tasks: it must not block, or all tasks of the runtime may stand still.
+/// Receives what the links report. It is called from their tasks and must not block: a blocked
+/// handler can stall every task of the runtime.
 pub trait Handler: Send + Sync + 'static {
-    /// All frames of one read, in order, at once. `from` is the peer's [id](Peer::id).
+    /// Receives all frames of one read, in order, in one call. `from` is the peer's [id](Peer::id).
     ///
-    /// Each frame is given once, over all connections. An error closes the connection with this reason
-    /// and counts as hostile; frames that were not taken from the iterator by then come again.
+    /// Each frame is delivered once, across all connections. An error closes the connection with
+    /// this reason and counts as hostile; frames not yet taken from the iterator are delivered
+    /// again.
     ///
-    /// When a list of peers takes the place of another, a call for somebody of the earlier one (or for its earlier id) may be
-    /// under way, or just about to come: it may come after [`Links::set_peers`] has returned, once.
+    /// While the list of peers is replaced, a call for a peer of the earlier list (or with its
+    /// earlier id) may be in progress or imminent: one such call may still arrive after
+    /// [`Links::set_peers`] has returned.
     fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String>;
 
-    /// The link to the peer of this name changed, or a connection from it was refused.
+    /// Called when the link to this peer changed, or a connection from it was refused.
     fn link_changed(&self, peer: &str, change: LinkChange);
 
-    /// Somebody opened a connection that is not a link. The future that is returned runs until it
-    /// ends, or until the links stop: then it is dropped. A connection that is declined is closed
-    /// and counted as refused.
+    /// Serves an incoming connection that is not a link. The returned future runs until it ends, or
+    /// is dropped when the links stop. A declined connection is closed and counted as refused.
     fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
         let purpose = arrival.hello.purpose.name();
         let reason = format!("this node serves no {purpose} connections");
@@ -87,29 +93,29 @@ pub trait Handler: Send + Sync + 'static {
     }
 }
 
-/// What happened to the link to a peer.
+/// A change of the link to a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkChange {
-    /// It is open.
+    /// The link is open.
     Up,
-    /// It could not be opened, or it broke. It will be tried again.
+    /// The link could not be opened, or it broke. It will be retried.
     Down {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// One of the two nodes refused the connection, to the peer or from it. It will be tried again.
+    /// One of the two nodes refused a connection, in either direction. It will be retried.
     Refused {
-        /// Why, and which of them.
+        /// The reason, and which node refused.
         reason: String,
     },
-    /// The peer said that it stops, or has no links with this node any more. It will be tried again, and that it is not
-    /// there is not told.
+    /// The peer stops, or no longer has links with this node. The link will be retried; failures to
+    /// reach the peer are not reported.
     Goodbye,
-    /// A frame did not fit into the peer's buffer and was not taken.
+    /// A frame did not fit into the peer's buffer and was dropped.
     Full,
 }
 
-/// A node's links. Cheap to clone; the last clone that is dropped stops them.
+/// A node's links. Cheap to clone; dropping the last clone stops them.
 #[derive(Clone)]
 pub struct Links {
     shared: Arc<Shared>,
@@ -117,8 +123,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// Begins to listen. There are no peers yet: until [`set_peers`](Links::set_peers), whoever comes is told to try
-    /// again.
+    /// Starts to listen. There are no peers until [`set_peers`](Links::set_peers): incoming
+    /// connections are refused with "later".
     pub fn start(
         settings: Settings,
         listener: TcpListener,
@@ -142,13 +148,14 @@ impl Links {
         })
     }
 
-    /// From now on this node, in this life of its own, has links with these, in this order. This node itself may be among
-    /// them, by name; it is never dialled.
+    /// Replaces the list of peers, in this order, for this incarnation of this node. The list may
+    /// include this node itself, by name; it is never dialled.
     ///
-    /// Whoever was in the list before, in the same life, while this node's own life is the same, is kept with all
-    /// that is under way, also if its id or its address is another now. For all others everything under way is
-    /// forgotten, and their connections are closed. A life that has left the list must not come back, nor a life of
-    /// this node: the other side may still be where it was, and frames would be lost or doubled.
+    /// A peer that was in the previous list with the same incarnation keeps everything in flight if
+    /// this node's incarnation is unchanged too, even if the peer's id or address changed. For all
+    /// others, everything in flight is dropped and their connections are closed. An incarnation
+    /// that has left the list must not come back, and neither must an incarnation of this node: the
+    /// other side may still have its old state, and frames would be lost or duplicated.
     ///
     /// Never blocks, and may be called from within the handler. After an error nothing has changed.
     pub fn set_peers(&self, incarnation: u64, peers: Vec<Peer>) -> Result<(), LinksError> {
@@ -157,8 +164,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame to the peer at this place of the list. Never blocks; may be called from any thread, and from within
-    /// the handler. A frame that does not fit is not sent, then or later.
+    /// Sends a frame to the peer at this index of the list. Never blocks; may be called from any
+    /// thread and from within the handler. A frame that does not fit is dropped.
     ///
     /// # Panics
     /// If `to` is not in the list, or is this node itself.
@@ -191,8 +198,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame that may as well be lost to the peer with this id, unless frames that may not be lost need the room.
-    /// Tells whether it was taken. It is not if there is no such peer now.
+    /// Sends a frame that may be lost to the peer with this id, unless frames that must not be lost
+    /// need the space. Returns whether the frame was accepted; it is not if there is no such peer.
     pub fn send_if_room(&self, to: u64, frame: &[u8]) -> bool {
         let roster = self.shared.roster();
         let Some(peer) = roster.place_of(to).map(|place| &roster.peers[place]) else {
@@ -207,14 +214,15 @@ impl Links {
         !is_busy && self.push(peer, frame, false).is_ok()
     }
 
-    /// The links with each peer, in the order of the list.
+    /// Returns the status of the links with each peer, in the order of the list.
     pub fn status(&self) -> Vec<LinkStatus> {
         let roster = self.shared.roster().clone();
         roster.peers.iter().map(|peer| peer.status()).collect()
     }
 
-    /// The ids of peers for which frames that may not be lost have waited for at least so long, and none was acknowledged. It
-    /// counts from when this was first seen: so it must be asked for again and again.
+    /// Returns the ids of peers for which frames that must not be lost have been pending for at
+    /// least this long without any acknowledgement. The time counts from the call that first saw
+    /// them pending, so this must be called regularly.
     pub fn unreached(&self, least: Duration) -> Vec<u64> {
         let roster = self.shared.roster().clone();
         let now = Instant::now();
@@ -226,7 +234,7 @@ impl Links {
         peers.map(|peer| peer.id()).collect()
     }
 
-    /// Totals over all peers that there are and were, since the start.
+    /// Returns totals over all current and former peers since the start.
     pub fn counters(&self) -> Counters {
         let roster = self.shared.roster().clone();
         let is_up = |peer: &&Arc<PeerState>| lock(&peer.outgoing.state).up;
@@ -234,12 +242,13 @@ impl Links {
         self.shared.totals.counters(links_up as u64)
     }
 
-    /// The last incoming connections that were refused or closed because of what came over them.
+    /// Returns the most recent incoming connections that were refused, or closed because of what
+    /// they sent.
     pub fn refusals(&self) -> Vec<RefusedFrom> {
         self.shared.notes.refusals()
     }
 
-    /// Sends what is buffered and waits up to `within` for it to be acknowledged; then says goodbye and
+    /// Sends what is buffered and waits up to `within` for acknowledgements. Then says goodbye and
     /// stops all tasks.
     pub async fn close(&self, within: Duration) {
         let drained = async {
@@ -249,7 +258,7 @@ impl Links {
         };
         tokio::select! {
             _ = timeout(within, drained) => {}
-            // Somebody else closes them too.
+            // Another call is closing them too.
             () = self.shared.stop.cancelled() => {}
         }
         self.shared.stop.cancel();
@@ -264,7 +273,8 @@ impl Links {
     }
 }
 
-/// Tells the handler of full buffers: `send` must not, its caller may hold what the handler needs.
+/// Reports full buffers to the handler. `send` must not do so itself: its caller may hold locks
+/// that the handler needs.
 async fn tell_fulls(shared: Arc<Shared>) {
     loop {
         tokio::select! {

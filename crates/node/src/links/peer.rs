@@ -1,4 +1,5 @@
-//! One life of a peer, with all that is under way between it and one life of this node.
+//! One incarnation of a peer, with everything in flight between it and one incarnation of this
+//! node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,17 +14,17 @@ use super::shared::lock;
 use super::status::{LinkStatus, Totals, add, count};
 use super::window::{ReceiveWindow, SendWindow};
 
-/// It lives as long as the peer is in the list: another life of either side gets another one, so nothing of one life
-/// can reach the next.
+/// State of one pair of incarnations. It lives while the peer is in the list. Another incarnation
+/// of either side gets a new one, so nothing of one incarnation can reach the next.
 pub(super) struct PeerState {
     pub name: String,
-    /// Which of its lives; none: whichever comes first.
+    /// The peer's incarnation, or `None` to take the first that connects.
     pub life: Option<u64>,
-    /// Which life of this node it has links with.
+    /// This node's incarnation.
     pub mine: u64,
     id: AtomicU64,
     address: Mutex<String>,
-    /// Cancelled when it leaves the list, or when all links stop.
+    /// Cancelled when the peer leaves the list, or when all links stop.
     pub gone: CancellationToken,
     pub outgoing: Outgoing,
     pub incoming: Incoming,
@@ -57,13 +58,13 @@ impl PeerState {
         lock(&self.address).clone()
     }
 
-    /// The same life, which may be called otherwise now, or be somewhere else.
+    /// Updates the id and address of the same incarnation.
     pub fn renew(&self, peer: Peer) {
         self.id.store(peer.id, Ordering::Relaxed);
         *lock(&self.address) = peer.address;
     }
 
-    /// It has left the list, so nobody sends it anything any more.
+    /// Called when the peer has left the list. Nothing is sent to it from now on.
     pub fn retire(&self) {
         let mut state = lock(&self.outgoing.state);
         state.retired = true;
@@ -94,25 +95,26 @@ impl PeerState {
 /// The link to a peer.
 pub(super) struct Outgoing {
     pub state: Mutex<OutState>,
-    /// The link's task sleeps on this when there is nothing to send.
+    /// Wakes the link's task, which waits here while there is nothing to send.
     pub wake: Notify,
 }
 
 pub(super) struct OutState {
     pub window: SendWindow,
-    /// The incarnation that frames were sent to.
+    /// The incarnation to which frames were sent.
     receiver: Option<u64>,
-    /// The peer has left the list: the window is another one than that of the connection.
+    /// The peer has left the list, and the window is no longer that of the connection.
     pub retired: bool,
     /// Whether the link's task must be woken for a new frame.
     pub waiting: bool,
-    /// The last frame that may not be lost.
+    /// Number of the last frame that must not be lost.
     pub needed: u64,
-    /// When somebody last looked whether it moves: what was acknowledged, and since when that has not changed.
+    /// Progress at the last call of `stands_still`: the number acknowledged, and since when it has
+    /// not changed.
     seen: Option<(u64, Instant)>,
     /// Whether the last frame did not fit.
     pub full: bool,
-    /// Whether the handler has still to be told so.
+    /// Whether the handler has not been told yet that it did not fit.
     pub full_untold: bool,
     pub up: bool,
     bytes: u64,
@@ -138,7 +140,7 @@ impl OutState {
         }
     }
 
-    /// Begins to send on a connection to this incarnation, which expects this number next.
+    /// Starts to send on a connection to this incarnation, which expects frame `next`.
     pub fn begin(&mut self, name: &str, incarnation: u64, next: u64) -> Result<(), String> {
         let other = self.receiver.is_some_and(|known| known != incarnation);
         if other && self.window.sent() > 0 {
@@ -152,7 +154,8 @@ impl OutState {
         Ok(())
     }
 
-    /// Since when frames that may not be lost have waited and none was acknowledged, as far as those know who look.
+    /// Returns since when frames that must not be lost have been pending without any
+    /// acknowledgement, counted from the call that first saw them.
     pub fn stands_still(&mut self, now: Instant) -> Option<Instant> {
         let acknowledged = self.window.acknowledged();
         let before = self.seen.filter(|(before, _)| *before == acknowledged);
@@ -161,7 +164,7 @@ impl OutState {
         self.seen.map(|(_, since)| since)
     }
 
-    /// Appends what is to be written next, and counts it.
+    /// Appends the bytes to write next, and counts them.
     pub fn take(&mut self, bytes_max: usize, out: &mut Vec<u8>, totals: &Totals) {
         let before = (self.window.sent(), self.window.resent(), out.len());
         self.window.take(bytes_max, out);
@@ -182,14 +185,14 @@ impl OutState {
 /// The link from a peer.
 pub(super) struct Incoming {
     pub state: Mutex<InState>,
-    /// Held by the one connection that may give frames to the handler. A later connection waits here
-    /// until the earlier one is out of the handler, and only then reads how far it came.
+    /// Held by the one connection that may pass frames to the handler. A later connection waits
+    /// here until the earlier one is out of the handler, and only then reads the window.
     pub turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 pub(super) struct InState {
-    /// The incarnation that the window belongs to.
+    /// The incarnation to which the window belongs.
     known: Option<u64>,
     pub window: ReceiveWindow,
     pub connection: CancellationToken,
@@ -199,7 +202,7 @@ pub(super) struct InState {
 }
 
 impl InState {
-    /// Whether this Hello goes on where the window stands.
+    /// Checks that this hello continues the incarnation of the window.
     pub fn check(&self, hello: &LinkHello) -> Result<(), String> {
         match self.known {
             Some(known) if known != hello.incarnation && self.window.received() > 0 => {
@@ -209,14 +212,14 @@ impl InState {
         }
     }
 
-    /// Takes the Hello's sender for the peer.
+    /// Accepts the sender of this hello as the peer.
     pub fn adopt(&mut self, hello: &LinkHello) {
         self.known = Some(hello.incarnation);
         self.last_error = None;
         self.up = true;
     }
 
-    /// A connection came so far, with so many bytes.
+    /// Stores the progress of a connection: its window and the number of bytes read.
     pub fn advance(&mut self, window: ReceiveWindow, bytes: u64, totals: &Totals) {
         let before = std::mem::replace(&mut self.window, window);
         self.bytes += bytes;

@@ -16,22 +16,23 @@ use super::shared::{End, Shared, lock};
 use super::window::ReceiveWindow;
 use crate::transport::{self, Arrival, ConnectionError, Stream, shown, write};
 
-/// The one connection of a peer that may give frames to the handler.
+/// The one connection of a peer that may pass frames to the handler.
 pub(super) struct Receiving {
     pub shared: Arc<Shared>,
     pub peer: Arc<PeerState>,
     /// Set by `welcome`, and taken when the connection ends.
     pub stream: Option<Stream>,
     pub decoder: Decoder,
-    /// Cancelled when a later connection takes over, and when the peer is gone or all links stop.
+    /// Cancelled when a later connection takes over, when the peer leaves the list, and when all
+    /// links stop.
     pub token: CancellationToken,
     pub inbox: Inbox,
-    /// Given back last of all, after the window was stored.
+    /// Released last, after the window was stored.
     pub _turn: OwnedMutexGuard<()>,
 }
 
-/// How far this connection came. The window is this connection's own while it has the turn, so that no lock
-/// is held, nor taken for each frame, while the handler works.
+/// Progress of this connection. It owns the window while it has the turn, so no lock is held while
+/// the handler runs, and none is taken per frame.
 pub(super) struct Inbox {
     pub window: ReceiveWindow,
     pub bytes: u64,
@@ -42,7 +43,7 @@ pub(super) struct Inbox {
 pub(super) struct Unacknowledged {
     frames: usize,
     bytes: usize,
-    /// The peer asked for a sign of life.
+    /// The peer sent a Ping, or the delay for an acknowledgement is over.
     pinged: bool,
 }
 
@@ -52,7 +53,8 @@ impl Unacknowledged {
     }
 }
 
-/// Also when the handler panics: a frame that was handed over is not handed over again.
+/// Stores the window even if the handler panics, so that a frame already delivered is not delivered
+/// again.
 impl Drop for Receiving {
     fn drop(&mut self) {
         self.store(false);
@@ -68,7 +70,7 @@ impl Receiving {
         self.stream.as_mut().expect("it is there until the end")
     }
 
-    /// Makes known how far the connection came.
+    /// Stores the progress of the connection in the peer's state.
     fn store(&mut self, up: bool) {
         let bytes = std::mem::take(&mut self.inbox.bytes);
         let mut state = lock(&self.peer.incoming.state);
@@ -92,7 +94,8 @@ impl Receiving {
         }
     }
 
-    /// Receives until the connection ends. Gives back the stream, for last words.
+    /// Receives until the connection ends. Returns the stream, so that the caller can send a last
+    /// record.
     pub async fn run(mut self) -> (End, Option<Stream>) {
         let end = self.receive().await;
         let stream = self.stream.take();
@@ -102,14 +105,14 @@ impl Receiving {
     async fn receive(&mut self) -> End {
         let shared = self.shared.clone();
         let token = self.token.clone();
-        // Made once: each costs a lock that all connections share.
+        // Created once: each `cancelled()` takes a lock that all connections share.
         let mut cancelled = std::pin::pin!(token.cancelled());
         let limits = shared.limits();
         let mut watch = interval(limits.probe_every);
         let mut heard = Instant::now();
         let mut ack_timer = std::pin::pin!(sleep(limits.ack_delay));
         loop {
-            // The dialler may have sent frames right behind what was read so far.
+            // The dialling node may have sent frames directly after what was read so far.
             let mut end = self.hand_over();
             if self.inbox.unacknowledged.is_due(limits) {
                 tokio::select! {
@@ -117,7 +120,7 @@ impl Receiving {
                     written = self.acknowledge(limits) => if let Err(error) = written {
                         end.get_or_insert(broken(self.name(), &error));
                     },
-                    // In the middle of a record, nothing else can be said.
+                    // No other record can be sent in the middle of one.
                     () = &mut cancelled => return End::Ours,
                 }
             } else if self.inbox.unacknowledged.frames > 0 && ack_timer.is_elapsed() {
@@ -149,7 +152,7 @@ impl Receiving {
         }
     }
 
-    /// Gives the handler all frames that have arrived, in one call.
+    /// Passes all frames that have arrived to the handler, in one call.
     fn hand_over(&mut self) -> Option<End> {
         if self.token.is_cancelled() {
             return None;
@@ -170,7 +173,7 @@ impl Receiving {
         }
         let handled = self.shared.handler.receive(self.peer.id(), &mut batch);
         if handled.is_ok() {
-            // A handler that agrees has taken them all.
+            // A handler that returns `Ok` has taken all frames.
             batch.by_ref().for_each(drop);
         }
         let end = match handled {
@@ -186,11 +189,12 @@ impl Receiving {
         let mut bytes = Vec::with_capacity(16);
         let up_to = self.inbox.window.received();
         Record::Ack { up_to }.encode(&mut bytes);
-        // A peer that reads no acknowledgements would stop its own frames.
+        // A peer that does not read acknowledgements would otherwise block this write, and with it
+        // the reading of its own frames.
         timeout(limits.silence_max, write(self.stream(), &bytes)).await?
     }
 
-    /// Unless a newer connection goes on.
+    /// Sends Goodbye, unless a newer connection takes over.
     async fn say_goodbye(&mut self) -> End {
         if !self.peer.gone.is_cancelled() {
             return End::Ours;
@@ -200,18 +204,18 @@ impl Receiving {
         Record::Ack { up_to }.encode(&mut bytes);
         Record::Goodbye.encode(&mut bytes);
         let limit = self.shared.limits().probe_every;
-        // It ends whether the peer hears it or not.
+        // The connection ends whether or not the peer receives this.
         let _ = timeout(limit, write(self.stream(), &bytes)).await;
         End::Ours
     }
 }
 
-/// The new frames of what was read. What else is in between is taken note of on the way.
+/// Iterates over the new frames of a read, and handles other records on the way.
 struct Batch<'a> {
     records: Records<'a>,
     inbox: &'a mut Inbox,
     name: &'a str,
-    /// Looked for before the handler is called, which it is only if there is one.
+    /// The first frame. It is looked up first because the handler is called only if there is one.
     first: Option<&'a [u8]>,
     end: Option<End>,
 }

@@ -1,4 +1,4 @@
-//! With whom this node has links now, and how that changes.
+//! The peers that this node currently has links with, and how the list changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +9,19 @@ use super::accept::LinkHello;
 use super::peer::PeerState;
 use super::settings::{Limits, Peer};
 
-/// A list of peers. It is never changed: another one takes its place.
+/// An immutable list of peers. A change replaces it as a whole.
 #[derive(Default)]
 pub(super) struct Roster {
     pub peers: Vec<Arc<PeerState>>,
-    /// This node's own place, if it is in the list.
+    /// Index of this node, if it is in the list.
     pub me: Option<usize>,
     places: HashMap<String, usize>,
     ids: HashMap<u64, usize>,
 }
 
 impl Roster {
-    /// The next list. Whoever is in both in the same life, while this node's own is the same, stays what it was.
+    /// Returns the next list. A peer keeps its state if its incarnation and this node's are the
+    /// same in both lists.
     pub fn next(
         &self,
         incarnation: u64,
@@ -54,13 +55,13 @@ impl Roster {
         Some(&self.peers[place])
     }
 
-    /// The place of the peer with this id, unless it is this node itself.
+    /// Returns the index of the peer with this id, unless it is this node itself.
     pub fn place_of(&self, id: u64) -> Option<usize> {
         let place = self.ids.get(&id).copied();
         place.filter(|place| Some(*place) != self.me)
     }
 
-    /// Those of this list that are not in that one.
+    /// Returns the peers of this list that are not in `next`.
     pub fn gone_from<'a>(&'a self, next: &'a Roster) -> impl Iterator<Item = &'a Arc<PeerState>> {
         let stays = |peer: &Arc<PeerState>| {
             let same = next.named(&peer.name);
@@ -69,8 +70,9 @@ impl Roster {
         self.peers.iter().filter(move |peer| !stays(peer))
     }
 
-    /// Who sent this Hello. It may be somebody of an earlier list or of the next one, or mean this node as it was or will
-    /// be: members hear of changes at slightly different moments.
+    /// Returns the peer that sent this hello. The sender, or the incarnation of this node that it
+    /// means, may belong to an earlier list or to the next one: members learn of changes at
+    /// slightly different moments.
     pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
         let (from, life) = (&hello.from, hello.incarnation);
         let peer = self.named(from.as_str());

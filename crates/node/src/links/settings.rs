@@ -1,4 +1,4 @@
-//! What links are made of, and their limits.
+//! Settings and limits of links.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -8,58 +8,58 @@ use super::frame::DATA_HEADER_BYTES;
 use crate::transport::Endpoint;
 use soloist_api::{NodeName, NodeNameError};
 
-/// What a node's links need to know.
+/// Settings of a node's links.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// This node, as it shows itself to others.
+    /// Name and credentials of this node.
     pub endpoint: Endpoint,
-    /// What all nodes' configurations must agree on, as a hash.
+    /// Hash of what all nodes' configurations must agree on.
     pub fingerprint: [u8; 32],
-    /// Sizes and times.
+    /// Sizes and timeouts.
     pub limits: Limits,
 }
 
-/// Somebody this node has links with.
+/// A node that this node has links with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// What the handler calls it.
+    /// Id by which the handler knows the peer.
     pub id: u64,
-    /// Its name, which its certificate must have.
+    /// Name of the peer, which its certificate must have.
     pub name: String,
     /// `host:port`, resolved at each dial.
     pub address: String,
-    /// Which of its lives; none: whichever comes first, until the end.
+    /// Incarnation of the peer, or `None` to take the first that connects and no other after it.
     pub incarnation: Option<u64>,
 }
 
-/// Sizes and times.
+/// Sizes and timeouts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes that wait for one peer's acknowledgement.
+    /// Maximum number of bytes per peer that wait for acknowledgement.
     pub buffer_bytes: usize,
-    /// Frames that wait for one peer's acknowledgement.
+    /// Maximum number of frames per peer that wait for acknowledgement.
     pub buffer_frames: usize,
-    /// What is ready leaves in one write of up to so many bytes.
+    /// Maximum size of one write; frames that are ready together are written together.
     pub write_bytes: usize,
-    /// An acknowledgement leaves after so many frames,
+    /// An acknowledgement is sent after this many frames.
     pub ack_frames: usize,
-    /// or so many bytes,
+    /// An acknowledgement is sent after this many bytes.
     pub ack_bytes: usize,
-    /// or so long after the first of them.
+    /// An acknowledgement is sent at the latest this long after the first unacknowledged frame.
     pub ack_delay: Duration,
-    /// The first bytes of an incoming connection must arrive within this time.
+    /// Timeout for the first byte of an incoming connection.
     pub first_bytes: Duration,
-    /// A handshake must be done after so long.
+    /// Timeout of a handshake.
     pub handshake: Duration,
-    /// An idle connection is probed so often.
+    /// Interval at which an idle connection is probed.
     pub probe_every: Duration,
-    /// A connection without a sign of life for so long is closed.
+    /// A connection that was silent for longer than this is closed.
     pub silence_max: Duration,
-    /// The shortest pause between dials.
+    /// Shortest pause between dials.
     pub retry_min: Duration,
-    /// The longest pause between dials.
+    /// Longest pause between dials.
     pub retry_max: Duration,
-    /// Incoming connections whose handshake is not done. The oldest is closed when another comes.
+    /// Maximum number of incoming connections in their handshake. Another one displaces the oldest.
     pub unauthenticated_max: usize,
 }
 
@@ -83,31 +83,31 @@ impl Default for Limits {
     }
 }
 
-/// Why links cannot start, or cannot have these peers.
+/// Why links cannot start, or cannot take these peers.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
-    /// A name that no node can have.
+    /// Invalid node name.
     #[error(transparent)]
     Name(#[from] NodeNameError),
-    /// Two nodes with one name.
+    /// Two nodes have the same name.
     #[error("two nodes are called {0:?}; give each its own name")]
     SameName(String),
-    /// Two nodes with one id.
+    /// Two nodes have the same id.
     #[error("two nodes have the id {0}; give each its own")]
     SameId(u64),
-    /// Limits that contradict each other.
+    /// The limits contradict each other.
     #[error("{0}")]
     Limits(String),
-    /// Plain TCP towards other machines.
+    /// Plain TCP on an address that is not loopback.
     #[error(
         "without TLS only a loopback address is allowed, and this node listens on {0}; \
          give it a certificate, or listen on 127.0.0.1 or [::1]"
     )]
     PlainOffLoopback(SocketAddr),
-    /// The listener does not know its address.
+    /// The listening socket cannot be used.
     #[error("the listening socket cannot be used: {0}")]
     Listener(#[from] std::io::Error),
-    /// Started outside of a tokio runtime.
+    /// Links were started outside a tokio runtime.
     #[error("links must be started inside a tokio runtime")]
     NoRuntime,
 }

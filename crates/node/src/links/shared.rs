@@ -1,4 +1,4 @@
-//! What the tasks of a node's links share.
+//! State shared by the tasks of a node's links.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -12,16 +12,17 @@ use super::settings::{Limits, Peer, Settings};
 use super::status::{Notes, Totals};
 use super::{Handler, LinkChange, dial};
 
-/// A panic elsewhere must not stop the other links: no state is left half changed.
+/// Locks a mutex and ignores poisoning. A panic in one task must not stop the other links, and no
+/// state is ever left half changed.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) struct Shared {
     pub settings: Settings,
-    /// Locked for a moment only, also when it changes.
+    /// Locked only briefly, also while it changes.
     roster: RwLock<Arc<Roster>>,
-    /// Held by whoever makes the next roster.
+    /// Held while the next roster is built.
     changing: Mutex<()>,
     pub handler: Arc<dyn Handler>,
     pub totals: Totals,
@@ -29,9 +30,9 @@ pub(super) struct Shared {
     pub stop: CancellationToken,
     pub tasks: TaskTracker,
     pub runtime: Handle,
-    /// Some peer's buffer was found full.
+    /// Notified when a frame did not fit into some peer's buffer.
     pub fulls: Notify,
-    /// Some peer has acknowledged everything, or is gone.
+    /// Notified when some peer has acknowledged everything or has left the list.
     pub drained: Notify,
 }
 
@@ -56,12 +57,12 @@ impl Shared {
         &self.settings.limits
     }
 
-    /// The roster, to be looked at for a moment: meanwhile it does not change.
+    /// Returns the roster for a brief look; it does not change while the guard is held.
     pub fn roster(&self) -> RwLockReadGuard<'_, Arc<Roster>> {
         self.roster.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another list of peers takes the place of the last one. They were checked.
+    /// Replaces the list of peers. They have been checked.
     pub fn change_roster(self: &Arc<Self>, incarnation: u64, peers: Vec<Peer>) {
         let _changing = lock(&self.changing);
         let before = self.roster().clone();
@@ -88,22 +89,22 @@ impl Shared {
 /// Why a connection ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It could not be made, or it broke.
+    /// It could not be opened, or it broke.
     Failed(String),
-    /// One of the two nodes does not want it.
+    /// One of the two nodes rejected it.
     Refused(String),
-    /// Something came over it that no correct peer sends.
+    /// The peer sent something that no correct peer sends.
     Hostile(String),
-    /// The peer stops, or has no links with this node any more.
+    /// The peer stops, or no longer has links with this node.
     Goodbye(String),
-    /// The receiver does not know the sender, or this life of it: not yet, or no more.
+    /// The receiver does not know the sender or its incarnation: not yet, or no longer.
     Later(String),
-    /// This node wants it no more: it stops, has another list of peers, or a newer connection.
+    /// This node ended it: it stops, has another list of peers, or has a newer connection.
     Ours,
 }
 
 impl End {
-    /// What the handler is told of a link that ended so.
+    /// Returns the change that is reported to the handler after this end, if any.
     pub fn change(self) -> Option<LinkChange> {
         match self {
             End::Failed(reason) | End::Hostile(reason) => Some(LinkChange::Down { reason }),

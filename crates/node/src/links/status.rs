@@ -1,4 +1,4 @@
-//! What can be seen of the links from outside: states, counts, refusals, the log.
+//! Status, counters, refusals and log of the links.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::shared::lock;
 use crate::throttle::Throttle;
 
-/// The two links with one peer: from this node to it, and from it to this node.
+/// Status of the two links with one peer: from this node to it, and from it to this node.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LinkStatus {
     /// The peer's id.
@@ -26,40 +26,41 @@ pub struct LinkStatus {
     pub frames_resent: u64,
     /// Frames received, each counted once.
     pub frames_received: u64,
-    /// Frames that came again and were dropped.
+    /// Frames received again and dropped.
     pub duplicates: u64,
     /// Bytes of frames written.
     pub bytes_sent: u64,
-    /// Writes that carried them: what is ready together leaves together.
+    /// Writes that carried them. Frames that are ready together share a write.
     pub writes: u64,
-    /// Bytes read, handshakes not counted.
+    /// Bytes read, excluding handshakes.
     pub bytes_received: u64,
-    /// Frames that wait for the peer's acknowledgement.
+    /// Frames waiting for the peer's acknowledgement.
     pub buffered_frames: usize,
-    /// Bytes that wait for the peer's acknowledgement.
+    /// Bytes waiting for the peer's acknowledgement.
     pub buffered_bytes: usize,
-    /// What last went wrong; none while all is well.
+    /// The last error, or `None` if the link has been fine since.
     pub last_error: Option<String>,
 }
 
-/// Totals over all peers that there are and were, since the start.
+/// Totals over all current and former peers since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Links to peers that are open now.
+    /// Links to peers that are currently open.
     pub links_up: u64,
-    /// Times that this node dialled.
+    /// Dials by this node.
     pub dialled: u64,
-    /// Connections that came in.
+    /// Incoming connections accepted.
     pub accepted: u64,
-    /// Connections that this node refused: wrong certificate, name, configuration, incarnation, service.
+    /// Incoming connections that this node refused: wrong certificate, name, configuration,
+    /// incarnation or service.
     pub refused: u64,
     /// Connections of this node that peers refused.
     pub refused_by_peers: u64,
-    /// Connections closed because of what came over them.
+    /// Connections closed because of what the peer sent.
     pub hostile: u64,
-    /// Connections closed in their handshake, as the oldest of too many.
+    /// Connections closed during their handshake, as the oldest of too many.
     pub turned_away: u64,
-    /// Frames that did not fit into a peer's buffer.
+    /// Frames dropped because they did not fit into a peer's buffer.
     pub full: u64,
     /// As in [`LinkStatus`].
     pub frames_sent: u64,
@@ -77,12 +78,12 @@ pub struct Counters {
     pub bytes_received: u64,
 }
 
-/// An incoming connection that was not let in, or was closed because of what came over it.
+/// An incoming connection that was refused, or closed because of what it sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RefusedFrom {
-    /// Where it came from.
+    /// Address of the peer.
     pub from: SocketAddr,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -138,7 +139,7 @@ impl Totals {
 const REFUSALS_KEPT: usize = 32;
 const LINES_A_SECOND: u32 = 10;
 
-/// The last refusals, and a log that a hostile peer cannot flood.
+/// The last refusals, and a rate-limited log that a hostile peer cannot flood.
 #[derive(Debug)]
 pub(super) struct Notes {
     refusals: Mutex<VecDeque<RefusedFrom>>,
@@ -183,12 +184,12 @@ impl Notes {
         lock(&self.refusals).iter().cloned().collect()
     }
 
-    /// Something that is as it should be.
+    /// Logs something expected, at debug level.
     pub fn debug(&self, line: &str) {
         tracing::debug!(target: "soloist::links", "{line}");
     }
 
-    /// A line about a peer, unless the same was said of it in the last minute.
+    /// Logs a line about a peer, unless the same reason was logged for it within the last minute.
     pub fn about(&self, peer: &str, reason: &str, line: &str) {
         if self.throttle.admit(peer, reason, Instant::now()).is_some() {
             self.log(line);
@@ -203,7 +204,8 @@ impl Notes {
 }
 
 impl Second {
-    /// Whether a line may be written now, and how many were withheld before it.
+    /// Returns the number of lines withheld before this one, or `None` if this line must be
+    /// withheld too.
     fn admit(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.began) >= Duration::from_secs(1) {
             self.began = now;

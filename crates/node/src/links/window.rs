@@ -1,17 +1,17 @@
-//! What makes a link reliable: numbered frames, kept until they are acknowledged, and taken in order.
-//! No I/O and no clock.
+//! Sliding windows that make a link reliable: frames are numbered, kept until they are
+//! acknowledged, and accepted in order. No I/O and no clock.
 
 use std::collections::VecDeque;
 
 use super::frame::{DATA_HEADER_BYTES, PAYLOAD_BYTES_MAX, data_header};
 
-/// Memory that a sender keeps when all was acknowledged.
+/// Memory that a sender keeps once everything is acknowledged.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// The sender's side: frames from the first that is not acknowledged to the last that was pushed.
+/// The sender's side: the frames from the first unacknowledged to the last pushed.
 ///
-/// Invariant: `first <= unsent <= next`, `unsent <= untold <= next`; `records` has the encoded frames
-/// `first..next`, `sizes` their sizes, and `unsent_at` is where frame `unsent` begins.
+/// Invariant: `first <= unsent <= next`, `unsent <= untold <= next`; `records` has the encoded
+/// frames `first..next`, `sizes` their sizes, and `unsent_at` is where frame `unsent` begins.
 #[derive(Debug)]
 pub struct SendWindow {
     records: VecDeque<u8>,
@@ -20,15 +20,15 @@ pub struct SendWindow {
     frames_max: usize,
     first: u64,
     next: u64,
-    /// The first frame that was not given to this connection.
+    /// First frame not yet sent on the current connection.
     unsent: u64,
     unsent_at: usize,
-    /// The first frame that was given to no connection at all.
+    /// First frame not yet sent on any connection.
     untold: u64,
     resent: u64,
 }
 
-/// A frame that does not fit. Nothing has changed.
+/// A frame that does not fit. The window is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "a frame of {frame_bytes} bytes does not fit (at most {PAYLOAD_BYTES_MAX}): {buffered_frames} frames \
@@ -36,49 +36,49 @@ pub struct SendWindow {
      the peer is down, cut off or too slow"
 )]
 pub struct Full {
-    /// The frame's size.
+    /// Size of the frame.
     pub frame_bytes: usize,
-    /// Bytes that wait for an acknowledgement.
+    /// Bytes waiting for acknowledgement.
     pub buffered_bytes: usize,
-    /// Frames that wait for an acknowledgement.
+    /// Frames waiting for acknowledgement.
     pub buffered_frames: usize,
-    /// The limit of bytes.
+    /// Maximum number of bytes.
     pub bytes_max: usize,
-    /// The limit of frames.
+    /// Maximum number of frames.
     pub frames_max: usize,
 }
 
-/// What a receiver says that cannot be true. Nothing has changed.
+/// A frame number from the other side that cannot be right. The window is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WindowError {
-    /// An acknowledgement of frames that this connection did not carry.
+    /// A frame was acknowledged, or counted as received, that was never sent.
     #[error("it acknowledged frame {up_to}, and {sent} is the last that was sent")]
     NeverSent {
-        /// The number that was acknowledged.
+        /// The number acknowledged.
         up_to: u64,
-        /// The last frame that was sent.
+        /// The last frame sent.
         sent: u64,
     },
-    /// It expects a frame that it had acknowledged.
+    /// The receiver expects a frame that it had already acknowledged.
     #[error("it expects frame {next}, and had acknowledged everything before {first}")]
     Forgotten {
-        /// The number that it expects.
+        /// The number expected.
         next: u64,
-        /// The first frame that is still here.
+        /// The first frame still in the window.
         first: u64,
     },
-    /// A frame came before its predecessors.
+    /// A frame arrived before its predecessors.
     #[error("frame {number} came, and {next} was the next")]
     Gap {
-        /// The number that came.
+        /// The number that arrived.
         number: u64,
-        /// The number that was expected.
+        /// The number expected.
         next: u64,
     },
 }
 
 impl SendWindow {
-    /// An empty window that holds up to so many bytes (headers included) and frames.
+    /// Creates an empty window with limits on bytes (headers included) and frames.
     pub fn new(bytes_max: usize, frames_max: usize) -> Self {
         Self {
             records: VecDeque::new(),
@@ -94,12 +94,12 @@ impl SendWindow {
         }
     }
 
-    /// How many frames were acknowledged.
+    /// Returns the number of frames acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.first - 1
     }
 
-    /// Takes a frame, to be sent.
+    /// Enqueues a frame to be sent.
     pub fn push(&mut self, frame: &[u8]) -> Result<(), Full> {
         let size = DATA_HEADER_BYTES + frame.len();
         if frame.len() > PAYLOAD_BYTES_MAX
@@ -121,8 +121,8 @@ impl SendWindow {
         Ok(())
     }
 
-    /// Appends to `out` the records to be written next: as many as fit into `bytes`, and at least one
-    /// if there is one. Returns how many.
+    /// Appends to `out` the records to write next: as many as fit into `bytes`, and at least one if
+    /// any is ready. Returns their number.
     pub fn take(&mut self, bytes: usize, out: &mut Vec<u8>) -> usize {
         let mut end = self.unsent_at;
         let mut frames = 0;
@@ -148,7 +148,7 @@ impl SendWindow {
         frames as usize
     }
 
-    /// The receiver has everything up to this number.
+    /// Drops all frames up to this number, which the receiver has acknowledged.
     pub fn acknowledge(&mut self, up_to: u64) -> Result<(), WindowError> {
         if up_to >= self.unsent {
             return Err(WindowError::NeverSent {
@@ -160,7 +160,8 @@ impl SendWindow {
         Ok(())
     }
 
-    /// A new connection, on which the receiver expects this number: what follows is sent again.
+    /// Restarts at frame `next`, which the receiver expects on a new connection. Later frames are
+    /// sent again.
     pub fn rewind(&mut self, next: u64) -> Result<(), WindowError> {
         if next > self.untold {
             return Err(WindowError::NeverSent {
@@ -193,38 +194,38 @@ impl SendWindow {
         }
     }
 
-    /// Whether everything that was pushed is acknowledged.
+    /// Returns whether every frame pushed has been acknowledged.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
 
-    /// Frames that wait for an acknowledgement.
+    /// Returns the number of frames waiting for acknowledgement.
     pub fn buffered_frames(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Bytes that wait for an acknowledgement.
+    /// Returns the number of bytes waiting for acknowledgement.
     pub fn buffered_bytes(&self) -> usize {
         self.records.len()
     }
 
-    /// How many frames were pushed.
+    /// Returns the number of frames pushed.
     pub fn pushed(&self) -> u64 {
         self.next - 1
     }
 
-    /// How many frames were given to a connection, each counted once.
+    /// Returns the number of frames sent, each counted once.
     pub fn sent(&self) -> u64 {
         self.untold - 1
     }
 
-    /// How many were given to another connection again, each time counted.
+    /// Returns how many times a frame was sent again.
     pub fn resent(&self) -> u64 {
         self.resent
     }
 }
 
-/// The receiver's side: which frame comes next.
+/// The receiver's side: the number of the next frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiveWindow {
     next: u64,
@@ -241,7 +242,7 @@ impl Default for ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// Whether this frame is new. A gap is refused.
+    /// Returns whether this frame is new, or an error if a frame is missing before it.
     pub fn accept(&mut self, number: u64) -> Result<bool, WindowError> {
         if number > self.next {
             return Err(WindowError::Gap {
@@ -255,17 +256,17 @@ impl ReceiveWindow {
         Ok(new)
     }
 
-    /// The number that is expected next.
+    /// Returns the number of the next frame.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// How many frames were accepted.
+    /// Returns the number of frames accepted.
     pub fn received(&self) -> u64 {
         self.next - 1
     }
 
-    /// How many were dropped because they had come before.
+    /// Returns the number of frames dropped as duplicates.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
