@@ -1,4 +1,4 @@
-//! Taking a connection from another node.
+//! Accepting a connection from another node.
 
 use std::fmt;
 use std::io;
@@ -19,12 +19,12 @@ use super::{Io, Stream};
 use crate::identity::Identity;
 use soloist_api::NodeName;
 
-/// A connection whose hello is in order as far as all protocols are alike. Its protocol says
-/// Welcome, or refuses it.
+/// A connection whose hello passed the checks that all protocols share. Its protocol answers with
+/// Welcome or refuses it.
 pub struct Arrival {
-    /// What the dialling node said.
+    /// The dialling node's hello.
     pub hello: Hello,
-    /// The version that both use.
+    /// The version that both nodes use.
     pub version: u16,
     endpoint: Endpoint,
     stream: Stream,
@@ -38,11 +38,11 @@ impl fmt::Debug for Arrival {
     }
 }
 
-/// A connection that is not wanted, and why. The other side was not told yet.
+/// A connection that this node rejects, and why. The other side has not been told yet.
 pub struct Declined {
-    /// Why.
+    /// The reason.
     pub error: ConnectionError,
-    /// The connection, unless it is closed already.
+    /// The connection, unless it is already closed.
     pub stream: Option<Stream>,
 }
 
@@ -62,8 +62,8 @@ impl From<ConnectionError> for Declined {
 }
 
 impl Endpoint {
-    /// Takes an incoming connection: the stream, and the name in the certificate that the peer
-    /// showed. There is none only without TLS.
+    /// Accepts an incoming connection. Returns the stream and the name in the peer's certificate,
+    /// which is `None` only without TLS.
     pub async fn take(&self, tcp: TcpStream) -> Result<(Stream, Option<NodeName>), Declined> {
         self.security.admit(&tcp)?;
         let Security::Tls { server, .. } = &self.security else {
@@ -89,7 +89,7 @@ impl Endpoint {
     }
 
     /// Reads a hello and checks it. `certified` is the name in the peer's certificate, `None` only
-    /// without TLS; `peer` is what a log calls the other side.
+    /// without TLS; `peer` names the other side in log lines.
     pub async fn greet(
         &self,
         mut stream: Stream,
@@ -135,7 +135,7 @@ impl Endpoint {
         check_cluster(&hello.purpose, from, self.party())
     }
 
-    /// Tells the other side why, if it can be told, and closes.
+    /// Sends the reason to the other side, if that is possible, and closes the connection.
     pub async fn dismiss(&self, declined: Declined) {
         let refusal = declined.error.refusal();
         if let (Some(stream), Some(refusal)) = (declined.stream, refusal) {
@@ -148,7 +148,7 @@ impl Endpoint {
 }
 
 impl Arrival {
-    /// Answers with Welcome, and with the first bytes of the protocol in the same write.
+    /// Answers with Welcome, and sends the first bytes of the protocol in the same write.
     pub async fn welcome(mut self, first: &[u8]) -> io::Result<Stream> {
         let reply = Reply::Welcome {
             version: self.version,
@@ -160,12 +160,13 @@ impl Arrival {
         Ok(self.stream)
     }
 
-    /// Does not want this connection. Whoever accepted it counts that and tells the other side.
+    /// Rejects this connection. The caller that accepted it counts the refusal and tells the other
+    /// side.
     pub fn decline(self, refusal: Refusal) -> Declined {
         declined(refusal, self.stream)
     }
 
-    /// Says why this connection is refused, and closes it.
+    /// Sends the reason of the refusal and closes the connection.
     pub async fn refuse(self, refusal: Refusal) {
         let endpoint = self.endpoint.clone();
         endpoint.dismiss(self.decline(refusal)).await;
@@ -179,7 +180,7 @@ fn declined(error: impl Into<ConnectionError>, stream: Stream) -> Declined {
     }
 }
 
-/// The name of the node that showed these certificates, if they are a node's.
+/// Returns the name of the node that presented these certificates, if they are a node's.
 pub(super) fn certified_name(shown: &[CertificateDer<'_>]) -> Result<NodeName, Refusal> {
     let refuse = |reason: String| Refusal::new(Code::Name, reason);
     let name = Identity::peer_name(shown).map_err(|error| refuse(error.to_string()))?;
@@ -193,7 +194,7 @@ async fn read_hello(
     let broke = |error: io::Error| broken(peer, &error);
     let foreign = |error: HelloError| ConnectionError::hello(peer, &error);
     let mut preface = [0; PREFACE.len()];
-    // What differs from the first byte on is refused at once, and not waited for.
+    // Reject a wrong preface at its first differing byte instead of waiting for the rest.
     let mut read = 0;
     while read < preface.len() {
         let bytes = stream.read(&mut preface[read..]).await.map_err(broke)?;

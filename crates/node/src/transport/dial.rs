@@ -24,17 +24,17 @@ use soloist_core::cluster_identity::ClusterIdentity;
 
 /// A connection whose hello was answered with Welcome.
 pub struct Dialled {
-    /// What the protocol goes on with.
+    /// The stream, on which the protocol continues.
     pub stream: Stream,
-    /// The version that both use.
+    /// The version that both nodes use.
     pub version: u16,
-    /// The cluster that the other node belongs to.
+    /// The other node's cluster, or `None` if it belongs to none yet.
     pub cluster: Option<ClusterIdentity>,
 }
 
 impl Endpoint {
-    /// Dials a node and says hello. Each of its addresses gets its share of the time, so that one
-    /// that swallows everything does not take the time of all.
+    /// Dials a node and sends the hello. The time is divided among the node's addresses, so that
+    /// one that drops all packets does not use up the time of the others.
     pub async fn dial(
         &self,
         to: &NodeName,
@@ -84,7 +84,7 @@ impl Endpoint {
         Err(last)
     }
 
-    /// Begins TLS with a node, on a connection that is open already.
+    /// Starts TLS with a node on an open connection.
     pub(crate) async fn secure(
         &self,
         to: &NodeName,
@@ -110,7 +110,7 @@ impl Endpoint {
         }
     }
 
-    /// Says hello on a connection that is open already.
+    /// Sends the hello on an open connection.
     pub async fn say_hello(
         &self,
         mut stream: Stream,
@@ -118,7 +118,8 @@ impl Endpoint {
         purpose: Purpose,
     ) -> Result<Dialled, ConnectionError> {
         let hello = self.hello(to, purpose);
-        // If this fails, the read tells why: the peer may have refused the certificate meanwhile.
+        // If the write fails, the read returns the reason: the peer may have refused the
+        // certificate.
         let wrote = write(&mut stream, &hello.encode()).await;
         let reply = read_reply(&mut stream, to).await?;
         wrote.map_err(|error| broken(to.as_str(), &error))?;
@@ -131,7 +132,8 @@ impl Endpoint {
     }
 }
 
-/// TLS has found the name among those that the certificate is good for; it must be its only one.
+/// Checks that the peer's certificate has this name and no other. TLS has only checked that the
+/// name is among those in the certificate.
 fn check_certificate(to: &NodeName, shown: &[CertificateDer<'_>]) -> Result<(), Refusal> {
     let problem = match certified_name(shown) {
         Ok(name) if name == *to => return Ok(()),
@@ -156,7 +158,7 @@ async fn read_reply(stream: &mut impl Io, to: &NodeName) -> Result<Reply, Connec
     Reply::decode(&content).map_err(foreign)
 }
 
-/// The version and the other node's cluster, if it is one that this node may speak to.
+/// Returns the version and the other node's cluster, if this node may talk to that cluster.
 fn check_reply(
     hello: &Hello,
     reply: Reply,

@@ -1,4 +1,4 @@
-//! What this node shows of itself on every connection.
+//! This node's identity on every connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::security::Security;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 
-/// This node, as it dials others and answers them. Cheap to clone.
+/// This node as it dials others and answers them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// This node's name.
@@ -23,7 +23,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A node that belongs to no cluster.
+    /// Creates the endpoint of a node that belongs to no cluster.
     pub fn new(name: NodeName, security: Security) -> Self {
         Endpoint {
             name,
@@ -33,13 +33,13 @@ impl Endpoint {
         }
     }
 
-    /// The same node. Its cluster is whatever this channel says at the time of each hello.
+    /// Sets the source of this node's cluster. Each hello uses the channel's current value.
     #[must_use]
     pub fn in_cluster(self, cluster: watch::Receiver<Option<ClusterIdentity>>) -> Self {
         Endpoint { cluster, ..self }
     }
 
-    /// The same node. It dials these nodes at these addresses, whatever else is known of them.
+    /// Overrides the addresses at which these nodes are dialled.
     #[must_use]
     pub fn reaching(self, addresses: HashMap<NodeName, String>) -> Self {
         let addresses = Arc::new(addresses);
@@ -50,7 +50,7 @@ impl Endpoint {
         self.addresses.get(to).map_or(known, String::as_str)
     }
 
-    /// The cluster that this node belongs to now.
+    /// Returns the cluster that this node currently belongs to.
     pub fn cluster(&self) -> Option<ClusterIdentity> {
         *self.cluster.borrow()
     }

@@ -1,23 +1,23 @@
-//! How a connection fails before its protocol begins, and what a failed read or write means.
+//! Failures of a connection before its protocol begins, and the meaning of a failed read or write.
 
 use std::io;
 use std::time::Duration;
 
 use super::hello::{Code, HelloError, Refusal};
 
-/// A longer text of a peer is cut.
+/// Longer text from a peer is truncated.
 const SHOWN_CHARS_MAX: usize = 1 << 10;
 
 /// Why there is no connection.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// It could not be made, or it broke.
+    /// It could not be opened, or it broke.
     #[error("{0}")]
     Failed(String),
     /// One of the two nodes refused the other.
     #[error("{}", .0.reason)]
     Refused(Refusal),
-    /// Something came over it that no correct peer sends.
+    /// The peer sent something that no correct peer sends.
     #[error("{0}")]
     Hostile(String),
 }
@@ -29,7 +29,8 @@ impl From<Refusal> for ConnectionError {
 }
 
 impl ConnectionError {
-    /// What `name` sent is not a hello or a reply, or not one that this release can use.
+    /// The error for bytes from `name` that are not a hello or a reply, or not one that this
+    /// release supports.
     pub(super) fn hello(name: &str, error: &HelloError) -> Self {
         match error {
             HelloError::Version { .. } => {
@@ -39,7 +40,7 @@ impl ConnectionError {
         }
     }
 
-    /// What the other side is told, if it can be told anything.
+    /// Returns what to tell the other side, or `None` if it cannot be told anything.
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             ConnectionError::Failed(_) => None,
@@ -49,7 +50,7 @@ impl ConnectionError {
     }
 }
 
-/// A handshake that took too long.
+/// The error for a handshake that timed out.
 pub(crate) fn late(name: &str, limit: Duration) -> ConnectionError {
     let limit = limit.as_secs_f64();
     ConnectionError::Failed(format!(
@@ -57,12 +58,12 @@ pub(crate) fn late(name: &str, limit: Duration) -> ConnectionError {
     ))
 }
 
-/// The peer closed the connection without saying why.
+/// The error for a connection that the peer closed without giving a reason.
 pub(crate) fn closed_by(name: &str) -> ConnectionError {
     ConnectionError::Failed(format!("{name} closed the connection"))
 }
 
-/// What a failed read or write means. With TLS, it may be the peer's verdict on our certificate.
+/// Classifies a failed read or write. With TLS, it may mean that the peer rejected our certificate.
 pub(crate) fn broken(name: &str, error: &io::Error) -> ConnectionError {
     if error.kind() == io::ErrorKind::UnexpectedEof && error.get_ref().is_none() {
         return closed_by(name);
@@ -78,8 +79,8 @@ pub(crate) fn broken(name: &str, error: &io::Error) -> ConnectionError {
     }
 }
 
-/// Tells a certificate that one side does not accept from bytes that are not TLS, and both from a
-/// connection that just broke.
+/// Classifies a failed TLS handshake: a certificate that one side rejects, bytes that are not TLS,
+/// or a connection that broke.
 pub(super) fn tls_failed(reason: String, error: &io::Error) -> ConnectionError {
     use rustls::Error;
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
@@ -97,7 +98,8 @@ pub(super) fn tls_failed(reason: String, error: &io::Error) -> ConnectionError {
     }
 }
 
-/// A peer's own text, as far as a log can take it.
+/// Cleans text from a peer for the log: control characters are replaced, and long text is
+/// truncated.
 pub(crate) fn shown(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(clean).take(SHOWN_CHARS_MAX).collect()

@@ -6,12 +6,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// How long a closed connection may take to deliver its last message.
+/// Time for a closed connection to deliver its last message.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// Bytes that are read and dropped meanwhile: closing over unread bytes would destroy the message.
+/// Bytes read and discarded in that time. Closing a socket with unread bytes would reset the
+/// connection and lose the message.
 const FAREWELL_BYTES: u64 = 4 << 20;
 
-/// Writes everything.
+/// Writes all bytes and flushes.
 pub(crate) async fn write(
     stream: &mut (impl AsyncWrite + Unpin + ?Sized),
     bytes: &[u8],
@@ -20,7 +21,8 @@ pub(crate) async fn write(
     stream.flush().await
 }
 
-/// Sends these last bytes and closes. A peer that does not read them in time does not get them.
+/// Sends these last bytes and closes the connection. A peer that does not read them in time does
+/// not get them.
 pub(crate) async fn farewell(
     reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
@@ -31,13 +33,13 @@ pub(crate) async fn farewell(
     }
 }
 
-/// Closes, and reads until the other side has closed, too.
+/// Closes the sending side, and reads until the other side has closed too.
 pub(super) async fn drain(reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) {
     let draining = async {
         writer.shutdown().await?;
         let mut rest = reader.take(FAREWELL_BYTES);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
     };
-    // Nothing depends on it: the connection is over in any case.
+    // The connection is over whether or not this succeeds.
     let _ = timeout(FAREWELL, draining).await;
 }

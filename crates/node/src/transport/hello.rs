@@ -1,19 +1,19 @@
-//! The first message each way on every connection between nodes.
+//! The first message in each direction on every connection between nodes.
 //!
-//! The dialling node sends [`PREFACE`] and a [`Hello`]; the other answers with a [`Reply`]. Then the
-//! protocol that the hello's [`Purpose`] names begins. Hello and reply are each a length (2 bytes,
-//! little endian, at most [`HELLO_BYTES_MAX`]) and that many bytes of postcard.
+//! The dialling node sends [`PREFACE`] and a [`Hello`]; the other answers with a [`Reply`]. Then
+//! the protocol that the hello's [`Purpose`] names begins. Hello and reply are each a length (2
+//! bytes, little endian, at most [`HELLO_BYTES_MAX`]) followed by that many bytes of postcard.
 //!
-//! How this changes in later releases:
-//! - The versions come first in a hello and never move, so that a node can refuse a hello of which
-//!   it can read nothing else. The layout of [`Reply::Refused`] never changes either.
-//! - New fields of a hello, of any purpose, are appended after the last field of [`Hello`], as an
-//!   `Option`, and new fields of a reply likewise. Readers ignore bytes after the fields they know,
-//!   and take missing ones for `None`. So a new field needs no new version.
-//! - A change that an older node must not ignore, such as a new purpose or another meaning of the
-//!   messages that follow, raises the highest version. The lowest version is raised when support for
-//!   the old one is removed. Both nodes use the lowest version that they have in common, so a
-//!   cluster changes over when its last node was upgraded.
+//! Rules for changes in later releases:
+//! - The versions come first in a hello and never move, so that a node can refuse a hello even if
+//!   it can read nothing else of it. The layout of [`Reply::Refused`] never changes either.
+//! - New fields of a hello, for any purpose, are appended after the last field of [`Hello`], as an
+//!   `Option`; new fields of a reply likewise. Readers ignore bytes after the fields they know, and
+//!   read missing ones as `None`. So a new field needs no new version.
+//! - A change that an older node must not ignore, such as a new purpose or a new meaning of the
+//!   messages that follow, raises the highest version. The lowest version is raised when support
+//!   for the old one is removed. Both nodes use the lowest version that they have in common, so a
+//!   cluster switches when its last node was upgraded.
 
 use std::fmt;
 
@@ -25,33 +25,33 @@ use soloist_core::cluster_identity::ClusterIdentity;
 
 /// The first bytes of every connection between nodes.
 pub const PREFACE: [u8; 8] = *b"SOLOIST\0";
-/// The versions that this release speaks. Versions 1 to 3 had other prefaces.
+/// The versions that this release supports. Versions 1 to 3 had other prefaces.
 pub const VERSIONS: Versions = Versions {
     lowest: 4,
     highest: 4,
 };
-/// The most bytes of a hello or a reply, without its length.
+/// Maximum size of a hello or a reply in bytes, excluding its length.
 pub const HELLO_BYTES_MAX: usize = 4 << 10;
-/// A longer reason is cut.
+/// Longer reasons are truncated.
 const REASON_BYTES_MAX: usize = 1 << 10;
 
 /// A range of versions, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Versions {
-    /// The lowest.
+    /// The lowest version.
     pub lowest: u16,
-    /// The highest.
+    /// The highest version.
     pub highest: u16,
 }
 
 impl Versions {
-    /// The lowest version in both ranges.
+    /// Returns the lowest version in both ranges.
     pub fn common(self, other: Versions) -> Option<u16> {
         let lowest = self.lowest.max(other.lowest);
         (lowest <= self.highest.min(other.highest)).then_some(lowest)
     }
 
-    /// Whether this version is in the range.
+    /// Returns whether this version is in the range.
     pub fn contains(self, version: u16) -> bool {
         (self.lowest..=self.highest).contains(&version)
     }
@@ -66,10 +66,10 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Who dials, whom, and what for.
+/// The first message of the dialling node: its name, the node it wants to reach, and the purpose.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// The versions that the dialling node speaks.
+    /// The versions that the dialling node supports.
     pub versions: Versions,
     /// The dialling node.
     pub from: NodeName,
@@ -81,7 +81,7 @@ pub struct Hello {
     pub purpose: Purpose,
 }
 
-/// What a connection is for, with what that protocol needs to know first.
+/// The purpose of a connection, with what its protocol must know first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Purpose {
     /// Frames from one member to another.
@@ -90,10 +90,10 @@ pub enum Purpose {
         fingerprint: [u8; 32],
         /// The dialling node's incarnation. Frames are numbered within a pair of incarnations.
         incarnation: u64,
-        /// The incarnation that is meant, or `None` for any.
+        /// The incarnation to reach, or `None` for any.
         to_incarnation: Option<u64>,
     },
-    /// A node that looks for the keepers' leader.
+    /// Connection of a node that looks for the keepers' leader.
     Member {
         /// Hash of what all configurations must agree on.
         fingerprint: [u8; 32],
@@ -102,16 +102,16 @@ pub enum Purpose {
     Keeper {
         /// The dialling keeper's id.
         from_id: u64,
-        /// The id of the keeper that is meant.
+        /// The id of the keeper to reach.
         to_id: u64,
     },
-    /// A node that cannot reach the keepers' leader, and asks a follower to connect it through. After
-    /// Welcome, the bytes are those of a connection to the leader, TLS included.
+    /// Connection of a node that cannot reach the keepers' leader and asks a follower to forward to
+    /// it. After Welcome, the bytes are those of a connection to the leader, TLS included.
     Forward,
 }
 
 impl Purpose {
-    /// How a log names a connection of this kind.
+    /// Name of this kind of connection in log lines.
     pub fn name(&self) -> &'static str {
         match self {
             Purpose::Link { .. } => "link",
@@ -125,30 +125,30 @@ impl Purpose {
 /// The answer to a hello.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Reply {
-    /// The protocol begins.
+    /// The node accepts the connection, and the protocol begins.
     Welcome {
-        /// The version that both use.
+        /// The version that both nodes use.
         version: u16,
         /// The answering node's cluster, or `None` if it belongs to none yet.
         cluster: Option<ClusterIdentity>,
     },
-    /// The connection closes.
+    /// The node rejects the connection, which then closes.
     Refused(Refusal),
 }
 
-/// Why a connection was refused. Its layout is the same in all versions.
+/// Why a connection was refused. The layout is the same in all versions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refusal {
-    /// For a program to read.
+    /// The reason, for a program to read.
     pub code: Code,
-    /// For a person to read: what was refused, and what to do.
+    /// The reason, for a person to read: what was refused, and what to do.
     pub reason: String,
-    /// The refusing node's cluster: the other one may learn from it that it was replaced.
+    /// The refusing node's cluster. The other node may learn from it that its cluster was replaced.
     pub cluster: Option<ClusterIdentity>,
 }
 
 impl Refusal {
-    /// A refusal that shows no cluster yet.
+    /// Creates a refusal without a cluster.
     pub fn new(code: Code, reason: impl Into<String>) -> Self {
         Refusal {
             code,
@@ -162,7 +162,7 @@ impl Refusal {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "u16", into = "u16")]
 pub enum Code {
-    /// Bytes that are not a hello.
+    /// The bytes are not a hello.
     Malformed,
     /// No common version.
     Version,
@@ -174,11 +174,11 @@ pub enum Code {
     Configuration,
     /// A keeper id that is not, or no longer, what the other side takes it for.
     KeeperId,
-    /// Not now: try again a little later.
+    /// Not now; retry a little later.
     Later,
     /// This node does not serve that purpose.
     NotServed,
-    /// A code of a later release.
+    /// A code from a later release.
     Other(u16),
 }
 
@@ -216,21 +216,21 @@ impl From<Code> for u16 {
     }
 }
 
-/// Bytes that are not a hello, or not one that this release can use.
+/// Bytes that are not a hello, or not one that this release supports.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HelloError {
-    /// No node of this release begins so.
+    /// The connection does not start with the preface of this release.
     #[error("{}", not_soloist(.0))]
     Preface(Vec<u8>),
-    /// A length beyond the limit.
+    /// The length exceeds the limit.
     #[error("a {what} of {bytes} bytes, but at most {HELLO_BYTES_MAX} are allowed")]
     TooLong {
         /// Hello or reply.
         what: &'static str,
-        /// The length that was announced.
+        /// The length announced.
         bytes: usize,
     },
-    /// Content that cannot be decoded.
+    /// The content cannot be decoded.
     #[error("a {what} that cannot be read ({problem}); run the same release on all nodes")]
     Unreadable {
         /// Hello or reply.
@@ -248,7 +248,7 @@ pub enum HelloError {
 
 fn not_soloist(preface: &[u8]) -> String {
     let begin = preface.escape_ascii();
-    // What members and keepers of earlier releases began with.
+    // Prefaces of members and keepers of earlier releases.
     match preface {
         b"SOLOMEMB" | b"SOLOKEEP" => format!(
             "a connection that begins with {begin}: it comes from an earlier release; \
@@ -265,7 +265,7 @@ fn upgrade(theirs: Versions) -> &'static str {
     }
 }
 
-/// Splits the next value off. The bytes may be anything.
+/// Decodes the next value and advances past it. The bytes are untrusted.
 fn take<T: DeserializeOwned>(what: &'static str, bytes: &mut &[u8]) -> Result<T, HelloError> {
     let unreadable = |error: postcard::Error| HelloError::Unreadable {
         what,
@@ -284,14 +284,14 @@ fn with_length(out: &mut Vec<u8>, value: &impl Serialize) {
 }
 
 impl Hello {
-    /// All that the dialling node sends first.
+    /// Returns all bytes that the dialling node sends first.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = PREFACE.to_vec();
         with_length(&mut bytes, self);
         bytes
     }
 
-    /// Reads what follows the length, and returns the hello with the version to use.
+    /// Decodes what follows the length. Returns the hello and the version to use.
     pub fn decode(content: &[u8]) -> Result<(Hello, u16), HelloError> {
         let mut rest = content;
         let theirs: Versions = take("hello", &mut rest)?;
@@ -316,7 +316,7 @@ impl Hello {
 }
 
 impl Reply {
-    /// The reply's bytes, with its length.
+    /// Returns the encoded reply, with its length.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
@@ -330,7 +330,7 @@ impl Reply {
         bytes
     }
 
-    /// Reads what follows the length.
+    /// Decodes what follows the length.
     pub fn decode(content: &[u8]) -> Result<Reply, HelloError> {
         take("reply", &mut &*content)
     }
@@ -362,15 +362,15 @@ impl fmt::Display for Party<'_> {
     }
 }
 
-/// Whether a node of one cluster may dial a node of another for this purpose. Both nodes ask this
-/// with the same arguments.
+/// Checks whether a node of one cluster may dial a node of another for this purpose. Both nodes
+/// make this check with the same arguments.
 ///
-/// - Links need equal identities. A node that has none yet is told to try again: it is about to
-///   learn it.
-/// - Keepers need equal identities. A keeper shows none only while its store is from a release that
-///   had none, and the keepers' leader has not chosen one yet.
-/// - A member, also one that is to be connected through, may have no identity, the same one, or an earlier generation of the same cluster, which
-///   it then replaces by the newer one.
+/// - Links need equal identities. If only one node has an identity, the dialling node is told to
+///   retry: the other is about to learn it.
+/// - Keepers need equal identities. A keeper has none only while its store is from a release that
+///   had none and the keepers' leader has not chosen one yet.
+/// - A member, including one that is forwarded, may have no identity, the same one, or an earlier
+///   generation of the same cluster, which it then replaces with the newer one.
 pub fn check_cluster(purpose: &Purpose, from: Party<'_>, to: Party<'_>) -> Result<(), Refusal> {
     let (theirs, mine) = (from.cluster, to.cluster);
     let is_allowed = match purpose {

@@ -6,22 +6,22 @@ use std::os::fd::AsFd;
 use tokio::task::yield_now;
 
 /// Number of connections that may wait to be accepted. The kernel's own limit,
-/// `net.core.somaxconn`, is 4096 as a rule.
+/// `net.core.somaxconn`, is usually 4096.
 pub(crate) const BACKLOG: u32 = 4096;
 
-/// Number of connections accepted in a row. Each one is work for others, too: while a listener takes
-/// a long queue in one go, everything else in the process waits for tens of milliseconds, at every
-/// step that it makes. Keepers that wait for each other like that depose their leader.
+/// Number of connections accepted in a row. Each one also causes work in other tasks. If a listener
+/// accepted a long queue in one go, every step of every other task would wait for tens of
+/// milliseconds. Keepers that wait for each other like that depose their leader.
 const ACCEPTED_IN_A_ROW: u32 = 8;
 
-/// Lets other tasks have their turn after each few connections.
+/// Yields to other tasks after every few connections.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     taken: u32,
 }
 
 impl Turns {
-    /// A connection was accepted.
+    /// Called after each accepted connection.
     pub(crate) async fn take(&mut self) {
         self.taken += 1;
         if self.taken >= ACCEPTED_IN_A_ROW {
@@ -31,11 +31,11 @@ impl Turns {
     }
 }
 
-/// Lengthens the queue of a socket that listens already.
+/// Lengthens the accept queue of a listening socket.
 ///
-/// The standard library and tokio leave it at 128. When it is full, the kernel drops what arrives:
-/// a client repeats its SYN after 1, 3 and 7 s, so a few hundred connections at once would keep
-/// everybody else out for seconds.
+/// The standard library and tokio leave it at 128. When it is full, the kernel drops incoming
+/// connections. A client retransmits its SYN after 1, 3 and 7 s, so a few hundred connections at
+/// once would keep everybody else out for seconds.
 pub(crate) fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
     rustix::net::listen(listener, BACKLOG as i32)?;
     Ok(())

@@ -1,15 +1,16 @@
-//! What links, membership and keepers share on the node's one port: dialling, TLS, and one hello.
+//! What links, membership and keepers share on the node's one port: dialling, TLS, and the hello.
 //!
-//! - `hello`: the hello and its reply as types and bytes, and the rules of who may speak to whom.
-//!   Without I/O.
-//! - `endpoint`: what this node shows of itself. `security`: TLS or plain TCP.
-//! - `dial`: opens a connection and says hello. `accept`: takes a connection and reads its hello.
-//! - `listen`: listening sockets. `strangers`: which connection is closed when too many have not shown
-//!   whose they are.
-//! - `error`: how a connection fails. `farewell`: how one is closed so that the last message arrives.
+//! - `hello`: types and wire format of the hello and its reply, and the rules for which nodes may
+//!   talk to each other. No I/O.
+//! - `endpoint`: this node's identity on its connections. `security`: TLS or plain TCP.
+//! - `dial`: opens a connection and sends the hello. `accept`: accepts a connection and reads its
+//!   hello.
+//! - `listen`: listening sockets. `strangers`: chooses the connection to close when too many are
+//!   unauthenticated.
+//! - `error`: failures of a connection. `farewell`: closes one so that the last message arrives.
 //!
-//! Invariants: nothing here knows what a message after the hello means. Nothing of a protocol is
-//! read or written before both names, the version and the cluster were checked on both sides.
+//! Invariants: nothing here knows the meaning of a message after the hello. Nothing of a protocol
+//! is read or written before both sides have checked both names, the version and the cluster.
 
 mod accept;
 mod dial;
@@ -35,9 +36,9 @@ pub(crate) use farewell::{farewell, write};
 pub(crate) use listen::{BACKLOG, Turns, lengthen_queue};
 pub(crate) use strangers::{Stranger, Strangers};
 
-/// Bytes both ways.
+/// A stream of bytes in both directions.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection, with TLS or without.
+/// A connection, with or without TLS.
 pub type Stream = Box<dyn Io>;

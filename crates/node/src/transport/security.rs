@@ -12,11 +12,11 @@ use crate::identity::Identity;
 /// How connections are protected.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Not at all: allowed between loopback addresses only.
+    /// Unprotected: allowed only between loopback addresses.
     Plain,
-    /// TLS, where both sides show a certificate.
+    /// TLS in which both sides present a certificate.
     Tls {
-        /// For connections that peers open. It must ask for a certificate.
+        /// For connections that peers open. It must request a certificate.
         server: Arc<rustls::ServerConfig>,
         /// For connections that this node opens.
         client: Arc<rustls::ClientConfig>,
@@ -32,12 +32,12 @@ impl Security {
         }
     }
 
-    /// Whether a socket with this address may be used.
+    /// Returns whether a socket with this address may be used.
     pub fn allows(&self, address: SocketAddr) -> bool {
         matches!(self, Security::Tls { .. }) || address.ip().to_canonical().is_loopback()
     }
 
-    /// Prepares a TCP connection, if both of its addresses may be used.
+    /// Prepares a TCP connection, or rejects it if one of its addresses may not be used.
     pub(super) fn admit(&self, tcp: &TcpStream) -> Result<(), ConnectionError> {
         for address in [tcp.local_addr(), tcp.peer_addr()] {
             let address = address.map_err(|error| ConnectionError::Failed(error.to_string()))?;

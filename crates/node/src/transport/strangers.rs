@@ -1,9 +1,9 @@
-//! Places of a listener's connections, and which connection is closed when there is none left.
+//! Limits a listener's connections, and chooses which one to close when the limit is reached.
 //!
-//! A connection that has not shown yet whose it is, a stranger, costs a socket, and anybody can open
-//! it. Beyond the limit the oldest stranger that is silent is closed, or the oldest, if none is: a
-//! newcomer that speaks at once gets its turn, however many others are silent. If newcomers were
-//! turned away instead, a few hundred silent connections would keep everybody out.
+//! An unauthenticated connection, a *stranger*, costs a socket, and anybody can open one. Beyond
+//! the limit the oldest silent stranger is closed, or the oldest stranger if none is silent. A new
+//! connection that speaks immediately is therefore served however many others are silent. If new
+//! connections were rejected instead, a few hundred silent ones would keep everybody out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::AsFd;
@@ -13,27 +13,27 @@ use rustix::net::{RecvFlags, recv};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// Number of connections that may be closing while others have their places already.
+/// Number of connections that may be closing while others already have their slots.
 const CLOSING_MAX: usize = 64;
 
-/// The places of one listener.
+/// The connection slots of one listener.
 #[derive(Debug)]
 pub(crate) struct Strangers {
     limit: usize,
-    /// A permit for each place, and for connections that are closing.
+    /// One permit per slot, plus some for connections that are closing.
     sockets: Arc<Semaphore>,
     places: Mutex<Places>,
 }
 
-/// Who has a place, by number, in the order in which they came.
+/// The connections that have a slot, by number, in order of arrival.
 #[derive(Debug, Default)]
 struct Places {
     next: u64,
     /// Strangers that have sent nothing.
     silent: BTreeMap<u64, CancellationToken>,
-    /// The other strangers.
+    /// Strangers that have sent something.
     speaking: BTreeMap<u64, CancellationToken>,
-    /// Connections that have shown whose they are.
+    /// Authenticated connections.
     recognized: HashSet<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Places {
         self.silent.len() + self.speaking.len() + self.recognized.len()
     }
 
-    /// Closes the oldest stranger, a silent one first. Returns whether there was any.
+    /// Closes the oldest stranger, silent ones first. Returns whether there was any.
     fn close_oldest(&mut self) -> bool {
         let silent = self.silent.pop_first();
         let oldest = silent.or_else(|| self.speaking.pop_first());
@@ -52,7 +52,7 @@ impl Places {
         })
     }
 
-    /// Removes a stranger. It is not there any more if it was closed.
+    /// Removes a stranger. Returns `None` if it was closed before.
     fn remove_stranger(&mut self, number: u64) -> Option<CancellationToken> {
         let silent = self.silent.remove(&number);
         silent.or_else(|| self.speaking.remove(&number))
@@ -73,10 +73,10 @@ impl Strangers {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more connection. If all are taken, the oldest stranger makes room. `None` if
-    /// there is no stranger.
+    /// Returns a slot for one more connection. If all are taken, the oldest stranger is closed; if
+    /// there is no stranger, returns `None`.
     ///
-    /// This waits only while many connections are closing, not for the one that makes room:
+    /// This waits only while many connections are closing, not for the one that was displaced:
     /// otherwise connections would be accepted no faster than others are closed.
     pub(crate) async fn admit(self: &Arc<Self>, socket: impl AsFd) -> Option<Stranger> {
         let open = Arc::clone(&self.sockets).acquire_owned().await;
@@ -89,7 +89,7 @@ impl Strangers {
         }
         let number = places.next;
         places.next += 1;
-        // Others may come before its task has a chance to look.
+        // Checked here, because more connections may arrive before its task runs.
         match has_spoken(socket) {
             true => places.speaking.insert(number, closed.clone()),
             false => places.silent.insert(number, closed.clone()),
@@ -105,13 +105,13 @@ impl Strangers {
     }
 }
 
-/// Whether there is something to read.
+/// Returns whether there is something to read.
 fn has_spoken(socket: impl AsFd) -> bool {
     let peeked = recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
     matches!(peeked, Ok((_, 1)))
 }
 
-/// A connection's place, until this is dropped.
+/// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Stranger {
     strangers: Arc<Strangers>,
@@ -122,17 +122,17 @@ pub(crate) struct Stranger {
 }
 
 impl Stranger {
-    /// Whether another connection was closed for this one.
+    /// Returns whether another connection was closed for this one.
     pub(crate) fn displaces(&self) -> bool {
         self.displaces
     }
 
-    /// Returns when this connection must make room for another one: never, once it is recognized.
+    /// Returns when this connection is displaced by another one: never, once it is authenticated.
     pub(crate) async fn closed(&self) {
         self.closed.cancelled().await;
     }
 
-    /// It has sent something.
+    /// Called when the connection has sent something.
     pub(crate) fn speaks(&self) {
         let mut places = self.strangers.places();
         if let Some(closed) = places.silent.remove(&self.number) {
@@ -140,7 +140,7 @@ impl Stranger {
         }
     }
 
-    /// It has shown whose it is.
+    /// Called when the connection is authenticated.
     pub(crate) fn recognize(&self) {
         let mut places = self.strangers.places();
         if places.remove_stranger(self.number).is_some() {
@@ -183,7 +183,7 @@ mod tests {
         let third = admit(&strangers).await;
         assert!(third.displaces() && is_closed(&first));
         assert!(!is_closed(&second) && !is_closed(&third));
-        // One that is gone takes no place, and one that was closed gives its place back only once.
+        // A dropped connection has no slot, and a displaced one frees its slot only once.
         drop(third);
         drop(first);
         let fourth = admit(&strangers).await;
@@ -226,7 +226,7 @@ mod tests {
         let second = admit(&strangers).await;
         let third = admit(&strangers).await;
         assert!(is_closed(&second) && !is_closed(&first));
-        // It was closed meanwhile.
+        // It was displaced before.
         second.recognize();
         drop(second);
         third.recognize();
