@@ -1,4 +1,4 @@
-//! What happens on a node, for whoever watches.
+//! Event stream of a node.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,14 +9,14 @@ use tokio::sync::broadcast::error::RecvError;
 use super::Node;
 use soloist_core::locks::LockEvent;
 
-/// What happens on a node from now on, in order.
+/// The events of a node from the time of subscription, in order.
 pub struct Events {
     node: Node,
     receiver: broadcast::Receiver<Event>,
 }
 
 impl Node {
-    /// Watches what happens on this node from now on.
+    /// Subscribes to the events of this node from now on.
     pub fn events(&self) -> Events {
         Events {
             node: self.clone(),
@@ -26,8 +26,8 @@ impl Node {
 }
 
 impl Events {
-    /// Waits for the next event; nothing, if the node has stopped. Who is too slow gets
-    /// [`EventKind::Missed`] in place of the events that were left out. May be dropped at any time.
+    /// Waits for the next event. Returns `None` when the node has stopped. A subscriber that falls
+    /// behind gets [`EventKind::Missed`] in place of the events it missed. Cancel safe.
     pub async fn next(&mut self) -> Option<Event> {
         let shared = &self.node.shared;
         let received = tokio::select! {
@@ -46,7 +46,7 @@ impl Events {
     }
 }
 
-/// What watchers hear of a happening, if anything.
+/// Converts a lock event for subscribers, or returns `None` if they are not told of it.
 pub(super) fn of(event: &LockEvent, node: &str) -> Option<Event> {
     match event {
         LockEvent::Waiting { lock, owner, .. } => Some(Event {
@@ -105,13 +105,13 @@ fn empty(event: EventKind, node: &str) -> Event {
     }
 }
 
-/// So long ago, by the wall clock: for people, never for decisions.
+/// Returns the wall-clock time this long ago. It is for people, never for decisions.
 pub(crate) fn unix_ms(ago: Duration) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     milliseconds(now.unwrap_or_default().saturating_sub(ago))
 }
 
-/// Whole milliseconds.
+/// Returns whole milliseconds, saturating.
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,5 @@
-//! A panic where a node keeps its state, or leads, ends the node. What would be left looks alive and serves nobody.
+//! A panic while the node's state is locked, or in the leader's task, ends the node. A node that
+//! survived it would look alive and serve nobody.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard, OnceLock};
@@ -8,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::NodeState;
 
-/// Whether a node has failed, and how.
+/// Whether a node has failed, and why.
 #[derive(Default)]
 pub(crate) struct Fault {
     reason: OnceLock<String>,
@@ -16,7 +17,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The node has failed. The first report counts.
+    /// Reports that the node has failed. Only the first reason is kept.
     pub fn report(&self, reason: String) {
         if self.reason.set(reason).is_ok() {
             tracing::error!(
@@ -31,7 +32,7 @@ impl Fault {
         self.happened.is_cancelled()
     }
 
-    /// Waits until the node fails, and tells how.
+    /// Waits until the node fails, and returns the reason.
     pub async fn happened(&self) -> &str {
         self.happened.cancelled().await;
         self.reason()
@@ -41,7 +42,7 @@ impl Fault {
         self.reason.get().map_or("", String::as_str)
     }
 
-    /// Runs a task without which the node is no good.
+    /// Runs a task that the node cannot work without.
     pub fn watch(
         self: &Arc<Self>,
         what: &'static str,
@@ -49,7 +50,7 @@ impl Fault {
     ) {
         let fault = Arc::clone(self);
         tokio::spawn(async move {
-            // One that is cancelled ends with its runtime.
+            // A cancelled task ends with its runtime.
             let Err(error) = tokio::spawn(task).await else {
                 return;
             };
@@ -65,11 +66,11 @@ impl Fault {
     }
 }
 
-/// The core, locked. A panic while it is locked is a [`Fault`] of the node.
+/// The locked node state. A panic while it is locked is a [`Fault`] of the node.
 pub(crate) struct LockedCore<'s> {
     core: MutexGuard<'s, NodeState>,
     fault: &'s Fault,
-    /// Somebody else's panic, which drops a guard of this node, perhaps.
+    /// Whether the thread was already panicking, for example while dropping a guard of this node.
     was_panicking: bool,
 }
 

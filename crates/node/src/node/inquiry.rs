@@ -1,4 +1,4 @@
-//! Questions between nodes: who holds, who waits, how are you?
+//! Questions between nodes: the holders and waiters of a lock, and a node's health.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,47 +13,48 @@ use crate::Moment;
 use soloist_api::LockName;
 use soloist_core::locks::LockView;
 
-/// First bytes of frames; a lock's message has another.
+/// First bytes of frames. Messages of locks start with a different one.
 const QUESTION: u8 = 2;
 const ANSWER: u8 = 3;
 
-/// How long an answer may take.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much an answer may weigh, so that it fits a frame.
+/// Maximum size of an answer, so that it fits into a frame.
 const ANSWER_BYTES_MAX: usize = 512 << 10;
 
-/// How many bytes are filled, and how many locks looked at, while everybody else waits for the table.
+/// Bytes filled and locks examined while the table is locked and everything else waits for it.
 const PIECE_BYTES: usize = 16 << 10;
 const PIECE_LOOKS: usize = 128;
 
-/// How many such pieces make an answer at most: most locks may be idle, and then it takes many to fill it.
+/// Maximum number of such pieces per answer. If most locks are idle, it takes many pieces to fill
+/// one.
 const PIECES_MAX: usize = 256;
 
-/// What a node may be asked.
+/// A question to a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// Who holds this lock on your side, and who waits?
+    /// The holder and waiters of this lock on the node.
     Lock(String),
-    /// Which locks does somebody on your side hold or wait for? By name, those after this one.
+    /// The locks that are held or waited for on the node, by name, starting after this one.
     Locks(Option<String>),
-    /// How are you?
+    /// The node's health.
     Health,
 }
 
-/// What it answers.
+/// The answer to a [`Question`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Lock(Option<LockView>),
     Locks {
         locks: Vec<LockView>,
-        /// There may be others after this name.
+        /// If set, there may be more locks after this name.
         next: Option<String>,
     },
     Health(Health),
 }
 
-/// How a node is.
+/// Health of a node.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Health {
     pub version: String,
@@ -63,7 +64,7 @@ pub(crate) struct Health {
     pub links_up: u64,
 }
 
-/// Questions that wait for their answers.
+/// Questions waiting for an answer.
 #[derive(Default)]
 pub(crate) struct Inquiries {
     next: AtomicU64,
@@ -76,7 +77,7 @@ impl Inquiries {
     }
 }
 
-/// Forgets a question that is asked no more.
+/// Removes a question when its future is dropped.
 struct Open<'s> {
     inquiries: &'s Inquiries,
     number: u64,
@@ -89,7 +90,7 @@ impl Drop for Open<'_> {
 }
 
 impl Shared {
-    /// Asks one node; nothing, if it does not answer in time.
+    /// Asks one node. Returns `None` if it does not answer in time.
     pub async fn ask(&self, node: u64, question: &Question) -> Option<Answer> {
         if node == self.core().me().incarnation {
             return Some(self.answer(question));
@@ -133,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// The locks after this name. The table is locked for one piece at a time.
+    /// Returns the locks after this name. The table is locked for one piece at a time.
     fn locks_after(&self, after: Option<&str>) -> Answer {
         let mut locks = Vec::new();
         let mut next = after.map(str::to_owned);
@@ -152,14 +153,14 @@ impl Shared {
             if next.is_none() || left == 0 {
                 break;
             }
-            // The mutex is not fair: without this, the same thread would likely get it again.
+            // The mutex is not fair: without this, the same thread would probably get it again.
             std::thread::yield_now();
         }
         Answer::Locks { locks, next }
     }
 }
 
-/// A frame that is no lock's message arrived. It may be anything.
+/// Handles a frame that is not a lock's message. Its bytes are untrusted.
 pub(super) fn receive(shared: &Shared, from: u64, frame: &[u8]) -> Result<(), String> {
     let unreadable = || format!("a frame of {} bytes that nobody can read", frame.len());
     match frame.split_first() {
@@ -167,14 +168,14 @@ pub(super) fn receive(shared: &Shared, from: u64, frame: &[u8]) -> Result<(), St
             let (number, question): (u64, Question) = decode(rest).ok_or_else(unreadable)?;
             let answer = shared.answer(&question);
             let frame = encode(ANSWER, &(number, answer));
-            // Who hears nothing asks again.
+            // If this is lost, the other node asks again.
             shared.links().send_if_room(from, &frame);
             Ok(())
         }
         Some((&ANSWER, rest)) => {
             let (number, answer): (u64, Answer) = decode(rest).ok_or_else(unreadable)?;
             let mut open = shared.inquiries.open();
-            // An answer that comes too late, or from somebody else, is to nobody.
+            // Ignore an answer that is late or comes from another node.
             if open.get(&number).is_some_and(|(asked, _)| *asked == from)
                 && let Some((_, sender)) = open.remove(&number)
             {

@@ -1,4 +1,4 @@
-//! A lock and the guard that holds it, for programs that run a node in themselves.
+//! A lock and its guard, for programs that embed a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::Moment;
 use soloist_api::{Fence, LockName};
 use soloist_core::locks::{Ask, AskError, Client, Denial, End, HoldId, Ticket};
 
-/// A lock, by name. Exists from first use; making one of these costs nothing.
+/// A lock, by name. It exists from its first use; creating a handle costs nothing.
 #[derive(Clone)]
 pub struct Lock {
     node: Node,
@@ -25,16 +25,16 @@ pub struct Lock {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// The node does not even let it wait.
+    /// The node refused the request immediately.
     #[error(transparent)]
     Refused(#[from] AskError),
     /// Not granted in time.
     #[error("lock {0:?} was not granted in time")]
     Late(LockName),
-    /// The node was stopped meanwhile.
+    /// The node was stopped before the lock was granted.
     #[error("the node was stopped before lock {0:?} was granted")]
     NodeStopped(LockName),
-    /// The same request was sent again, and is answered there, or it was cancelled.
+    /// The same request was sent again and is answered there, or it was cancelled.
     #[error("the request for lock {0:?} was sent again or cancelled: this one is not answered")]
     Superseded(LockName),
     /// The same request was granted before, and its hold has ended.
@@ -42,7 +42,7 @@ pub enum AcquireError {
     Ended(HoldId),
 }
 
-/// The lock was lost before it was released: somebody else may hold it.
+/// The lock was lost before it was released. Another client may hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the lock was lost before it was released: {0}")]
 pub struct Lost(pub End);
@@ -62,19 +62,19 @@ impl Lock {
         &self.name
     }
 
-    /// Names whoever asks from now on, for those who look who holds and who waits.
+    /// Sets the owner of later requests. Clients that list holders and waiters see this name.
     pub fn with_owner(mut self, owner: &str) -> Self {
         self.owner = owner.into();
         self
     }
 
-    /// Waits until the lock is granted. May be dropped at any time: then nobody waits any more, and if
-    /// the grant was on its way, it is passed on.
+    /// Waits until the lock is granted. Cancel safe: if the future is dropped, the request is
+    /// cancelled, and a grant already on its way is passed on.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
         self.acquire_until(None).await
     }
 
-    /// As [`acquire`](Lock::acquire), for no longer than this.
+    /// Like [`acquire`](Lock::acquire), with a timeout.
     pub async fn try_acquire(&self, within: Duration) -> Result<Guard, AcquireError> {
         self.acquire_until(Some(Moment::now() + within)).await
     }
@@ -98,24 +98,25 @@ impl Lock {
     }
 }
 
-/// What becomes of a waiter that is dropped.
+/// What happens to a waiter that is dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfDropped {
-    /// It waits no more. If it was granted the lock, and nobody was told, the lock is released.
+    /// It stops waiting. If it was already granted the lock and nobody was told, the lock is
+    /// released.
     Cancel,
-    /// It stays for a while, so that its request can be sent again.
+    /// It stays in the queue for a while, so that its request can be sent again.
     Stay,
 }
 
 impl Node {
-    /// Waits until the lock is granted or denied. May be dropped at any time.
+    /// Waits until the lock is granted or denied. Cancel safe.
     pub(crate) async fn acquire(
         &self,
         name: &LockName,
         ask: Ask,
         if_dropped: IfDropped,
     ) -> Result<Arc<Held>, AcquireError> {
-        // Who acquires and releases in a loop must let peers' messages through.
+        // A task that acquires and releases in a loop must let the peers' messages through.
         tokio::task::consume_budget().await;
         let stopped = || AcquireError::NodeStopped(name.clone());
         let asked = {
@@ -146,7 +147,7 @@ impl Node {
     }
 }
 
-/// Somebody waits. If it is dropped without an answer, they wait no more.
+/// A waiter. If it is dropped without an answer, `if_dropped` decides what happens to the request.
 struct Waiting<'n> {
     node: &'n Node,
     ticket: Ticket,
@@ -160,23 +161,24 @@ impl Drop for Waiting<'_> {
             return;
         }
         let shared = &self.node.shared;
-        // Answers come only while somebody has this, so none comes between the look and what follows.
+        // Answers are sent only while the node's state is locked, so none can arrive after
+        // `try_recv`.
         let Some(mut core) = shared.living() else {
             return;
         };
         match (self.answer.try_recv(), self.if_dropped) {
-            // The same request was sent again: the waiter is not this one's any more.
+            // The same request was sent again, and the waiter now belongs to that one.
             (Err(TryRecvError::Closed), _) => {}
             (Err(TryRecvError::Empty), IfDropped::Cancel) => core.cancel(shared, self.ticket),
             (Err(TryRecvError::Empty), IfDropped::Stay) => core.abandon(shared, self.ticket),
             (Ok(Ok(held)), IfDropped::Cancel) => drop(core.release(shared, held.grant.hold)),
-            // It is kept for a resend until its first promise is over.
+            // The hold is kept for a resend until its first promise expires.
             (Ok(Ok(_)), IfDropped::Stay) | (Ok(Err(_)), _) => {}
         }
     }
 }
 
-/// The lock is held. Dropping the guard releases it.
+/// A held lock. Dropping the guard releases it.
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
     node: Node,
@@ -189,21 +191,21 @@ impl Guard {
         &self.held.grant.lock
     }
 
-    /// Greater than the fence of every earlier hold of this lock: what is protected can refuse
-    /// whoever comes late.
+    /// Returns the fencing token. It is greater than that of every earlier hold of this lock, so
+    /// the protected resource can reject a late holder.
     pub fn fence(&self) -> Fence {
         self.held.grant.fence
     }
 
-    /// How much longer the lock is certainly held, if nothing is heard meanwhile; zero, if it was lost.
-    /// `None`: until it is released or the node stops. In a cluster with keepers it moves on as long as they are
-    /// reached and the node does not stop.
+    /// Returns how much longer the lock is certainly held if this node hears nothing more, or zero
+    /// if it was lost. `None` means until it is released or the node stops. In a cluster with
+    /// keepers, the value is extended while the node reaches them and is not stopping.
     pub fn valid_for(&self) -> Option<Duration> {
         let shared = &self.node.shared;
         let Some(mut core) = shared.living() else {
             return Some(Duration::ZERO);
         };
-        // Whether it has ended is known only after a look at the clock.
+        // Check the clock first: the hold may have expired.
         core.look(shared);
         match core.promise(self.held.grant.hold) {
             Err(_) => Some(Duration::ZERO),
@@ -211,8 +213,9 @@ impl Guard {
         }
     }
 
-    /// Waits until the lock is lost, or certain to be lost, and tells why. When the node stops, this returns at once, and
-    /// [`valid_for`](Guard::valid_for) tells how much time is left to finish and to release.
+    /// Waits until the lock is lost, or certain to be lost, and returns why. When the node stops,
+    /// this returns immediately, and [`valid_for`](Guard::valid_for) returns how much time is left
+    /// to finish and to release.
     pub async fn lost(&self) -> Lost {
         let shared = &self.node.shared;
         tokio::select! {
@@ -223,7 +226,7 @@ impl Guard {
         }
     }
 
-    /// Gives the lock back, and tells if it was lost before.
+    /// Releases the lock. Returns an error if it was lost before.
     pub async fn release(self) -> Result<(), Lost> {
         self.give_back()
     }

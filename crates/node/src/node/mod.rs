@@ -1,4 +1,4 @@
-//! A running node: the lock table, its links, its timer, and the guards that it gives out.
+//! A running node: its lock table, links and timer, and the guards that it hands out.
 
 pub(crate) mod event;
 pub(crate) mod fault;
@@ -36,10 +36,10 @@ use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{Settings, Table};
 use state::NodeState;
 
-/// How many locks a node may have to do with.
+/// Maximum number of locks in a node's table.
 const LOCKS_MAX: usize = 1 << 22;
 
-/// After how long without use a lock is forgotten, or sent home.
+/// An unused lock is forgotten, or returned home, after this time.
 const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 /// A node. Cheap to clone; it runs until it is [stopped](Node::stop).
@@ -57,19 +57,19 @@ pub enum StartError {
     Listen {
         /// The address.
         address: String,
-        /// What is wrong.
+        /// The cause.
         source: io::Error,
     },
     /// Its certificate cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// Its links cannot be made.
+    /// Its links cannot be started.
     #[error(transparent)]
     Links(#[from] LinksError),
-    /// What it remembers of its cluster cannot be used.
+    /// Its saved cluster state cannot be used.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// It is a keeper, and cannot keep.
+    /// It is a keeper, and its keeper cannot start.
     #[error(transparent)]
     Membership(#[from] MembershipError),
 }
@@ -86,7 +86,7 @@ fn advice(error: &io::Error) -> &'static str {
 }
 
 impl Node {
-    /// Starts a node as its configuration says.
+    /// Starts a node from its configuration.
     pub async fn start(config: Config) -> Result<Node, StartError> {
         let identity = config.identity()?;
         let address = config.listens_on().to_string();
@@ -95,8 +95,8 @@ impl Node {
         Self::start_on(config, identity, listener).await
     }
 
-    /// As [`start`](Node::start), on a socket that listens already and with a certificate that was
-    /// read already; without one, links are not protected.
+    /// Like [`start`](Node::start), with a listening socket and a certificate that was already
+    /// read. Without a certificate, links are not protected.
     pub async fn start_on(
         config: Config,
         identity: Option<Identity>,
@@ -151,22 +151,24 @@ impl Node {
         Ok(Node { shared })
     }
 
-    /// Waits until this node fails because of a panic, and tells how. It has left its peers alone then, and its holds are
-    /// lost with its lease. The process should end.
+    /// Waits until this node fails because of a panic, and returns the reason. By then it has
+    /// stopped talking to its peers, and its holds are lost with its lease. The process should
+    /// exit.
     pub async fn failed(&self) -> String {
         self.shared.fault.happened().await.to_owned()
     }
 
-    /// Waits until this node takes part in an epoch: it is let in, and nothing is being changed.
+    /// Waits until this node is a member of an epoch, and no change of epoch is in progress.
     pub async fn ready(&self) {
         let mut member_state = self.shared.member_state.subscribe();
         let takes_part =
             |member_state: &MemberState| matches!(member_state, MemberState::Member(_));
-        // It lives as long as this node does.
+        // The sender lives as long as this node.
         let _ = member_state.wait_for(takes_part).await;
     }
 
-    /// The epoch in which this node takes part; nothing, while it takes part in none.
+    /// Returns the current epoch, or `None` while this node is not a member or the epoch is
+    /// changing.
     pub fn epoch(&self) -> Option<u64> {
         match self.shared.living()?.member_state() {
             MemberState::Member(epoch) => Some(epoch),
@@ -174,23 +176,24 @@ impl Node {
         }
     }
 
-    /// How many nodes take part in the epoch, this one among them.
+    /// Returns the number of members of the epoch, including this node.
     pub fn members(&self) -> usize {
         let core = self.shared.living();
         core.map_or(0, |core| core.members().len())
     }
 
-    /// How long this node's locks stood still when the epoch was changed last; nothing, if it took part in no epoch before.
+    /// Returns how long this node's locks stood still during the last change of epoch, or `None` if
+    /// this node was not a member before it.
     pub fn standstill(&self) -> Option<Duration> {
         self.shared.living()?.stood_still()
     }
 
-    /// How many words it has exchanged with the keepers' leader.
+    /// Returns the number of messages exchanged with the keepers' leader.
     pub fn words(&self) -> u64 {
         self.shared.keeping.leader_client.words()
     }
 
-    /// The lock of this name.
+    /// Returns the lock of this name.
     pub fn lock(&self, name: &str) -> Result<Lock, LockNameError> {
         let owner = format!("{}, process {}", self.name(), std::process::id());
         Ok(Lock::new(self.clone(), LockName::new(name)?, owner.into()))
@@ -201,24 +204,25 @@ impl Node {
         self.shared.name()
     }
 
-    /// How many locks it has to do with: they are held, waited for, or were used a little while ago.
+    /// Returns the number of locks in this node's table: held, waited for, or recently used.
     pub fn locks(&self) -> usize {
         let core = self.shared.living();
         core.map_or(0, |core| core.table().locks())
     }
 
-    /// Its links, in the order of the nodes' names.
+    /// Returns the status of its links, sorted by node name.
     pub fn links(&self) -> Vec<LinkStatus> {
         let mut links = self.shared.links().status();
         links.sort_by(|one, other| one.name.cmp(&other.name));
         links
     }
 
-    /// Stops in good order. Nobody new gets in, and holds go on for up to `within`. From then on no hold is extended, and
-    /// holders are told. A hold ends when it is released, or when the time that its holder was last promised has passed,
-    /// at most a lease later. Then the node leaves: others need not wait for its lease.
+    /// Stops gracefully. No new requests are admitted, and holds continue for up to `within`. After
+    /// that no hold is extended, and holders are told. A hold ends when it is released or when the
+    /// time last promised to its holder has passed, at most one lease later. Then the node leaves,
+    /// so the others need not wait for its lease to expire.
     ///
-    /// May be dropped and called again, to shorten `within`. A promise is not shortened.
+    /// May be dropped and called again, to shorten `within`. A promise is never shortened.
     pub async fn stop(&self, within: Duration) {
         let shared = &self.shared;
         let drain = async {
@@ -232,7 +236,7 @@ impl Node {
         };
         tokio::select! {
             biased;
-            // There is nothing left to do in good order.
+            // A failed node cannot stop gracefully.
             _ = shared.fault.happened() => return,
             () = drain => {}
         }
@@ -240,7 +244,7 @@ impl Node {
         let _ = timeout(LEAVE_MAX, membership.finish()).await;
         membership.close().await;
         shared.stopped.cancel();
-        // Members have no use for frames of a node that has left.
+        // Members have no use for frames from a node that has left.
         shared.links().close(Duration::ZERO).await;
     }
 
@@ -266,7 +270,7 @@ impl Node {
     }
 }
 
-/// A node that wants to be a member.
+/// Creates the state of a node that wants to become a member.
 fn core(config: &Config, table: Table) -> NodeState {
     let me = Member {
         name: config.name.clone(),
@@ -306,10 +310,10 @@ fn keep(
     )
 }
 
-/// How long the keepers may take to let a node go.
+/// Timeout for leaving the cluster.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
-/// Lets the table do what is due.
+/// Timer task. Runs what is due.
 async fn keep_time(shared: Arc<Shared>) {
     loop {
         let next = shared.core().tick(&shared);
@@ -323,7 +327,7 @@ async fn keep_time(shared: Arc<Shared>) {
     }
 }
 
-/// A node that has failed says nothing to anybody any more. Its lease runs out.
+/// Closes all connections of a node that has failed. Its lease then expires.
 async fn close_after_fault(shared: Arc<Shared>) {
     tokio::select! {
         _ = shared.fault.happened() => {}

@@ -1,4 +1,5 @@
-//! What a node has to say in its log. Not said where it happens: there, everybody waits.
+//! Log lines of a node. They are written by a separate task, because everything else waits while
+//! the node's state is locked.
 
 use std::time::Duration;
 
@@ -8,17 +9,17 @@ use soloist_api::LockName;
 use soloist_api::NodeName;
 use soloist_core::epochs::message::ToMember;
 
-/// Something for the log.
+/// A log line.
 pub(crate) enum Notice {
-    /// This node takes part in another epoch.
+    /// This node became a member of another epoch.
     Epoch { epoch: u64, members: usize },
-    /// Its lease ran out, and with it these were lost.
+    /// Its lease expired, and these locks were lost with it.
     Lapsed { lost: Vec<LockName> },
-    /// Another node of its name is a member and alive.
+    /// Another node of the same name is a live member.
     NameTaken,
-    /// More than half of the fences of this epoch are used up for a lock.
+    /// More than half of this epoch's fencing tokens are used up for a lock.
     FencesHalfUsed { epoch: u64, lock: LockName },
-    /// It is not let in, because it and these would not reach each other.
+    /// It may not join, because it and these members would not reach each other.
     Barred { apart_from: Vec<NodeName> },
     /// It does not answer the leader fast enough to join.
     TooSlow { took: Duration, limit: Duration },
@@ -26,11 +27,11 @@ pub(crate) enum Notice {
     HeldOff { left: Duration },
 }
 
-/// How many lost locks, or members, are named.
+/// Maximum number of locks or members named in a line.
 const NAMED: usize = 8;
 
 impl Notice {
-    /// Why the keepers do not let this node in, if that is what they say.
+    /// Returns the notice for a message that refuses this node, or `None` for any other message.
     pub fn of_refusal(word: &ToMember) -> Option<Self> {
         match word {
             ToMember::NameTaken => Some(Notice::NameTaken),
@@ -91,13 +92,13 @@ impl Notice {
     }
 }
 
-/// Where notices go until they are logged.
+/// Queue of notices to be logged.
 pub(crate) struct Notices {
     sender: mpsc::UnboundedSender<Notice>,
 }
 
 impl Notices {
-    /// With the task that logs them.
+    /// Creates the queue and the task that logs its notices.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (sender, mut notices) = mpsc::unbounded_channel::<Notice>();
         let log = async move {

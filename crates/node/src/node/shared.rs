@@ -1,4 +1,4 @@
-//! What a node's tasks, its links and its users share.
+//! State that a node's tasks, links and callers share.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -24,34 +24,34 @@ use soloist_core::locks::wire;
 pub(crate) struct Shared {
     pub config: Config,
     core: Mutex<NodeState>,
-    /// Set once, right after it is made: links need this to report to.
+    /// Set once, immediately after this is created: links report to this value.
     pub links: OnceLock<Links>,
     pub inquiries: Inquiries,
     pub events: broadcast::Sender<Event>,
     pub metrics: Metrics,
-    /// Something is due earlier than the timer thinks.
+    /// Wakes the timer when something is due earlier than it expects.
     pub alarm: Notify,
     pub no_hold_left: Notify,
     pub keeping: Keeping,
     pub notices: Notices,
     pub member_state: watch::Sender<MemberState>,
-    /// It has left, and the keepers know.
+    /// Notified when the node has left and the keepers know it.
     pub left: Notify,
-    /// It lets nobody new in.
+    /// Cancelled when the node admits no new requests.
     pub stopping: CancellationToken,
-    /// It extends no promise any more.
+    /// Cancelled when the node no longer extends holds.
     pub draining: CancellationToken,
     pub stopped: CancellationToken,
     pub fault: Arc<Fault>,
 }
 
-/// A node's way to the keepers, and its own part in keeping.
+/// A node's connection to the keepers, and its own role as a keeper.
 pub(crate) struct Keeping {
     pub membership: Arc<Membership>,
     pub leader_client: LeaderClient,
 }
 
-/// How many events a watcher may be behind.
+/// Number of events that a subscriber may lag behind.
 const EVENTS_MAX: usize = 4096;
 
 impl Shared {
@@ -82,21 +82,21 @@ impl Shared {
         }
     }
 
-    /// The node's state.
+    /// Locks the node's state.
     ///
     /// # Panics
-    /// If the node has failed: whoever may ask then uses [`living`](Shared::living).
+    /// If the node has failed. Callers that may run after that use [`living`](Shared::living).
     pub fn core(&self) -> LockedCore<'_> {
         self.living().expect("the node has not failed")
     }
 
-    /// The node's state, or `None` if the node has failed.
+    /// Locks the node's state, or returns `None` if the node has failed.
     pub fn living(&self) -> Option<LockedCore<'_>> {
         let core = self.core.lock().ok()?;
         Some(LockedCore::new(core, &self.fault))
     }
 
-    /// The cluster's leases, and its margin for clocks.
+    /// Returns the cluster's leases, with the margin for clock drift.
     pub fn lease(&self) -> Lease {
         self.keeping.membership.lease
     }
@@ -106,11 +106,11 @@ impl Shared {
     }
 
     pub fn links(&self) -> &Links {
-        // They may report something before the node that starts them has put them here.
+        // Links may report something before the starting node has stored them here.
         self.links.wait()
     }
 
-    /// Links go to these from now on.
+    /// Connects the links to these members.
     pub fn link(&self, me: &Member, members: &[Member]) {
         let peers = members.iter().map(|member| Peer {
             id: member.incarnation,
@@ -122,7 +122,8 @@ impl Shared {
         set.expect("members have names, each its own");
     }
 
-    /// Why this node cannot tell who holds what; `None` while it is a member with a valid lease.
+    /// Returns why this node does not know the state of locks, or `None` while it is a member with
+    /// a valid lease.
     pub fn why_unknown(&self) -> Option<String> {
         let member_state = {
             let mut core = self.core();
@@ -148,7 +149,7 @@ impl Shared {
         }
     }
 
-    /// Says something to the keepers' leader. It may be lost.
+    /// Sends a message to the keepers' leader. It may be lost.
     pub fn say(&self, me: &Member, word: ToKeepers) {
         self.keeping.leader_client.say(me.clone(), word);
     }

@@ -1,5 +1,5 @@
-//! A node's part in the epochs, and its lock table, with those who wait for its answers, behind one lock: whoever has
-//! something for it, does it at once on its own thread.
+//! A node's state behind one lock: its part in the epochs, its lock table, and the waiters for its
+//! answers. Each caller does its work immediately, on its own thread.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ use soloist_core::locks::{
     RequestId, Resumed, Table, Ticket,
 };
 
-/// A hold, as its holder and the node share it.
+/// A hold, shared by its holder and the node.
 pub(crate) struct Held {
     pub grant: Grant,
     end: OnceLock<End>,
@@ -39,12 +39,12 @@ impl Held {
         })
     }
 
-    /// Why it ended, if it has.
+    /// Returns why the hold ended, or `None` while it lasts.
     pub fn end(&self) -> Option<End> {
         self.end.get().copied()
     }
 
-    /// Waits until it ends.
+    /// Waits until the hold ends.
     pub async fn ended(&self) -> End {
         loop {
             let ended = self.ended.notified();
@@ -56,44 +56,45 @@ impl Held {
     }
 }
 
-/// What does not change is told again no sooner.
+/// Minimum interval between log lines about the same refusal.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
-/// What a waiter hears in the end.
+/// The final answer to a waiter.
 pub(crate) type Answer = Result<Arc<Held>, Denial>;
 
-/// What comes of asking.
+/// Outcome of a request.
 pub(crate) enum Asked {
     Granted(Arc<Held>),
     Waits(Ticket, oneshot::Receiver<Answer>),
-    /// The request was granted when it was sent before, and its hold has ended.
+    /// The request had been granted when it was sent before, and its hold has ended.
     Ended(HoldId),
 }
 
 pub(crate) struct NodeState {
     part: Participant,
     effects: MemberEffects,
-    /// Whom links go to.
+    /// The members that links go to.
     members: Arc<[Member]>,
     member_state: MemberState,
-    /// Since when it takes part in no epoch, though it is a member.
+    /// Since when the epoch has been changing and locks stand still.
     frozen_since: Option<Moment>,
-    /// For how long that was the case last time.
+    /// How long locks stood still during the last change of epoch.
     stood_still: Option<Duration>,
-    /// The epoch of which it was told that half of its fences are used up.
+    /// The last epoch for which a log line said that half of its fencing tokens are used up.
     half_used: u64,
-    /// When it was told last that the node is not let in.
+    /// When a refusal to let this node join was last logged.
     refusal_told: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
     holds: HashMap<HoldId, Arc<Held>>,
     /// When the timer will wake up.
     alarm: Option<Moment>,
-    /// What the clock showed last, as far as sleep is concerned.
+    /// The last clock reading, to detect that the machine slept.
     clock: Reading,
 }
 
 impl NodeState {
-    /// With what came of making the participant, which is carried out with the first thing that happens.
+    /// Creates the state. `effects` are those of creating the participant; they are carried out
+    /// with the first event.
     pub fn new(part: Participant, effects: MemberEffects) -> Self {
         NodeState {
             member_state: MemberState::Outside,
@@ -111,7 +112,7 @@ impl NodeState {
         }
     }
 
-    /// Reads the clock before something happens. A machine that slept has lost its lease.
+    /// Reads the clock at the start of an event. A machine that slept has lost its lease.
     fn now(&mut self) -> Moment {
         let clock = Reading::take();
         if clock.has_slept_since(self.clock) {
@@ -125,17 +126,17 @@ impl NodeState {
         self.part.table()
     }
 
-    /// This node, in its present life.
+    /// Returns this node in its current incarnation.
     pub fn me(&self) -> &Member {
         self.part.me()
     }
 
-    /// Whom links go to, this node among them.
+    /// Returns the members that links go to, including this node.
     pub fn members(&self) -> Arc<[Member]> {
         Arc::clone(&self.members)
     }
 
-    /// How long locks stood still when the epoch was changed last.
+    /// Returns how long locks stood still during the last change of epoch.
     pub fn stood_still(&self) -> Option<Duration> {
         self.stood_still
     }
@@ -144,22 +145,22 @@ impl NodeState {
         self.part.member_state()
     }
 
-    /// Until when this node may rely on being a member.
+    /// Returns until when this node may rely on being a member.
     pub fn valid_until(&self) -> Option<Moment> {
         self.part.valid_until()
     }
 
-    /// Until when the holder may rely on a hold without hearing anything.
+    /// Returns until when the holder may rely on a hold without further messages.
     pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
         self.part.promise(hold)
     }
 
-    /// Whether it extends no promise any more.
+    /// Returns whether holds are no longer extended.
     pub fn is_draining(&self) -> bool {
         self.part.is_draining()
     }
 
-    /// Looks at the clock, so that what is shown is true.
+    /// Advances the state to the current time, so that what is read next is up to date.
     pub fn look(&mut self, shared: &Shared) {
         let now = self.now();
         self.part.look(now, &mut self.effects);
@@ -211,13 +212,13 @@ impl NodeState {
         Ok(waits)
     }
 
-    /// A request was sent again. Whoever sent it before is answered no more.
+    /// Continues a request that was sent again. The earlier sender gets no answer.
     fn go_on(&mut self, resumed: Resumed) -> Asked {
         match resumed {
             Resumed::Waits(ticket) => self.listen(ticket),
             Resumed::Holds(hold) => match self.hold(hold) {
                 Some(held) => Asked::Granted(held),
-                // The look at the clock has just ended it.
+                // The hold expired when the clock was read for this call.
                 None => Asked::Ended(hold),
             },
             Resumed::Ended(hold) => Asked::Ended(hold),
@@ -230,7 +231,7 @@ impl NodeState {
         Asked::Waits(ticket, receiver)
     }
 
-    /// The connection of a waiter broke.
+    /// Called when a waiter's connection broke.
     pub fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
         let now = self.now();
@@ -238,12 +239,12 @@ impl NodeState {
         self.carry_out(shared);
     }
 
-    /// A client wants nothing more of a request. Returns whether the request is known.
+    /// Cancels a client's request or releases its hold. Returns whether the request is known.
     pub fn give_up(&mut self, shared: &Shared, client: &Client, id: RequestId) -> bool {
         match self.table().request(client, id) {
             None => return false,
             Some(Resumed::Waits(ticket)) => self.cancel(shared, ticket),
-            // If it has just ended, there is nothing to release.
+            // A hold that has just ended needs no release.
             Some(Resumed::Holds(hold)) => drop(self.release(shared, hold)),
             Some(Resumed::Ended(_)) => {}
         }
@@ -276,7 +277,7 @@ impl NodeState {
         renewed
     }
 
-    /// A message of a member's present life arrived.
+    /// Handles a message from the current incarnation of a member.
     pub fn receive(
         &mut self,
         shared: &Shared,
@@ -292,7 +293,7 @@ impl NodeState {
         received
     }
 
-    /// There is a way to the keepers' leader.
+    /// Called when a leader was found.
     pub fn find_leader(&mut self, shared: &Shared) {
         self.look_at_links(shared);
         let now = self.now();
@@ -300,7 +301,7 @@ impl NodeState {
         self.carry_out(shared);
     }
 
-    /// The keepers' leader says something to this node, in this life of it.
+    /// Handles a message of the keepers' leader to this incarnation of the node.
     pub fn hear(&mut self, shared: &Shared, incarnation: u64, word: ToMember) {
         if incarnation != self.part.me().incarnation {
             return;
@@ -320,7 +321,7 @@ impl NodeState {
         }
     }
 
-    /// Does what is due, and tells when the next thing is.
+    /// Runs what is due, and returns the next deadline.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
         let now = self.now();
         if self.part.is_renewal_due(now) {
@@ -332,7 +333,7 @@ impl NodeState {
         self.alarm
     }
 
-    /// When it says that it lives, it also says whom it does not reach.
+    /// Notes the members that this node does not reach. It reports them when it renews its lease.
     fn look_at_links(&mut self, shared: &Shared) {
         let limit = shared.keeping.membership.lease.apart_after();
         self.part.miss(shared.links().unreached(limit));
@@ -344,19 +345,20 @@ impl NodeState {
         self.carry_out(shared);
     }
 
-    /// Extends no promise any more, and leaves when all are over.
+    /// Stops extending holds, and leaves when all have ended.
     pub fn drain(&mut self, shared: &Shared) {
         let now = self.now();
         self.part.drain(now, &mut self.effects);
         self.carry_out(shared);
     }
 
-    /// Whether it has left, and the keepers know.
+    /// Returns whether the node has left and the keepers know it.
     pub fn has_left(&self) -> bool {
         self.part.has_left()
     }
 
-    /// Sends and tells what is to be sent and told. First of all links follow the members: messages go by their places.
+    /// Carries out the collected effects: sends messages, answers waiters, and updates the alarm.
+    /// Links are updated first, because messages are addressed by a member's index.
     pub fn carry_out(&mut self, shared: &Shared) {
         log(std::mem::take(&mut self.effects.notices));
         if std::mem::take(&mut self.effects.lapsed) {
@@ -371,7 +373,7 @@ impl NodeState {
             is_full |= shared.links().send(to.index(), frame).is_err();
         }
         if is_full {
-            // A link that is full cannot keep its promise: locks that needed this message may stand still.
+            // A full link is no longer reliable: locks that needed this message may be stuck.
             self.part.suspect(&mut self.effects);
         }
         for word in self.effects.keepers.drain(..) {
@@ -382,7 +384,8 @@ impl NodeState {
         self.set_alarm(shared);
     }
 
-    /// The lease ran out: this node takes no part, until it is let in as another.
+    /// Called when the lease expired. This node is not a member until it joins again in a new
+    /// incarnation.
     fn lapse(&mut self, shared: &Shared) {
         let events = self.effects.locks.events.iter();
         let lost = events.filter_map(|event| match event {
@@ -400,7 +403,7 @@ impl NodeState {
         shared.link(self.part.me(), &self.members);
     }
 
-    /// Notes how this node stands, if that has changed.
+    /// Publishes the member state if it has changed.
     fn stand(&mut self, shared: &Shared) {
         let member_state = self.part.member_state();
         if member_state == self.member_state {
@@ -442,7 +445,8 @@ impl NodeState {
                     let held = Held::new(grant.clone());
                     self.holds.insert(grant.hold, Arc::clone(&held));
                     if let Some(sender) = self.waiting.remove(ticket) {
-                        // Who goes away at this very moment takes it out of the channel and gives it back.
+                        // A waiter dropped at this moment takes the hold out of the channel and
+                        // releases it.
                         let _ = sender.send(Ok(held));
                     }
                 }
