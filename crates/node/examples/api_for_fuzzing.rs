@@ -1,5 +1,6 @@
-//! Three nodes, the first with its API on a free TCP port of this machine. Prints the API's address, and ends with
-//! its input. Holds live for a fraction of a second, so that nobody waits for long.
+//! Three nodes for fuzzing the HTTP API. The first node serves it on a free TCP port of this
+//! machine; its address is printed. Exits when standard input is closed. Holds expire after a
+//! fraction of a second, so no request waits long.
 
 use std::io::Read;
 use std::time::Duration;

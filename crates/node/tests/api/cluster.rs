@@ -1,4 +1,4 @@
-//! A cluster whose nodes serve their APIs.
+//! Clusters whose nodes serve the API.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub struct Served {
     _folder: TempDir,
 }
 
-/// Starts nodes and their APIs on Unix sockets; they answer each other.
+/// Starts a cluster with one API per node, on Unix sockets. Returns when all nodes answer each
+/// other.
 pub async fn served(nodes: usize) -> Served {
     let folder = TempDir::new().unwrap();
     let settings = LocalSettings {
@@ -61,7 +62,7 @@ pub async fn served(nodes: usize) -> Served {
     served
 }
 
-/// The only node of its cluster.
+/// A cluster of one node.
 pub struct Lonely {
     node: Node,
     _data: TempDir,
@@ -75,12 +76,12 @@ impl Deref for Lonely {
     }
 }
 
-/// The only node of its cluster, with an API of one's own.
+/// Starts a cluster of one node with the given API settings.
 pub async fn lonely(api: Api, metrics: Metrics) -> Lonely {
     limited(api, metrics, Limits::default()).await
 }
 
-/// As [`lonely`], with quotas of one's own.
+/// Like [`lonely`], with the given quotas.
 pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
     let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -111,7 +112,7 @@ impl Served {
         }
     }
 
-    /// Waits until so many wait for a lock.
+    /// Waits until `waiting` requests wait for the lock.
     pub async fn waiting(&self, lock: &str, waiting: u64) -> LockInfo {
         until(&format!("{waiting} wait for {lock}"), async || {
             let info: LockInfo = self.https[0].get(&format!("/v1/locks/{lock}")).await.ok();
@@ -126,7 +127,7 @@ impl Http {
         self.post(&format!("/v1/locks/{lock}/acquire"), body).await
     }
 
-    /// Acquires a lock that is free.
+    /// Acquires a lock that must be free.
     pub async fn hold(&self, lock: &str) -> Hold {
         self.acquire(lock, json!({ "ttl_ms": 60_000 })).await.ok()
     }
@@ -136,7 +137,7 @@ impl Http {
     }
 }
 
-/// Waits for a condition.
+/// Polls until the condition returns a value. Panics after a timeout.
 pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
     let wait = async {
         loop {

@@ -1,4 +1,4 @@
-//! Acquiring, renewing, watching and releasing.
+//! Acquiring, renewing, watching and releasing holds.
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,11 @@ async fn a_lock_is_acquired_renewed_seen_and_released() {
     let renew = format!("{path}/renew");
     let renewed = http.post(&renew, json!({ "ttl_ms": 60_000 }));
     let _: Hold = renewed.await.ok();
-    // What the holder is told also ends with its node's lease; what everybody sees does not.
+    // The holder's `valid_for_ms` is also limited by its node's lease; the one in the lock's view
+    // is not.
     let info: LockInfo = http.get("/v1/locks/nightly").await.ok();
     assert!(info.holder.unwrap().valid_for_ms > Some(50_000));
-    // Without a time: as long as the last time.
+    // Without `ttl_ms`, the hold is renewed for the same time as before.
     let _: Hold = http.post(&format!("{path}/renew"), json!({})).await.ok();
 
     let info: LockInfo = served.https[2].get("/v1/locks/nightly").await.ok();
@@ -194,7 +195,7 @@ async fn who_disconnects_while_they_wait_leave_the_queue_at_once() {
     let http = served.https[1].clone();
     let waits = tokio::spawn(async move { http.acquire("a", json!({})).await });
     served.waiting("a", 1).await;
-    // The connection goes with the task's client.
+    // Aborting the task closes its connection.
     waits.abort();
     served.waiting("a", 0).await;
     assert_eq!(served.https[0].release(&hold).await.status, 204);
@@ -275,7 +276,7 @@ async fn what_cannot_be_is_refused_with_value_and_limit() {
     for wrong in ["wait_ms=-1", "wait_ms=x", "wait=1", "wait_ms=1&wait_ms=2"] {
         http.get(&format!("{path}?{wrong}")).await.error(400);
     }
-    // All that changed nothing.
+    // None of these requests affected the hold.
     assert_eq!(http.release(&hold).await.status, 204);
     served.stop().await;
 }
@@ -308,7 +309,7 @@ async fn a_node_that_stops_answers_waiters_and_watchers_and_lets_nobody_in() {
         http.acquire("b", json!({})).await.error(503).error,
         ErrorKind::Stopping
     );
-    // The last holder goes, and the node with it.
+    // The node stops once its last hold is released.
     assert_eq!(http.release(&hold).await.status, 204);
     assert_eq!(
         watches.await.unwrap().error(410).reason.as_deref(),

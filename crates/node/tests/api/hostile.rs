@@ -1,4 +1,4 @@
-//! Requests that are not as they should be.
+//! Malformed requests.
 
 use hyper::{Method, Request};
 use serde_json::json;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::cluster::{served, until};
 use crate::http::{Answer, Http, request};
 
-/// Sends bytes as they are, and reads what comes until the node closes.
+/// Sends raw bytes, then reads until the node closes the connection.
 async fn raw(http: &Http, bytes: &[u8]) -> String {
     let mut stream = http.connect().await.unwrap();
     stream.write_all(bytes).await.unwrap();
@@ -160,7 +160,8 @@ async fn who_sends_the_next_request_already_still_leaves_when_they_disconnect() 
     stream.write_all(acquire.as_bytes()).await.unwrap();
     served.waiting("a", 1).await;
     drop(stream);
-    // Behind a request that is there already the end is not seen, but the first wait ends, and then it is.
+    // The node does not notice the disconnect while a pipelined request is unread. It does when the
+    // first wait times out.
     served.waiting("a", 0).await;
     assert_eq!(http.release(&hold).await.status, 204);
     until("nobody waits or holds", async || {

@@ -1,4 +1,4 @@
-//! A client that can also misbehave: one connection a request.
+//! HTTP client for tests. It can also misbehave. Uses one connection per request.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// How a node is reached.
+/// Address of a node's API.
 #[derive(Clone)]
 pub enum Http {
     Unix(PathBuf),
@@ -26,7 +26,7 @@ pub enum Http {
     Tls(SocketAddr, Arc<rustls::ClientConfig>, String),
 }
 
-/// What came back.
+/// Response of the API.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -41,14 +41,14 @@ impl Answer {
         read.unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// The content, if this is the status.
+    /// Asserts status 200 and decodes the body.
     #[track_caller]
     pub fn ok<T: DeserializeOwned>(&self) -> T {
         assert_eq!(self.status, 200, "{self:?}");
         self.json()
     }
 
-    /// What is wrong, for programs and for people; it must be this status.
+    /// Asserts the status and decodes the error.
     #[track_caller]
     pub fn error(&self, status: u16) -> soloist_api::Error {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
@@ -71,7 +71,7 @@ impl Http {
         })
     }
 
-    /// Sends a request; the answer's head is there.
+    /// Sends a request and returns once the response's head was received.
     pub async fn open(&self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
         let stream = TokioIo::new(self.connect().await.unwrap());
         let (mut sender, connection) = http1::handshake(stream).await?;

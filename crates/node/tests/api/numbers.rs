@@ -1,4 +1,5 @@
-//! Fences and epochs that run out: gauges and warnings at half, and what comes when none is left.
+//! Exhaustion of fencing tokens and epochs: gauges, warnings at half, and the behaviour when none
+//! is left.
 
 use std::fmt::{self, Debug, Write};
 use std::sync::{Mutex, OnceLock};
@@ -15,11 +16,11 @@ use tracing::{Event, Level, Subscriber};
 use crate::cluster::{Lonely, lonely, until};
 use crate::http::Http;
 
-/// Half of the fences of an epoch, and of the epochs of a generation.
+/// Half of the fencing tokens of an epoch, and half of the epochs of a generation.
 const FENCES_HALF: u64 = 1 << 31;
 const EPOCHS_HALF: u64 = 1 << 23;
 
-/// Warnings and errors of this process.
+/// Collects the warnings and errors of this process.
 struct Warnings(Mutex<Vec<String>>);
 
 fn warnings() -> &'static Warnings {
@@ -125,7 +126,7 @@ async fn half_of_the_fences_are_used_up() {
     served.use_once().await;
     let used = served.gauge("soloist_fences_used_ratio ").await;
     assert!((0.499..0.5).contains(&used), "{used}");
-    // What is logged is logged in order, a little later.
+    // The warning may be logged a little after the release.
     served.use_once().await;
     let used = served.gauge("soloist_fences_used_ratio ").await;
     assert!((0.5..0.501).contains(&used), "{used}");
@@ -133,7 +134,7 @@ async fn half_of_the_fences_are_used_up() {
         (warnings().with(warning) > 0).then_some(())
     })
     .await;
-    // Once for each epoch.
+    // Once per epoch.
     served.use_once().await;
     served.stop().await;
     assert_eq!(warnings().with(warning), 1, "{:?}", warnings());
@@ -147,7 +148,7 @@ async fn half_of_the_epochs_are_used_up() {
     assert!(plenty.gauge("soloist_epochs_used_ratio ").await < 0.001);
     plenty.stop().await;
     assert_eq!(warnings().with(warning), 0, "{:?}", warnings());
-    // A leader says it when it comes to that, and when it is elected after that.
+    // A leader warns when it passes half, and when it is elected after that.
     for (skipped, told) in [(EPOCHS_HALF - 2, 1), (EPOCHS_HALF - 1, 2)] {
         skip_epochs(skipped);
         let half = served().await;

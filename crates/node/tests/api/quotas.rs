@@ -1,4 +1,4 @@
-//! Quotas: a client that wants too much is refused, and others are served.
+//! Quotas: requests beyond a client's quota are refused, and other clients are served.
 
 use serde_json::{Value, json};
 use soloist_api::{ErrorKind, Hold};
@@ -16,13 +16,13 @@ use crate::tcp::{Files, loopback, tls};
 struct Limited {
     node: Lonely,
     server: ApiServer,
-    /// Two clients: a Unix user, and whoever comes over TCP.
+    /// Client identified by its Unix user; `modest` is the client of all TCP connections.
     greedy: Http,
     modest: Http,
     _folder: TempDir,
 }
 
-/// A node with these quotas for each client.
+/// Starts a node with this quota per client.
 async fn node(client: Quota) -> Limited {
     let folder = TempDir::new().unwrap();
     let api = Api {
@@ -147,7 +147,7 @@ async fn clients_with_certificates_have_a_quota_each() {
     let address = server.addresses().tcp.unwrap();
     let client = |name: &str| tls(address, files.client(name));
     let hold = client("alice").hold("a").await;
-    // Over another connection, and with a renewed certificate.
+    // Another connection and a new certificate still count as the same client.
     let error = client("alice").acquire("b", json!({})).await.error(429);
     assert_eq!(error.error, ErrorKind::TooMany);
     for part in ["CN=alice", "1 holds", "limits.client_holds"] {

@@ -1,4 +1,4 @@
-//! Requests with ids: sent again, cancelled, and not read.
+//! Requests with ids: resent, cancelled, and answered without being read.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::http::{Http, Stream};
 
 const ID: &str = "0f0e0d0c-0b0a-0908-0706-050403020100";
 
-/// Longer than any test takes: a hold that lives as long as this was not noticed to be unread.
+/// Longer than any test takes. A hold that lasts this long was never found to be unread.
 const TTL_MS: u64 = 600_000;
 
 fn body(id: &str) -> Value {
     json!({ "ttl_ms": TTL_MS, "request_id": id })
 }
 
-/// Sends the request, and reads nothing.
+/// Sends the request without reading the response.
 async fn send(http: &Http, lock: &str, body: &Value) -> Box<dyn Stream> {
     let mut stream = http.connect().await.unwrap();
     let body = body.to_string();
@@ -49,8 +49,8 @@ async fn a_resent_request_gets_the_same_hold() {
         let _: Hold = http.post(&renew, json!({})).await.ok();
         let again: Hold = http.acquire(&lock, body.clone()).await.ok();
         assert_eq!(again.hold, first.hold);
-        // It was confirmed, and the resend has not shortened that. What the holder is told also ends
-        // with the node's lease.
+        // The renewal confirmed the hold, and resending did not shorten it again. The lock's view
+        // is used because the holder's `valid_for_ms` is also limited by the node's lease.
         let info: LockInfo = http.get(&format!("/v1/locks/{lock}")).await.ok();
         let lives_for = info.holder.unwrap().valid_for_ms;
         assert!(lives_for > Some(TTL_MS / 2), "{lives_for:?}");
@@ -76,7 +76,8 @@ async fn a_request_that_is_resent_while_it_waits_keeps_its_place() {
     served.waiting("a", 2).await;
     drop(first);
     let again = spawn(body(ID));
-    // It attaches: there are never three, and it is still before the other one.
+    // The resent request takes over the waiter: there are never three, and it stays ahead of the
+    // other one.
     until("the first connection is seen to be gone", async || {
         let info: LockInfo = http.get("/v1/locks/a").await.ok();
         assert!(info.waiting <= 2, "{info:?}");
@@ -112,7 +113,7 @@ async fn of_two_connections_with_the_same_request_the_later_one_is_answered() {
     served.stop().await;
 }
 
-/// Waits for a lock, which must come long before the time to live of a hold that nobody has read.
+/// Acquires a lock, and asserts that this takes far less than the time to live of an unread hold.
 async fn soon_free(http: &Http, lock: &str) {
     let began = Instant::now();
     let wait = json!({ "wait_ms": TTL_MS });
@@ -171,7 +172,7 @@ async fn a_request_is_cancelled_by_its_id() {
         ErrorKind::BadRequest
     );
     assert_eq!(http.release(&hold).await.status, 204);
-    // Of one that was granted, the hold ends.
+    // Cancelling a granted request ends its hold.
     let hold: Hold = http.acquire("a", body(ID)).await.ok();
     assert_eq!(http.delete(&path).await.status, 204);
     let ended = http

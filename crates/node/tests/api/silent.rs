@@ -1,4 +1,4 @@
-//! Connections to the API that show nothing.
+//! Connections to the API that never send a valid request.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::http::{Http, Stream};
 use crate::queue::all_wait_in_the_queue;
 use crate::tcp::{Files, TOKEN, loopback, tls};
 
-/// Half of these are for clients, and each of two listeners gets half of that.
+/// Half of these file descriptors are for clients, and each of the two listeners gets half of that.
 const FILES: u64 = 160;
 const PLACES: usize = 40;
 const STRANGERS: usize = PLACES + 20;
@@ -29,10 +29,10 @@ type Connection = Box<dyn Stream>;
 /// What strangers send.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Nothing, not even TLS.
+    /// Nothing, not even a TLS handshake.
     Silent,
     HalfOfClientHello,
-    /// TLS, and no request.
+    /// A complete TLS handshake, but no request.
     OnlyTls,
     NoToken,
 }
@@ -60,7 +60,7 @@ impl Manner {
     }
 }
 
-/// Asks over a connection that stays open, and returns the status.
+/// Sends a request, keeps the connection open, and returns the status.
 async fn ask(stream: &mut Connection, token: &str) -> u16 {
     let head = "GET /v1/cluster HTTP/1.1\r\nhost: node\r\nauthorization: Bearer";
     let request = format!("{head} {token}\r\n\r\n");
@@ -89,7 +89,7 @@ async fn ask(stream: &mut Connection, token: &str) -> u16 {
 /// Waits until the node closes a connection.
 async fn closed(mut stream: Connection) {
     let read = timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
-    // Closed, however.
+    // Whether the node closes or resets the connection does not matter.
     let _ = read.expect("a connection that shows nothing is closed");
 }
 
@@ -103,7 +103,7 @@ fn limit_files(current: Option<u64>) {
     .unwrap();
 }
 
-/// A node whose API has places for a quarter of this many connections at each listener.
+/// Starts a node whose API accepts a quarter of `limit` connections per listener.
 async fn crowded(files: &Files, tcp: ApiTcp, limit: u64) -> (Lonely, ApiServer) {
     let node = lonely(files.api(tcp), Metrics::default()).await;
     limit_files(Some(limit));
@@ -117,9 +117,9 @@ async fn stop(node: Lonely, server: ApiServer) {
     server.stop().await;
 }
 
-/// Clients are served while there are more strangers than places.
+/// Asserts that clients are served while there are more strangers than connections allowed.
 async fn keep_no_client_out(http: &Http, manner: Manner) {
-    // This one has shown a request, and is idle since then.
+    // This client has sent a valid request and has been idle since.
     let mut older = http.connect().await.unwrap();
     assert_eq!(ask(&mut older, TOKEN).await, 200);
     let mut strangers = Vec::new();
@@ -131,7 +131,7 @@ async fn keep_no_client_out(http: &Http, manner: Manner) {
         assert_eq!(ask(&mut newer, TOKEN).await, 200);
     };
     timeout(PATIENCE, newer).await.expect("an answer");
-    // The others that are not silent may stay until their places are needed.
+    // Silent strangers are always disconnected. The others may stay until their places are needed.
     let closing = match manner {
         Manner::Silent | Manner::OnlyTls => STRANGERS,
         Manner::HalfOfClientHello | Manner::NoToken => STRANGERS - PLACES,
@@ -187,7 +187,7 @@ async fn many_connections_at_once_are_queued() {
     stop(node, server).await;
 }
 
-/// The lines of the log, from warnings on.
+/// Collects log lines of level warning and above.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 

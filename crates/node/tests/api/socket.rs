@@ -1,4 +1,4 @@
-//! The Unix socket's file.
+//! The file of the Unix socket.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -25,7 +25,7 @@ async fn only_its_owner_may_use_it_and_it_goes_when_the_api_stops() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(server.addresses().socket, socket);
     assert_eq!(server.addresses().tcp, None);
-    // Somebody is connected and says nothing: that holds nothing up.
+    // An idle connection does not delay the stop.
     let _idle = Http::Unix(socket.clone()).connect().await.unwrap();
     server.stop().await;
     assert!(!socket.exists());
@@ -47,7 +47,7 @@ async fn one_that_is_answered_is_left_alone_and_one_left_behind_is_replaced() {
     drop(other);
     let server = http::serve(&node).await.unwrap();
     assert_eq!(Http::Unix(socket.clone()).get("/healthz").await.body, "ok");
-    // Who takes its place meanwhile keeps it.
+    // A file that replaces the socket in the meantime is not removed.
     std::fs::remove_file(&socket).unwrap();
     std::fs::write(&socket, "somebody else's").unwrap();
     server.stop().await;

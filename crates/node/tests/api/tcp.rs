@@ -1,4 +1,4 @@
-//! TCP: tokens, TLS, certificates of clients.
+//! The API over TCP: tokens, TLS and client certificates.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -80,12 +80,12 @@ impl Files {
             .with_root_certificates(roots)
     }
 
-    /// A client that trusts the CA and has no certificate.
+    /// A client that trusts the CA but has no certificate.
     pub fn stranger(&self) -> Arc<ClientConfig> {
         Arc::new(self.trusting().with_no_client_auth())
     }
 
-    /// A client with a certificate that says so.
+    /// A client with a certificate issued for the client role.
     pub fn client(&self, name: &str) -> Arc<ClientConfig> {
         let name = name.parse().unwrap();
         let issued = self.authority.issue_as(Role::Client, &name, &[]).unwrap();
@@ -97,7 +97,7 @@ impl Files {
         Arc::new(config.unwrap())
     }
 
-    /// A client with a certificate of this CA, who trusts ours.
+    /// A client with a node certificate from the CA `by`, which it trusts.
     fn known(&self, by: &Authority) -> Arc<ClientConfig> {
         let issued = by.issue(&"client".parse().unwrap(), &[]).unwrap();
         let (certificate, key) = (&issued.certificate, &issued.key);
@@ -194,7 +194,7 @@ async fn over_tls_who_disconnects_leaves_the_queue() {
     })
     .await;
     assert_eq!(http.release(&hold).await.status, 204);
-    // Without TLS nothing comes of it.
+    // Plain HTTP is refused.
     let plain = Http::Tcp(server.addresses().tcp.unwrap());
     assert!(
         plain
@@ -220,7 +220,7 @@ async fn a_certificate_of_the_right_ca_is_demanded_and_a_token_besides() {
         document["security"],
         json!([{ "token": [], "certificate": [] }])
     );
-    // With TLS 1.3 the client may learn only with its first request that it is refused.
+    // With TLS 1.3, a client may learn of the refusal only when it sends its first request.
     let health = || request(Method::GET, "/healthz", None);
     let stranger = tls(address, files.stranger());
     assert!(stranger.open(health()).await.is_err());
@@ -255,7 +255,7 @@ async fn what_is_not_safe_is_not_served() {
     tls.key = files.write("loose.key", "x", 0o644);
     let error = refused(loopback(None, Some(tls))).await;
     assert!(matches!(error, ApiError::Certificate(_)), "{error}");
-    // Now that it is safe, it is.
+    // The same settings with a token are accepted.
     open.token_file = Some(files.token());
     let (_node, server) = files.serve(open).await.unwrap();
     server.stop().await;

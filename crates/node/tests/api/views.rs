@@ -1,4 +1,4 @@
-//! Seeing: locks, the cluster, events, metrics, the description.
+//! Read-only views: locks, the cluster, events, metrics and the OpenAPI document.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,8 @@ async fn waiters_of_all_nodes_are_seen_from_every_node_in_order() {
             let hold: Hold = http.acquire("a", json!({ "owner": owner })).await.ok();
             assert_eq!(http.release(&hold).await.status, 204);
         }));
-        // The times come over the network: let them differ by more than it takes.
+        // Waiters are ordered by times that nodes report to each other. Keep those times further
+        // apart than the network delay.
         until("the last one has waited for a while", async || {
             let info = served.waiting("a", number as u64 + 1).await;
             let last = info.waiters.iter().map(|waiter| waiter.waited_for_ms).min();
@@ -116,7 +117,7 @@ async fn a_node_that_has_left_hides_nothing() {
     let health = cluster.nodes[0].health.as_ref().unwrap();
     assert_eq!((health.holds, health.waiters), (1, 0));
     let other = cluster.nodes.iter().find(|node| node.name == "n3");
-    // It is a keeper all the same, and the leader says that it has no lease.
+    // It is still a keeper, and the leader reports that it has no lease.
     assert!(other.is_some_and(|node| node.lease_ms.is_none() && node.health.is_none()));
     until("the others know all", async || {
         let info: LockInfo = served.https[1].get("/v1/locks/other").await.ok();
@@ -149,7 +150,7 @@ impl Watch {
         }
     }
 
-    /// The next event; nothing at the end.
+    /// Returns the next event, or `None` at the end of the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -235,7 +236,7 @@ async fn who_reads_events_too_slowly_is_told_how_many_were_missed() {
     served.stop().await;
 }
 
-/// Names of the metrics in a text, which must be as Prometheus reads it.
+/// Returns the names of all metrics in a text. Asserts that the text is in Prometheus's format.
 fn metric_names(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for line in text.lines().filter(|line| !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! Locks over links that break at any moment: nothing overlaps, and nobody is left waiting.
+//! Locks over links that break at any moment: no two holds overlap, and every request is granted.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -21,10 +21,11 @@ const NODES: usize = 5;
 const CLIENTS: usize = 8;
 const ENTRIES: usize = 6;
 
-/// Far more than any of this takes; it only ends what would hang.
+/// Far longer than these tests take. It only ends a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Only single frames go over a link now and then: most handshakes come to their end, and some of the frames do not.
+/// A link carries only a single frame now and then. These values let most handshakes complete, but
+/// cut some of the frames.
 const TEMPER: Temper = Temper {
     refuses: 0.05,
     early: 0.02,
@@ -34,7 +35,7 @@ const TEMPER: Temper = Temper {
     delays: 0.3,
 };
 
-/// Longer than the test: cut links to the only keeper must not cost anybody its lease.
+/// Longer than the test, so that no lease expires while links to the only keeper are cut.
 const LEASE: Lease = Lease {
     length: Duration::from_secs(300),
     drift: 5,
@@ -50,7 +51,8 @@ fn name(node: usize) -> NodeName {
     format!("n{node}").parse().unwrap()
 }
 
-/// Each node is reached through a proxy, with TLS. The first one is the only keeper.
+/// Starts a cluster with TLS in which each node is reached through a proxy. The first node is the
+/// only keeper.
 async fn torn(algorithm: &str, seed: u64) -> Torn {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("orchestra").unwrap();
@@ -123,21 +125,21 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Enters and leaves so often, under the eyes of the referee.
+/// Acquires and releases the lock `entries` times, and reports each entry to the referee.
 async fn enter(node: Node, entries: usize, referee: Referee) {
     let lock = node.lock("torn/lock").unwrap();
     for entry in 0..entries {
         let guard = lock.try_acquire(PATIENCE).await;
         let guard = guard.unwrap_or_else(|error| panic!("entry {entry}: {error}"));
         referee.enter(guard.fence().number());
-        // Long enough for somebody else to come in, if that were possible.
+        // Long enough for another client to enter if mutual exclusion were broken.
         tokio::time::sleep(Duration::from_millis(2)).await;
         referee.leave(guard.fence().number());
         guard.release().await.unwrap();
     }
 }
 
-/// What was sent arrived, once, and nothing waits to be sent.
+/// Returns whether every frame sent was received once and none is queued.
 fn is_drained(nodes: &[Node]) -> bool {
     let links: Vec<_> = nodes.iter().map(Node::links).collect();
     (0..NODES).all(|a| {
@@ -149,7 +151,7 @@ fn is_drained(nodes: &[Node]) -> bool {
     })
 }
 
-/// Enough was cut, and some of what was sent had to be sent again.
+/// Returns whether enough connections were cut and some frames had to be resent.
 fn was_rough(torn: &Torn) -> bool {
     let count = |proxy: &Proxy| proxy.cuts.load(Ordering::Relaxed);
     let cuts: u64 = torn.proxies.iter().map(count).sum();
@@ -181,7 +183,7 @@ async fn contend(algorithm: &str, seed: u64) {
         enter(node.clone(), 1, referee.clone()).await;
     }
     until("all that was sent has arrived", || is_drained(&torn.nodes)).await;
-    // The keeper last: the others take their leave of it.
+    // Stop the keeper last: the others need it to leave.
     for node in torn.nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }

@@ -1,16 +1,16 @@
-//! Locks that nobody uses leave nothing on any node.
+//! Unused locks leave no state on any node.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use soloist_node::local::LocalCluster;
 
-/// After this long something is wrong.
+/// Locks must be forgotten within this time.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
 
 const NAMES: usize = 100;
 
-/// Each node uses each lock once; fences rise.
+/// Uses each lock once on each node. Asserts that its fences increase.
 async fn use_each(cluster: &LocalCluster, names: usize, fences: &mut HashMap<usize, u64>) {
     for number in 0..names {
         for place in 0..cluster.nodes.len() {
@@ -47,7 +47,7 @@ async fn forgets(algorithm: &'static str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_names_used_on_four_nodes_leave_nothing() {
-    // They are idle at the same time.
+    // In parallel, so that their locks become idle at the same time.
     let algorithms = ["suzuki-kasami", "lodha-kshemkalyani", "naimi-trehel"];
     let clusters = algorithms.map(|algorithm| tokio::spawn(forgets(algorithm)));
     for cluster in clusters {

@@ -1,4 +1,4 @@
-//! A node whose own address is not the one that others dial.
+//! A node that listens on another address than the one its peers dial.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::free;
 use crate::proxy::plain;
 
-/// Two nodes, each behind something that translates addresses.
+/// Two nodes, each behind a proxy that stands for address translation.
 async fn behind_nat() -> ([Config; 2], TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("a")).unwrap();
@@ -41,7 +41,7 @@ async fn others_reach_a_node_that_listens_elsewhere() {
         last = Some(guard.fence());
         guard.release().await.unwrap();
     }
-    // The keeper last: the other one takes its leave of it.
+    // Stop the keeper last: the other node needs it to leave.
     for node in nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }

@@ -41,7 +41,7 @@ async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
     (LocalCluster::start(settings).await.unwrap(), folder)
 }
 
-/// Clients on all nodes contend for one lock; the referee sees every entry and exit.
+/// Clients on all nodes contend for one lock. The referee observes every entry and exit.
 async fn contend(algorithm: &str, clients: usize, entries: usize) {
     let (cluster, _folder) = cluster(5, algorithm).await;
     let referee = Referee::default();
@@ -107,7 +107,7 @@ async fn a_wait_that_is_dropped_is_passed_over() {
     });
     guard.release().await.unwrap();
     next.await.unwrap();
-    // Nothing is left at the node that went away.
+    // The abandoned waits left nothing behind at this node.
     let guard = locks[1].acquire().await.unwrap();
     guard.release().await.unwrap();
     cluster.stop().await;

@@ -7,7 +7,8 @@ use soloist_core::epochs::lease::Lease;
 use soloist_node::FIRST_START;
 use soloist_node::config::{Kept, Nodes};
 
-/// Lets the node of this name found its cluster alone, with its store in `data`.
+/// Membership settings with which this node bootstraps a cluster of its own. Its store is in
+/// `data`.
 pub fn alone(name: &NodeName, address: &Address, data: &Path) -> Kept {
     std::fs::create_dir_all(data).unwrap();
     std::fs::write(data.join(FIRST_START), "").unwrap();

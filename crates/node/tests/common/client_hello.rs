@@ -1,10 +1,10 @@
-//! The first bytes of a TLS client.
+//! The first bytes that a TLS client sends.
 
 use std::sync::Arc;
 
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// Half of a ClientHello: a server waits for the rest.
+/// The first half of a ClientHello. A server waits for the rest.
 pub fn half_of_client_hello() -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

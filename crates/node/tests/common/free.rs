@@ -1,12 +1,13 @@
-//! Addresses to listen on that nobody else takes between asking for one and using it.
+//! Addresses to listen on that no other process takes before they are used.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
-/// A free address. All of 127.0.0.0/8 is this machine: each process, and each call, has a host of its own there, where
-/// neither other tests nor outgoing connections (which come from 127.0.0.1) take ports.
+/// Returns a free address. All of 127.0.0.0/8 is this machine, so each process and each call uses a
+/// host of its own there. Neither other tests nor outgoing connections (which come from 127.0.0.1)
+/// take ports on it.
 pub fn address() -> String {
     let process = std::process::id();
     let asked = ASKED.fetch_add(1, Ordering::Relaxed);

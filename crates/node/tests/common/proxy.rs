@@ -1,4 +1,4 @@
-//! A TCP proxy that breaks what goes through it, as a seed says.
+//! A TCP proxy that delays, cuts and refuses connections at random, from a seed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,33 +11,33 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub struct Proxy {
     pub address: String,
-    /// Where it leads; to nowhere, if this is empty.
+    /// Address that connections are forwarded to. If it is empty, every connection is closed.
     pub target: Arc<Mutex<String>>,
-    /// From now on nothing is broken any more.
+    /// Once set, the proxy injects no more faults.
     pub healed: Arc<AtomicBool>,
-    /// How many connections were cut or refused.
+    /// Number of connections that were cut or refused.
     pub cuts: Arc<AtomicU64>,
 }
 
-/// How bad it is.
+/// How often the proxy injects which fault.
 #[derive(Clone, Copy)]
 pub struct Temper {
-    /// How likely it begins to refuse connections, a few in a row.
+    /// Probability that the proxy starts to refuse connections, a few in a row.
     pub refuses: f64,
-    /// How likely a connection is cut in its first bytes, in each direction.
+    /// Probability, per direction, that a connection is cut within its first bytes.
     pub early: f64,
-    /// After how many bytes it is cut otherwise, at most: there and back.
+    /// Otherwise, a connection is cut after at most this many bytes: to the target, and from it.
     pub bytes: (usize, usize),
-    /// After what time it is cut, at most.
+    /// A connection is cut after at most this time.
     pub lifetime_ms: u64,
-    /// How likely it is cut within a piece.
+    /// Probability, per piece of data, that the connection is cut within it.
     pub cuts: f64,
-    /// How likely a piece is delayed, by up to 5 ms.
+    /// Probability that a piece of data is delayed, by up to 5 ms.
     pub delays: f64,
 }
 
 impl Temper {
-    /// For as many frames as go through.
+    /// For links that always carry as many frames as possible.
     pub const FLOOD: Temper = Temper {
         refuses: 0.2,
         early: 0.25,
@@ -49,7 +49,8 @@ impl Temper {
 }
 
 impl Proxy {
-    /// Leads to `target`. Refuses some connections, delays what it carries, cuts after some bytes or some time.
+    /// Starts a proxy to `target`. It refuses some connections, delays data, and cuts connections
+    /// after some bytes or some time.
     pub async fn to(target: &str, seed: u64, temper: Temper) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Proxy {
@@ -95,14 +96,14 @@ async fn carry_all(
     }
 }
 
-/// A proxy that breaks nothing.
+/// Starts a proxy that injects no faults.
 pub async fn plain(target: &str) -> Proxy {
     let proxy = Proxy::to(target, 0, Temper::FLOOD).await;
     proxy.healed.store(true, Ordering::Relaxed);
     proxy
 }
 
-/// Carries one connection until it ends, or to the byte where it is cut.
+/// Forwards one connection until it ends or is cut.
 async fn carry(
     from: TcpStream,
     to: TcpStream,
@@ -115,7 +116,7 @@ async fn carry(
     let (from_read, from_write) = from.into_split();
     let (to_read, to_write) = to.into_split();
     let mut direction = |longest| {
-        // Some are cut in the handshake, most later.
+        // Some connections are cut during the handshake, most of them later.
         let early = random.random_bool(temper.early);
         let bytes = random.random_range(0..if early { 100 } else { longest });
         (bytes, ChaCha8Rng::seed_from_u64(random.random()))
@@ -131,7 +132,7 @@ async fn carry(
     cuts.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Also what is silent is cut, unless it is healed by then.
+/// Cuts the connection even if it is idle, unless the proxy is healed by then.
 async fn end_of(lifetime: Duration, healed: Arc<AtomicBool>) {
     tokio::time::sleep(lifetime).await;
     if healed.load(Ordering::Relaxed) {

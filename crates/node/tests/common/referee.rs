@@ -1,4 +1,4 @@
-//! Sees every entry and every exit.
+//! Observes every entry and exit, and asserts mutual exclusion and increasing fences.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! `docs/configuration.md` names exactly the keys that the code accepts.
+//! `docs/configuration.md` lists exactly the keys that the code accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use crate::parse;
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
 
-/// Heading of the section about keys outside of tables.
+/// Heading of the section about keys outside of any table.
 const TOP: &str = "Top level";
 
-/// No configuration has such a key: the error about it lists those that there are.
+/// A key that no table has. The error about it lists the keys that the table accepts.
 const UNKNOWN: &str = "no-such-key";
 
-/// Never in a valid file.
+/// Parsed only to be refused with advice, so it is never in a valid file.
 const REFUSED: &str = "nodes";
 
 type Keys = BTreeSet<String>;
 
-/// The keys of each section's table, by the section's heading.
+/// The documented keys, by the heading of their section.
 fn documented() -> BTreeMap<String, Keys> {
     let mut sections: BTreeMap<String, Keys> = BTreeMap::new();
     let mut heading = None;
@@ -34,13 +34,13 @@ fn documented() -> BTreeMap<String, Keys> {
     sections
 }
 
-/// The document's last block of TOML.
+/// The last TOML block of the document.
 fn complete_example() -> &'static str {
     let (_, block) = DOCUMENT.rsplit_once("```toml\n").expect("it has a block");
     block.split_once("```").expect("the block ends").0
 }
 
-/// The keys that the code accepts in a table, from its error about an unknown one.
+/// The keys that the code accepts in a table, taken from its error about an unknown key.
 fn accepted(heading: &str) -> Keys {
     let example = complete_example();
     let unknown = format!("{UNKNOWN} = 1\n");
@@ -80,7 +80,7 @@ fn no_table_lacks_a_section() {
                 toml::Value::Array(mut tables) => (tables.remove(0), format!("[[{path}{key}]]")),
                 value => (value, format!("[{path}{key}]")),
             };
-            // Its keys are names that the user chooses.
+            // The keys of this table are names that the user chooses.
             let is_free = key == "keepers";
             if let toml::Value::Table(table) = value
                 && !is_free

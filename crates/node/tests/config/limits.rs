@@ -1,4 +1,4 @@
-//! `[limits]`: how much clients may use.
+//! `[limits]`: quotas of the node and of its clients.
 
 use soloist_core::limits::{Limits, Quota};
 
@@ -18,7 +18,7 @@ fn limits_have_defaults_and_each_can_be_set() {
         ..usual.node
     };
     assert_eq!(limits, Limits { node, client });
-    // They are each node's own affair.
+    // Limits may differ between nodes.
     assert_eq!(
         with("[limits]\nholds = 1\n").fingerprint(),
         with("").fingerprint()

@@ -1,4 +1,4 @@
-//! Where a node listens for the others, and what protects its links.
+//! The address a node listens on for its peers, and the security of its links.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn a_node_listens_where_others_dial_unless_it_is_told_where() {
     let everywhere = listening("0.0.0.0:7500").replace("insecure = true", "");
     let config = parse(&format!("{everywhere}{TLS}")).unwrap();
     assert_eq!(config.listens_on().to_string(), "0.0.0.0:7500");
-    // The others' concern is the address that they dial.
+    // `listen` affects neither the address that peers dial nor the fingerprint.
     let dialled = config.address();
     assert_eq!(dialled.to_string(), "127.0.0.1:7401");
     let agreed = parse(HEAD).unwrap().fingerprint();

@@ -1,4 +1,4 @@
-//! Configuration files: what is read from them, and what is said of wrong ones.
+//! Parsing of configuration files, and the errors for invalid ones.
 
 mod documented;
 mod limits;
@@ -25,12 +25,12 @@ fn parse(text: &str) -> Result<Config, String> {
     Config::parse(text, Path::new("conf/soloist.toml")).map_err(|error| error.to_string())
 }
 
-/// The smallest configuration, and what is added to it.
+/// Parses the smallest configuration plus `more`.
 fn with(more: &str) -> Config {
     parse(&format!("{HEAD}{more}")).unwrap()
 }
 
-/// The error of a text is one line that has all these words.
+/// Asserts that the text is refused with a one-line error that contains all of `words`.
 #[track_caller]
 fn refused(text: &str, words: &[&str]) {
     let error = parse(text).expect_err("it is wrong");
@@ -361,7 +361,7 @@ fn fingerprint(more: &str) -> [u8; 32] {
 #[test]
 fn nodes_agree_on_what_matters_only() {
     let base = fingerprint("");
-    // What each node may have its own way.
+    // Settings that may differ between nodes.
     for more in [
         "[locks]\nttl_default = \"1s\"\nttl_max = \"2h\"",
         "[api]\nsocket = \"other\"\nlisten = \"127.0.0.1:1\"",
@@ -375,7 +375,7 @@ fn nodes_agree_on_what_matters_only() {
         .replace("127.0.0.1", "localhost")
         .replacen("\"a\"", "\"b\"", 1);
     assert_eq!(parse(&moved).unwrap().fingerprint(), base);
-    // What must be the same everywhere.
+    // Settings that must be the same on all nodes.
     let lock = |more: &str| format!("[[lock]]\npattern = \"x\"\n{more}");
     let both = |first: &str, second: &str| {
         format!("[[lock]]\npattern = \"{first}\"\n[[lock]]\npattern = \"{second}\"")
@@ -406,7 +406,7 @@ lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=1
 default algorithm=raymond variant= shape= max_local_turns=1
 ";
     assert_eq!(config.agreement(), expected);
-    // SHA-256 of it, by sha256sum: other versions must come to the same.
+    // SHA-256 of the text, computed by sha256sum. Other versions must produce the same hash.
     let hex: String = config
         .fingerprint()
         .iter()

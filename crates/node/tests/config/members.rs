@@ -1,4 +1,4 @@
-//! Who takes part: keepers, and nodes that join them.
+//! Membership settings: keepers, and nodes that join them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ b = \"127.0.0.1:7402\"
 c = \"127.0.0.1:7403\"
 ";
 
-/// A node's name, what else stands at the top, and the keepers: that begin in the fourth line.
+/// A configuration with this name and this line at the top level. `[keepers]` is line 4.
 fn text(name: &str, top: &str) -> String {
     assert!(!top.contains('\n'), "one line");
     format!("name = \"{name}\"\ninsecure = true\n{top}\n{KEEPERS}")
@@ -80,7 +80,7 @@ fn keepers_are_needed_and_fixed_nodes_are_refused_with_advice() {
     let advice = ["not supported any more", "[keepers]", "soloist init"];
     let fixed = text("a", "").replace("[keepers]", "[nodes]");
     refused(&fixed, &[&[":4: nodes"], &advice[..]].concat());
-    // Also beside [keepers], and whatever is in it.
+    // Also beside `[keepers]`, and whatever its content.
     for nodes in ["[nodes]\n", "[nodes]\na = 1\n", "[[nodes]]\nx = []\n"] {
         let both = text("a", "") + nodes;
         refused(&both, &[&[":8: nodes"], &advice[..]].concat());
@@ -180,7 +180,7 @@ fn a_shape_fits_some_number_of_nodes() {
     let shaped = |algorithm: &str, shape: &str| {
         text("a", "") + &format!("[locks]\nalgorithm = \"{algorithm}\"\nshape = \"{shape}\"")
     };
-    // With other numbers of nodes they have the algorithm's own.
+    // With other numbers of nodes, the rule falls back to the algorithm's default shape.
     for (shape, fits) in [("2x1", 2), ("2x2", 4), ("8x8", 57), ("64x1", 64)] {
         let rules = parse(&shaped("torus", shape)).unwrap().rules;
         assert_eq!(rules.rule("x").cluster().nodes(), fits);
@@ -232,7 +232,7 @@ fn another_nodes_file_differs_in_name_and_address_only() {
     assert_eq!(config.name, name);
     assert_eq!(*config.address(), address);
     assert_eq!(config.fingerprint(), base.fingerprint());
-    // Where there is an address, before the name or after it, it is replaced.
+    // An existing address is replaced, whether it is before or after the name.
     for text in [
         format!("address = \"127.0.0.1:77\"\nname = \"d\"\ninsecure = true\n{KEEPERS}"),
         format!("name = \"d\"\ninsecure = true\naddress = \"127.0.0.1:77\"\n{KEEPERS}"),

@@ -1,4 +1,4 @@
-//! What is said of files that cannot be used: which file, and what to do.
+//! Errors for unusable files: they name the file and the remedy.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -50,7 +50,7 @@ impl Files {
         .map_err(|error| error.to_string())
     }
 
-    /// The error names this file and says this.
+    /// Asserts that loading fails with an error that names `file` and contains `says`.
     fn refused(&self, file: &str, says: &str) {
         let text = self.load().unwrap_err();
         let file = self.path(file).display().to_string();
@@ -199,7 +199,7 @@ fn an_expired_ca_in_a_bundle_is_skipped_while_another_is_valid() {
     let both = format!("{}{}", expired.certificate(), files.authority.certificate());
     files.put("ca.pem", &both, 0o644);
     assert_eq!(files.load().unwrap().name(), "a");
-    // It is not trusted, though.
+    // The expired CA is not trusted, though.
     files.put_issued(&expired.issue(&name("a"), &[]).unwrap());
     files.refused("node.pem", "is not accepted by the CA");
     files.put("ca.pem", expired.certificate(), 0o644);

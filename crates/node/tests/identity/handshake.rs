@@ -1,4 +1,4 @@
-//! The handshake itself, step by step and without sockets.
+//! TLS handshakes, step by step and without sockets.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ struct Opened {
     server: ServerConnection,
 }
 
-/// Runs a handshake to its end, or to the first error on either side.
+/// Runs a handshake until it completes, or until the first error on either side.
 fn open(
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -98,7 +98,7 @@ fn another_ca_of_the_same_name_is_refused_by_both_sides() {
     let (side, error) = refusal(a.client_config(), b.server_config(), "b");
     assert_eq!(side, "client");
     assert!(matches!(error, Error::InvalidCertificate(_)), "{error}");
-    // A client that trusts us, but whom we do not trust.
+    // A client that trusts us, but that we do not trust.
     let strange = theirs.issue(&name("b"), &[]).unwrap();
     let client = showing(&ours, &strange.certificate, &strange.key);
     let (side, error) = refusal(client, a.server_config(), "a");
@@ -169,7 +169,7 @@ fn a_session_is_never_resumed() {
 
 #[test]
 fn tls_1_2_is_refused() {
-    // A ClientHello of TLS 1.2 with its signature algorithms, as an old client would send it.
+    // A TLS 1.2 ClientHello with signature algorithms, as an old client would send it.
     let mut hello = vec![22, 3, 1, 0, 55, 1, 0, 0, 51, 3, 3];
     hello.extend([7; 32]);
     hello.extend([0, 0, 2, 0xc0, 0x2f, 1, 0]);
@@ -194,7 +194,7 @@ fn a_certificate_for_several_hosts_is_no_nodes() {
         text.contains("exactly one DNS name") && text.contains("it has 2"),
         "{text}"
     );
-    // Addresses are no names.
+    // IP addresses do not count as names.
     let issued = authority.issue(&name("a"), &["10.0.0.1", "::1"]).unwrap();
     assert_eq!(identity(&authority, &issued).name(), "a");
     assert!(authority.issue(&name("a"), &["not a host"]).is_err());
@@ -212,7 +212,7 @@ fn a_peer_name_is_never_made_of_rubbish() {
     )
     .unwrap();
     let good = opened.client.peer_certificates().unwrap()[0].to_vec();
-    // Cut or bent at every byte: an error or the same name, never a panic.
+    // Truncated or corrupted at each byte: this may be an error, but never a panic.
     for at in 0..good.len() {
         let cut = good[..at].to_vec().into();
         assert!(Identity::peer_name(&[cut]).is_err());
@@ -253,7 +253,7 @@ fn builder(
         .with_root_certificates(roots)
 }
 
-/// A client that shows what an `Identity` would refuse to load.
+/// A client that presents a certificate that `Identity` would refuse to load.
 fn showing(trusted: &Authority, certificate: &str, key: &str) -> Arc<ClientConfig> {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];

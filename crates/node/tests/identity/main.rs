@@ -1,4 +1,4 @@
-//! Who is let in, over real TLS in memory, and what is said of files that cannot be used.
+//! Which peers are accepted, tested with real TLS in memory, and the errors for unusable files.
 
 mod files;
 mod handshake;
@@ -23,7 +23,7 @@ fn identity(authority: &Authority, issued: &Issued) -> Identity {
     Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
 }
 
-/// The day before yesterday until yesterday.
+/// Valid from the day before yesterday until yesterday.
 fn past() -> Validity {
     let now = SystemTime::now();
     Validity {
@@ -32,7 +32,7 @@ fn past() -> Validity {
     }
 }
 
-/// From tomorrow on.
+/// Valid from tomorrow.
 fn future() -> Validity {
     let now = SystemTime::now();
     Validity {

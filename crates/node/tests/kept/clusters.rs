@@ -1,4 +1,4 @@
-//! Nodes of another cluster, whose certificates are of the same CA.
+//! Nodes of another cluster whose certificates are from the same CA.
 
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
@@ -70,7 +70,7 @@ async fn a_node_refuses_a_node_of_another_cluster_whatever_it_wants() {
             "n1 refused: node n2 belongs to cluster {other}, and node n1 belongs to cluster {mine}"
         );
         assert!(refusal.reason.starts_with(&says), "{}", refusal.reason);
-        // In the right cluster, there is something else that is wrong with these hellos.
+        // Within the right cluster, these hellos are refused for another reason.
         let refusal = refused(&endpoint(mine), &address, purpose.clone()).await;
         assert_ne!(refusal.code, Code::Cluster, "{purpose:?}: {refusal:?}");
     }

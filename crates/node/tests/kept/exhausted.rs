@@ -1,11 +1,11 @@
-//! Fences that are used up: another epoch begins, and nobody is refused.
+//! Exhausted fences: a new epoch begins, and no request is refused.
 
 use soloist_node::skip_fences;
 use tokio::time::timeout;
 
 use crate::{PATIENCE, cluster};
 
-/// Fences that each epoch has left for a lock.
+/// Number of fences that each lock has left per epoch.
 const LEFT: u64 = 3;
 
 #[tokio::test(flavor = "multi_thread")]

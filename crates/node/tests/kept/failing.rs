@@ -1,4 +1,4 @@
-//! A panic ends a node: nothing is left that looks alive.
+//! A panic ends the whole node: no part of it still appears alive.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     let connects = || std::os::unix::net::UnixStream::connect(&socket).is_ok();
     until("its API ends", || !connects()).await;
     assert!(UnixStream::connect(&socket).await.is_err());
-    // Its lease runs out.
+    // The next waiter enters once the failed node's lease has expired.
     let next = nodes[0].lock("x").unwrap();
     let next = timeout(PATIENCE, next.acquire()).await.expect("served");
     assert!(next.unwrap().fence() > fence);
@@ -52,7 +52,7 @@ async fn a_leader_whose_task_panics_is_gone_and_another_one_leads() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
     Mutant::plant(Some(Mutant::PanicInLeader));
-    // The first keepers come together under the first of them.
+    // The first keeper leads after bootstrap.
     let failed = timeout(PATIENCE, nodes[0].failed()).await;
     Mutant::plant(None);
     let failed = failed.expect("it is told");

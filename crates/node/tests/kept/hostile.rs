@@ -1,4 +1,5 @@
-//! Bytes that no node sends to a keeper, on a cluster without TLS, where everybody on this machine may speak.
+//! Bytes that no node sends to a keeper. The cluster has no TLS, so any process on this machine may
+//! connect.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use tokio::time::timeout;
 
 use crate::{LEASE, PATIENCE, settle, start};
 
-/// Says something to a node, and hears what it says until it closes.
+/// Sends bytes to a node, and returns what it sends until it closes the connection.
 async fn say(to: &Address, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(to.to_string()).await.unwrap();
-    // It may be closed before all is said.
+    // The node may close the connection before it has read everything.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
     let mut heard = Vec::new();
@@ -73,7 +74,7 @@ async fn strangers_are_told_why_and_do_no_harm() {
         say(&cluster.addresses[1], silent).await;
     }
     forwards_to_the_leader_only(&cluster).await;
-    // They stand as before, and the lock works.
+    // The cluster is unaffected: same epoch, and the lock works.
     settle(&cluster.nodes).await;
     assert_eq!(cluster.nodes[0].epoch(), Some(1));
     let lock = cluster.nodes[2].lock("x").unwrap();
@@ -83,7 +84,7 @@ async fn strangers_are_told_why_and_do_no_harm() {
     cluster.stop().await;
 }
 
-/// Followers connect a node through, to the leader and to nobody else; the leader connects nobody through.
+/// Asserts that followers relay connections to the leader only, and that the leader relays none.
 async fn forwards_to_the_leader_only(cluster: &LocalCluster) {
     let names = ["n1", "n2", "n3"];
     let forward = |to: &str| hello("n9", to, Purpose::Forward);

@@ -1,4 +1,5 @@
-//! Clusters with keepers, in one process: real sockets, TLS, Raft on disk. Nodes that die are in the command line's tests.
+//! Clusters with keepers in one process, with real sockets, TLS and Raft on disk. Tests that kill
+//! nodes are with the command line's tests.
 
 #[path = "../common/client_hello.rs"]
 mod client_hello;
@@ -21,7 +22,7 @@ use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-/// Longer than anything here takes.
+/// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const LEASE: Lease = Lease {
@@ -71,7 +72,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
     timeout(PATIENCE, waiting).await.expect(what);
 }
 
-/// All these nodes take part in an epoch without others.
+/// Waits until the members are exactly these nodes.
 async fn settle(nodes: &[Node]) {
     let is_settled = || {
         let mut nodes_left = nodes.iter();
@@ -104,7 +105,7 @@ async fn holds_and_waiters_outlive_nodes_that_leave() {
         let next = tokio::spawn(async move { next.acquire().await });
         let before = nodes[0].epoch().unwrap();
         nodes[4].stop(Duration::ZERO).await;
-        // Who waited for what the leaving node held gets it, with a higher fence.
+        // The waiter for the lock of the leaving node gets it, with a higher fence.
         let next = timeout(PATIENCE, next)
             .await
             .expect("served")
@@ -139,7 +140,7 @@ async fn the_keepers_leader_may_leave_and_nobody_loses_anything() {
     let (cluster, _folder) = cluster(4, "raymond").await;
     let nodes = &cluster.nodes;
     let guard = nodes[3].lock("x").unwrap().acquire().await.unwrap();
-    // The first keepers come together under the first of them.
+    // The first keeper leads after bootstrap.
     nodes[0].stop(Duration::ZERO).await;
     settle(&nodes[1..]).await;
     let lost = timeout(LEASE.length * 2, guard.lost()).await;

@@ -1,4 +1,5 @@
-//! Many holds with long names: what members report, and what an epoch starts from, is far more than fits a message.
+//! Many holds with long names: the members' reports, and the state that an epoch starts from, are
+//! far larger than one message.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,43 +12,43 @@ use tokio::time::{sleep, timeout};
 
 use crate::start;
 
-/// Longer than anything here takes.
+/// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// A build for tests is slow.
+/// Unoptimised builds are slow.
 const LONG: Lease = Lease {
     length: Duration::from_secs(20),
     drift: 5,
 };
 
-/// The default.
+/// The default lease.
 const SHORT: Lease = Lease {
     length: Duration::from_secs(3),
     drift: 5,
 };
 
-/// Names of this length, each another one.
+/// A distinct name of this length.
 fn name(number: usize, length: usize) -> String {
     format!("{number:0>length$}")
 }
 
-/// What a change of epoch costs.
+/// Cost of one change of epoch.
 #[derive(Debug)]
 #[expect(dead_code, reason = "printed")]
 struct Cost {
-    /// From when the leaving node is told to stop until all others are in the next epoch.
+    /// Time from the request to stop the leaving node until all others are in the next epoch.
     change: Duration,
-    /// The longest that locks stood still on a node, as the node measures it.
+    /// Longest time that locks were suspended on a node, as measured by the node.
     standstill: Duration,
-    /// The longest time between two grants on a node, of a lock that nobody else uses.
+    /// Longest time between two grants, on one node, of a lock that no other node uses.
     between_grants: Duration,
-    /// The longest that a node's lease went without being renewed.
+    /// Longest time that a node's lease was not renewed.
     unrenewed: Duration,
-    /// Of this process with all nodes in it, before the change and at most.
+    /// Memory of this process, which contains all nodes: before the change, and its maximum.
     memory_mib: (u64, u64),
 }
 
-/// A line of /proc/self/status, in MiB.
+/// Reads a line of /proc/self/status, in MiB.
 fn memory(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(key));
@@ -55,8 +56,8 @@ fn memory(key: &str) -> u64 {
     kib.unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// Uses a lock of its own again and again. Returns the longest times between two grants, and without a renewal of the
-/// node's lease.
+/// Acquires and releases a lock of its own repeatedly. Returns the longest time between two grants,
+/// and the longest time without a renewal of the node's lease.
 async fn watch(node: Node, lease: Lease, is_over: &AtomicBool) -> (Duration, Duration) {
     let lock = node.lock(&format!("watch/{}", node.name())).unwrap();
     let (mut between_grants, mut unrenewed) = (Duration::ZERO, Duration::ZERO);
@@ -84,7 +85,8 @@ async fn acquire(node: &Node, numbers: std::ops::Range<usize>, length: usize) ->
     acquired.buffer_unordered(512).collect().await
 }
 
-/// These nodes hold this many locks each, with names of this length; then a node leaves, and the epoch changes.
+/// Lets three nodes hold this many locks each, with names of this length. Then the fourth node
+/// leaves, and the epoch changes.
 async fn change(holds: [usize; 3], length: usize, lease: Lease) -> Cost {
     let (cluster, _folder) = start(4, "naimi-trehel", true, lease).await;
     let nodes = &cluster.nodes;
@@ -137,14 +139,14 @@ async fn change(holds: [usize; 3], length: usize, lease: Lease) -> Cost {
         unrenewed,
         memory_mib: (before, memory("VmHWM:")),
     };
-    // What is held stays held, and goes to the next when it is released.
+    // Held locks are still held, and are granted to the next waiter when released.
     let last = guards.pop().expect("some are held");
     let next = nodes[0].lock(last.name().as_str()).unwrap();
     assert!(next.try_acquire(Duration::from_millis(50)).await.is_err());
     last.release().await.unwrap();
     let next = timeout(PATIENCE, next.acquire()).await.expect("served");
     drop(next.unwrap());
-    // A node that stops waits for what is still held on it.
+    // A stopping node waits for its remaining holds.
     drop(guards);
     cluster.stop().await;
     cost
@@ -168,7 +170,7 @@ async fn three_hundred_thousand_long_names_change_epoch() {
     for (length, lease) in [(16, SHORT), (LockName::LEN_MAX, SHORT)] {
         let cost = change([100_000; 3], length, lease).await;
         println!("300,000 holds with names of {length} bytes: {cost:?}");
-        // As `soloist bench --faults`, which allows 500 ms for 10,000 locks.
+        // The same bound as in `soloist bench --faults`, which allows 500 ms for 10,000 locks.
         let bound = Duration::from_millis(500) * 30;
         assert!(cost.standstill < bound, "{cost:?}");
         assert!(cost.unrenewed < lease.length * 2 / 3, "{cost:?}");

@@ -1,4 +1,4 @@
-//! Connections that show nothing, to the port of every node, again and again.
+//! Connections that never identify themselves, opened to the port of every node again and again.
 
 mod strangers;
 
@@ -19,7 +19,8 @@ use tokio::time::timeout;
 use crate::{LEASE, PATIENCE, settle, start};
 use strangers::{Manner, Strangers};
 
-/// A certificate for one more node of this cluster, if its nodes have any.
+/// Issues a certificate for one more node of this cluster, or returns `None` if its nodes use no
+/// TLS.
 fn identity(cluster: &LocalCluster, name: &NodeName) -> Option<Identity> {
     let authority = cluster.authority.as_ref()?;
     let issued = authority.issue(name, &[]).unwrap();
@@ -27,7 +28,7 @@ fn identity(cluster: &LocalCluster, name: &NodeName) -> Option<Identity> {
     Some(identity.unwrap())
 }
 
-/// A node that the cluster does not know yet.
+/// Starts a node that the cluster does not know yet.
 async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempDir) -> Node {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: Address = listener.local_addr().unwrap().into();
@@ -70,15 +71,15 @@ async fn acquire(node: &Node, name: &str) -> Guard {
     acquired.unwrap()
 }
 
-/// Free locks, joins and a change of leader, while strangers keep this many connections to each
-/// port open. Nobody loses a lease.
+/// Asserts that acquiring free locks, joining, and a change of leader all work, and that no lease
+/// is lost, while strangers keep this many connections to each port open.
 async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner) {
     let (cluster, folder) = start(4, "raymond", tls, lease).await;
     let nodes = &cluster.nodes;
     let epoch = nodes[1].epoch();
     let strangers = Strangers::start(&cluster.addresses, connections, manner).await;
     let began = Instant::now();
-    // A lock's token is at one of the nodes: for most of these, a link must be opened first.
+    // The token of each lock is at one of the nodes. Most of these requests must first open a link.
     let mut held = Vec::new();
     for node in nodes {
         held.push(acquire(node, &format!("free at {}", node.name())).await);
@@ -97,7 +98,7 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
         left.push(joined);
     }
     let began = Instant::now();
-    // The first keepers come together under the first of them.
+    // The first keeper leads after bootstrap.
     nodes[0].stop(Duration::ZERO).await;
     settle(&left).await;
     let guard = acquire(&left[3], "after").await;

@@ -1,4 +1,4 @@
-//! A node that stops: its holds end when they are released, or when their time is over.
+//! A stopping node: its holds end when they are released or expire.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::{PATIENCE, cluster};
 
-/// Sends a request without a body over a connection of its own.
+/// Sends a request with an empty JSON object over a new connection.
 async fn send(socket: &std::path::Path, method: &str, path: &str) -> UnixStream {
     let mut stream = UnixStream::connect(socket).await.unwrap();
     let request = format!(

@@ -1,4 +1,4 @@
-//! A node whose store is from before clusters had an identity.
+//! A node whose store was written before clusters had an identity.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use soloist_node::transport::{Endpoint, Security};
 
 use crate::{LEASE, start_in, until};
 
-/// The store of the only keeper of such a cluster, after three epochs.
+/// Creates the store of the only keeper of such a cluster, after three epochs.
 async fn lay(data: &std::path::Path) {
     let me: NodeName = "n1".parse().unwrap();
     let identity = StoreIdentity {
@@ -45,7 +45,7 @@ async fn a_cluster_from_before_goes_on_with_higher_fences() {
     let cluster = start_in(folder.path(), 1, "raymond", true, LEASE).await;
     let node = &cluster.nodes[0];
     let guard = node.lock("x").unwrap().acquire().await.unwrap();
-    // When epochs had 24 bits, epoch 3 cannot have given a higher one.
+    // The highest fence that epoch 3 can have issued when epochs had 24 bits.
     let last_before: u64 = (3 << 40) | ((1 << 40) - 1);
     assert!(guard.fence().number() > last_before, "{}", guard.fence());
     assert!(node.epoch().unwrap() > 4 << 8);

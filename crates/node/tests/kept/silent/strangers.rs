@@ -1,5 +1,5 @@
-//! A process that opens connections and shows nothing. It is one of its own, so that the nodes share
-//! neither their threads nor their limit of open files with it.
+//! A process that opens connections without identifying itself. It is a separate process, so that
+//! it shares neither threads nor the limit of open files with the nodes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -17,17 +17,17 @@ use tokio::time::{sleep, timeout};
 use crate::PATIENCE;
 use crate::client_hello::half_of_client_hello;
 
-/// Set for the process of the strangers: its [`Orders`].
+/// Environment variable with the [`Orders`] of the strangers' process.
 const STRANGERS: &str = "SOLOIST_TEST_STRANGERS";
 
-/// The strangers say this often how many connections they have opened.
+/// How often the strangers report the number of connections that they have opened.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
-/// A connection that was closed is opened again after this time. It makes no difference if there are
-/// thousands: they come as fast as one thread can open them.
+/// A connection that was closed is opened again after this time. With thousands of connections this
+/// pause makes no difference: one thread opens them as fast as it can.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What strangers do.
+/// Instructions for the strangers' process.
 #[derive(Serialize, Deserialize)]
 struct Orders {
     addresses: Vec<String>,
@@ -51,15 +51,15 @@ impl Manner {
     }
 }
 
-/// The process of the strangers. It ends with this.
+/// Handle of the strangers' process, which is killed when this is dropped.
 pub struct Strangers {
     opened: watch::Receiver<usize>,
     process: Child,
 }
 
 impl Strangers {
-    /// Opens this many connections to each address, and each again a while after it was closed.
-    /// Returns when all were opened once.
+    /// Opens this many connections to each address, and reopens each a moment after it was closed.
+    /// Returns when each was opened once.
     pub async fn start(addresses: &[Address], connections: usize, manner: Manner) -> Self {
         let all = addresses.len() * connections;
         let addresses: Vec<_> = addresses.iter().map(Address::to_string).collect();
@@ -105,7 +105,8 @@ impl Drop for Strangers {
     }
 }
 
-/// Not a test by itself: the process that [`Strangers`] starts. It ends when its input does.
+/// Not a test by itself: the process that [`Strangers`] starts. It exits when its standard input is
+/// closed.
 #[tokio::test]
 async fn process() {
     let Ok(orders) = std::env::var(STRANGERS) else {
@@ -123,7 +124,8 @@ async fn process() {
                     if let Ok(mut tcp) = TcpStream::connect(&address).await {
                         opened.fetch_add(1, Ordering::Relaxed);
                         let _ = tcp.write_all(&bytes).await;
-                        // It answers nothing, so this ends when the node has closed it.
+                        // The node sends nothing, so this returns when the node closes the
+                        // connection.
                         let _ = tcp.read_to_end(&mut Vec::new()).await;
                     }
                     sleep(PAUSE).await;
