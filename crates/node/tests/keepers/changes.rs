@@ -1,4 +1,4 @@
-//! Keepers come and go.
+//! Promoting and demoting keepers.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use soloist_node::keepers::KeeperError;
 
 use crate::net::{Cluster, PATIENCE, name, until};
 
-/// A change that is not yet through on the keeper that is asked next must be waited for.
+/// Retries a change until it succeeds: the previous one may not be complete yet on this keeper.
 async fn changed<F>(mut attempt: impl FnMut() -> F) -> Result<(), KeeperError>
 where
     F: Future<Output = Result<(), KeeperError>>,
@@ -38,7 +38,7 @@ async fn from_one_to_three_and_back() {
         cluster.sites.push(site);
         let chief = cluster.sites[0].keeper();
         changed(|| chief.promote(id, node.clone())).await.unwrap();
-        // Twice is once.
+        // Promoting again has no effect.
         changed(|| chief.promote(id, node.clone())).await.unwrap();
     }
     cluster.all_have(20).await;
@@ -49,13 +49,14 @@ async fn from_one_to_three_and_back() {
         })
         .await;
     }
-    // They count: with two of the three, one of them new, things go on.
+    // The new keepers count: two of the three, one of them new, are a majority.
     cluster.sites[1].stop().await;
     cluster.begin(21).await;
     cluster.sites[1].start().await;
     cluster.all_have(21).await;
 
-    // The leader is to go, another one takes over and demotes it, until one is left.
+    // Demote the leader until one keeper is left. Each time another keeper takes over and demotes
+    // it.
     for left in [2, 1] {
         let leader = cluster.leader().await;
         let called = cluster.sites[leader].node.name.clone();
@@ -94,7 +95,7 @@ async fn a_node_that_does_not_answer_is_not_made_a_keeper() {
     assert!(matches!(error, KeeperError::Behind { .. }), "{error}");
     assert!(error.to_string().contains("b at 127.0.0.1"), "{error}");
     assert_eq!(keeper.view().keepers, [cluster.sites[0].node.clone()]);
-    // What it was meant to be, nobody will be.
+    // The id that was meant for it is never used.
     assert!(keeper.is_former(id));
     let error = keeper.promote(id, node).await.unwrap_err();
     assert_eq!(error, KeeperError::Former { id });
@@ -126,7 +127,8 @@ async fn a_change_that_was_given_up_half_way_is_finished() {
     let leader = cluster.leader().await;
     let stays = (leader + 1) % 3;
     cluster.sites[stays].stop().await;
-    // Of the two that would be left, one is missing: whoever asks gives up in between.
+    // After the change, two keepers would be left, and one of them is down. The change times out
+    // half-way.
     let goes = loop {
         let leader = cluster.leader().await;
         let goes = 3 - stays - leader;
@@ -151,7 +153,7 @@ async fn a_change_that_was_given_up_half_way_is_finished() {
         chief.view().keepers.len() == 2 && !chief.is_half_changed()
     })
     .await;
-    // The one that went is not needed for anything.
+    // The demoted keeper is no longer needed.
     cluster.sites[goes].stop().await;
     cluster.begin(2).await;
 }
@@ -161,7 +163,7 @@ async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
     let mut cluster = Cluster::start(&["a", "b"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    // Before that, the first keepers wait to vote until all of them are there.
+    // Until then, the first keepers wait for all of them before they vote.
     let lease = Duration::from_secs(1);
     let is_founded = |roster: &Roster| roster.is_founded();
     cluster.decide(Command::Lead { lease }, is_founded).await;
@@ -175,7 +177,7 @@ async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
         let promoted = promoted.await;
         cluster.sites[1 - leader].start().await;
         match promoted {
-            // The other one was elected before it stopped.
+            // The other keeper was elected before it stopped.
             Err(KeeperError::NotLeader { .. }) => {}
             Err(KeeperError::Open { .. }) => break,
             other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! Three keepers over TLS: elections, kills, restarts, snapshots.
+//! Three keepers over TLS: elections, stops, restarts and snapshots.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn one_leads_and_all_have_what_it_decided() {
         assert_eq!(view.leads, place == leader);
         assert_eq!(view.keepers, nodes);
         assert_eq!((view.stopped, view.term > 0), (None, true));
-        // To found it again changes nothing.
+        // Initializing again has no effect.
         assert!(!keeper.initialize().await.unwrap());
         if place != leader {
             let known = Some(nodes[leader].clone());
@@ -64,7 +64,7 @@ async fn when_the_leader_dies_another_knows_the_roster() {
     cluster.begin(2).await;
     cluster.sites[dead].start().await;
     cluster.all_have(2).await;
-    // Two of three are needed, and two are there again.
+    // Two of three keepers are needed, and two are up again.
     cluster.sites[next].stop().await;
     cluster.begin(3).await;
     cluster.all_have(3).await;
@@ -100,7 +100,7 @@ async fn without_a_majority_nothing_is_decided_or_confirmed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_start_again_from_disk() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
-    // More than a snapshot's worth, and some more.
+    // More entries than a snapshot needs, so some follow it in the log.
     for epoch in 1..=11 {
         cluster.begin(epoch).await;
     }
@@ -125,7 +125,7 @@ async fn all_start_again_from_disk() {
     cluster.all_have(12).await;
 }
 
-/// The log from its first to its last entry, and the last one that a snapshot has.
+/// Index of the first and of the last entry of the log, and of the last entry in a snapshot.
 async fn ends(site: &Site) -> (u64, u64, u64) {
     let store = Store::open(&site.file(), &site.node.name).await.unwrap();
     let (mut log, mut machine, closer) = store.split();
@@ -151,7 +151,7 @@ async fn who_is_far_behind_catches_up_by_a_snapshot() {
     for epoch in 2..=60 {
         cluster.begin(epoch).await;
     }
-    // Whoever leads next has no longer what the third one lacks.
+    // No possible leader still has the log entries that the third keeper lacks.
     for place in (0..3).filter(|&place| place != behind) {
         cluster.sites[place].stop().await;
         let (first, _, _) = ends(&cluster.sites[place]).await;
@@ -179,13 +179,13 @@ fn install(epoch: u64, locks: usize) -> Command {
     Command::Install { epoch, holds }
 }
 
-/// How many locks are in these pieces.
+/// Number of locks in these pieces.
 fn held(pieces: &[Piece]) -> usize {
     let holds = pieces.iter().map(|piece| piece.unpack().unwrap().len());
     holds.sum()
 }
 
-/// Longer than can be sent between two signs of life of the leader.
+/// The long command takes longer to send than the interval between the leader's heartbeats.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_command_gets_through_and_one_that_is_too_long_is_refused() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;

@@ -1,4 +1,4 @@
-//! A disk that fails when it is told to, and forgets what was not synced.
+//! A disk that fails on request, and that loses unsynced writes in a crash.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,13 +7,13 @@ use redb::StorageBackend;
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What is on the platter.
+    /// Content that survives a crash.
     durable: Vec<u8>,
-    /// What the process sees.
+    /// Content that the process reads.
     seen: Vec<u8>,
-    /// Changes since the last sync: a length, or bytes at a place.
+    /// Changes since the last sync.
     unsynced: Vec<Change>,
-    /// Changes and syncs that still work; no limit if there is none.
+    /// Number of changes and syncs that still succeed, or `None` if there is no limit.
     left: Option<usize>,
     used: usize,
 }
@@ -38,8 +38,8 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 pub struct Disk(Arc<Mutex<Inner>>);
 
 impl Disk {
-    /// A disk as it is found after a crash: of what was not synced, the first so many changes arrived, and then
-    /// half of another.
+    /// The disk as it is found after a crash: the first `arrived` of the unsynced changes were
+    /// written, and half of the next one.
     pub fn after_crash(&self, arrived: usize) -> Disk {
         let inner = self.inner();
         let mut durable = inner.durable.clone();
@@ -59,17 +59,17 @@ impl Disk {
         })))
     }
 
-    /// How many changes are not synced.
+    /// Number of unsynced changes.
     pub fn unsynced(&self) -> usize {
         self.inner().unsynced.len()
     }
 
-    /// After so many more changes and syncs, the disk is full.
+    /// Makes the disk report that it is full after this many more changes and syncs.
     pub fn fail_after(&self, changes: usize) {
         self.inner().left = Some(changes);
     }
 
-    /// How many changes and syncs there were.
+    /// Number of changes and syncs so far.
     pub fn used(&self) -> usize {
         self.inner().used
     }

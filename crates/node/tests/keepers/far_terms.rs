@@ -1,4 +1,5 @@
-//! A term far beyond one's own is refused: a keeper that took it over could never be elected again.
+//! A keeper refuses a term far beyond its own. If it adopted such a term, it could never be elected
+//! again.
 
 use openraft::Vote;
 use openraft::raft::{AppendEntriesRequest, VoteRequest};
@@ -8,7 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::hostile::{B, connect, frame, hello};
 use crate::net::{Cluster, Site};
 
-/// Sends one frame to a keeper, as a node that has a certificate and is no keeper, and returns why it is refused.
+/// Sends one frame to a keeper, from a node that has a certificate but is not a keeper. Returns the
+/// reason for the refusal.
 async fn refusal(site: &Site, content: Vec<u8>) -> String {
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = hello(site.node.name.as_str(), site.id());

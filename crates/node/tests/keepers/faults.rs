@@ -1,4 +1,4 @@
-//! A disk that fails loses nothing that was acknowledged.
+//! A failing disk loses nothing that was acknowledged.
 
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, RaftLogReader, Vote};
@@ -33,7 +33,7 @@ struct Acknowledged {
     next: u64,
 }
 
-/// Votes, appends and purges until the disk fails, or for a while.
+/// Votes, appends and purges, until the disk fails or all steps are done.
 async fn work(log: &mut LogStore) -> Acknowledged {
     let mut done = Acknowledged::default();
     for step in 0..8 {
@@ -48,7 +48,7 @@ async fn work(log: &mut LogStore) -> Acknowledged {
         if let Err(error) = worked {
             let text = error.to_string();
             assert!(text.contains("make room on the disk"), "{text}");
-            // It does not work again by itself.
+            // The store stays failed.
             let again = log.save_vote(&Vote::new(99, 7)).await.unwrap_err();
             assert!(again.to_string().contains("make room"), "{again}");
             break;
@@ -67,7 +67,7 @@ async fn open(disk: &Disk) -> Store {
     opened.unwrap()
 }
 
-/// A disk with an empty store on it.
+/// A disk with an empty store.
 async fn new_disk() -> Disk {
     let disk = Disk::default();
     let identity = StoreIdentity::fresh(fresh_identity());
@@ -77,7 +77,8 @@ async fn new_disk() -> Disk {
     disk
 }
 
-/// Everything acknowledged is there; what was under way may be there as a whole.
+/// Asserts that everything acknowledged is on the disk. An operation that was in progress must be
+/// there entirely or not at all.
 async fn examine(disk: &Disk, done: Acknowledged, case: &str) {
     let (mut log, _, closer) = open(disk).await.split();
     let vote = log.read_vote().await.unwrap();
@@ -99,8 +100,8 @@ async fn examine(disk: &Disk, done: Acknowledged, case: &str) {
     closer.close().await;
 }
 
-/// The disk fails at each of its operations in turn, and after each the machine crashes, with more or less of
-/// what was not synced.
+/// Lets the disk fail at each of its operations in turn. After each failure, the machine crashes
+/// with none, half or all of the unsynced changes written.
 #[tokio::test(flavor = "multi_thread")]
 async fn wherever_the_disk_fails_what_was_acknowledged_is_there() {
     let fresh = new_disk().await;

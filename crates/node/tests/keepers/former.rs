@@ -1,4 +1,4 @@
-//! Who was a keeper and is none any more is not answered; who is not known yet is.
+//! Former keepers get no answer; unknown ones do.
 
 use std::time::Duration;
 
@@ -25,12 +25,13 @@ async fn a_demoted_keeper_is_remembered_in_the_log_and_in_snapshots() {
         assert!(applied.membership.nodes().all(|(id, _)| *id != gone));
         let error = keeper.may_answer(gone, site.id()).unwrap_err();
         assert!(error.contains("was demoted"), "{error}");
-        // Unknown ids are answered: they may have been promoted meanwhile.
+        // Unknown ids are answered: those keepers may have been promoted in the meantime.
         keeper.may_answer(B, site.id()).unwrap();
         let error = keeper.may_answer(B, site.id() ^ 1).unwrap_err();
         assert!(error.contains("promoted again"), "{error}");
     }
-    // Snapshots are made, and the log is cut; one who comes later knows it from a snapshot.
+    // Enough entries for snapshots, so that the log is purged. A keeper that joins later learns of
+    // the former one from a snapshot.
     for epoch in 2..=30 {
         cluster.begin(epoch).await;
     }
@@ -43,7 +44,7 @@ async fn a_demoted_keeper_is_remembered_in_the_log_and_in_snapshots() {
         site.start().await;
         assert!(site.keeper().is_former(gone), "after a restart");
     }
-    // Its node comes back as another keeper; its old id does not.
+    // Its node returns as a keeper with another id. The old id is never used again.
     let node = c.node.clone();
     let leader = cluster.leader().await;
     let error = cluster.sites[leader].keeper().promote(gone, node).await;
@@ -58,7 +59,7 @@ async fn a_demoted_keeper_is_remembered_in_the_log_and_in_snapshots() {
     cluster.all_have(31).await;
 }
 
-/// A keeper that was demoted while it was down wakes up and wants to be elected.
+/// A keeper that was demoted while it was down restarts and tries to be elected.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demoted_keeper_that_returns_gets_no_vote() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
@@ -73,12 +74,12 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     }
     let (_, term) = cluster.reign().await;
     c.start().await;
-    // It asks before it stands for election, and nobody answers: its term stays.
+    // It asks the others before it stands for election. None of them answers, so its term stays.
     tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.begin(2).await;
     assert!(!c.keeper().view().leads);
     assert!(c.keeper().view().term <= term);
-    // Also in the middle of a connection.
+    // Requests on an open connection are refused, too.
     let site = &cluster.sites[0];
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", gone, site.id());
@@ -91,7 +92,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     assert!(matches!(&end, ServeEnd::Refused(reason) if reason.contains("was demoted")));
 }
 
-/// Node b, whose certificate is good, speaks for the keeper that runs on node x.
+/// Node b, whose certificate is valid, claims to be the keeper that runs on node x.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_does_not_speak_for_another_nodes_keeper() {
     let cluster = Cluster::start(&["a", "x"]).await;
@@ -116,8 +117,8 @@ async fn a_node_does_not_speak_for_another_nodes_keeper() {
     );
 }
 
-/// Keepers 1 2 3, 3 is down; 4 is promoted, 1 is demoted, and 4 leads; 3 returns and knows of 1 2 3 only; then 2 goes down. 3 and 4
-/// are a majority of 2 3 4.
+/// The keepers are 1, 2 and 3, and 3 is down. 4 is promoted and 1 is demoted. 3 returns, and knows
+/// only of 1, 2 and 3; then 2 goes down. 3 and 4 are a majority of 2, 3 and 4.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_does_not_know_the_new_one_answers_it() {
     let mut cluster = Cluster::start(&["k1", "k2", "k3"]).await;
@@ -130,7 +131,7 @@ async fn a_keeper_that_does_not_know_the_new_one_answers_it() {
     cluster.demote("k1").await;
     cluster.sites[0].stop().await;
     cluster.begin(2).await;
-    // Only the fourth one is left that knows of itself.
+    // Of the keepers that are up, only the fourth knows that it is one.
     cluster.sites[1].stop().await;
     cluster.sites[2].start().await;
     cluster.begin(3).await;

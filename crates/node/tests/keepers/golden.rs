@@ -1,4 +1,4 @@
-//! Bytes that stay what they are: other releases and older stores have them.
+//! Encodings that must not change, because other releases send them and older stores contain them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A leader that is to go hands leadership over; it does not remove itself.
+//! A leader that is to be demoted hands over leadership first. It never removes itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ async fn a_leader_hands_over_and_the_next_one_demotes_it() {
     assert!(matches!(error, KeeperError::NotLeader { .. }), "{error}");
     let (next, next_term) = cluster.reign().await;
     println!("another keeper leads after {:?}", began.elapsed());
-    // It may lead again if the machine was busy; then in a later term, or since nobody took over.
+    // On a busy machine it may lead again, in a later term or because no other keeper took over.
     assert!(next != leader || next_term >= term);
     cluster.demote(called.name.as_str()).await;
     let next = cluster.leader().await;
@@ -45,7 +45,7 @@ async fn a_leader_that_nobody_follows_leads_again() {
         let (leader, term) = cluster.reign().await;
         cluster.sites[1 - leader].stop().await;
         let keeper = cluster.sites[leader].keeper();
-        // The other one may have been elected before it stopped.
+        // The other keeper may have been elected before it stopped.
         if keeper.view().leads && keeper.view().term == term {
             break leader;
         }
@@ -53,7 +53,7 @@ async fn a_leader_that_nobody_follows_leads_again() {
     };
     let keeper = cluster.sites[leader].keeper();
     let called = &cluster.sites[leader].node.name;
-    // It does not even try.
+    // The change is refused before it begins.
     let error = keeper.demote(called).await.unwrap_err();
     assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
     keeper.hand_over();
@@ -65,8 +65,8 @@ async fn a_leader_that_nobody_follows_leads_again() {
     cluster.all_have(2).await;
 }
 
-/// Four keepers, one of which is down: the other three are needed. The leader is to go, and crashes when
-/// it has removed itself by its own log and nobody else knows, if it does such a thing.
+/// Four keepers, one of them down, so the other three are needed. The leader is to be demoted. If
+/// it removed itself, it would crash when the removal is in its own log only.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leader() {
     let mut cluster = Cluster::stopped(&["a", "b", "c", "d"]).await;
@@ -91,7 +91,8 @@ async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leade
     let rest: Vec<usize> = (0..4).filter(|it| ![leader, down].contains(it)).collect();
     let called = cluster.sites[leader].node.name.clone();
     let chief = Arc::clone(cluster.sites[leader].keeper());
-    // One of them hears the leader, and its answers are held up: nothing is agreed on.
+    // One of the others receives what the leader sends, but its responses are delayed, so nothing
+    // is committed.
     relays[rest[1]].hold(Held {
         from_it: true,
         ..Held::default()
@@ -105,7 +106,7 @@ async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leade
         demoting.is_finished() || late.is_half_changed()
     })
     .await;
-    // Now the answers come, and nothing that the leader says from here on.
+    // Now the responses arrive, but nothing that the leader sends from here on.
     for place in &rest {
         relays[*place].hold(Held {
             to_it: true,
@@ -133,13 +134,13 @@ fn socket(address: &Address) -> std::net::SocketAddr {
     address.to_string().parse().unwrap()
 }
 
-/// Keeper b has a demoted in the middle, and a leads next: its end would remove a.
+/// Keeper b leads and has half demoted a. Then a leads, and completing the change would remove it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_a_half_done_change_removes_leaves_its_end_to_the_next() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    // Of the two that would be left, one is missing.
+    // After the change, two keepers would be left, and one of them is down.
     let goes = cluster.sites[0].node.clone();
     let chief = loop {
         let leader = cluster.leader().await;

@@ -1,4 +1,4 @@
-//! Bytes that no keeper sends, and peers that are not who they say.
+//! Bytes that no keeper sends, and peers that lie about their identity.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::net::{Cluster, Site, begin, identity, name, until};
 
-/// The id of a keeper that no other one knows.
+/// Id of a keeper that is unknown to the others.
 pub const B: u64 = 0xb;
 
 pub fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn raw_frame(number: u64, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What b says first. It is keeper [`B`] and dials the keeper `id` on the node `to`.
+/// Hello of node b, which claims to be keeper [`B`] and dials keeper `id` on node `to`.
 pub fn hello(to: &str, id: u64) -> Vec<u8> {
     greeting("b", to, B, id)
 }
@@ -46,7 +46,7 @@ pub fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
     hello.encode()
 }
 
-/// A connection to the node `to` from a peer whose certificate says that it is b.
+/// Opens a connection to node `to` from a peer whose certificate is for b.
 pub fn connect(keeper: &Arc<Keeper>, to: &str) -> (DuplexStream, JoinHandle<ServeEnd>) {
     let endpoint = Endpoint::new(name(to), Security::Plain);
     let (ours, theirs) = tokio::io::duplex(1 << 16);
@@ -66,10 +66,10 @@ pub fn connect(keeper: &Arc<Keeper>, to: &str) -> (DuplexStream, JoinHandle<Serv
     (ours, serving)
 }
 
-/// Sends this, and expects to be told why it is refused.
+/// Sends these bytes, and asserts that both sides learn the reason for the refusal.
 async fn refused(keeper: &Arc<Keeper>, bytes: Vec<u8>, says: &str) {
     let (mut stream, serving) = connect(keeper, "a");
-    // It may be closed before all is sent.
+    // The connection may be closed before everything is sent.
     let _ = stream.write_all(&bytes).await;
     let mut told = Vec::new();
     stream.read_to_end(&mut told).await.unwrap();
@@ -168,11 +168,11 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
     };
     refused(keeper, by_b(a, 2, &far), "a snapshot of").await;
 
-    // It still does its work.
+    // The keeper still works.
     cluster.begin(2).await;
 }
 
-/// Any bytes after a good beginning, from a generator with a seed.
+/// Random bytes, some of them after a valid beginning, from a fixed seed.
 #[tokio::test(flavor = "multi_thread")]
 async fn noise_harms_nobody() {
     let cluster = Cluster::start(&["a"]).await;
@@ -225,7 +225,7 @@ async fn a_second_connection_of_a_keeper_replaces_the_first() {
     assert_eq!(before.unwrap().await.unwrap(), ServeEnd::Stopping);
 }
 
-/// At b's address there is somebody with another name: to a that is as if nobody were there.
+/// The node at b's address presents a certificate for another name. To a, b is unreachable.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_name_in_the_certificate_is_refused() {
     let cluster = Cluster::start(&["a"]).await;
@@ -250,7 +250,7 @@ async fn a_wrong_name_in_the_certificate_is_refused() {
     .await;
 }
 
-/// A certificate of another authority does not get as far as a Hello.
+/// A certificate of another CA fails in the TLS handshake, before any hello.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_authoritys_certificate_is_refused() {
     let mut cluster = Cluster::start(&["a"]).await;

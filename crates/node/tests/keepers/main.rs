@@ -1,4 +1,4 @@
-//! The keepers: their store alone, and several of them over real sockets.
+//! The keepers: the store by itself, and several keepers over real sockets.
 
 mod changes;
 mod cluster;

@@ -1,5 +1,6 @@
-//! Stores of the format before this one: `stores/format-3.redb` was written by the release before stores had an identity. It is that of a,
-//! one of three keepers, with a snapshot, entries after it, and the epochs 1 to 12, of which 11 is installed.
+//! Stores of the previous format. `stores/format-3.redb` was written by the last release whose
+//! stores had no identity. It belongs to a, one of three keepers. It contains a snapshot, log
+//! entries after it, and epochs 1 to 12, with epoch 11 installed.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ fn lay(folder: &Path) -> PathBuf {
     path
 }
 
-/// Changes a value of a store that nobody has open.
+/// Changes a value in a store that is not open.
 fn put(path: &Path, key: &str, value: &[u8]) {
     let database = redb::Database::open(path).unwrap();
     let mut transaction = database.begin_write().unwrap();
@@ -52,7 +53,7 @@ async fn a_store_of_the_last_format_is_migrated_and_kept() {
     let (.., closer) = store.split();
     closer.close().await;
     assert!(std::fs::read(folder.path().join(KEPT)).unwrap() == OLD);
-    // The second time there is nothing to do.
+    // The second time there is nothing to migrate.
     let store = Store::open_in(folder.path(), &name("a")).await.unwrap();
     assert_eq!(store.identity(), identity);
     let (.., closer) = store.split();
@@ -66,7 +67,7 @@ async fn a_crash_before_the_migration_leaves_one_copy() {
     let folder = tempfile::tempdir().unwrap();
     lay(folder.path());
     std::fs::write(folder.path().join(KEPT), OLD).unwrap();
-    // Something else by that name is not overwritten.
+    // An unrelated file with such a name is not overwritten.
     std::fs::write(folder.path().join("keeper.redb.format-3-2"), "mine").unwrap();
     let (.., closer) = Store::open_in(folder.path(), &name("a"))
         .await
@@ -128,7 +129,7 @@ async fn an_old_store_is_recovered_into_a_new_generation() {
 }
 
 async fn start(site: &mut Site, nodes: &[KeeperNode]) {
-    // The old store knows where keepers were reached then.
+    // The old store contains the addresses of that time.
     let addresses = nodes.iter().map(|node| {
         let address = node.address.to_string();
         (node.name.clone(), address)
@@ -140,7 +141,7 @@ async fn start(site: &mut Site, nodes: &[KeeperNode]) {
     site.start_with(settings).await;
 }
 
-/// Three keepers from before this format come together again, and their cluster gets an identity.
+/// Three keepers with stores of the previous format form a cluster again, and it gets an identity.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_from_before_gets_an_identity_and_its_fences_rise() {
     let mut cluster = Cluster::stopped(&["a", "b", "c"]).await;
@@ -172,16 +173,16 @@ async fn a_cluster_from_before_gets_an_identity_and_its_fences_rise() {
         .await;
         assert_eq!(keeper.roster().begun().unwrap().epoch, 13 << 8);
     }
-    // Above the last fence that epoch 12 can have given, when epochs had 24 bits.
+    // Above the highest fence that epoch 12 can have issued when epochs had 24 bits.
     let next = Fence::first_of((13 << 8) + 1).number();
     assert!(next > (12 << 40) + ((1 << 40) - 1));
-    // There is one now, and one is enough.
+    // A second identity is refused.
     let (leader, term) = cluster.reign().await;
     let again = cluster.sites[leader].keeper().propose(term, identify).await;
     assert!(!matches!(again, Ok(Applied::Done)), "{again:?}");
     cluster.begin((13 << 8) + 1).await;
     cluster.all_have((13 << 8) + 1).await;
-    // It is on disk, and what the log says comes to the same the second time, also after a snapshot.
+    // The identity is on disk, and replaying the log gives the same roster, also after a snapshot.
     for round in 0..2 {
         for site in &mut cluster.sites {
             let before = site.keeper().roster();

@@ -1,4 +1,4 @@
-//! Keepers in one process, over real TLS sockets.
+//! Keepers in one process, connected by real sockets with TLS.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Far more than any of the tests needs; it only ends one that would hang.
+/// Far longer than these tests take. It only ends a test that hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after [`PATIENCE`].
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -35,7 +35,7 @@ pub fn name(name: &str) -> NodeName {
     name.parse().unwrap()
 }
 
-/// Begins this epoch with one member.
+/// Command that begins this epoch with one member.
 pub fn begin(epoch: u64) -> Command {
     let member = Member {
         name: name("m"),
@@ -57,7 +57,7 @@ pub fn identity(authority: &Authority, node: &str) -> Identity {
 pub struct Site {
     pub node: KeeperNode,
     pub identity: Identity,
-    /// What its store is made with.
+    /// Identity that its store is created with.
     pub store: StoreIdentity,
     listener: Arc<TcpListener>,
     folder: TempDir,
@@ -89,14 +89,14 @@ impl Site {
         self.running.is_some()
     }
 
-    /// The term in which a majority confirms that it leads.
+    /// Returns the term in which it leads, if a majority confirms that.
     pub async fn reigns_in(&self) -> Option<u64> {
         let View { leads, term, .. } = self.keeper().view();
         let confirmed = leads && self.keeper().confirm_leadership(term).await.is_ok();
         confirmed.then_some(term)
     }
 
-    /// Waits until it leads, and says in which term.
+    /// Waits until it leads, and returns the term.
     pub async fn leads(&self) -> u64 {
         let began = Instant::now();
         loop {
@@ -142,7 +142,7 @@ impl Site {
         self.running = Some((keeper, tokio::spawn(serving)));
     }
 
-    /// Its id in Raft.
+    /// Its Raft id.
     pub fn id(&self) -> u64 {
         self.keeper().identity().id
     }
@@ -154,13 +154,13 @@ impl Site {
     }
 }
 
-/// What a node will do with its one port.
+/// Serves the keeper as a node does on its port.
 async fn listen(listener: Arc<TcpListener>, endpoint: Endpoint, keeper: Arc<Keeper>) {
     loop {
         let (tcp, _) = listener.accept().await.unwrap();
         let (endpoint, keeper) = (endpoint.clone(), keeper.clone());
         tokio::spawn(async move {
-            // A peer that is stopped closes in the middle of everything.
+            // A peer that is stopped may close its connections at any point.
             let Ok((stream, certified)) = endpoint.take(tcp).await else {
                 return;
             };
@@ -181,7 +181,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Nodes that do not run, without stores.
+    /// Nodes that are not running and have no stores.
     pub async fn stopped(names: &[&str]) -> Self {
         let mut cluster = Cluster {
             authority: Authority::new("orchestra").unwrap(),
@@ -195,14 +195,14 @@ impl Cluster {
         cluster
     }
 
-    /// Keepers that run and know each other. The first one has founded the cluster.
+    /// Running keepers that know each other. The first one has bootstrapped the cluster.
     pub async fn start(names: &[&str]) -> Self {
         let mut cluster = Self::stopped(names).await;
         cluster.found().await;
         cluster
     }
 
-    /// Starts all nodes; the first one founds the cluster, and makes the others keepers.
+    /// Starts all nodes. The first one bootstraps the cluster and makes the others keepers.
     pub async fn found(&mut self) {
         for site in &mut self.sites {
             site.start().await;
@@ -221,12 +221,12 @@ impl Cluster {
         }
     }
 
-    /// A node of this cluster that does not run yet.
+    /// A node of this cluster that is not running yet.
     pub async fn site(&self, called: &str) -> Site {
         Site::new(&self.authority, self.identity, called).await
     }
 
-    /// Makes a node that runs a keeper.
+    /// Makes a running node a keeper.
     pub async fn promote(&mut self, site: Site) {
         let (id, node) = (site.id(), site.node.clone());
         let promoted = async |keeper: Arc<Keeper>| keeper.promote(id, node.clone()).await;
@@ -238,19 +238,19 @@ impl Cluster {
     pub async fn demote(&self, called: &str) {
         let called = name(called);
         let demoted = async |keeper: Arc<Keeper>| match keeper.demote(&called).await {
-            // An attempt that was thought to have failed.
+            // An earlier attempt that returned an error has succeeded.
             Err(KeeperError::NotAKeeper(_)) => Ok(()),
             other => other,
         };
         self.change(demoted).await;
     }
 
-    /// The place of a leader that a majority confirms.
+    /// Index of a leader that a majority confirms.
     pub async fn leader(&self) -> usize {
         self.reign().await.0
     }
 
-    /// The place of a leader that a majority confirms, and in which term.
+    /// Index of a leader that a majority confirms, and its term.
     pub async fn reign(&self) -> (usize, u64) {
         let began = Instant::now();
         loop {
@@ -266,13 +266,13 @@ impl Cluster {
         }
     }
 
-    /// Has this epoch begun, whoever leads, however often that changes.
+    /// Begins this epoch. Retries if the leader changes.
     pub async fn begin(&self, epoch: u64) {
         let is_done = |roster: &Roster| roster.next_epoch() == epoch + 1;
         self.decide(begin(epoch), is_done).await;
     }
 
-    /// Has this carried out, whoever leads, however often that changes.
+    /// Proposes this command until it is applied. Retries if the leader changes.
     pub async fn decide(&self, command: Command, is_done: impl Fn(&Roster) -> bool) {
         let began = Instant::now();
         loop {
@@ -280,9 +280,9 @@ impl Cluster {
             let keeper = self.sites[leader].keeper();
             match keeper.propose(term, command.clone()).await {
                 Ok(Applied::Done) => return,
-                // An attempt that was thought to have failed.
+                // An earlier attempt that returned an error has succeeded.
                 Ok(Applied::Refused) if is_done(&keeper.roster()) => return,
-                // It was elected anew meanwhile.
+                // The leader was re-elected in another term in the meantime.
                 Ok(Applied::Refused) => {}
                 Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
                 Err(error) => panic!("{error}"),
@@ -291,7 +291,8 @@ impl Cluster {
         }
     }
 
-    /// Changes the keepers, whoever leads. A leader that would remove itself hands over first.
+    /// Changes the keepers. Retries if the leader changes. A leader that would remove itself hands
+    /// over first.
     pub async fn change(&self, change: impl AsyncFn(Arc<Keeper>) -> Result<(), KeeperError>) {
         let began = Instant::now();
         loop {
@@ -315,7 +316,7 @@ impl Cluster {
         self.sites[place].keeper().roster().next_epoch() - 1
     }
 
-    /// Waits until all that run have this epoch.
+    /// Waits until all running keepers have this epoch.
     pub async fn all_have(&self, epoch: u64) {
         for (place, site) in self.sites.iter().enumerate() {
             if site.is_up() {

@@ -1,4 +1,4 @@
-//! A majority of the keepers is lost for good, and one goes on alone.
+//! Recovery: a majority of the keepers is lost permanently, and one continues alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use soloist_node::keepers::{
 
 use crate::net::{Cluster, begin, name, until};
 
-/// All files of a folder and their bytes.
+/// All files of a folder with their content.
 fn all(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<_> = paths.map(|entry| entry.unwrap().path()).collect();
@@ -21,7 +21,7 @@ fn all(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Epochs up to this one, the last one installed.
+/// Begins epochs up to this one, and installs the last one.
 async fn used(cluster: &Cluster, epochs: u64) {
     for epoch in 1..=epochs {
         cluster.begin(epoch).await;
@@ -77,7 +77,8 @@ async fn one_of_three_goes_on_and_gets_new_companions() {
         let begun = roster.begun().unwrap();
         assert_eq!((begun.epoch, &begun.members), (first, &members));
         assert!(roster.is_changing() && roster.installed().is_none());
-        // What the lost ones might have begun is refused, the next one is not.
+        // An epoch that the lost keepers might have begun is refused; the next epoch of the new
+        // generation is not.
         let late = site.keeper().propose(term, begin(epochs + 1)).await;
         assert_eq!(late.unwrap(), Applied::Refused);
         cluster.begin(first + 1).await;
@@ -89,7 +90,7 @@ async fn one_of_three_goes_on_and_gets_new_companions() {
             cluster.promote(fresh).await;
         }
         cluster.all_have(first + 1).await;
-        // They count: without the one that was alone, things go on.
+        // The new keepers count: the cluster continues without the recovered one.
         cluster.sites[0].stop().await;
         cluster.begin(first + 2).await;
         cluster.sites[0].start().await;
@@ -106,7 +107,8 @@ async fn entries_that_no_majority_confirmed_count() {
         for place in (0..3).filter(|place| *place != leader) {
             cluster.sites[place].stop().await;
         }
-        // Nobody is there to agree; but it is in the log, unless there was an election just before.
+        // No other keeper is up to acknowledge the entry. It is in the log, unless there was an
+        // election just before.
         let proposed = cluster.sites[leader].keeper().propose(term, begin(2));
         match proposed.await {
             Err(KeeperError::Open { .. }) => break leader,
@@ -122,7 +124,7 @@ async fn entries_that_no_majority_confirmed_count() {
     let recovered = recovered.unwrap();
     assert_eq!(recovered.epoch_before, 2);
     assert_eq!(recovered.cut_off.len(), 2);
-    // Once more: the first store is kept, too.
+    // Recovering again keeps a copy of the first recovered store, too.
     let again = Store::recover(site.folder(), site.node.clone()).await;
     let again = again.unwrap();
     assert_eq!(again.epoch_before, recovered.epoch_after);
@@ -185,7 +187,7 @@ async fn a_keeper_that_was_demoted_is_not_recovered() {
     let node = site.node.clone();
     cluster.promote(site).await;
     cluster.begin(2).await;
-    // Both of them have agreed, or it would not be done.
+    // Demoting needs the agreement of both keepers, so b has the entry that removes it.
     let demoted = async |keeper: Arc<Keeper>| keeper.demote(&node.name).await;
     cluster.change(demoted).await;
     let mut site = cluster.sites.pop().unwrap();
@@ -213,13 +215,13 @@ async fn a_data_folder_is_made_for_its_owner_alone() {
     assert!(data.join(FILE_NAME).is_file());
     let mode = data.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // What is there is used.
+    // An existing store is opened.
     let (.., closer) = Store::open_in(&data, &name("a")).await.unwrap().split();
     closer.close().await;
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let error = Store::open_in(&file, &name("a")).await.unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
-    // What cannot be looked at may be a store.
+    // A path that cannot be examined may contain a store.
     assert!(Store::exists(&file));
 }

@@ -1,4 +1,4 @@
-//! A way to a keeper on which each direction can be held up.
+//! A TCP relay to a keeper that can delay each direction.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,16 +8,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Which bytes are held up.
+/// The directions that are delayed.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Held {
-    /// Those to the keeper.
+    /// Bytes to the keeper.
     pub to_it: bool,
-    /// Those from the keeper.
+    /// Bytes from the keeper.
     pub from_it: bool,
 }
 
-/// Connections through it go to a keeper. It ends when this is dropped.
+/// Forwards connections to a keeper. It stops when this is dropped.
 pub struct Relay {
     pub address: SocketAddr,
     held: Arc<watch::Sender<Held>>,
@@ -53,7 +53,7 @@ impl Relay {
         self.held.send_replace(held);
     }
 
-    /// Breaks all connections: what was held up on them is lost. Then nothing is held up any more.
+    /// Closes all connections, which loses the delayed bytes, and then stops delaying.
     pub async fn cut(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         tasks.shutdown().await;

@@ -1,4 +1,4 @@
-//! The store: what Raft asks of it, restarts, and files that cannot be used.
+//! The store: Raft's requirements, restarts, and unusable files.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn identity() -> StoreIdentity {
     StoreIdentity::fresh(ClusterIdentity { id, generation })
 }
 
-/// A new store of node a, closed.
+/// Creates a store of node a, and closes it.
 async fn made(folder: &Path) {
     let store = Store::create(folder, &name("a"), identity()).await;
     let (.., closer) = store.unwrap().split();
@@ -52,7 +52,7 @@ fn path(folder: &TempDir) -> PathBuf {
     folder.path().join("keeper.redb")
 }
 
-/// A store with something in it, closed.
+/// Creates a store with a vote in it, and closes it.
 async fn used(path: &Path) {
     made(path.parent().unwrap()).await;
     let (mut log, _, closer) = Store::open(path, &name("a")).await.unwrap().split();
@@ -80,7 +80,7 @@ async fn a_vote_outlives_the_process() {
     assert_eq!(log.read_vote().await.unwrap(), Some(Vote::new(3, 7)));
 }
 
-/// As a power cut leaves it: whoever had it open did not close it.
+/// The file as a power failure leaves it: the process did not close it.
 #[tokio::test]
 async fn a_vote_outlives_a_crash() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ async fn a_store_that_is_set_aside_is_not_lost() {
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
     let store = Store::create(folder.path(), &name("a"), identity()).await;
     let (.., closer) = store.unwrap().split();
-    // While it is in use, it stays.
+    // A store that is in use is not set aside.
     let error = Store::set_aside(folder.path(), "a test").unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     closer.close().await;
@@ -232,7 +232,7 @@ async fn another_versions_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = path(&folder);
     used(&path).await;
-    // Those before the oldest one that is migrated, and one to come.
+    // Formats older than the oldest one that is migrated, and a future one.
     for found in [1, 2, 5] {
         let database = redb::Database::open(&path).unwrap();
         let mut transaction = database.begin_write().unwrap();
@@ -258,7 +258,7 @@ async fn another_versions_store_is_refused() {
     }
 }
 
-/// One byte is changed, or the end is missing: either it was a byte that says nothing, or it is noticed.
+/// One byte is changed, or the end is missing. Either the byte was unused, or opening fails.
 #[tokio::test]
 async fn damage_is_noticed_and_nothing_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
@@ -266,7 +266,7 @@ async fn damage_is_noticed_and_nothing_is_overwritten() {
     let whole = std::fs::read(path(&folder)).unwrap();
     let damaged = folder.path().join("damaged.redb");
     let mut noticed = 0;
-    // Most of what is in use is near the beginning.
+    // Most of the bytes in use are near the beginning.
     let header = (9..320).step_by(7);
     let pages = (320..1 << 16).step_by(1021);
     let rest = (1 << 16..whole.len()).step_by(65_537);

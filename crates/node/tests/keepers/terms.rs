@@ -1,4 +1,4 @@
-//! What is decided in one reign of a keeper is not carried out in another.
+//! A decision made in one term of a leader is not applied in another.
 
 use std::time::Duration;
 
@@ -12,14 +12,15 @@ use soloist_node::keepers::{KeeperError, Settings, Store};
 
 use crate::net::{Cluster, Site, begin, until};
 
-/// Nobody but the one keeper that there is can be elected.
+/// A cluster with one keeper, so no other can be elected.
 async fn alone() -> (Cluster, u64) {
     let cluster = Cluster::start(&["a"]).await;
     let term = cluster.sites[0].leads().await;
     (cluster, term)
 }
 
-/// Deposes a keeper that is alone: as if it had stood for election, and crashed before it was over.
+/// Ends the term of a keeper that is alone, as if it had stood for election and crashed before the
+/// result.
 async fn elected_anew(site: &mut Site, term: u64) -> u64 {
     let id = site.id();
     site.stop().await;
@@ -61,7 +62,7 @@ async fn a_proposal_of_another_term_is_refused() {
     let applied = site.keeper().propose(term, begin(1)).await.unwrap();
     assert_eq!(applied, Applied::Done);
 
-    // The same keeper leads again, and what it decided before comes too late.
+    // The same keeper leads again, and its decision from the earlier term is too late.
     let later = elected_anew(site, term).await;
     let applied = site.keeper().propose(term, begin(2)).await.unwrap();
     assert_eq!(applied, Applied::Refused);
@@ -69,7 +70,7 @@ async fn a_proposal_of_another_term_is_refused() {
     let applied = site.keeper().propose(later, begin(2)).await.unwrap();
     assert_eq!(applied, Applied::Done);
 
-    // Read from disk, all of it comes to the same.
+    // Replaying from disk gives the same roster.
     let before = site.keeper().roster();
     site.stop().await;
     site.start().await;
@@ -85,7 +86,7 @@ async fn what_all_keepers_carry_out_is_the_same() {
     cluster.sites[first].stop().await;
     let (second, later) = cluster.reign().await;
     assert_ne!((first, term), (second, later));
-    // Decided by the one, told to the other.
+    // A decision of the first leader is proposed at the second one.
     if later != term {
         let chief = cluster.sites[second].keeper();
         match chief.propose(term, begin(2)).await {
@@ -114,7 +115,7 @@ async fn a_keeper_knows_whether_anything_was_agreed_on() {
     assert!(a.keeper().is_new(), "a restart is nothing");
     a.keeper().initialize().await.unwrap();
     assert!(!a.keeper().is_new());
-    // By entries, or by a snapshot: a promoted one has something, too.
+    // A promoted keeper has received entries or a snapshot, so it is not new either.
     let term = a.leads().await;
     for epoch in 1..=20 {
         a.keeper().propose(term, begin(epoch)).await.unwrap();

@@ -1,10 +1,10 @@
-//! Every interleaving of a small model of the keepers: machines that crash, return with their old disks
-//! or re-imaged, half-done promotions, and recovery.
+//! Exhaustive search of a small model of the keepers: machines that crash and return with their old
+//! disks or re-imaged, half-done promotions, and recovery.
 //!
-//! Raft is reduced to what matters here: terms, votes, logs of memberships and decisions, commits by
-//! majority. What a node does with its store is decided by the shipped rules
-//! (`soloist_node::keepers::LeaderWord` and its kin). Each rule can be switched off, and the search
-//! then finds what it is for.
+//! Raft is reduced to what matters here: terms, votes, logs of memberships and decisions, and
+//! commits by majority. The rules for a node's store are the production code
+//! (`soloist_node::keepers::LeaderWord` and related types). Each rule can be broken, and the search
+//! then finds the failure that the rule prevents.
 
 mod search;
 mod state;
@@ -53,8 +53,8 @@ fn replaced_keepers_and_partitions_long() {
     visit("replaced keepers and partitions", &setup);
 }
 
-/// As [`replacement`]. No machine crashes, but a node that was demoted may be promoted again, while
-/// the keeper that was down knows only of its first promotion.
+/// Like [`replacement`], without crashes. A demoted node may be promoted again, while the keeper
+/// that was down knows only of its first promotion.
 fn second_promotion() -> Setup {
     let mut setup = replacement();
     setup.budget.promotions = 2;
@@ -145,7 +145,7 @@ fn recovery_and_re_imaged_machines_long() {
     visit("recovery and re-imaged machines", &setup);
 }
 
-/// Each rule is needed: without it the search finds two clusters, or one that is stuck.
+/// Every rule is needed: without it, the search finds two clusters, or one that is stuck.
 #[test]
 fn every_rule_is_needed() {
     let whole = replacement();

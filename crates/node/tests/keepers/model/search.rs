@@ -7,12 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::state::{Disk, Entry, Ids, Setup, State, What, ids};
 use super::steps::{all, by_itself};
 
-/// A way to a fault: its steps, and what broke.
+/// A counterexample: its steps, and what they break.
 #[derive(Debug)]
 pub enum Found {
-    /// Something that was agreed on was forgotten, or there are two clusters.
+    /// A committed entry was lost, or there are two clusters.
     Forgotten(String),
-    /// A majority of the keepers is there, and cannot go on.
+    /// A majority of the keepers is up but cannot make progress.
     Stuck(String),
 }
 
@@ -24,12 +24,12 @@ impl fmt::Display for Found {
     }
 }
 
-/// More states than any of these searches should need.
+/// More states than any of these searches should visit.
 const STATES_MAX: usize = 6_000_000;
-/// States that are tried to find a way on.
+/// Limit of states to visit when searching for progress.
 const WAY_ON_MAX: usize = 5_000;
 
-/// Visits every state, and returns how many there are.
+/// Visits every reachable state, and returns their number.
 pub fn search(setup: &Setup) -> Result<usize, Found> {
     let start = setup.start();
     let mut seen = HashSet::from([fingerprint(&start)]);
@@ -63,7 +63,7 @@ fn fingerprint(state: &State) -> u64 {
     hasher.finish()
 }
 
-/// How each state but the first was reached: from which one, and by which of its steps.
+/// How each state but the first was reached: its predecessor, and the index of the step from it.
 #[derive(Default)]
 struct Ways(Vec<(u32, u16)>);
 
@@ -75,7 +75,7 @@ impl Ways {
         self.0.len()
     }
 
-    /// The steps to a state, one per line, and how it ends there.
+    /// The steps to a state, one per line, and then `end`.
     fn tell(&self, setup: &Setup, mut to: usize, end: &str) -> String {
         let mut taken = Vec::new();
         while to > 0 {
@@ -95,8 +95,9 @@ impl Ways {
     }
 }
 
-/// Whether a majority of the keepers is up and has lost no store: of those that were agreed on last,
-/// and of those that a change under way would make. A store that was set aside is not a lost one.
+/// Returns whether the keepers must be able to make progress: a majority is up and has lost no
+/// store, both of the last committed voters and of those of a change in progress. A store that was
+/// set aside does not count as lost.
 fn should_go_on(state: &State) -> bool {
     let Some((latest, agreed)) = state.agreed.iter().next_back() else {
         return false;
@@ -114,8 +115,8 @@ fn should_go_on(state: &State) -> bool {
     let stores = stores.filter(|store| store.cluster == *latest && !store.log.is_empty());
     let stores: Vec<_> = stores.collect();
     let mut configs = stores.iter().flat_map(|store| store.configs());
-    // In the middle of a change, entries of two leaders that nobody agreed on may be on machines
-    // that do not vote for each other. Raft itself waits then for the one that is down.
+    // During a change, uncommitted entries of two leaders may be on machines that do not vote for
+    // each other. Raft itself then waits for the machine that is down.
     let fit = |one: &Disk, other: &Disk| {
         one.log.starts_with(&other.log) || other.log.starts_with(&one.log)
     };
@@ -135,8 +136,8 @@ fn configs_of(log: &[Entry]) -> [Ids; 2] {
     last.unwrap_or_default()
 }
 
-/// Whether, without a further fault, a leader can come to agree on something. States from which one
-/// can are added to `alive`.
+/// Returns whether a leader can commit an entry without a further fault. Adds the states from which
+/// one can to `alive`.
 fn goes_on(setup: &Setup, state: &State, alive: &mut HashSet<u64>) -> bool {
     let mut start = state.clone();
     start.left.elections = 4;
@@ -145,9 +146,9 @@ fn goes_on(setup: &Setup, state: &State, alive: &mut HashSet<u64>) -> bool {
         ..setup.clone()
     };
     let mut seen = HashSet::from([fingerprint(&start)]);
-    // Each state that was found, and the number of the one before it.
+    // Each visited state, and the index of its predecessor.
     let mut ways = vec![(fingerprint(&start), 0)];
-    // Depth first: a way on is found at once nearly always.
+    // Depth first, because this nearly always succeeds at once.
     let mut stack = vec![(0, start)];
     while let Some((number, at)) = stack.pop() {
         if alive.contains(&ways[number].0) || is_led(&at) {
@@ -175,8 +176,8 @@ fn goes_on(setup: &Setup, state: &State, alive: &mut HashSet<u64>) -> bool {
     false
 }
 
-/// Somebody leads the latest cluster, a majority has all that it knows, and no change of the keepers is
-/// half done.
+/// Returns whether a keeper leads the latest cluster, a majority has its whole log, and no change
+/// of the keepers is half done.
 fn is_led(state: &State) -> bool {
     let disks = state.machines.iter().filter(|machine| machine.up);
     let mut disks = disks.filter_map(|machine| machine.store.as_ref());

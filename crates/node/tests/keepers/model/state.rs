@@ -1,4 +1,4 @@
-//! The model's state: machines with disks, and what was agreed on.
+//! State of the model: machines with disks, and what was committed.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,28 @@ use openraft::{CommittedLeaderId, LogId};
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::keepers::{KnownKeepers, StoreClaim};
 
-/// What is searched: the cluster, how often what may happen, and the rules.
+/// Parameters of a search: the cluster, a budget of events, and the rules.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub nodes: usize,
-    /// The first so many are the first keepers.
+    /// Number of first keepers. They are the first machines.
     pub first: usize,
-    /// The search starts when the first keepers have come together.
+    /// Whether the search starts after the cluster was bootstrapped.
     pub starts_founded: bool,
-    /// The first machine's folder may be laid again as `soloist init` made it.
+    /// Whether the first machine's folder may be restored as `soloist init` made it.
     pub redeploys: bool,
-    /// Elections may reach any subset of the voters.
+    /// Whether elections may reach any subset of the voters.
     pub partitions: bool,
-    /// This machine is down at first. It may return with its disk.
+    /// A machine that is down at first. It may return with its disk.
     pub down: Option<usize>,
-    /// Whether a majority of the keepers must be able to go on in each state. It takes most of the time.
+    /// Whether to check, in each state, that a majority of the keepers can make progress. This
+    /// takes most of the time.
     pub checks_progress: bool,
     pub budget: Budget,
     pub rules: Rules,
 }
 
-/// How often each may still happen.
+/// How often each event may still happen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Budget {
     /// Nodes that are appointed as keepers.
@@ -38,23 +39,23 @@ pub struct Budget {
     pub elections: u8,
 }
 
-/// Rules as they are not: each of these is a fault.
+/// Faults in the rules. Each field that is true replaces a correct rule by a wrong one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     /// A node without a store answers Raft with an empty one.
     pub empty_store_votes: bool,
-    /// A keeper answers only those whom it knows.
+    /// A keeper answers only keepers that it knows.
     pub refuses_unknown: bool,
-    /// A store is set aside on a membership that is not committed.
+    /// A store is set aside because of an uncommitted membership.
     pub sets_aside_uncommitted: bool,
-    /// A leader proposes its own removal, or ends a change that removes it. openraft lets no keeper
-    /// stand for election that an entry in its own log removes, also if that entry is not agreed
-    /// on. If such a leader crashes before others have the entry, four keepers of which one is down
-    /// are without a leader until that one returns.
+    /// A leader proposes its own removal, or completes a change that removes it. openraft does not
+    /// let a keeper stand for election if an entry in its own log removes it, even if that entry is
+    /// not committed. If such a leader crashes before others have the entry, a cluster of four
+    /// keepers, one of them down, has no leader until that one returns.
     pub leaders_remove_themselves: bool,
-    /// A keeper's id follows from its node's name: a node that is promoted again has its old id.
+    /// A keeper's id follows from its node's name, so a node that is promoted again has its old id.
     pub ids_from_names: bool,
-    /// A keeper of an earlier generation stands for election though a later one shows itself.
+    /// A keeper of an earlier generation stands for election although it sees a later one.
     pub ignores_successors: bool,
 }
 
@@ -77,7 +78,7 @@ impl Cluster {
     }
 }
 
-/// Keepers' ids, one bit each.
+/// Set of keepers' ids, one bit each.
 pub type Ids = u16;
 
 pub fn ids(set: Ids) -> impl Iterator<Item = u8> {
@@ -86,13 +87,14 @@ pub fn ids(set: Ids) -> impl Iterator<Item = u8> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum What {
-    /// Voters after the change, voters before it while it is under way (joint consensus), learners.
+    /// Voters after the change, voters before it while it is in progress (joint consensus), and
+    /// learners.
     Members {
         voters: Ids,
         old: Ids,
         learners: Ids,
     },
-    /// Anything else; a leader begins with one.
+    /// Any other entry. Each leader starts its term with one.
     Decision,
 }
 
@@ -125,7 +127,7 @@ impl Disk {
         }
     }
 
-    /// The store that a cluster or a generation begins with: its voters are agreed on.
+    /// The store that a cluster or a generation starts with. Its voters are committed.
     fn first(cluster: Cluster, id: u8, voters: Ids) -> Self {
         let what = What::Members {
             voters,
@@ -151,7 +153,7 @@ impl Disk {
         })
     }
 
-    /// The voters of each configuration whose majority counts, by the last membership in the log.
+    /// Voters of each configuration that needs a majority, from the last membership in the log.
     pub fn configs(&self) -> [Ids; 2] {
         Self::last_members(&self.log).map_or([0, 0], |(_, configs, _)| configs)
     }
@@ -160,36 +162,37 @@ impl Disk {
         Self::last_members(&self.log).map_or(0, |(.., learners)| learners)
     }
 
-    /// All that the last membership in the log has.
+    /// Voters and learners of the last membership in the log.
     pub fn members(&self) -> Ids {
         self.voters() | self.learners()
     }
 
-    /// All who vote.
+    /// Voters of either configuration.
     pub fn voters(&self) -> Ids {
         let [new, old] = self.configs();
         new | old
     }
 
-    /// Whether these are a majority of each configuration.
+    /// Returns whether these are a majority of each configuration.
     pub fn is_quorum(&self, some: Ids) -> bool {
         self.configs()
             .into_iter()
             .all(|voters| (voters & some).count_ones() * 2 > voters.count_ones())
     }
 
-    /// The applied membership: its entry, and all that it has.
+    /// The applied membership: index of its entry, and all its members.
     fn applied(&self) -> Option<(usize, Ids)> {
         let (index, [new, old], learners) = Self::last_members(&self.log[..self.committed])?;
         Some((index, new | old | learners))
     }
 
-    /// Whether it may stand for election: it votes by the last membership in its log.
+    /// Returns whether it may stand for election: it must be a voter in the last membership of its
+    /// log.
     pub fn may_stand(&self) -> bool {
         self.voters() & (1 << self.id) != 0
     }
 
-    /// Ids that its applied membership once had and no longer has.
+    /// Ids that were in an applied membership and no longer are.
     pub fn former(&self) -> Ids {
         let all = self.log[..self.committed].iter();
         let all = all.fold(0, |all, entry| match entry.what {
@@ -216,7 +219,7 @@ impl Disk {
         }
     }
 
-    /// What this leader knows of the keepers.
+    /// What this leader knows about the keepers.
     pub fn known(&self, rules: Rules) -> KnownKeepers {
         let applied = self.applied();
         let effective = Self::last_members(&self.log);
@@ -234,7 +237,7 @@ impl Disk {
         }
     }
 
-    /// Whether its log is at least as good as another one.
+    /// Returns whether its log is at least as up to date as another one.
     pub fn is_up_to_date_for(&self, other: &Disk) -> bool {
         let last = |disk: &Disk| {
             (
@@ -263,7 +266,7 @@ pub struct State {
     pub owners: Vec<usize>,
     /// Ids whose stores are lost.
     pub lost: Ids,
-    /// What each cluster has agreed on.
+    /// What each cluster has committed.
     pub agreed: BTreeMap<Cluster, Vec<Entry>>,
     pub clusters: u8,
     pub left: Budget,
@@ -286,7 +289,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Before anything was started, or when the first keepers have just come together.
+    /// The initial state: before anything was started, or just after the cluster was bootstrapped.
     pub fn start(&self) -> State {
         let machine = |index| Machine {
             up: true,
@@ -329,7 +332,7 @@ impl Setup {
 }
 
 impl State {
-    /// The machine of this id and its store, if the machine is up and has the very store.
+    /// The store of this id, if its machine is up and still has that store.
     pub fn keeper(&self, id: u8) -> Option<&Disk> {
         let machine = &self.machines[*self.owners.get(usize::from(id))?];
         let store = machine.store.as_ref().filter(|store| store.id == id);
@@ -341,7 +344,7 @@ impl State {
         store.expect("the step is for a machine with a store")
     }
 
-    /// A machine begins a cluster or a generation as its only keeper.
+    /// Starts a cluster or a generation with this machine as the only keeper.
     pub fn begin_alone(&mut self, setup: &Setup, machine: usize, cluster: Cluster) {
         let id = self.fresh_id(setup, machine);
         let store = Disk::first(cluster, id, 1 << id);
@@ -359,7 +362,7 @@ impl State {
         self.owners.len() as u8 - 1
     }
 
-    /// Followers of a leader: voters whose term is its own.
+    /// Voters that are in the leader's term.
     fn following(&self, leader: &Disk) -> Ids {
         let follows = |id: &u8| {
             let keeper = self.keeper(*id);
@@ -369,7 +372,7 @@ impl State {
         voters.filter(follows).fold(0, |all, id| all | 1 << id)
     }
 
-    /// Whether a quorum confirms that this keeper leads.
+    /// Returns whether a quorum confirms that this keeper leads.
     pub fn is_confirmed(&self, leader: &Disk) -> bool {
         leader.leads && leader.is_quorum(self.following(leader))
     }

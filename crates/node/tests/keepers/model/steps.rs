@@ -1,4 +1,4 @@
-//! What can happen next.
+//! Steps of the model.
 
 mod election;
 mod leader;
@@ -10,10 +10,10 @@ use operator::{fail, found, operate, recover};
 
 use super::state::{Setup, State};
 
-/// A step, as it is told, and the state after it; or what it breaks.
+/// Description of a step, and the state after it or what it breaks.
 pub type Next = (String, Result<State, String>);
 
-/// Steps that need nobody's mistake and no fault: what runs by itself.
+/// Steps that need neither a fault nor an operator.
 pub fn by_itself(setup: &Setup, state: &State) -> Vec<Next> {
     let mut next = Vec::new();
     for machine in 0..state.machines.len() {
@@ -27,7 +27,7 @@ pub fn by_itself(setup: &Setup, state: &State) -> Vec<Next> {
     next
 }
 
-/// All steps, faults and operators among them.
+/// All steps, including faults and those of operators.
 pub fn all(setup: &Setup, state: &State) -> Vec<Next> {
     let mut next = by_itself(setup, state);
     for machine in 0..state.machines.len() {

@@ -3,7 +3,7 @@
 use super::{Next, changed};
 use crate::model::state::{Cluster, Disk, Entry, Ids, Setup, State, What, ids};
 
-/// Who of the voters would answer a candidate.
+/// The store of a voter that would answer this candidate, or `None`.
 pub(super) fn answering(setup: &Setup, state: &State, candidate: &Disk, voter: u8) -> Option<Disk> {
     let rules = setup.rules;
     let machine = &state.machines[*state.owners.get(usize::from(voter))?];
@@ -48,7 +48,7 @@ pub(super) fn elect(setup: &Setup, state: &State, machine: usize, next: &mut Vec
             format!("{machine} stands for election, asking {asked:b}"),
             election(setup, state, machine, asked),
         ));
-        // Every subset, down to none.
+        // Every subset, down to the empty one.
         if !setup.partitions || asked == 0 {
             return;
         }
@@ -56,7 +56,7 @@ pub(super) fn elect(setup: &Setup, state: &State, machine: usize, next: &mut Vec
     }
 }
 
-/// A later generation of the cluster that one of these voters shows.
+/// A later generation of the cluster that one of these voters has.
 fn successor(state: &State, me: &Disk, voters: Ids) -> Option<Cluster> {
     let owners = ids(voters).map(|id| &state.machines[state.owners[usize::from(id)]]);
     let shown = owners.filter(|machine| machine.up);

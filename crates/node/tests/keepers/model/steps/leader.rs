@@ -1,4 +1,4 @@
-//! What a leader does by itself.
+//! Steps of a leader.
 
 use soloist_node::cluster_memory::Remembered;
 use soloist_node::keepers::{Appointment, LeaderWord};
@@ -7,8 +7,8 @@ use super::election::answering;
 use super::{Next, changed};
 use crate::model::state::{Disk, Entry, Ids, Setup, State, What, ids};
 
-/// What a leader does by itself: replicates, commits, takes in first keepers, finishes promotions, and
-/// has stores set aside that do not count.
+/// Steps that a leader takes by itself: it replicates, commits, promotes first keepers, completes
+/// promotions, and has obsolete stores set aside.
 pub(super) fn lead(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     let Some(me) = state.machines[machine].store.as_ref().filter(|it| it.leads) else {
         return;
@@ -78,7 +78,7 @@ fn replicate(
     Ok(after)
 }
 
-/// Commits all of the log, if a majority has it.
+/// Commits the whole log, if a majority has it.
 fn commit(state: &State, machine: usize, next: &mut Vec<Next>) {
     let me = state.machines[machine].store.as_ref().expect("a leader");
     let has_all = |id: &u8| {
@@ -108,7 +108,7 @@ fn commit(state: &State, machine: usize, next: &mut Vec<Next>) {
     next.push((format!("{machine} commits"), committed));
 }
 
-/// A node takes part in the leader's cluster, unless it remembers another one.
+/// A node joins the leader's cluster, unless it remembers another one.
 fn join(state: &State, leader: usize, machine: usize, next: &mut Vec<Next>) {
     let cluster = state.machines[leader]
         .store
@@ -152,13 +152,14 @@ fn set_aside(setup: &Setup, state: &State, leader: usize, machine: usize, next: 
     }
 }
 
-/// Whether a leader may begin a change of the keepers: all before it is agreed on, in its own term.
+/// Returns whether a leader may begin a change of the keepers: its whole log must be committed, and
+/// end with an entry of its own term.
 pub(super) fn may_change(state: &State, me: &Disk) -> bool {
     let is_current = me.log.last().is_some_and(|last| last.term == me.term);
     me.leads && is_current && me.committed == me.log.len() && state.is_confirmed(me)
 }
 
-/// A change of the voters goes through a joint membership, which the next step ends.
+/// Proposes new voters. This is a joint membership until the next step completes the change.
 pub(super) fn propose(
     state: &State,
     machine: usize,
@@ -177,7 +178,8 @@ pub(super) fn propose(
     })
 }
 
-/// Learners that have everything become voters; those that lost their store are forgotten.
+/// Makes learners voters once they have the whole log. Removes learners that have lost their
+/// stores.
 fn take_in(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     let me = state.machines[machine].store.as_ref().expect("a leader");
     if !may_change(state, me) {
@@ -185,7 +187,7 @@ fn take_in(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     }
     let ([voters, old], learners) = (me.configs(), me.learners());
     if voters != old {
-        // A leader that is to go leaves this to the next one.
+        // A leader that the change removes leaves this to the next leader.
         if voters & (1 << me.id) != 0 || setup.rules.leaders_remove_themselves {
             let uniform = propose(state, machine, voters, learners);
             next.push((format!("{machine} ends the change of the keepers"), uniform));
@@ -220,8 +222,8 @@ fn take_in(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     }
 }
 
-/// A leader appoints a node and makes it a learner. The two are separate steps in the product; a
-/// store whose learner was never agreed on is one that does not count.
+/// Appoints a node and makes it a learner. These are separate steps in the product. A store whose
+/// learner was never committed is obsolete.
 pub(super) fn appoint(
     setup: &Setup,
     state: &State,

@@ -1,10 +1,10 @@
-//! What operators do, and what happens to machines.
+//! Steps of operators, and faults of machines.
 
 use super::leader::{appoint, may_change, propose};
 use super::{Next, changed};
 use crate::model::state::{Cluster, Setup, State, ids};
 
-/// The first keeper by name begins alone, when the other first keepers have no past.
+/// The first keeper bootstraps the cluster alone, if the other first keepers have no past.
 pub(super) fn found(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     let me = &state.machines[machine];
     let others = state.machines[1..setup.first].iter();
@@ -25,7 +25,7 @@ pub(super) fn found(setup: &Setup, state: &State, machine: usize, next: &mut Vec
     next.push((format!("{machine} founds a cluster"), founded));
 }
 
-/// What an operator does, following the manual.
+/// Steps of an operator that follows the manual.
 pub(super) fn operate(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     let leaders = state.machines.iter().enumerate();
     let leaders = leaders.filter(|(_, it)| it.up && it.store.as_ref().is_some_and(|it| it.leads));
@@ -86,7 +86,8 @@ pub(super) fn fail(setup: &Setup, state: &State, machine: usize, next: &mut Vec<
     }
 }
 
-/// `cluster recover`, with all machines down as the manual says. The recovered one starts first.
+/// `cluster recover`, with all machines down as the manual requires. The recovered machine starts
+/// first.
 pub(super) fn recover(setup: &Setup, state: &State, next: &mut Vec<Next>) {
     if state.left.recoveries == 0 || state.machines.iter().any(|machine| machine.up) {
         return;
