@@ -1,4 +1,4 @@
-//! Connections that break at any byte lose nothing and double nothing.
+//! Connections that break at any byte: no frame is lost or delivered twice.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::proxy::{Proxy, Temper};
 
 const FRAMES: u32 = 10_000;
 
-/// Frames of many sizes, each different from all others.
+/// Distinct frames of many sizes.
 fn frame(from: usize, to: usize, number: u32) -> Vec<u8> {
     let mut frame = vec![from as u8, to as u8];
     frame.extend(number.to_le_bytes());
@@ -20,7 +20,7 @@ fn frame(from: usize, to: usize, number: u32) -> Vec<u8> {
     frame
 }
 
-/// Three nodes; each reaches each other one through a proxy of its own.
+/// Starts three nodes. Each reaches each of the others through a proxy of its own.
 async fn three(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Node>, Vec<Proxy>) {
     let names = ["a", "b", "c"];
     let mut listeners = Vec::new();
@@ -70,7 +70,7 @@ async fn all_arrive(nodes: Vec<Node>, proxies: Vec<Proxy>) {
                 .unwrap();
         }
         if number % 100 == 0 {
-            // So that frames are sent while connections break, not all before.
+            // Let frames be sent while connections break, instead of all before that.
             tokio::task::yield_now().await;
         }
     }

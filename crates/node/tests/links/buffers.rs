@@ -1,4 +1,4 @@
-//! Buffers are bounded, on both sides.
+//! Buffers are bounded on both sides.
 
 use soloist_node::links::LinkChange;
 use soloist_node::links::frame::DATA_HEADER_BYTES;
@@ -12,7 +12,7 @@ const FIT: usize = BUFFER / (FRAME + DATA_HEADER_BYTES);
 #[tokio::test]
 async fn a_full_buffer_is_reported_once() {
     let (at_a, a) = listener().await;
-    // Nobody accepts at b's address, but the system keeps it from being given to somebody else.
+    // Nothing accepts at b's address. The open listener keeps the port from being reused.
     let (_at_b, b) = listener().await;
     let mut settings = settings("a");
     settings.limits.buffer_bytes = BUFFER;
@@ -45,7 +45,7 @@ async fn a_slow_reader_does_not_grow_memory() {
     let (a, b) = pair(|settings| settings.limits.buffer_bytes = BUFFER).await;
     let mut accepted = 0;
     let gate = b.seen.shut();
-    // Far more than the buffer: whatever is not acknowledged counts, wherever it is.
+    // Far more than the buffer holds. Every unacknowledged frame counts, wherever it is.
     for number in 0..10 * FIT as u32 {
         let mut frame = [0; FRAME];
         frame[..4].copy_from_slice(&number.to_le_bytes());

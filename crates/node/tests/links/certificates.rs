@@ -1,4 +1,4 @@
-//! Links under TLS: who is let in, and what both sides see when somebody is not.
+//! Links with TLS: which peers are accepted, and what both sides see of a refusal.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ pub fn identity(authority: &Authority, name: &str) -> Identity {
     Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
 }
 
-/// A node's security, but it dials with a certificate that `Identity` would refuse to load.
+/// Security of a node that dials with a certificate that `Identity` would refuse to load.
 fn showing(trusted: &Authority, me: &Identity, shown: &Issued) -> Security {
     let mut roots = rustls::RootCertStore::empty();
     let ca = CertificateDer::from_pem_slice(trusted.certificate().as_bytes()).unwrap();
@@ -40,7 +40,7 @@ fn showing(trusted: &Authority, me: &Identity, shown: &Issued) -> Security {
     }
 }
 
-/// Nodes a and b, with this security.
+/// Starts nodes a and b with this security.
 async fn secured(a: Security, b: Security) -> (Node, Node) {
     pair(|settings| {
         let of_a = settings.endpoint.name.as_str() == "a";
@@ -49,7 +49,7 @@ async fn secured(a: Security, b: Security) -> (Node, Node) {
     .await
 }
 
-/// Waits until b has refused what comes from a, and a knows why.
+/// Waits until b has refused a's connection and both know the reason.
 async fn refused(a: &Node, b: &Node, seen_by_a: &str, seen_by_b: &str) {
     a.links.send(1, b"x").unwrap();
     until("a knows", || a.seen.was_refused("b", seen_by_a)).await;
@@ -93,7 +93,7 @@ async fn a_node_of_another_ca_is_refused() {
     let a = Security::tls(&identity(&theirs, "a"));
     let b = Security::tls(&identity(&ours, "b"));
     let (a, b) = secured(a, b).await;
-    // It is a that looks at a certificate first.
+    // a is the first to check a certificate.
     refused(&a, &b, "invalid peer certificate", "received fatal alert").await;
 }
 
@@ -126,7 +126,7 @@ async fn an_expired_certificate_is_refused() {
 #[tokio::test]
 async fn a_node_that_claims_anothers_name_is_refused() {
     let ca = Authority::new("orchestra").unwrap();
-    // It dials as a, with the certificate of c.
+    // It dials as a, with c's certificate.
     let a = showing(&ca, &identity(&ca, "a"), &issue(&ca, "c"));
     let (a, b) = secured(a, Security::tls(&identity(&ca, "b"))).await;
     let text = "it calls itself a, and its certificate is that of node c";
@@ -137,7 +137,7 @@ async fn a_node_that_claims_anothers_name_is_refused() {
 async fn a_node_at_anothers_address_is_refused() {
     let ca = Authority::new("orchestra").unwrap();
     let a = Security::tls(&identity(&ca, "a"));
-    // What listens at b's address has the certificate of c.
+    // The node at b's address has c's certificate.
     let (a, b) = secured(a, Security::tls(&identity(&ca, "c"))).await;
     refused(
         &a,
@@ -160,7 +160,7 @@ async fn what_is_no_tls_is_hostile() {
     until("peers come in", || a.seen.count() == 1).await;
 }
 
-/// Puts files where the API's settings look for them.
+/// Writes the files that the API's TLS settings need.
 fn files(
     folder: &std::path::Path,
     authority: &Authority,
@@ -180,7 +180,7 @@ fn files(
     ]
 }
 
-/// A node's security, but it accepts with a certificate that `Identity` would refuse to load.
+/// Security of a node that accepts with a certificate that `Identity` would refuse to load.
 fn accepting_with(authority: &Authority, me: &Identity, shown: &Issued) -> Security {
     let folder = tempfile::tempdir().unwrap();
     let [ca, certificate, key] = files(folder.path(), authority, shown);
@@ -193,7 +193,7 @@ fn accepting_with(authority: &Authority, me: &Identity, shown: &Issued) -> Secur
 #[tokio::test]
 async fn an_api_certificate_is_not_a_nodes() {
     let ca = Authority::new("orchestra").unwrap();
-    // What clients of b's API see. It is valid for the name b, too.
+    // The certificate of b's API. It is valid for the name b, too.
     let api = ca
         .issue(&"b".parse().unwrap(), &["api.example.org"])
         .unwrap();
@@ -211,7 +211,7 @@ async fn an_api_certificate_is_not_a_nodes() {
     );
 }
 
-/// A certificate of another role, with the right name and from the right CA, on either side.
+/// A certificate for another role, with the right name and from the right CA, on either side.
 #[tokio::test]
 async fn certificates_of_other_roles_are_refused_by_both_sides() {
     let ca = Authority::new("orchestra").unwrap();
@@ -231,7 +231,7 @@ async fn certificates_of_other_roles_are_refused_by_both_sides() {
     refused(&a, &b, text, text).await;
 }
 
-/// The usual TLS rules refuse what is used the wrong way round.
+/// Standard TLS rules refuse a client certificate at a server and vice versa.
 #[tokio::test]
 async fn a_clients_certificate_serves_nobody_and_an_apis_dials_nobody() {
     let ca = Authority::new("orchestra").unwrap();
@@ -250,7 +250,7 @@ async fn a_clients_certificate_serves_nobody_and_an_apis_dials_nobody() {
     refused(&a, &b, seen_by_a, "invalid peer certificate").await;
 }
 
-/// A certificate as releases made it before roles were marked.
+/// A certificate from a release before certificates had roles.
 fn unmarked(authority: &Authority, name: &str) -> Issued {
     use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair};
     let key = KeyPair::from_pem(&authority.key()).unwrap();

@@ -1,4 +1,4 @@
-//! A handler that answers from within its call, as a node's lock table does.
+//! A handler that sends from within its call, as a node's lock table does.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,7 @@ use soloist_node::links::{Handler, LinkChange, Links};
 
 use crate::net::{listener, roster, settings, until};
 
-/// Sends each frame back with a number one higher, up to a limit.
+/// Sends each number back incremented, up to a limit.
 struct Echo {
     links: OnceLock<Links>,
     limit: u32,

@@ -1,11 +1,11 @@
-//! Records as bytes: exactly these, in any pieces, and nothing else gets through.
+//! Encoding of records: golden bytes, decoding from arbitrary pieces, and malformed input.
 
 use proptest::prelude::*;
 use soloist_node::links::frame::{
     DATA_HEADER_BYTES, Decoder, FrameError, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX, Record,
 };
 
-/// Shorter than what links allow, so that tests reach it.
+/// Lower than the limit of links, so that tests reach it.
 const SHORT_MAX: usize = 4 << 10;
 
 fn bytes_of(record: &Record) -> Vec<u8> {
@@ -148,7 +148,7 @@ fn a_record() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Feeds the pieces and encodes again what comes out.
+/// Feeds the bytes in pieces, and encodes the decoded records again.
 fn through(decoder: &mut Decoder, bytes: &[u8], mut pieces: Vec<usize>) -> Vec<u8> {
     let mut rest = bytes;
     let mut found = Vec::new();
@@ -187,7 +187,7 @@ proptest! {
         prop_assert!(decoder.capacity() <= 4 * (SHORT_MAX + 4000));
     }
 
-    /// Near to the truth, where mistakes hide: real records with a few bytes changed.
+    /// Nearly valid input finds more bugs: real records with a few bytes changed.
     #[test]
     fn changed_records_do_no_harm(
         records in prop::collection::vec(a_record(), 1..10),

@@ -1,4 +1,5 @@
-//! The hello of all protocols: exactly these bytes, who may speak to whom, and nothing else gets through.
+//! The hello of all protocols: golden bytes, which clusters and generations may connect, and
+//! malformed input.
 
 use proptest::prelude::*;
 use soloist_api::NodeName;
@@ -147,12 +148,12 @@ fn other_versions_are_told_apart_whatever_follows() {
         };
         assert_eq!(Hello::decode(&bytes), Err(HelloError::Version { theirs }));
     }
-    // The range is upside down.
+    // An inverted range.
     let error = Hello::decode(&[9, 7]).unwrap_err().to_string();
     assert!(error.contains("versions from 9 to 7"), "{error}");
 }
 
-/// How a later release may add fields without a new version.
+/// Later releases may add fields without a new version.
 #[test]
 fn fields_of_a_later_release_are_ignored() {
     let mut bytes = hello(link()).encode();
@@ -185,7 +186,7 @@ fn allowed(
 fn who_may_dial_whom() {
     let (mine, other) = (Some(cluster(1, 1, 7)), Some(cluster(2, 1, 7)));
     let (older, newer) = (Some(cluster(1, 0, 9)), Some(cluster(1, 2, 9)));
-    // Recovered twice at the same time.
+    // Two recoveries of the same cluster at the same time.
     let twin = Some(cluster(1, 1, 8));
     for (from, link_to, member_to, keeper_to) in [
         (None, false, true, true),
@@ -274,7 +275,7 @@ proptest! {
         let _ = Reply::decode(&bytes);
     }
 
-    /// Near to the truth, where mistakes hide.
+    /// Nearly valid input finds more bugs: real hellos, changed or truncated.
     #[test]
     fn changed_hellos_do_no_harm(
         hello in a_hello(),

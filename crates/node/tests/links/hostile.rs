@@ -10,7 +10,7 @@ use crate::net::{
 };
 use crate::queue::all_wait_in_the_queue;
 
-/// Node a, with b in its roster (played by the test), and c, a real one.
+/// Starts node a with two peers: b, which the test plays, and c, a real node.
 async fn victim() -> (Node, Node) {
     let ((at_a, a), (at_c, c)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", "127.0.0.1:1"), ("c", &c)]);
@@ -162,7 +162,7 @@ async fn the_oldest_of_too_many_strangers_is_closed() {
     b.links.send(0, b"x").unwrap();
     until("a peer comes in", || a.seen.count() == 1).await;
     others.remove(0).closed().await;
-    // The peer is no stranger any more, so the third one need not go.
+    // Now the peer is authenticated, so the third stranger may stay.
     assert_eq!(a.links.counters().turned_away, 2);
 }
 

@@ -1,4 +1,5 @@
-//! Nodes that hear of a change at different moments: "later" is neither a refusal nor an error.
+//! Nodes that learn of a change at different times. A "later" reply is neither a refusal nor an
+//! error.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::net::{
     Node, Wire, encoded, greeting, hello, hello_of, listener, lone, member, settings, until,
 };
 
-/// Tries that fail would soon wait for hours.
+/// Settings with which the back-off after failed attempts would soon reach hours.
 fn impatient(me: &str) -> Settings {
     let mut settings = settings(me);
     settings.limits.retry_min = Duration::from_millis(5);
@@ -36,7 +37,9 @@ fn nothing_went_wrong(node: &Node) {
     assert_eq!(node.links.refusals(), []);
 }
 
-/// Has a frame of a wait until b was asked for so long that a link that fails would be tried no more; then `change`s.
+/// Sends a frame that b does not accept yet, and waits for 20 attempts. A link that backs off as
+/// after failures would not get that far. Then calls `change`, and asserts that the frame arrives
+/// soon.
 async fn comes_through(a: &Node, b: &Node, change: impl FnOnce()) {
     let before = b.links.counters().accepted;
     a.links.send(0, b"x").unwrap();
@@ -50,7 +53,7 @@ async fn comes_through(a: &Node, b: &Node, change: impl FnOnce()) {
     let began = Instant::now();
     change();
     until("it comes through", || b.seen.count() == 1).await;
-    // One pause is 250 ms at most. The rest is for machines that are busy.
+    // One pause is at most 250 ms. The rest is for busy machines.
     assert!(began.elapsed() < Duration::from_secs(20));
     until("a knows", || {
         a.seen.changes() == [("b".to_owned(), LinkChange::Up)]
@@ -119,7 +122,7 @@ async fn a_list_of_nobody_lets_nobody_in_yet() {
     .await;
 }
 
-/// What a node answers to this Hello.
+/// Returns the node's reply to this hello.
 async fn answer(node: &Node, hello: &Hello) -> String {
     let mut wire = Wire::to(node).await;
     wire.send(&hello.encode()).await;
@@ -166,7 +169,7 @@ async fn each_life_is_told_apart() {
         assert!(answer.starts_with(expected), "{from:?} {to:?}: {answer}");
     }
     nothing_went_wrong(&a);
-    // Who does not know lives takes whichever it is.
+    // A peer that names no incarnation accepts any.
     let mut whichever = hello("b", "a");
     whichever.purpose = Purpose::Link {
         fingerprint: [7; 32],

@@ -1,4 +1,4 @@
-//! A link's life: it opens when it is needed, is watched, replaced, closed.
+//! Life cycle of a link: it opens when needed, and is probed, replaced and closed.
 
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ async fn frames_that_wait_leave_in_one_write_and_again_if_they_were_lost() {
         a.links.status()[1].buffered_frames == 40
     })
     .await;
-    // The next connection begins where the receiver stands, not where it last said so.
+    // The next connection starts at the receiver's current position, not at its last
+    // acknowledgement.
     drop(wire);
     let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
@@ -94,7 +95,7 @@ async fn acknowledgements_are_lazy() {
     assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 65 }");
     wire.send(&encoded(&[frame(66), Record::Ping])).await;
     assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 66 }");
-    // A frame that came before is dropped.
+    // A duplicate frame is dropped.
     wire.send(&encoded(&[frame(66), Record::Ping])).await;
     assert_eq!(wire.next().await.unwrap(), "Ack { up_to: 66 }");
     assert_eq!(a.seen.count(), 66);
@@ -105,7 +106,8 @@ async fn an_idle_link_stays_up() {
     let (a, b) = pair(watchful).await;
     a.links.send(1, b"x").unwrap();
     until("it arrived", || b.seen.count() == 1).await;
-    // A Ping has 5 bytes: so many of them take longer than the silence that would close the link.
+    // A Ping has 5 bytes. Sending 30 of them takes longer than the silence that would close the
+    // link.
     let enough = 14 + 30 * 5;
     until("it was probed", || {
         b.links.counters().bytes_received >= enough
@@ -280,7 +282,7 @@ async fn a_peer_for_which_frames_wait_for_long_is_not_reached() {
         "nothing waits"
     );
     a.links.send(1, b"x").unwrap();
-    // Nobody answers there yet.
+    // Nothing answers there yet.
     assert_eq!(a.links.unreached(Duration::ZERO), [1]);
     assert!(a.links.unreached(Duration::from_secs(3600)).is_empty());
     until("it is not reached", || a.links.unreached(long) == [1]).await;

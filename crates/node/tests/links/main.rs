@@ -1,4 +1,4 @@
-//! Links between nodes: the bytes, the windows, and real sockets.
+//! Links between nodes: encodings, windows, and real sockets.
 
 mod breaking;
 mod buffers;

@@ -1,4 +1,4 @@
-//! Nodes with links on loopback, what their handlers saw, and connections made by hand.
+//! Nodes with links on loopback, handlers that record their calls, and connections driven by tests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -12,10 +12,10 @@ use soloist_node::transport::{Code, Endpoint, Hello, Purpose, Reply, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Far more than any of the tests needs; it only ends one that would hang.
+/// Far longer than these tests take. It only ends a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something is so.
+/// Polls until the condition holds. Panics after [`PATIENCE`].
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -24,7 +24,7 @@ pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Short times, so that tests are quick.
+/// Limits with a short back-off, so that tests are fast.
 pub fn quick() -> Limits {
     Limits {
         retry_max: Duration::from_millis(50),
@@ -32,18 +32,18 @@ pub fn quick() -> Limits {
     }
 }
 
-/// A handler that writes down what it is told.
+/// A handler that records its calls.
 #[derive(Default)]
 pub struct Seen {
     frames: Mutex<Vec<(u64, Vec<u8>)>>,
     changes: Mutex<Vec<(String, LinkChange)>>,
-    /// A frame that is not accepted, and why.
+    /// A frame to refuse, and the reason.
     pub unwanted: Mutex<Option<(Vec<u8>, String)>>,
     gate: Mutex<()>,
     waiting: AtomicBool,
 }
 
-/// Keeps a handler waiting until it is dropped.
+/// Blocks a handler until this is dropped.
 pub struct Gate {
     open: Option<mpsc::Sender<()>>,
     keeper: Option<JoinHandle<()>>,
@@ -60,7 +60,7 @@ impl Handler for Seen {
     fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         self.waiting.store(true, Ordering::Relaxed);
         if self.gate.try_lock().is_err() {
-            // A thread that just blocked might be the one that reads for all others.
+            // Blocking without notice could stop the thread that drives all other reads.
             tokio::task::block_in_place(|| drop(self.gate.lock().unwrap()));
         }
         self.waiting.store(false, Ordering::Relaxed);
@@ -82,7 +82,8 @@ impl Handler for Seen {
 }
 
 impl Seen {
-    /// From now on the handler waits. The lock is held by a thread: a test's own may not, over an await.
+    /// Blocks the handler from now on. A thread holds the mutex, because a test must not hold it
+    /// across an await.
     pub fn shut(self: &Arc<Self>) -> Gate {
         let (open, opened) = mpsc::channel();
         let (tell, shut) = mpsc::channel();
@@ -90,7 +91,7 @@ impl Seen {
         let keeper = std::thread::spawn(move || {
             let _shut = seen.gate.lock().unwrap();
             tell.send(()).unwrap();
-            // It ends when the gate is dropped.
+            // Returns when the gate is dropped.
             let _ = opened.recv();
         });
         shut.recv().unwrap();
@@ -100,7 +101,7 @@ impl Seen {
         }
     }
 
-    /// Whether a call of the handler is there, at a gate.
+    /// Returns whether a call of the handler has not finished waiting at the gate.
     pub fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -149,7 +150,7 @@ pub async fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// A list where nobody comes or goes; ids are places.
+/// A list of peers without incarnations. Ids are positions in the list.
 pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
     let peers = (0..).zip(peers).map(|(id, (name, address))| Peer {
         id,
@@ -160,7 +161,7 @@ pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
     peers.collect()
 }
 
-/// One life of a node, which is also its id.
+/// An incarnation of a node. Its number is also the peer's id.
 pub fn member(name: &str, life: u64, address: &str) -> Peer {
     Peer {
         id: life,
@@ -178,7 +179,7 @@ pub fn settings(me: &str) -> Settings {
     }
 }
 
-/// A node without peers.
+/// Starts a node without peers.
 pub fn lone(settings: Settings, listener: TcpListener) -> Node {
     let address = listener.local_addr().unwrap().to_string();
     let seen = Arc::new(Seen::default());
@@ -190,7 +191,7 @@ pub fn lone(settings: Settings, listener: TcpListener) -> Node {
     }
 }
 
-/// A node with these peers, in the life of its own that its name says.
+/// Starts a node with these peers. Its incarnation is derived from its name.
 pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
     let life = settings.endpoint.name.as_str().bytes().map(u64::from).sum();
     let node = lone(settings, listener);
@@ -198,7 +199,7 @@ pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Nod
     node
 }
 
-/// Nodes a and b (0 and 1 in both rosters), with settings changed as the test wants.
+/// Starts nodes a and b (0 and 1 in both lists of peers). `change` adapts their settings.
 pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", &b)]);
@@ -210,7 +211,7 @@ pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
     (a, b)
 }
 
-/// A Hello as this life of the node `from` would send it, to this life of the node `to`.
+/// The hello that this incarnation of `from` sends to this incarnation of `to`.
 pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Hello {
     Hello {
         purpose: Purpose::Link {
@@ -222,7 +223,7 @@ pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Hello {
     }
 }
 
-/// A Hello as the node `from` would send it.
+/// The hello that the node `from` sends.
 pub fn hello(from: &str, to: &str) -> Hello {
     Hello {
         versions: VERSIONS,
@@ -237,7 +238,7 @@ pub fn hello(from: &str, to: &str) -> Hello {
     }
 }
 
-/// A hello, and these records right behind it.
+/// A hello, followed by these records.
 pub fn greeting(hello: &Hello, records: &[Record<'_>]) -> Vec<u8> {
     [hello.encode(), encoded(records)].concat()
 }
@@ -250,10 +251,10 @@ pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// A connection whose other end is a test.
+/// A connection with the test at one end.
 pub struct Wire {
     pub tcp: TcpStream,
-    /// Whether the next that comes is a reply to a hello.
+    /// Whether the next bytes are the reply to a hello.
     is_greeting: bool,
     decoder: Decoder,
 }
@@ -267,7 +268,7 @@ impl Wire {
         }
     }
 
-    /// The next connection that somebody opens, and its hello, which is answered with Welcome.
+    /// Accepts the next connection, answers its hello with Welcome, and returns both.
     pub async fn accepted(listener: &TcpListener) -> (Self, String) {
         let mut wire = Self::new(listener.accept().await.unwrap().0, false);
         let mut preface = [0; 8];
@@ -285,7 +286,7 @@ impl Wire {
         Self::new(TcpStream::connect(&node.address).await.unwrap(), true)
     }
 
-    /// What a length of two bytes announces.
+    /// Reads content with a length prefix of two bytes.
     async fn read_short(&mut self) -> std::io::Result<Vec<u8>> {
         let length = self.tcp.read_u16_le().await?;
         let mut content = vec![0; length.into()];
@@ -297,8 +298,8 @@ impl Wire {
         self.tcp.write_all(bytes).await.unwrap();
     }
 
-    /// The next record, as `Debug` writes it; none when the connection is closed. A Welcome to a
-    /// hello is skipped, another reply is given as a record is.
+    /// Returns the next record in its `Debug` form, or `None` when the connection is closed. A
+    /// Welcome to the hello is skipped; any other reply is returned like a record.
     pub async fn next(&mut self) -> Option<String> {
         let reading = async {
             if std::mem::take(&mut self.is_greeting) {
@@ -324,7 +325,7 @@ impl Wire {
         patient.expect("waited in vain for a record")
     }
 
-    /// Waits until the other end closes.
+    /// Waits until the other end closes the connection.
     pub async fn closed(&mut self) {
         while self.next().await.is_some() {}
     }

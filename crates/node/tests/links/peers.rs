@@ -1,4 +1,4 @@
-//! Peers that come, stay, go, and come back in another life.
+//! Peers that are added, kept, removed, and added again in another incarnation.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn welcome(incarnation: u64) -> Vec<u8> {
     }])
 }
 
-/// Node a in life 1, with b in life 2 at this address.
+/// Starts node a in incarnation 1, with b in incarnation 2 at this address.
 async fn node_a(b: &str) -> Node {
     let (at_a, a) = listener().await;
     let node = lone(settings("a"), at_a);
@@ -32,7 +32,7 @@ async fn node_a(b: &str) -> Node {
     node
 }
 
-/// Another list of a, in this life of its own, where b is in that one.
+/// Sets a's peers, with this incarnation of a and this one of b.
 fn set_lives(a: &Node, mine: u64, of_b: u64, b: &str) {
     let peers = vec![member("a", mine, &a.address), member("b", of_b, b)];
     a.links.set_peers(mine, peers).unwrap();
@@ -55,7 +55,7 @@ async fn who_stays_loses_nothing_while_others_come_and_go() {
         b.links.send(place_of_a, &number.to_le_bytes()).unwrap();
         if number % 100 == 0 {
             let round = u64::from(number) / 100;
-            // Somebody else each time, and the others stand somewhere else each time.
+            // Each round has other additional peers, so that a and b are at other positions.
             let others = (0..round % 4).map(|other| {
                 let name = format!("n{other}");
                 member(&name, 1000 + 10 * round + other, NOBODY)
@@ -124,7 +124,7 @@ async fn frames_to_an_earlier_life_never_reach_the_next() {
     set_lives(&a, 1, 3, &b);
     assert_eq!(a.links.status()[1].buffered_frames, 0);
     a.links.send(1, b"new").unwrap();
-    // What was under way may still arrive where it was meant to.
+    // Frames in flight may still reach the incarnation that they were sent to.
     let mut last = String::new();
     while let Some(record) = first.next().await {
         assert!(!record.contains("payload: [110, 101, 119]"), "{record}");
@@ -218,7 +218,7 @@ async fn this_node_itself_in_another_life_begins_with_nothing() {
 #[tokio::test]
 async fn what_waits_for_who_goes_is_freed_at_once() {
     const FRAME: usize = 1000;
-    // Nobody accepts there.
+    // Nothing accepts there.
     let (_at_b, b) = listener().await;
     let a = node_a(&b).await;
     for _ in 0..1000 {
@@ -290,7 +290,7 @@ async fn a_thousand_peers_without_traffic_cost_little() {
     for (mine, first) in [(1, 1000), (1, 5000), (2, 5000)] {
         let list = peers(first);
         let cost = allocation_counter::measure(|| a.links.set_peers(mine, list).unwrap());
-        // Those before are gone when their tasks have seen it.
+        // The previous peers are freed once their tasks have noticed.
         assert!(cost.bytes_max < 3000 * PEERS, "{cost:?}");
         for _ in 0..10 {
             tokio::task::yield_now().await;
@@ -299,17 +299,18 @@ async fn a_thousand_peers_without_traffic_cost_little() {
     assert_eq!(a.links.status().len(), PEERS as usize);
     assert_eq!(a.links.counters().dialled, 0);
     let freed = allocation_counter::measure(|| {
-        // Tasks of this test run on its own thread.
+        // The tasks of this test run on its own thread.
         a.links.set_peers(2, Vec::new()).unwrap();
     });
     assert!(freed.bytes_current < 0, "{freed:?}");
 }
 
-/// A handler whose lock is held while it is called, as a node's lock table is, and which changes the list from within.
+/// A handler that holds a mutex during its calls, as a node's lock table does, and that changes the
+/// peers from within.
 struct Changing {
     links: OnceLock<Links>,
     state: Mutex<Vec<(u64, Vec<u8>)>>,
-    /// By the first byte of a frame: what the list is from then on.
+    /// Peers to set on receiving a frame, by the first byte of the frame.
     lists: Vec<Vec<Peer>>,
 }
 
@@ -341,7 +342,8 @@ async fn the_handler_may_change_the_list() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let life = |round: u8| 1000 + u64::from(round);
     let mut lists: Vec<Vec<Peer>> = vec![Vec::new()];
-    // In each round b comes back in another life, and a hears of it in a frame of the earlier one.
+    // In each round b returns in another incarnation, and a learns of it from a frame of the
+    // previous one.
     lists.extend((1..ROUNDS).map(|round| vec![member("b", life(round), &b)]));
     let handler = Arc::new(Changing {
         links: OnceLock::new(),
@@ -360,7 +362,7 @@ async fn the_handler_may_change_the_list() {
             b.seen.count() == usize::from(round)
         })
         .await;
-        // The last one changes nothing; the others tell of the next life.
+        // The last frame changes nothing; each of the others announces the next incarnation.
         b.links.send(0, &[round + 1]).unwrap();
         until("a heard it", || {
             handler.state.lock().unwrap().len() == usize::from(round) + 1

@@ -1,5 +1,6 @@
-//! Lists that change at random on all sides, each at its own moment, over connections that break: within a pair of
-//! lives each frame arrives at most once and in order, and once all have settled, all frames of the last lives arrive.
+//! Peers that change at random, at different times on each node, over connections that break.
+//! Between two incarnations, each frame arrives at most once and in order. Once all nodes have the
+//! same peers, all frames between the last incarnations arrive.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -19,13 +20,14 @@ use crate::proxy::{Proxy, Temper};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const EPOCHS: usize = 40;
-/// About so many times something happens in each of them.
+/// Average number of steps per epoch.
 const STEPS: u32 = 25;
 
-/// The life of each node, if it is there.
+/// The incarnation of each node, or `None` if it is not a member.
 type Epoch = [Option<u64>; 3];
 
-/// A node that left comes back in another life, and some do so without leaving. In the end all are there.
+/// Random epochs. A node that left returns in another incarnation, and some change their
+/// incarnation without leaving. All are members of the last epoch.
 fn epochs(random: &mut ChaCha8Rng) -> Vec<Epoch> {
     let mut lives = 100..;
     let mut epochs = vec![[None; 3]];
@@ -47,11 +49,11 @@ fn epochs(random: &mut ChaCha8Rng) -> Vec<Epoch> {
 struct Player {
     node: Node,
     me: usize,
-    /// Where the proxies to the others are.
+    /// Addresses of the proxies to each node.
     addresses: Vec<String>,
     installed: usize,
     life: u64,
-    /// The lives of the last list, in its order.
+    /// The incarnations in the current list of peers, in order.
     list: Vec<u64>,
 }
 
@@ -85,7 +87,8 @@ impl Player {
         }
     }
 
-    /// How many frames came, by the pair of lives. They came in order, without a gap.
+    /// Number of frames received, per pair of incarnations. Asserts that they arrived in order and
+    /// without a gap.
     fn received(&self) -> HashMap<(u64, u64), u32> {
         let mut received = HashMap::new();
         for (id, frame) in self.node.seen.frames() {
@@ -130,17 +133,18 @@ async fn players(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Player>
     (players, proxies)
 }
 
-/// How rough a game was.
+/// How much a game has exercised.
 #[derive(Default)]
 struct Roughness {
-    /// So many pairs of lives spoke with each other.
+    /// Number of pairs of incarnations that exchanged frames.
     pairs: usize,
-    /// So often a connection was cut.
+    /// Number of connections that were cut.
     cuts: u64,
 }
 
-/// Plays these games, and more until it was rough enough: how many pairs meet in one game depends on how fast this machine
-/// is, but the last lives of each do.
+/// Plays these games, and more until enough pairs met and enough connections were cut. How many
+/// pairs meet in one game depends on the speed of this machine, but the last incarnations always
+/// do.
 async fn play_until_rough(seeds: RangeInclusive<u64>, security: impl Fn(&str) -> Security) {
     let mut all = Roughness::default();
     let (mut seed, last) = seeds.into_inner();
@@ -164,7 +168,7 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
             newest += 1;
         }
         let player = players.choose_mut(&mut random).unwrap();
-        // Some hear of each epoch, and some only of the last of a few.
+        // Some nodes learn of every epoch, others skip some.
         if player.installed < newest && random.random_ratio(3, STEPS) {
             let number = random.random_range(player.installed + 1..=newest);
             player.install(number, &epochs[number], &mut random);
@@ -199,13 +203,14 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
     println!("{pairs} of {} pairs of lives, {cuts} cuts", sent.len());
     for player in &players {
         player.node.links.close(Duration::from_secs(5)).await;
-        // What came in the meantime came rightly, too.
+        // Frames that arrived while closing must be correct, too.
         player.received();
     }
     Roughness { pairs, cuts }
 }
 
-/// Nothing else went wrong. Tells how many pairs of lives spoke with each other.
+/// Asserts that no connection was refused or hostile. Returns the number of pairs of incarnations
+/// that exchanged frames.
 fn check(players: &[Player], sent: &HashMap<(u64, u64), u32>) -> usize {
     let mut pairs = 0;
     for player in players {

@@ -1,4 +1,4 @@
-//! Nodes that do not belong together, or no longer.
+//! Nodes that do not belong together, or no longer do.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -170,7 +170,7 @@ async fn a_bad_list_of_peers_changes_nothing() {
 #[tokio::test]
 async fn without_tls_no_other_machine_is_dialled() {
     let (at_a, a) = listener().await;
-    // An address of the range that is kept for examples: nobody is there.
+    // An address of a range reserved for documentation: nothing is there.
     let peers = roster(&[("a", &a), ("b", "192.0.2.1:7")]);
     let a = start(settings("a"), peers, at_a);
     a.links.send(1, b"x").unwrap();

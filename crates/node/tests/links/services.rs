@@ -1,4 +1,4 @@
-//! Connections that are no links: the port is shared.
+//! Other protocols that share the port with links.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use crate::certificates::identity;
 use crate::net::{hello, listener, lone, member, settings, until};
 
-/// Gives back what it reads, to keepers.
+/// Serves keepers by sending back what it reads.
 #[derive(Default)]
 struct Mirror {
     asked: Mutex<Vec<Hello>>,
@@ -26,7 +26,7 @@ struct Mirror {
     dropped: Arc<AtomicBool>,
 }
 
-/// Tells that what has it is gone.
+/// Records that its owner was dropped.
 struct Gone(Arc<AtomicBool>);
 
 impl Drop for Gone {
@@ -69,14 +69,14 @@ async fn mirror(settings: Settings) -> (Links, Arc<Mirror>, String) {
     (links, mirror, address)
 }
 
-/// Says this, and no more; gives what comes back.
+/// Sends these bytes, shuts down writing, and returns what it reads.
 async fn say(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, words: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let mut heard = Vec::new();
     let saying = async {
         writer.write_all(words).await.unwrap();
         writer.shutdown().await.unwrap();
-        // A connection that is not served may be gone before its words are read.
+        // A connection that is not served may be closed before its bytes are read.
         let _ = reader.read_to_end(&mut heard).await;
     };
     tokio::time::timeout(Duration::from_secs(60), saying)
@@ -104,13 +104,13 @@ fn member_hello(from: &str) -> Hello {
     }
 }
 
-/// What comes back if this is said after a hello that is welcome.
+/// The expected response if these bytes follow an accepted hello.
 fn echo(words: &[u8]) -> Vec<u8> {
     let (version, cluster) = (4, None);
     [&Reply::Welcome { version, cluster }.encode(), words].concat()
 }
 
-/// What comes back to a hello that is not.
+/// Decodes the response to a refused hello.
 fn refused(heard: &[u8]) -> Refusal {
     match Reply::decode(&heard[2..]).unwrap() {
         Reply::Refused(refusal) => refusal,
@@ -122,7 +122,7 @@ fn refused(heard: &[u8]) -> Refusal {
 async fn a_service_gets_all_bytes_after_the_hello() {
     let (links, mirror, address) = mirror(settings("a")).await;
     let words: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
-    // In one piece, and in the smallest ones.
+    // In one piece, and byte by byte.
     let all = [keeper("b").encode(), words.clone()].concat();
     let heard = say(TcpStream::connect(&address).await.unwrap(), &all).await;
     assert!(heard == echo(&words));
@@ -153,13 +153,13 @@ async fn what_is_not_served_is_closed_and_counted() {
     until("it is refused", || links.counters().refused == 1).await;
     assert_eq!(links.refusals()[0].reason, "no membership here");
     assert_eq!(*mirror.asked.lock().unwrap(), [member_hello("b")]);
-    // Nearly.
+    // Prefaces that are nearly right.
     for words in [&b"SOLIECHO"[..], b"ECHO", b"solo-echo", b"\0OLOECHO"] {
         let before = links.counters().hostile;
         say(dial().await.unwrap(), words).await;
         until("it is hostile", || links.counters().hostile == before + 1).await;
     }
-    // Too little to tell.
+    // Too few bytes to decide.
     for words in [&b""[..], &PREFACE[..3], &PREFACE] {
         assert_eq!(say(dial().await.unwrap(), words).await, b"");
     }
@@ -192,7 +192,7 @@ async fn a_service_may_rely_on_the_name_in_the_hello() {
     let mut settings = settings("a");
     settings.endpoint.security = Security::tls(&identity(&ca, "a"));
     let (links, mirror, address) = mirror(settings).await;
-    // It needs not be anybody's peer.
+    // It need not be a peer.
     let stream = tls(&identity(&ca, "keeper-7"), "a", &address).await;
     let words = vec![7; 200_000];
     let all = [keeper("keeper-7").encode(), words.clone()].concat();

@@ -1,4 +1,5 @@
-//! The windows: over a connection that breaks at any point, everything arrives once and in order.
+//! Send and receive windows: over a connection that breaks at any point, every frame arrives once
+//! and in order.
 
 use proptest::prelude::*;
 use soloist_node::links::frame::{DATA_HEADER_BYTES, Decoder, RECORD_BYTES_MAX, Record};
@@ -12,7 +13,7 @@ fn pushed(frames: u64) -> SendWindow {
     window
 }
 
-/// The numbers of the frames that are taken.
+/// Numbers of the frames that are taken.
 fn numbers(window: &mut SendWindow, bytes: usize) -> Vec<u64> {
     let mut out = Vec::new();
     let frames = window.take(bytes, &mut out);
@@ -127,17 +128,17 @@ fn the_receiver_takes_the_next_drops_the_old_refuses_gaps() {
     assert_eq!((window.received(), window.duplicates()), (2, 2));
 }
 
-/// What may happen to a sender, a receiver and the connection between them.
+/// Events at a sender, a receiver and the connection between them.
 #[derive(Clone, Debug)]
 enum Step {
     Push(usize),
     Write(usize),
-    /// So many of the bytes in transit arrive.
+    /// This many of the bytes in transit arrive.
     Arrive(usize),
     Acknowledge,
-    /// The acknowledgement that is in transit arrives.
+    /// The acknowledgement in transit arrives.
     AckArrives,
-    /// The connection breaks with what is in transit, and another one opens.
+    /// The connection breaks, losing what is in transit, and another one opens.
     Break,
 }
 
@@ -152,7 +153,7 @@ fn a_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A sender, a receiver, and what is on its way between them.
+/// A sender, a receiver, and what is in transit between them.
 struct Pair {
     sender: SendWindow,
     receiver: ReceiveWindow,
