@@ -4,10 +4,10 @@ use std::io;
 
 use soloist_api::NodeName;
 
-/// Why a keeper's store cannot be opened. The file is left as it was.
+/// Why a keeper's store cannot be opened. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// An I/O error.
     #[error(
         "the keeper's store {file} cannot be used: {source}; \
          check its folder, its permissions and the disk"
@@ -15,10 +15,10 @@ pub enum StoreError {
     Io {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The error.
         source: io::Error,
     },
-    /// Somebody else has it.
+    /// Another process has it open.
     #[error(
         "the keeper's store {file} is in use by another process; \
          stop that one, or give each node a data folder of its own"
@@ -27,7 +27,7 @@ pub enum StoreError {
         /// The file.
         file: String,
     },
-    /// Some other file.
+    /// The file is not a store.
     #[error(
         "{file} is not the store of a keeper: {problem}; \
          move it away, or give this node another data folder"
@@ -38,7 +38,7 @@ pub enum StoreError {
         /// What it is instead.
         problem: String,
     },
-    /// A store of another version.
+    /// The store has a format that this release cannot read.
     #[error(
         "the keeper's store {file} has format {found}, and this release reads formats {oldest} to {newest}; \
          run a release that reads it"
@@ -46,14 +46,14 @@ pub enum StoreError {
     Version {
         /// The file.
         file: String,
-        /// The format it has.
+        /// Its format.
         found: u32,
         /// The oldest format that can be read.
         oldest: u32,
         /// The newest format that can be read.
         newest: u32,
     },
-    /// A store of another node.
+    /// The store belongs to another node.
     #[error(
         "the keeper's store {file} belongs to the node {found}, and this node is {expected}: \
          a keeper must never go on with another one's promises; give each node its own data folder"
@@ -61,9 +61,9 @@ pub enum StoreError {
     Owner {
         /// The file.
         file: String,
-        /// Whose it is.
+        /// Its owner.
         found: NodeName,
-        /// Who wants to open it.
+        /// The node that tried to open it.
         expected: NodeName,
     },
     /// There is a store already.
@@ -75,21 +75,21 @@ pub enum StoreError {
         /// The file.
         file: String,
     },
-    /// No store.
+    /// There is no store.
     #[error("there is no keeper's store {file}: check the data folder")]
     Missing {
         /// The file.
         file: String,
     },
-    /// A store that its keeper cannot go on with alone.
+    /// The keeper of this store cannot continue alone.
     #[error("the keeper's store {file} cannot be recovered: {problem}")]
     Unrecoverable {
         /// The file.
         file: String,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
-    /// What was written is not what is read.
+    /// The content is damaged.
     #[error(
         "the keeper's store {file} is damaged: {problem}; nothing was changed in it. \
          Demote this node, move the file away, and promote the node again: with an empty store and without \
@@ -123,7 +123,8 @@ impl StoreError {
         }
     }
 
-    /// What the database says of a file. Only an error of the system leaves hope that the file is whole.
+    /// Converts an error of the database. After an I/O error the file may still be intact; any
+    /// other error means damage.
     pub(super) fn database(file: &str, error: impl Into<redb::Error>) -> Self {
         match error.into() {
             redb::Error::DatabaseAlreadyOpen => StoreError::Locked {

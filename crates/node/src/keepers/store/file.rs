@@ -1,4 +1,4 @@
-//! Making and opening the store's file.
+//! Creates and opens the store's file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -15,16 +15,17 @@ use super::tables::{self, FORMAT, FORMAT_OLDEST, FORMAT_VERSION, IDENTITY, LOG, 
 use super::{StoreError, StoreIdentity};
 use soloist_api::NodeName;
 
-/// What the database's files begin with.
+/// The first bytes of the database's files.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
-/// What is said of damage that only shows in a panic.
+/// The description of damage that shows only as a panic.
 pub(super) const NONSENSE: &str = "the database cannot make sense of it";
-/// The thread in which a copy is examined.
+/// The name of the thread that checks a copy.
 const EXAMINER: &str = "keeper-store-check";
-/// The roster is small, and the log is short.
+/// Small, since the roster is small and the log is short.
 const CACHE_BYTES: usize = 8 << 20;
 
-/// Opens the store in this file. One of an older format is migrated; the old file is kept beside it.
+/// Opens the store in this file. A store of an older format is migrated, and the old file is kept
+/// beside it.
 pub(super) fn open(path: &Path, owner: &NodeName) -> Result<Database, StoreError> {
     let name = path.display().to_string();
     let backend = existing(path, &name)?;
@@ -40,7 +41,7 @@ pub(super) fn open(path: &Path, owner: &NodeName) -> Result<Database, StoreError
     open_examined(&name, backend, owner)
 }
 
-/// As [`open`], on anything that can be read and written.
+/// As [`open`], on any backend.
 pub(super) fn open_backend(
     name: &str,
     backend: impl StorageBackend,
@@ -50,7 +51,7 @@ pub(super) fn open_backend(
     open_examined(name, backend, owner)
 }
 
-/// As [`create`], on anything that can be read and written.
+/// As [`create`], on any backend.
 pub(super) fn create_backend(
     name: &str,
     backend: impl StorageBackend,
@@ -91,8 +92,8 @@ fn open_examined(
     Ok(database)
 }
 
-/// Makes a store. It gets its name when it is whole: a crash on the way must not leave one that cannot be
-/// opened.
+/// Creates a store. It is renamed to `path` when it is complete, so that a crash does not leave a
+/// file that cannot be opened.
 pub(super) fn create(
     path: &Path,
     owner: &NodeName,
@@ -102,7 +103,8 @@ pub(super) fn create(
     let io = |error| StoreError::io(&name, error);
     let unfinished = with_ending(path, ".new");
     let (file, backend) = locked(&unfinished, &name)?;
-    // The process that has the lock of the unfinished file knows whether another has finished one.
+    // Only the process that has locked the unfinished file gets here, so no other can finish a
+    // store after this check.
     if path.try_exists().map_err(io)? {
         fs::remove_file(&unfinished).map_err(io)?;
         return Err(StoreError::Exists { file: name });
@@ -118,7 +120,7 @@ pub(super) fn create(
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let name = path.display().to_string();
     let io = |error| StoreError::io(&name, error);
-    // Nobody may have it open: a keeper that runs would go on writing to it.
+    // Make sure that no process has it open: a running keeper would go on writing to it.
     let _backend = existing(path, &name)?;
     let mut number = 1;
     let aside = loop {
@@ -133,7 +135,7 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// A file that nobody else can open so meanwhile; it is made if it is not there.
+/// Opens and locks a file, and creates it if it does not exist.
 fn locked(path: &Path, name: &str) -> Result<(File, FileBackend), StoreError> {
     let io = |error| StoreError::io(name, error);
     let file = OpenOptions::new()
@@ -155,13 +157,13 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes lasting what was made or renamed in a file's folder.
+/// Makes changes of a file's folder durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Makes a data folder that nobody else may look into, unless it is there.
+/// Creates a data folder that only this user can access, unless it exists.
 pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     let made = match folder.is_dir() {
         true => Ok(()),
@@ -174,7 +176,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     made.map_err(|error| StoreError::io(&folder.display().to_string(), error))
 }
 
-/// A store that is there and whole, and that nobody else can open meanwhile.
+/// An existing store that was checked and is locked.
 pub(super) struct Existing {
     name: String,
     path: PathBuf,
@@ -195,13 +197,14 @@ impl Existing {
         })
     }
 
-    /// A copy in memory, to be read. It has the present format.
+    /// A copy in memory, migrated to the current format.
     pub(super) fn copy(&self) -> Result<Database, StoreError> {
         let copy = copy(&self.name, &self.backend)?;
         open_examined(&self.name, copy, &self.owner)
     }
 
-    /// Puts a new store in its place, and keeps it under another name. At every moment one of the two is there.
+    /// Replaces this store with a new one, and keeps the old one under another name. At every
+    /// moment one of the two is there.
     pub(super) fn replace(
         self,
         identity: &StoreIdentity,
@@ -214,7 +217,7 @@ impl Existing {
         let database = fill(&self.name, backend, &self.owner, identity)?;
         tables::write(&database, change)
             .map_err(|error| StoreError::database(&self.name, error))?;
-        // What it writes when it is closed shall be on disk, too.
+        // Closing the database writes to the file. Sync that too.
         drop(database);
         file.sync_all().map_err(io)?;
         let kept = keep_beside(&self.path, &self.backend, ".before-recovery").map_err(io)?;
@@ -224,7 +227,7 @@ impl Existing {
     }
 }
 
-/// Copies a store to a new file beside it, unless that has been done before.
+/// Copies a store to a new file beside it, unless there is such a copy already.
 fn keep_beside(path: &Path, backend: &FileBackend, ending: &str) -> io::Result<PathBuf> {
     let mut bytes = vec![0; backend.len()? as usize];
     backend.read(0, &mut bytes)?;
@@ -275,7 +278,8 @@ fn builder() -> Builder {
     builder
 }
 
-/// The whole file. Opening a database writes to it, and may repair it; a copy shows what would come of that.
+/// Copies the whole file into memory. Opening a database writes to it and may repair it; with a
+/// copy, this can be tried first.
 fn copy(name: &str, backend: &impl StorageBackend) -> Result<InMemoryBackend, StoreError> {
     let io = |error| StoreError::io(name, error);
     let length = backend.len().map_err(io)?;
@@ -295,19 +299,19 @@ fn copy(name: &str, backend: &impl StorageBackend) -> Result<InMemoryBackend, St
     Ok(copy)
 }
 
-/// The format of a store that is whole.
+/// The format of an intact store.
 #[derive(Clone, Copy)]
 struct Format(u32);
 
 impl Format {
-    /// Its number, if it is to be migrated.
+    /// The format's number, if the store must be migrated.
     fn older(self) -> Option<u32> {
         (self.0 < FORMAT_VERSION).then_some(self.0)
     }
 }
 
-/// Reads all of a copy. The database panics at some damage; that happens in a thread of its own, which says
-/// nothing: what is wrong is told by the error.
+/// Checks a copy by reading all of it. The database panics at some kinds of damage, so this runs in
+/// a separate thread whose panics are not printed: the returned error describes the damage.
 fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<Format, StoreError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -335,8 +339,8 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<F
         }
         opened => opened.map_err(|error| in_memory(name, error.into()))?,
     };
-    // All that is in it has a checksum. Whether its lists of free pages were right makes no difference: they are
-    // made anew from the rest if they were not.
+    // All content has checksums. It does not matter whether the lists of free pages were correct:
+    // if not, they are rebuilt from the content.
     database
         .check_integrity()
         .map_err(|error| in_memory(name, error.into()))?;
@@ -384,7 +388,7 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<F
     Ok(format)
 }
 
-/// An error about a copy in memory is never the system's.
+/// An error about a copy in memory is never an I/O error.
 fn in_memory(name: &str, error: redb::Error) -> StoreError {
     StoreError::corrupt(name, error)
 }

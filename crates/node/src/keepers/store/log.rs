@@ -1,4 +1,4 @@
-//! The log, as Raft wants it.
+//! The log storage that Raft requires.
 
 use std::fmt::Debug;
 use std::ops::RangeBounds;
@@ -27,7 +27,7 @@ impl LogStore {
         Ok(LogStore { worker, used })
     }
 
-    /// The last entry, also if it was purged.
+    /// The id of the last entry, even if that was purged.
     pub(in crate::keepers) async fn last(&self) -> Result<Option<LogId>, StorageError> {
         let ends = self.worker.run(tables::ends).await;
         let (_, last) = ends.map_err(|failure| StorageIOError::read_logs(any(&failure)))?;
@@ -139,7 +139,7 @@ impl RaftLogStorage<Types> for LogStore {
             .worker
             .run(move |database| tables::append(database, &encoded?))
             .await;
-        // Raft waits for the disk in any case, so the two answers are one.
+        // The append above has waited for the disk, so the entries are flushed already.
         appended.map_err(|failure| StorageIOError::write_logs(any(&failure)))?;
         flushed.log_io_completed(Ok(()));
         Ok(())

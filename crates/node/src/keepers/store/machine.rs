@@ -1,5 +1,5 @@
-//! The roster as Raft's state machine. It lives in memory; what survives a restart is its last snapshot, and the
-//! log from there on.
+//! The roster as Raft's state machine. It is kept in memory. A restart restores it from the last
+//! snapshot and the log after it.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -21,22 +21,22 @@ use super::worker::{Failure, Worker};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
 use soloist_core::epochs::roster::{Applied, OldRoster, Roster};
 
-/// The version of a snapshot's bytes, which also travel between keepers. 3: with the cluster's
+/// The version of the snapshot format, which is also sent between keepers. 3: has the cluster's
 /// identity and former keepers.
 const SNAPSHOT_VERSION: u8 = 3;
-/// The oldest version that is read.
+/// The oldest version that can be read.
 const SNAPSHOT_OLDEST: u8 = 2;
 
 /// The number of former keepers that are remembered.
 ///
-/// Each promotion adds one id, of up to ten bytes in a snapshot: 4096 of them take 40 KiB. An older one
-/// is treated like an id that is not known yet. That is harmless. Its log lacks the entry that
-/// demoted it, and at least 4096 changes after it, which a majority has; so no voter that
-/// has them votes for it, and no voter forgets them: a node without a store does not vote. When its node
-/// reaches the leader, its store is set aside all the same, since the leader asks who is a keeper now.
+/// Each promotion adds one id, of up to ten bytes in a snapshot: 4096 of them take 40 KiB. An older
+/// id is treated like one that is not known yet. That is harmless. Its log lacks the entry that
+/// demoted it and at least 4096 later changes, which a majority has. No voter that has them votes
+/// for it, and no voter forgets them: a node without a store does not vote. When its node reaches
+/// the leader, its store is still set aside, since the leader checks the current keepers.
 pub const FORMER_MAX: usize = 4096;
 
-/// The roster, as far as the log is applied.
+/// The roster according to the applied log.
 #[derive(Debug)]
 pub struct Machine {
     worker: Worker,
@@ -47,17 +47,17 @@ pub struct Machine {
     identity: watch::Sender<StoreIdentity>,
 }
 
-/// The keepers, as far as the log is applied.
+/// The keepers according to the applied log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AppliedMembership {
-    /// The membership, and the entry of the log that it comes from.
+    /// The membership, and the log entry that it comes from.
     pub membership: Membership,
-    /// Ids that were in a membership before and are in none any more, the oldest first. At most
+    /// Ids that were in an earlier membership and no longer are, the oldest first. At most
     /// [`FORMER_MAX`].
     pub former: Arc<Vec<u64>>,
 }
 
-/// What follows from a snapshot and the entries after it.
+/// The state that results from a snapshot and the entries after it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) roster: Arc<Roster>,
@@ -66,7 +66,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Before the first entry of a log.
+    /// The state before the first entry of a log.
     pub(super) fn new(identity: &StoreIdentity) -> Self {
         State {
             roster: Arc::new(Roster::new(identity.cluster)),
@@ -79,7 +79,7 @@ impl State {
         match entry.payload {
             EntryPayload::Blank => Applied::Done,
             EntryPayload::Normal(Proposal { term, command }) => {
-                // Decided on in another reign: what it rests on may be gone.
+                // The command was decided on in another term. Its premises may no longer hold.
                 if term != entry.log_id.leader_id.term {
                     return Applied::Refused;
                 }
@@ -109,7 +109,7 @@ impl AppliedMembership {
     }
 }
 
-/// Makes a snapshot of the state machine as it was.
+/// Makes a snapshot of the state machine as it was when this was created.
 #[derive(Debug)]
 pub struct SnapshotBuilder {
     worker: Worker,
@@ -120,7 +120,7 @@ pub(super) fn write_state(state: &State) -> Result<Vec<u8>, redb::Error> {
     tables::encode(&(SNAPSHOT_VERSION, &*state.roster, &*state.members.former))
 }
 
-/// The roster, and former keepers.
+/// Decodes the roster and the former keepers.
 fn read_state(bytes: &[u8]) -> Result<(Roster, Vec<u64>), redb::Error> {
     match bytes.split_first() {
         Some((&SNAPSHOT_VERSION, rest)) => tables::decode("the snapshot's roster", rest),
@@ -150,7 +150,7 @@ pub(super) fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error
     })
 }
 
-/// The state as the store's snapshot has it, and the cluster that the store is of by now.
+/// Loads the state from the store's snapshot, and the store's current identity.
 fn load(database: &Database) -> Result<(State, StoreIdentity), redb::Error> {
     let (made, cluster) = tables::identity(database)?;
     let state = match tables::get(database, SNAPSHOT)? {
@@ -175,7 +175,7 @@ impl Machine {
             identity: watch::Sender::new(identity),
             state,
         };
-        // A crash may have come between the snapshot and this.
+        // A crash may have happened after the snapshot and before the identity was written.
         machine.note_identity().await?;
         Ok(machine)
     }
@@ -192,7 +192,7 @@ impl Machine {
         self.identity.subscribe()
     }
 
-    /// Writes the cluster's identity into the store when its leader has committed it.
+    /// Writes the cluster's identity to the store once the leader has committed it.
     async fn note_identity(&mut self) -> Result<(), Failure> {
         let identity = *self.identity.borrow();
         let (None, Some(cluster)) = (identity.cluster, self.state.roster.cluster()) else {
@@ -211,7 +211,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What another cluster agreed on must not take the place of what this one did.
+    /// Fails if the state is of another cluster: it must not replace this cluster's state.
     fn check_cluster(&self, state: &State) -> Result<(), String> {
         match (self.identity.borrow().cluster, state.roster.cluster()) {
             (Some(mine), Some(theirs)) if mine != theirs => Err(format!(
@@ -222,7 +222,7 @@ impl Machine {
     }
 
     async fn tell(&mut self) -> Result<(), StorageError> {
-        // Nobody may hear of the identity before it is on disk.
+        // The identity must be on disk before it is published.
         let noted = self.note_identity().await;
         noted.map_err(|failure| StorageIOError::write(any(&failure)))?;
         self.members.send_if_modified(|told| {
@@ -311,7 +311,7 @@ impl RaftStateMachine<Types> for Machine {
 impl RaftSnapshotBuilder<Types> for SnapshotBuilder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         let state = self.state.clone();
-        // The same entries always make the same bytes, so the last of them is enough for a name.
+        // The same entries always give the same bytes, so the last log id is sufficient as a name.
         let name = state.applied.map(|last| last.to_string());
         let meta = SnapshotMeta {
             last_log_id: state.applied,
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// A membership with these voters after entry `index`.
+    /// Applies a membership with these voters at entry `index`.
     fn change(applied: &mut AppliedMembership, index: u64, ids: &[u64]) {
         let nodes: BTreeMap<u64, KeeperNode> =
             ids.iter().map(|id| (*id, KeeperNode::default())).collect();
@@ -357,7 +357,7 @@ mod tests {
         let mut applied = AppliedMembership::default();
         let promotions = FORMER_MAX as u64 + 10;
         for id in 0..=promotions {
-            // Ids are random: their order says nothing of their age.
+            // Real ids are random, so their order must not matter. Here a later one is smaller.
             change(&mut applied, id, &[u64::MAX - id]);
         }
         let former = &applied.former;

@@ -1,13 +1,15 @@
-//! What a keeper must not forget, in one file: the log, its vote, how far the log is committed, and a snapshot.
+//! A keeper's persistent state, in one file: the log, its vote, how far the log is committed, and a
+//! snapshot.
 //!
-//! - `file`: making, opening and migrating it. What is damaged, foreign or of a newer format is left alone.
-//! - `identity`: which keeper of which cluster it makes of its node. No store is without.
-//! - `tables`: what stands where in it. `worker`: the thread that has it.
-//! - `log`, `machine`: the two halves as Raft wants them. `used`: whether there is anything in them.
-//! - `recover`: going on with one keeper when the others are lost.
+//! - `file`: creates, opens and migrates it. A file that is damaged, foreign or of a newer format
+//!   is left untouched.
+//! - `identity`: the keeper and cluster that the store belongs to. Every store has one.
+//! - `tables`: the layout of the database. `worker`: the thread that owns it.
+//! - `log`, `machine`: the two halves that Raft requires. `used`: whether anything is in them.
+//! - `recover`: continuing with one keeper when the others are lost.
 //!
-//! Invariants: what is acknowledged is on disk. A change is there as a whole or not at all. After the first error
-//! nothing more is written.
+//! Invariants: what is acknowledged is on disk. A change is applied as a whole or not at all. After
+//! the first error nothing more is written.
 
 mod error;
 mod file;
@@ -40,7 +42,7 @@ use worker::Worker;
 /// The name of the store's file in a node's data folder.
 pub const FILE_NAME: &str = "keeper.redb";
 
-/// A keeper's store, open. Nobody else can open it meanwhile.
+/// An open store. It cannot be opened a second time meanwhile.
 #[derive(Debug)]
 pub struct Store {
     log: LogStore,
@@ -54,21 +56,22 @@ pub struct Store {
 pub struct Closer(Worker);
 
 impl Closer {
-    /// Closes the store, and returns when its file is free. Whatever is asked of it later fails.
+    /// Closes the store, and returns when its file is released. Later operations fail.
     pub async fn close(&self) {
         self.0.close().await;
     }
 }
 
 impl Store {
-    /// Whether there is a store in a node's data folder. What cannot be looked at counts: opening it says what is
-    /// wrong, and a keeper must not go on as if it had promised nothing.
+    /// Returns whether there is a store in a node's data folder. If that cannot be determined, the
+    /// answer is yes: opening the store reports the problem, and a keeper must not continue as if
+    /// it had promised nothing.
     pub fn exists(folder: &Path) -> bool {
         folder.join(FILE_NAME).try_exists().unwrap_or(true)
     }
 
-    /// Makes a store in a node's data folder. It is on disk when this returns. The folder is made if
-    /// it is not there. Its owner is the only node that can open the store again.
+    /// Creates a store in a node's data folder, and the folder if it does not exist. The store is
+    /// on disk when this returns. Only its owner can open it again.
     pub async fn create(
         folder: &Path,
         owner: &NodeName,
@@ -82,7 +85,7 @@ impl Store {
         Self::load(&name, worker).await
     }
 
-    /// As [`create`](Self::create), on something else than a file. `name` is how errors call it.
+    /// As [`create`](Self::create), on a backend other than a file. `name` is used in errors.
     pub async fn create_backend(
         name: &str,
         backend: impl StorageBackend,
@@ -100,7 +103,8 @@ impl Store {
         Self::open(&folder.join(FILE_NAME), owner).await
     }
 
-    /// Opens the store in this file. One of an older format is migrated, and the old file is kept beside it.
+    /// Opens the store in this file. A store of an older format is migrated, and the old file is
+    /// kept beside it.
     pub async fn open(path: &Path, owner: &NodeName) -> Result<Self, StoreError> {
         let (path, owner) = (path.to_owned(), owner.clone());
         let name = path.display().to_string();
@@ -108,7 +112,7 @@ impl Store {
         Self::load(&name, worker).await
     }
 
-    /// As [`open`](Self::open), on something else than a file. `name` is how errors call it.
+    /// As [`open`](Self::open), on a backend other than a file. `name` is used in errors.
     pub async fn open_backend(
         name: &str,
         backend: impl StorageBackend,
@@ -121,7 +125,7 @@ impl Store {
     }
 
     /// Renames the store in a node's data folder, so that the node has none, and returns the new
-    /// name. Nothing is deleted or overwritten. The store must be closed. `why` goes to the log.
+    /// name. Nothing is deleted or overwritten. The store must be closed. `why` is logged.
     pub fn set_aside(folder: &Path, why: &str) -> Result<PathBuf, StoreError> {
         let aside = file::set_aside(&folder.join(FILE_NAME))?;
         tracing::warn!(
@@ -131,7 +135,7 @@ impl Store {
         Ok(aside)
     }
 
-    /// What the store in a node's data folder knows of its cluster. Nothing is changed.
+    /// Reads what the store in a node's data folder knows of its cluster. Nothing is changed.
     pub async fn known(folder: &Path, owner: &NodeName) -> Result<Known, StoreError> {
         let (path, owner) = (folder.join(FILE_NAME), owner.clone());
         let name = path.display().to_string();
@@ -139,15 +143,15 @@ impl Store {
         done.unwrap_or_else(|_| Err(StoreError::corrupt(&name, file::NONSENSE)))
     }
 
-    /// For keepers of which a majority is lost for good: with the store of one that is left and does
-    /// not run, makes that one the only keeper of the cluster's next generation. Others can be
-    /// promoted then, with new stores. Nodes refuse keepers of the generation before.
+    /// Recovers from the permanent loss of a majority of the keepers. The keeper of this store,
+    /// which must not be running, becomes the only keeper of the cluster's next generation. Others
+    /// can then be promoted, with new stores. Nodes refuse keepers of the previous generation.
     ///
-    /// What stands in its log counts as agreed on. What only the lost keepers knew is forgotten. Members that
-    /// this store does not know, and that the lost keepers have granted leases to, are not waited
-    /// for: let one lease pass between the last keeper's end and this keeper's start.
+    /// All entries of the log count as committed. What only the lost keepers knew is forgotten.
+    /// Members that this store does not know, but that the lost keepers have granted leases to, are
+    /// not waited for: let one lease pass between the last keeper's end and this keeper's start.
     ///
-    /// The old file is kept beside the new one. In case of an error it is as it was.
+    /// The old file is kept beside the new one. If this fails, it is unchanged.
     pub async fn recover(folder: &Path, me: KeeperNode) -> Result<Recovery, StoreError> {
         let path = folder.join(FILE_NAME);
         let name = path.display().to_string();
@@ -169,37 +173,39 @@ impl Store {
         })
     }
 
-    /// Whether anything was ever agreed on, as far as it knows; also later, when its halves are in use.
+    /// Whether the store shows that anything was ever agreed on. This stays up to date when its
+    /// halves are in use.
     pub fn used(&self) -> Used {
         self.used.clone()
     }
 
-    /// Which keeper of which cluster it is of.
+    /// The keeper and cluster that the store belongs to.
     pub fn identity(&self) -> StoreIdentity {
         *self.identities().borrow()
     }
 
-    /// As [`identity`](Self::identity), and its change when the leader commits the cluster's.
+    /// Watches [`identity`](Self::identity), which changes when the leader commits the cluster's
+    /// identity.
     pub fn identities(&self) -> watch::Receiver<StoreIdentity> {
         self.machine.identity()
     }
 
-    /// The keepers as far as the log is applied, and their changes.
+    /// Watches the keepers according to the applied log.
     pub fn members(&self) -> watch::Receiver<AppliedMembership> {
         self.machine.members()
     }
 
-    /// The roster as far as it is applied, and its changes.
+    /// Watches the roster according to the applied log.
     pub fn rosters(&self) -> watch::Receiver<Arc<Roster>> {
         self.machine.rosters()
     }
 
-    /// Closes it, and returns when its file is free.
+    /// Closes the store, and returns when its file is released.
     pub async fn close(self) {
         self.worker.close().await;
     }
 
-    /// What Raft works with, and what closes it.
+    /// Splits the store into the halves that Raft works with, and a handle for closing it.
     pub fn split(self) -> (LogStore, Machine, Closer) {
         (self.log, self.machine, Closer(self.worker))
     }

@@ -1,4 +1,4 @@
-//! Going on with one keeper when a majority is lost for good.
+//! Continues with a single keeper after a majority was lost for good.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -17,24 +17,24 @@ use soloist_api::NodeName;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::roster::{Member, Roster};
 
-/// What was found in the store of a keeper that goes on alone.
+/// What was found in the store of a keeper that continues alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovery {
     /// The cluster, in its new generation.
     pub cluster: ClusterIdentity,
-    /// The epoch that was begun last, as far as the keeper knew; 0 if there was none.
+    /// The epoch that was begun last, according to this keeper; 0 if there was none.
     pub epoch_before: u64,
-    /// Its number now.
+    /// The number of that epoch in the new generation.
     pub epoch_after: u64,
-    /// Its members. They are waited for until their leases have run out.
+    /// Its members. The keeper waits until their leases have expired.
     pub members: Vec<Member>,
-    /// The keepers that are none any more, in the order of their names.
+    /// The keepers that were removed, ordered by name.
     pub cut_off: Vec<KeeperNode>,
-    /// Where the old store is.
+    /// Where the old store is kept.
     pub kept: PathBuf,
 }
 
-/// Replaces a store by one whose owner is the only keeper, in the next generation of the cluster.
+/// Replaces a store with one whose owner is the only keeper, in the next generation of the cluster.
 pub(super) fn recover(path: &Path, me: &KeeperNode) -> Result<Recovery, StoreError> {
     let name = path.display().to_string();
     let unrecoverable = |problem: String| {
@@ -75,9 +75,9 @@ pub(super) fn recover(path: &Path, me: &KeeperNode) -> Result<Recovery, StoreErr
 /// What a store knows of its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// The cluster, or `None` if it is from before clusters had an identity.
+    /// The cluster, or `None` if it was created before clusters had an identity.
     pub cluster: Option<ClusterIdentity>,
-    /// All members and keepers. A node may be there twice.
+    /// All members and keepers. A node may be listed twice.
     pub nodes: Vec<KeeperNode>,
 }
 
@@ -97,14 +97,15 @@ pub(super) fn known(path: &Path, owner: &NodeName) -> Result<Known, StoreError> 
     })
 }
 
-/// All that a store says.
+/// The content of a store.
 struct Found {
     identity: StoreIdentity,
     state: State,
 }
 
 impl Found {
-    /// With what its log says beyond what it knows to be agreed on: it may have been.
+    /// Reads a store and applies its whole log, including entries that it does not know to be
+    /// committed: they may have been.
     fn read(database: &Database) -> Result<Self, redb::Error> {
         let (identity, _) = tables::identity(database)?;
         let snapshot: Option<Snapshot> = tables::get(database, SNAPSHOT)?;
@@ -112,7 +113,7 @@ impl Found {
             Some(snapshot) => state_of(snapshot)?,
             None => State::new(&identity),
         };
-        // A leader's snapshot may be later than the log, which is then of no use any more.
+        // A snapshot from a leader may be later than the log, which is then obsolete.
         let next = state.applied.map_or(0, |applied| applied.index + 1);
         let rest = (Bound::Included(next), Bound::Unbounded);
         for entry in tables::entries(database, rest, false)? {
@@ -128,7 +129,7 @@ impl Found {
         Ok(Found { identity, state })
     }
 
-    /// Whether its owner may go on alone.
+    /// Checks that the store's owner may continue alone.
     fn check(&self, me: &KeeperNode) -> Result<(), String> {
         if self.state.applied.is_none() {
             let problem = "nothing was ever agreed on in it; move it away, and start the node";
@@ -147,7 +148,7 @@ impl Found {
         Ok(())
     }
 
-    /// The cluster as it goes on. One from before clusters had an identity gets one.
+    /// The cluster's identity after the recovery. A cluster without an identity gets one.
     fn next_generation(&self) -> Result<ClusterIdentity, String> {
         let roster = &self.state.roster;
         let (id, generation) = match roster.cluster() {
@@ -164,15 +165,15 @@ impl Found {
         Ok(ClusterIdentity { id, generation })
     }
 
-    /// The keepers by their ids.
+    /// The current keepers by id.
     fn keepers(&self) -> BTreeMap<u64, KeeperNode> {
         let membership = self.state.members.membership.membership();
         let node = |id| Some((id, membership.get_node(&id)?.clone()));
         membership.voter_ids().filter_map(node).collect()
     }
 
-    /// The ids of those who are the keepers when the change under way is through. Who is demoted may never hear
-    /// more than that it was to be.
+    /// The ids of the keepers after the change that is under way. A keeper that is demoted may
+    /// never learn more than that its demotion was started.
     fn to_be(&self) -> BTreeSet<u64> {
         let membership = self.state.members.membership.membership();
         let configs = membership.get_joint_config();
@@ -180,8 +181,9 @@ impl Found {
     }
 }
 
-/// A keeper that is alone in a generation: as if it had been elected in its first term, and all that there
-/// is were its first entry. Keepers of other generations are not heard, so terms and indices begin again.
+/// The state of a keeper that is alone in a generation: as if it had been elected in its first
+/// term, and its first entry contained everything. Keepers of other generations are not answered,
+/// so terms and indices start again.
 fn alone(me: &KeeperNode, id: u64, roster: &Roster) -> Result<(Snapshot, Vote), redb::Error> {
     const TERM: u64 = 1;
     let here = LogId::new(CommittedLeaderId::new(TERM, id), 1);

@@ -1,7 +1,8 @@
-//! What stands where in the database, and as which bytes.
+//! The layout of the database, and the encoding of its values.
 //!
-//! Every write is one transaction, on disk when it returns. It is committed in two phases: then the database
-//! never falls back to the transaction before, which may lack a vote that was given.
+//! Every write is one transaction, and is on disk when it returns. It uses a two-phase commit, with
+//! which the database never falls back to the previous transaction, which may lack a vote that was
+//! given.
 
 use std::ops::Bound;
 
@@ -20,28 +21,29 @@ pub(super) const STATE: TableDefinition<'static, &str, &[u8]> =
 
 pub(super) const FORMAT: &str = "format";
 pub(super) const OWNER: &str = "owner";
-/// A [`StoreIdentity`], as the store was made with it. It never changes.
+/// The [`StoreIdentity`] that the store was created with. It never changes.
 pub(super) const IDENTITY: &str = "identity";
-/// The cluster's identity, if its leader committed it after the store was made.
+/// The cluster's identity, if its leader committed it after the store was created.
 pub(super) const IDENTIFIED: &str = "identified";
 pub(super) const VOTE: &str = "vote";
 pub(super) const COMMITTED: &str = "committed";
 pub(super) const PURGED: &str = "purged";
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// The format of what is written here. 2: entries say in which term they were proposed. 3: leaders say how
-/// long their leases are. 4: the store has an identity, snapshots have former keepers, and epochs have 32 bits.
+/// The current format. 2: entries have the term in which they were proposed. 3: leaders commit the
+/// length of their leases. 4: the store has an identity, snapshots have former keepers, and epochs
+/// have 32 bits.
 pub(super) const FORMAT_VERSION: u32 = 4;
 /// The oldest format that is migrated.
 pub(super) const FORMAT_OLDEST: u32 = 3;
 
-/// Entries that are read at once for a peer may have so many bytes together, the first aside.
+/// Maximum total size of entries that are read at once for a peer. The first entry may exceed it.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// The bounds of a range of entries.
 pub(super) type Range = (Bound<u64>, Bound<u64>);
 
-/// A snapshot: what it is of, and the state machine's bytes.
+/// A snapshot: its metadata, and the bytes of the state machine.
 #[derive(serde::Serialize, serde::Deserialize, Clone)]
 pub(super) struct Snapshot {
     pub(super) meta: openraft::SnapshotMeta<u64, KeeperNode>,
@@ -67,7 +69,7 @@ fn corrupted(problem: &str) -> redb::Error {
     redb::Error::Corrupted(problem.to_owned())
 }
 
-/// Does all of `change` or nothing, and returns when it is on disk.
+/// Applies all of `change` or nothing, and returns when it is on disk.
 pub(super) fn write<T>(
     database: &Database,
     change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
@@ -100,7 +102,7 @@ pub(super) fn get<T: DeserializeOwned>(
     value.map(|bytes| decode(key, bytes.value())).transpose()
 }
 
-/// The identity that the store was made with, and the one that it has now.
+/// The identity that the store was created with, and the cluster that it belongs to now.
 pub(super) fn identity(
     database: &Database,
 ) -> Result<(StoreIdentity, Option<ClusterIdentity>), redb::Error> {
@@ -109,7 +111,7 @@ pub(super) fn identity(
     Ok((made, made.cluster.or(get(database, IDENTIFIED)?)))
 }
 
-/// Brings a store of an older format to the present one.
+/// Migrates a store of an older format to the current one.
 pub(super) fn migrate(database: &Database, owner: &NodeName) -> Result<(), redb::Error> {
     let identity = StoreIdentity {
         cluster: None,
@@ -131,7 +133,7 @@ pub(super) fn append(database: &Database, entries: &[(u64, Vec<u8>)]) -> Result<
     })
 }
 
-/// Forgets this entry and all after it.
+/// Removes this entry and all after it.
 pub(super) fn truncate(database: &Database, from: u64) -> Result<(), redb::Error> {
     write(database, |transaction| {
         transaction
@@ -141,7 +143,7 @@ pub(super) fn truncate(database: &Database, from: u64) -> Result<(), redb::Error
     })
 }
 
-/// Forgets this entry and all before it.
+/// Removes this entry and all before it.
 pub(super) fn purge(database: &Database, up_to: LogId) -> Result<(), redb::Error> {
     write(database, |transaction| {
         transaction
@@ -151,7 +153,7 @@ pub(super) fn purge(database: &Database, up_to: LogId) -> Result<(), redb::Error
     })
 }
 
-/// The last entry that was purged, and the last of all.
+/// The last purged entry, and the last entry of all.
 pub(super) fn ends(database: &Database) -> Result<(Option<LogId>, Option<LogId>), redb::Error> {
     let purged = get(database, PURGED)?;
     let log = database.begin_read()?.open_table(LOG)?;
@@ -162,7 +164,7 @@ pub(super) fn ends(database: &Database) -> Result<(Option<LogId>, Option<LogId>)
     Ok((purged, last))
 }
 
-/// The entries of a range; with `limited`, only as many as a message may carry, but at least one.
+/// The entries of a range. With `limited`, at most [`BATCH_BYTES`], but at least one entry.
 pub(super) fn entries(
     database: &Database,
     range: Range,
@@ -184,7 +186,7 @@ pub(super) fn entries(
     Ok(found)
 }
 
-/// The database panics when the end of a range comes before its start.
+/// Returns whether a range is empty. The database panics if its end is before its start.
 fn is_empty((start, end): Range) -> bool {
     let first = match start {
         Bound::Included(index) => index,
@@ -198,7 +200,8 @@ fn is_empty((start, end): Range) -> bool {
     }
 }
 
-/// The id of an entry, which its bytes begin with. The rest may be long, and this is asked for often.
+/// Decodes only the id of an entry, which comes first. The rest may be long, and this is called
+/// often.
 fn log_id(index: u64, bytes: &[u8]) -> Result<LogId, redb::Error> {
     let read = postcard::take_from_bytes::<LogId>(bytes);
     match read {
@@ -220,8 +223,8 @@ fn entry(index: u64, bytes: &[u8]) -> Result<Entry, redb::Error> {
     Ok(entry)
 }
 
-/// Keeps a snapshot, unless a later one is there: one that was built slowly may come after one that a
-/// leader sent.
+/// Stores a snapshot, unless there is a later one: a snapshot that took long to build may be older
+/// than one that a leader has sent.
 pub(super) fn keep_snapshot(database: &Database, snapshot: &Snapshot) -> Result<(), redb::Error> {
     let there: Option<Snapshot> = get(database, SNAPSHOT)?;
     if there.is_some_and(|there| there.meta.last_log_id > snapshot.meta.last_log_id) {
@@ -230,7 +233,7 @@ pub(super) fn keep_snapshot(database: &Database, snapshot: &Snapshot) -> Result<
     write(database, |transaction| put(transaction, SNAPSHOT, snapshot))
 }
 
-/// Reads all that there is, and whether it fits together.
+/// Reads everything, and checks that it is consistent.
 pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
     let _: Option<Vote> = get(database, VOTE)?;
     let _: Option<Option<LogId>> = get(database, COMMITTED)?;

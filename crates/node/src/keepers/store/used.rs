@@ -1,14 +1,15 @@
-//! Whether a store has anything in it.
+//! Whether a store contains anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether anything was ever agreed on, as far as a store knows. Its halves tell.
+/// A flag that is set once anything was agreed on, according to the store. Its halves set it.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Used(Arc<AtomicBool>);
 
 impl Used {
-    /// Whether it was.
+    /// Returns whether anything was agreed on.
     pub fn is_so(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

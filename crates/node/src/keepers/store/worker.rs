@@ -1,4 +1,4 @@
-//! The thread that has the database. Its calls block; here they hold up nobody else.
+//! The thread that owns the database. Calls to it block, which would hold up async tasks.
 
 use std::sync::mpsc;
 use std::thread;
@@ -17,16 +17,16 @@ enum Message {
 
 struct Holder {
     database: Database,
-    /// What went wrong first. After that nothing is tried: what is on disk is what was acknowledged.
+    /// The first error. After it nothing more is tried: what is on disk is what was acknowledged.
     failed: Option<String>,
 }
 
-/// Why the store did not do what it was asked for.
+/// Why the store failed to do what was requested.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Failure(String);
 
-/// A way to the thread. The last one to go closes the database.
+/// Handle of the thread. Dropping the last one closes the database.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
     file: String,
@@ -34,7 +34,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread; it opens the database first.
+    /// Starts the thread, which opens the database first.
     pub(super) async fn start(
         file: String,
         open: impl FnOnce() -> Result<Database, StoreError> + Send + 'static,
@@ -45,7 +45,7 @@ impl Worker {
             .name("keeper-store".to_owned())
             .spawn(move || match open() {
                 Ok(database) => {
-                    // Whoever asked for it may be gone; then the inbox is closed, too.
+                    // The caller may have been cancelled. Then the inbox is closed too.
                     let _ = tell.send(Ok(()));
                     work(database, inbox);
                 }
@@ -61,14 +61,14 @@ impl Worker {
         Ok(Worker { file, messages })
     }
 
-    /// Has something done, in turn.
+    /// Runs a job on the thread, after those before it.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Database) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, Failure> {
         let (tell, done) = oneshot::channel();
         let job: Job = Box::new(move |holder| {
-            // A caller that was cancelled hears nothing; what it asked for is done all the same.
+            // If the caller was cancelled, the job is done all the same.
             let _ = tell.send(holder.run(job));
         });
         let file = &self.file;
@@ -84,11 +84,11 @@ impl Worker {
         }
     }
 
-    /// Closes the database, and returns when the file is free.
+    /// Closes the database, and returns when the file is released.
     pub(super) async fn close(&self) {
         let (tell, closed) = oneshot::channel();
         if self.messages.send(Message::Close(tell)).is_ok() {
-            // If the thread is gone, so is the database.
+            // If the thread has ended, the database is closed too.
             let _ = closed.await;
         }
     }
@@ -124,10 +124,11 @@ fn work(database: Database, inbox: mpsc::Receiver<Message>) {
         match message {
             Message::Do(job) => job(&mut holder),
             Message::Close(tell) => {
-                // In this order: who is told that it is closed finds nothing that still takes jobs.
+                // In this order: once the caller knows that the database is closed, no job is
+                // accepted.
                 drop(holder);
                 drop(inbox);
-                // Whoever wanted to know may be gone.
+                // The caller may have been cancelled.
                 let _ = tell.send(());
                 return;
             }
