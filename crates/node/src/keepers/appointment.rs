@@ -1,8 +1,9 @@
-//! Who may keep a store: pure rules that the leader and the nodes follow.
+//! Which nodes may have a store: pure rules that the leader and the nodes follow.
 //!
-//! A Raft majority intersects only if no voter forgets. So a node makes a store only when a leader
-//! appoints it, under an id that no store had before, and gives one up only when a leader that a
-//! quorum has confirmed says that the store does not count any more.
+//! Raft majorities intersect only if no voter forgets. So a node creates a store only when a leader
+//! appoints it, under an id that no store had before. It gives a store up only when a leader that a
+//! quorum has confirmed declares that the store no longer counts: its id is no longer a keeper's,
+//! or the cluster was recovered since.
 
 use std::collections::BTreeSet;
 
@@ -11,43 +12,43 @@ use serde::{Deserialize, Serialize};
 use super::types::LogId;
 use soloist_core::cluster_identity::ClusterIdentity;
 
-/// What a node says of the store of its keeper.
+/// A node's description of its keeper's store.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StoreClaim {
     /// The cluster, or `None` for a store from before clusters had an identity.
     pub cluster: Option<ClusterIdentity>,
     /// The keeper's id in Raft.
     pub id: u64,
-    /// Which entry of the log made the membership that the store has applied.
+    /// The log entry of the membership that the store has applied.
     pub membership: Option<LogId>,
 }
 
-/// What a leader says of a node's store, after a quorum confirmed that it leads.
+/// A leader's decision about a node's store. A quorum has confirmed that the sender leads.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaderWord {
     /// The leader's cluster.
     pub cluster: ClusterIdentity,
     /// The keeper's id.
     pub id: u64,
-    /// Which entry of the log made the membership that the leader has applied.
+    /// The log entry of the membership that the leader has applied.
     pub membership: Option<LogId>,
 }
 
-/// What a node does that a leader appoints.
+/// How a node reacts when a leader appoints it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Appointment {
-    /// It has no store: it makes one.
+    /// It has no store, and creates one.
     Create,
-    /// It has this very store.
+    /// It has this very store already.
     Keep,
-    /// It sets its store aside, and makes a new one.
+    /// It sets its store aside and creates a new one.
     Replace,
-    /// Its own store may still count.
+    /// It declines: its own store may still count.
     Refuse,
 }
 
 impl LeaderWord {
-    /// What a node with this store does when this word appoints it.
+    /// How a node with this store reacts when this message appoints it.
     pub fn appoints(&self, mine: Option<&StoreClaim>) -> Appointment {
         match mine {
             None => Appointment::Create,
@@ -59,13 +60,14 @@ impl LeaderWord {
         }
     }
 
-    /// Whether a node with this store sets it aside when this word says so.
+    /// Returns whether a node with this store sets it aside when it receives this message.
     pub fn retires(&self, mine: &StoreClaim) -> bool {
         mine.id == self.id && self.outdates(mine)
     }
 
-    /// The leader is of a later generation, or has applied a membership that this store has not. A
-    /// membership that was only appended says nothing: it may never be committed.
+    /// Returns whether the leader is of a later generation, or has applied a membership that this
+    /// store has not. Only applied memberships are compared: an appended one may never be
+    /// committed.
     fn outdates(&self, mine: &StoreClaim) -> bool {
         match &mine.cluster {
             Some(cluster) if *cluster != self.cluster => self.cluster.succeeds(cluster),
@@ -74,19 +76,19 @@ impl LeaderWord {
     }
 }
 
-/// The keepers as a confirmed leader knows them.
+/// The keepers, as a confirmed leader knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownKeepers {
     /// The leader's cluster.
     pub cluster: ClusterIdentity,
     /// Voters and learners of the applied membership, and of one that is not committed yet.
     pub ids: BTreeSet<u64>,
-    /// Which entry of the log made the applied membership.
+    /// The log entry of the applied membership.
     pub membership: Option<LogId>,
 }
 
 impl KnownKeepers {
-    /// What the leader tells a node with this store: that it does not count any more, or nothing.
+    /// Returns the message that this store no longer counts, or `None` if it may still count.
     pub fn judge(&self, claim: &StoreClaim) -> Option<LeaderWord> {
         let word = LeaderWord {
             cluster: self.cluster,

@@ -1,11 +1,12 @@
-//! Pre-vote: a keeper asks the others whether they would vote for it before it stands for election.
+//! Pre-vote: before a keeper stands for election, it asks the others whether they would vote for
+//! it.
 //!
-//! openraft 0.9 has none. A keeper that stutters, or comes back after it was cut off, would raise the
-//! term and unseat a leader that everyone else follows. So Raft's own elections are off. This task
-//! watches how long the leader has been silent, canvasses all voters, and has Raft stand for election
-//! only when a majority would vote for it. A sole voter elects itself.
+//! openraft 0.9 has no pre-vote. A keeper that stalls, or returns after it was disconnected, would
+//! raise the term and depose a leader that all others follow. So Raft's own elections are off. This
+//! task measures how long the leader has been silent, canvasses all voters, and lets Raft stand for
+//! election only when a majority would vote for it. A sole voter elects itself.
 //!
-//! Nothing depends on the answers but when an election is held; Raft counts the votes.
+//! The answers affect only when an election is held; Raft counts the votes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use super::network::Network;
 use super::store::LogStore;
 use super::types::{LogId, Membership, Raft};
 
-/// How long a keeper that has heard from a leader votes for nobody else.
+/// How long a keeper that has heard from a leader votes for no other one.
 fn leader_lease(election_timeout: Duration) -> Duration {
     election_timeout * 2
 }
 
-/// Where a keeper stands, as far as elections are concerned.
+/// The state of a keeper that matters for elections.
 struct MemberState {
     leads: bool,
-    /// The last vote was for a leader that was elected.
+    /// Whether the last vote was for a leader that was elected.
     follows: bool,
     /// When the leader, or a candidate that this keeper voted for, was last heard from. `None` if
-    /// none was since this keeper started.
+    /// that has not happened since this keeper started.
     heard: Option<Instant>,
     last_log: Option<LogId>,
     membership: Arc<Membership>,
@@ -45,7 +46,7 @@ impl std::fmt::Debug for Canvass {
     }
 }
 
-/// Asks before an election, and answers others who ask.
+/// Asks before an election, and answers other keepers that ask.
 pub(super) struct Canvass {
     me: u64,
     raft: Raft,
@@ -56,7 +57,7 @@ pub(super) struct Canvass {
 }
 
 impl Canvass {
-    /// Raft's own elections end here.
+    /// Disables Raft's own elections.
     pub(super) fn new(
         me: u64,
         raft: Raft,
@@ -88,8 +89,9 @@ impl Canvass {
         member_state.await.ok()
     }
 
-    /// Whether this keeper would vote for one whose log ends here: it does not lead or hands leadership
-    /// over, has not heard from another leader lately, and its own log is no longer.
+    /// Returns whether this keeper would vote for a keeper whose log ends at `last_log`. It would
+    /// if it does not lead or is handing leadership over, has not heard from another leader lately,
+    /// and its own log is not longer.
     pub(super) async fn would_vote(&self, last_log: Option<LogId>) -> bool {
         let Some(member_state) = self.member_state().await else {
             return false;
@@ -101,7 +103,7 @@ impl Canvass {
         !leads && !is_led && last_log >= member_state.last_log
     }
 
-    /// Holds elections, until the keeper stops.
+    /// Holds elections until the keeper stops.
     pub(super) async fn hold_elections(self: Arc<Self>, network: Network, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
@@ -135,7 +137,7 @@ impl Canvass {
                     continue;
                 }
             }
-            // An error means that Raft has stopped, which the next look shows.
+            // An error means that Raft has stopped; the loop condition notices that.
             let _ = self.raft.trigger().elect().await;
             jitter = rand::random();
             sleep(self.election_timeout).await;
@@ -146,8 +148,8 @@ impl Canvass {
         member_state.heard.unwrap_or(self.started).elapsed()
     }
 
-    /// How long a leader or an election may be silent before this keeper canvasses. The jitter keeps
-    /// keepers from standing for election in step.
+    /// How long a leader or an election may be silent before this keeper canvasses. The jitter
+    /// keeps keepers from standing for election simultaneously.
     fn patience(&self, member_state: &MemberState, jitter: f64) -> Duration {
         let by_chance = self.election_timeout.mul_f64(1.0 + jitter);
         match (member_state.heard, member_state.follows) {
@@ -157,8 +159,8 @@ impl Canvass {
         }
     }
 
-    /// Asks all other voters, and returns whether a majority would vote for this keeper. All answers
-    /// are waited for: one of them may show a later generation of the cluster.
+    /// Asks all other voters, and returns whether a majority would vote for this keeper. Waits for
+    /// all answers: one of them may show a later generation of the cluster.
     async fn is_wanted(&self, network: &Network, member_state: &MemberState) -> bool {
         let membership = member_state.membership.membership();
         let voters: BTreeSet<u64> = membership.voter_ids().collect();

@@ -1,4 +1,4 @@
-//! What can go wrong with what a keeper is asked for.
+//! Errors of a keeper's operations.
 
 use std::time::Duration;
 
@@ -10,19 +10,20 @@ use super::rpc::COMMAND_BYTES_MAX;
 use super::types::KeeperNode;
 use soloist_api::NodeName;
 
-/// Why a keeper did not do what it was asked for.
+/// Why a keeper did not do what was requested.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum KeeperError {
     /// Another keeper leads, or none. Nothing has changed.
     #[error("this keeper does not lead: {}", who_leads(.leader.as_ref()))]
     NotLeader {
-        /// Who leads, as far as this keeper knows.
+        /// The leader, if this keeper knows one.
         leader: Option<KeeperNode>,
     },
-    /// It leads, but not in the term in question: it was deposed since, and elected again. Nothing has changed.
+    /// This keeper leads, but in another term than requested: it was deposed and elected again
+    /// since. Nothing has changed.
     #[error("this keeper leads in term {found}, not in term {asked}: that reign is over")]
     OtherTerm {
-        /// The term in question.
+        /// The requested term.
         asked: u64,
         /// The term in which it leads.
         found: u64,
@@ -30,19 +31,19 @@ pub enum KeeperError {
     /// A majority of the keepers did not answer. Nothing has changed.
     #[error("a majority of the keepers did not confirm within {waited:?} that this one leads")]
     NoMajority {
-        /// How long they were waited for.
+        /// The timeout.
         waited: Duration,
     },
-    /// It was not done in time. It may still be done, or never.
+    /// The request was not completed in time. It may still be completed, or never.
     #[error(
         "the keepers did not agree within {waited:?}: it is open whether they will; \
          look at the roster when they answer again"
     )]
     Open {
-        /// How long it was waited for.
+        /// The timeout.
         waited: Duration,
     },
-    /// A command that is too long. Nothing has changed.
+    /// The command is too long. Nothing has changed.
     #[error(
         "a command of {bytes} bytes, where {COMMAND_BYTES_MAX} are allowed: too many locks are held at \
          once, or their names are too long"
@@ -51,25 +52,25 @@ pub enum KeeperError {
         /// Its length.
         bytes: usize,
     },
-    /// The keeper does not run any more.
+    /// The keeper has stopped.
     #[error("this keeper has stopped: {reason}")]
     Stopped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The keepers are being changed. Nothing else has changed.
+    /// Another change of the keepers is under way. This request has changed nothing.
     #[error("the keepers are being changed already; try again when that is done")]
     Changing,
-    /// The last keeper cannot go. Nothing has changed.
+    /// The last keeper cannot be removed. Nothing has changed.
     #[error("{0} is the only keeper; promote another node first")]
     Last(NodeName),
     /// A leader does not remove itself from the keepers. Nothing has changed.
     #[error("{0} leads the keepers: it hands leadership over first; ask the next leader")]
     Leads(NodeName),
-    /// Nothing has changed.
+    /// The node is not a keeper. Nothing has changed.
     #[error("{0} is not a keeper")]
     NotAKeeper(NodeName),
-    /// An id is a keeper's for one promotion. Nothing has changed.
+    /// The id was demoted. Each promotion needs a fresh id. Nothing has changed.
     #[error("keeper {id:016x} was demoted: a node that is promoted again needs a fresh id")]
     Former {
         /// The id.
@@ -80,10 +81,10 @@ pub enum KeeperError {
     OtherId {
         /// The node.
         name: NodeName,
-        /// The keeper that it is.
+        /// The id of its keeper.
         id: u64,
     },
-    /// A node to be promoted did not come up to date. It is no keeper.
+    /// The node to be promoted did not catch up in time. It is not a keeper.
     #[error(
         "{node} did not come up to date within {waited:?} and is no keeper; \
          see that it runs and can be reached, and promote it again"
@@ -91,21 +92,21 @@ pub enum KeeperError {
     Behind {
         /// The node.
         node: KeeperNode,
-        /// How long it was waited for.
+        /// The timeout.
         waited: Duration,
     },
-    /// A node to be promoted could not make a store. It is no keeper.
+    /// The node to be promoted could not create a store. It is not a keeper.
     #[error("{node} did not become a keeper: {reason}")]
     Declined {
         /// The node.
         node: KeeperNode,
-        /// What it said.
+        /// The reason that it gave.
         reason: String,
     },
-    /// Keepers that cannot be.
+    /// The set of keepers is invalid.
     #[error("these cannot be the keepers: {0}")]
     Keepers(String),
-    /// Settings that cannot be.
+    /// The settings are invalid.
     #[error("a keeper cannot have {0}")]
     Settings(String),
 }
@@ -157,7 +158,7 @@ impl KeeperError {
     }
 }
 
-/// Why Raft does not run any more.
+/// Why Raft has stopped.
 pub(super) fn reason(fatal: &Fatal<u64>) -> String {
     match fatal {
         Fatal::StorageError(error) => error.to_string(),

@@ -1,8 +1,8 @@
-//! Whose Raft requests a keeper answers.
+//! Which keepers' Raft requests a keeper answers.
 //!
-//! A keeper that this one does not know is answered: it may have been promoted, and even lead, while
-//! this one was away. A keeper that is none any more is not: with a vote of another one that forgot
-//! its promises, it could lead a second cluster.
+//! A keeper that this one does not know is answered: it may have been promoted, and may even lead,
+//! while this one was away. A former keeper is not answered: with the vote of another keeper that
+//! has forgotten its promises, it could lead a second cluster.
 
 use tokio::sync::watch;
 
@@ -11,7 +11,7 @@ use super::store::AppliedMembership;
 use super::types::Metrics;
 use soloist_api::NodeName;
 
-/// What a keeper knows of others and of itself.
+/// What a keeper knows of the others and of itself.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
     pub(super) id: u64,
@@ -20,7 +20,8 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Whether the keeper `from` may ask the keeper `to`; else why not.
+    /// Checks whether the keeper `from` may send requests to the keeper `to`. The error is the
+    /// reason.
     pub(super) fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
         if to != self.id {
             let me = self.id;
@@ -42,7 +43,8 @@ impl Gate {
         self.members.borrow().former.contains(&id)
     }
 
-    /// Whether Raft may be asked this by the keeper `from`, which runs on the node `name`.
+    /// Checks whether this request of the keeper `from`, which runs on the node `name`, may be
+    /// passed to Raft.
     pub(super) fn check(
         &self,
         from: u64,
@@ -55,7 +57,7 @@ impl Gate {
         request.check(from, term)
     }
 
-    /// A node speaks for its own keeper only, as far as it is known which one that is.
+    /// Checks that a node speaks only for its own keeper, if it is known which one that is.
     fn check_name(&self, from: u64, name: &NodeName) -> Result<(), String> {
         let members = self.members.borrow();
         match members.membership.membership().get_node(&from) {

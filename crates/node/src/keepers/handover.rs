@@ -1,13 +1,14 @@
-//! Giving up leadership.
+//! Leadership transfer.
 //!
-//! openraft lets no keeper stand for election that an entry in its own log removes from the voters,
-//! also if that entry is not committed. A leader that removed itself and crashed before others had
-//! the entry could leave them without a leader: they need its vote, and its log is longer than
-//! theirs. So a leader never removes itself. It hands leadership over, and the next leader removes it.
+//! openraft does not let a keeper stand for election if an entry in its own log removes it from the
+//! voters, even if that entry is not committed. A leader that removed itself and crashed before
+//! others had the entry could leave them without a leader: they need its vote, and its log is
+//! longer than theirs. So a leader never removes itself. It hands leadership over, and the next
+//! leader removes it.
 //!
-//! To hand over, a leader stops its heartbeats and everything else that its followers would take for
-//! a sign of life. It votes for the first follower that canvasses, and does not stand for election
-//! itself. If no other keeper leads in time, it leads again.
+//! To hand over, a leader stops its heartbeats and everything else that its followers would take
+//! for a sign of life. It votes for the first follower that canvasses, and does not stand for
+//! election itself. If no other keeper leads in time, it leads again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,8 @@ use super::error::KeeperError;
 use super::keeper::Keeper;
 use super::types::Metrics;
 
-/// After a hand-over that failed, a leader does not start another one by itself for this long. An
-/// operator who asks for one is not made to wait.
+/// How long a leader whose hand-over failed waits before it starts another one by itself. A
+/// hand-over requested by an operator does not wait.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +30,7 @@ pub(super) struct Progress {
     failed_at: Option<Instant>,
 }
 
-/// Whether a keeper is handing leadership over. Clones share it.
+/// Whether a keeper is handing leadership over. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handover(Arc<watch::Sender<Progress>>);
 
@@ -38,12 +39,12 @@ impl Handover {
         self.0.borrow().is_under_way
     }
 
-    /// Tells when it begins and ends.
+    /// Notifies when a hand-over begins and ends.
     pub(super) fn subscribe(&self) -> watch::Receiver<Progress> {
         self.0.subscribe()
     }
 
-    /// Returns whether it was not under way before.
+    /// Starts a hand-over. Returns `false` if one is under way already.
     fn begin(&self) -> bool {
         self.0.send_if_modified(|progress| {
             let begins = !progress.is_under_way;
@@ -102,7 +103,7 @@ impl Keeper {
         });
     }
 
-    /// Fails while this keeper hands leadership over: it must give no sign of life as a leader.
+    /// Fails while this keeper hands leadership over: it must not give a sign of life as a leader.
     pub(super) fn check_not_handing_over(&self) -> Result<(), KeeperError> {
         match self.handover.is_under_way() {
             true => Err(KeeperError::NotLeader { leader: None }),
@@ -110,7 +111,7 @@ impl Keeper {
         }
     }
 
-    /// Whether the change of keepers that is under way removes this one.
+    /// Returns whether the change of the keepers that is under way removes this one.
     fn is_leaving(&self) -> bool {
         let membership = self.membership();
         let configs = membership.membership().get_joint_config();
@@ -126,8 +127,8 @@ impl Keeper {
         }
     }
 
-    /// Whether a change of the keepers was given up half-way and this keeper, if it leads, should see
-    /// to it now: finish it, or hand over if the change removes itself.
+    /// Returns whether a change of the keepers was left half-way and this keeper, if it leads,
+    /// should act now: complete the change, or hand over if the change removes this keeper.
     pub fn should_finish_change(&self) -> bool {
         let waits = self.is_leaving() && self.handover.has_failed_lately();
         self.is_half_changed() && !waits

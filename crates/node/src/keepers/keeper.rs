@@ -1,4 +1,4 @@
-//! A keeper: its Raft, and what the rest of the node asks of it.
+//! A keeper: its Raft instance, and its interface for the rest of the node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -28,7 +28,7 @@ use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 
-/// A keeper that runs. Dropping it stops it, a little later.
+/// A running keeper. Dropping it stops it shortly afterwards.
 #[derive(Debug)]
 pub struct Keeper {
     pub(super) settings: Settings,
@@ -61,8 +61,8 @@ impl Drop for Keeper {
 }
 
 impl Keeper {
-    /// Starts with what the store has, as the keeper whose id the store has. A keeper whose store is new waits
-    /// for a leader to take it in, or for [`initialize`](Self::initialize).
+    /// Starts the keeper that the store belongs to, with the state in the store. If the store is
+    /// new, the keeper waits for a leader to add it, or for [`initialize`](Self::initialize).
     pub async fn start(settings: Settings, store: Store) -> Result<Self, KeeperError> {
         let config = Arc::new(settings.config()?);
         let stop = CancellationToken::new();
@@ -115,8 +115,8 @@ impl Keeper {
         })
     }
 
-    /// Makes this keeper the first one, alone. Returns whether there was none before; if there was, nothing
-    /// changes.
+    /// Makes this keeper the first and only one. Returns `false`, and changes nothing, if there
+    /// were keepers already.
     pub async fn initialize(&self) -> Result<bool, KeeperError> {
         let members = BTreeMap::from([(self.gate.id, self.settings.me.clone())]);
         match self.raft.0.initialize(members).await {
@@ -129,34 +129,35 @@ impl Keeper {
         }
     }
 
-    /// Which keeper of which cluster this is. The cluster is `None` only if it is one from before
-    /// clusters had an identity, and no leader has committed one yet.
+    /// The identity of this keeper and its cluster. The cluster is `None` only if it was created
+    /// before clusters had an identity, and no leader has committed one yet.
     pub fn identity(&self) -> StoreIdentity {
         *self.identity.borrow()
     }
 
-    /// As [`identity`](Self::identity), and its changes.
+    /// Watches [`identity`](Self::identity).
     pub fn identities(&self) -> watch::Receiver<StoreIdentity> {
         self.identity.clone()
     }
 
-    /// The keepers as far as this one's log is applied: nothing here can be taken back.
+    /// The keepers according to the applied log. This cannot be rolled back.
     pub fn applied_membership(&self) -> AppliedMembership {
         self.gate.members.borrow().clone()
     }
 
-    /// Whether the applied membership once had this id and no longer has it.
+    /// Returns whether the applied membership once had this id and no longer has it.
     pub fn is_former(&self, id: u64) -> bool {
         self.gate.is_former(id)
     }
 
-    /// Whether Raft requests of the keeper `from` to the keeper `to` may be answered here; else why not.
+    /// Checks whether Raft requests of the keeper `from` to the keeper `to` may be answered here.
+    /// The error is the reason.
     pub fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
         self.gate.may_answer(from, to)
     }
 
-    /// Waits until a keeper shows a later generation of this cluster, which has replaced this keeper.
-    /// Returns `None` when this keeper stops.
+    /// Waits until a keeper shows a later generation of this cluster, which has replaced this
+    /// keeper. Returns `None` when this keeper stops.
     pub async fn succeeded_by(&self) -> Option<ClusterIdentity> {
         tokio::select! {
             () = self.stop.cancelled() => None,
@@ -164,13 +165,15 @@ impl Keeper {
         }
     }
 
-    /// Whether nothing was ever agreed on in this keeper's store: no first keepers, no entry, no snapshot.
+    /// Returns whether nothing was ever agreed on in this keeper's store: it has no initial
+    /// membership, no entry and no snapshot.
     pub fn is_new(&self) -> bool {
         !self.used.is_so()
     }
 
-    /// Has a command carried out that was decided on in this term. When this returns `Ok`, a majority has it on disk,
-    /// and this keeper's roster shows what became of it. If it leads in another term by now, the command is refused.
+    /// Commits a command that was decided on in this term. When this returns `Ok`, a majority has
+    /// it on disk, and this keeper's roster shows its effect. If this keeper leads in another term
+    /// by now, the command is refused.
     pub async fn propose(&self, term: u64, command: Command) -> Result<Applied, KeeperError> {
         let bytes = rpc::encode(&command).map_or(usize::MAX, |bytes| bytes.len());
         if bytes > COMMAND_BYTES_MAX {
@@ -182,21 +185,23 @@ impl Keeper {
         Ok(written.map_err(KeeperError::write)?.data)
     }
 
-    /// Asks a majority whether this keeper leads in this term. When this returns `Ok`, it did so at some moment since it
-    /// was called, and its roster has everything that was decided before.
+    /// Asks a majority whether this keeper leads in this term. When this returns `Ok`, it led at
+    /// some moment since the call, and its roster has everything that was decided before the call.
     pub async fn confirm_leadership(&self, term: u64) -> Result<(), KeeperError> {
         self.check_not_handing_over()?;
         let began = Instant::now();
         let waited = self.settings.patience;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
-            // Which term it was, the entry shows that a reader has to wait for. It is the later one of the leader's
-            // first, blank entry and of the last one committed (openraft's `LeaderHandler::get_read_log_id`). The former
-            // has the id of the leader's vote (`Leader::new`), also after a restart in the same term. The latter is
-            // later only if this leader made it: entries of a higher one come with its vote, and end this
-            // reign first (`VoteHandler::update_vote`). The vote that the others confirm is read in the same step; it
-            // is the leader's, for a leader never stands for election (`RaftCore::handle_tick_election`), and
-            // whoever has given its vote to a higher one refuses.
+            // The log id to wait for before a read shows in which term leadership was confirmed. It
+            // is the later one of the leader's first, blank entry and of the last committed one
+            // (openraft's `LeaderHandler::get_read_log_id`). The former has the id of the leader's
+            // vote (`Leader::new`), also after a restart in the same term. The latter is later only
+            // if this leader proposed it: entries of a higher leader come with its vote, which ends
+            // this leadership first (`VoteHandler::update_vote`). The vote that the others confirm
+            // is read in the same step. It is the leader's own, since a leader never stands for
+            // election (`RaftCore::handle_tick_election`), and a keeper that has voted for a higher
+            // one refuses.
             Ok(Ok(read)) => match read.map_or(0, |read| read.leader_id.term) {
                 found if found == term => Ok(()),
                 found => Err(KeeperError::OtherTerm { asked: term, found }),
@@ -206,27 +211,28 @@ impl Keeper {
         }
     }
 
-    /// The roster, as far as this keeper has it.
+    /// The roster according to this keeper's applied log.
     pub fn roster(&self) -> Arc<Roster> {
         self.rosters.borrow().clone()
     }
 
-    /// What this keeper knows, and its changes.
+    /// Watches [`view`](Self::view).
     pub fn views(&self) -> watch::Receiver<View> {
         self.views.clone()
     }
 
-    /// What this keeper knows.
+    /// What this keeper knows now.
     pub fn view(&self) -> View {
         self.views.borrow().clone()
     }
 
-    /// Makes a node the keeper `id`, when it has everything. It must run a keeper whose store has that id, which must be
-    /// fresh. For one that is that keeper, this changes its address. A node that does not come up to date is
-    /// no keeper, and its id cannot be used again.
+    /// Makes a node the keeper `id` once it has caught up. The node must run a keeper whose store
+    /// has that id, and the id must be fresh. If the node is that keeper already, this updates its
+    /// address. A node that does not catch up in time is not a keeper, and its id cannot be used
+    /// again.
     pub async fn promote(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
         match self.appoint_learner(id, node).await {
-            // It must not be sent everything for ever because somebody mistyped an address.
+            // A mistyped address must not leave a learner behind that is sent the log forever.
             Err(error @ KeeperError::Behind { .. }) => {
                 let gone = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
                 self.change(gone).await?;
@@ -240,8 +246,8 @@ impl Keeper {
         }
     }
 
-    /// Sends a node everything, as the keeper `id` that does not vote yet, and returns when it has it. If that takes
-    /// too long, the node is still sent everything: call this again, or
+    /// Adds a node as a learner, the keeper `id` without a vote, and returns when it has caught up.
+    /// If that times out, the node stays a learner: call this again, or
     /// [`remove_learner`](Self::remove_learner).
     pub async fn appoint_learner(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
         self.make_way(id, &node).await?;
@@ -251,12 +257,12 @@ impl Keeper {
         }
     }
 
-    /// Makes keepers that do not vote yet voters, all of them in one change.
+    /// Makes learners voters, all of them in one change.
     pub async fn make_voters(&self, ids: BTreeSet<u64>) -> Result<(), KeeperError> {
         self.change(ChangeMembers::AddVoterIds(ids)).await
     }
 
-    /// Stops sending everything to a node that does not vote. Its id cannot be used again.
+    /// Removes a learner. Its id cannot be used again.
     pub async fn remove_learner(&self, name: &NodeName) -> Result<(), KeeperError> {
         let membership = self.membership();
         let learners = membership.membership().learner_ids();
@@ -269,7 +275,8 @@ impl Keeper {
         }
     }
 
-    /// Sees that this id can be this node's, and only this node's.
+    /// Checks that the node can have this id, updates its address if it has moved, and removes its
+    /// other learners.
     async fn make_way(&self, id: u64, node: &KeeperNode) -> Result<(), KeeperError> {
         if self.is_former(id) {
             return Err(KeeperError::Former { id });
@@ -294,12 +301,13 @@ impl Keeper {
             }
             None => {}
         }
-        // An earlier promotion that was given up. It never voted.
+        // Left from an earlier promotion that was given up. It never voted.
         self.remove_learner(&node.name).await
     }
 
-    /// Adds a learner, and waits until it has everything. Raft itself is content with a node that lacks no more than a
-    /// snapshot's worth, also with one that never answered; such a one would be missing in the next majority.
+    /// Adds a learner, and waits until it has caught up. Raft itself accepts a node that is at most
+    /// one snapshot behind, even one that never answered. Such a node would be missing from the
+    /// next majority.
     async fn teach(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
         self.check_stays()?;
         let added = self.in_time(self.raft.0.add_learner(id, node.clone(), false));
@@ -320,7 +328,8 @@ impl Keeper {
         }
     }
 
-    /// The ids of a node in the membership: one, unless it was promoted again before all was over.
+    /// The ids of a node in the membership: one, unless it was promoted again before an earlier
+    /// change was complete.
     fn called(&self, name: &NodeName) -> Vec<u64> {
         let membership = self.membership();
         let nodes = membership.membership().nodes();
@@ -333,8 +342,8 @@ impl Keeper {
         membership.membership().voter_ids().any(|voter| voter == id)
     }
 
-    /// Makes a keeper an ordinary node. The leader does not demote itself: it answers
-    /// [`KeeperError::Leads`]. [Hand over](Self::hand_over), and ask the next leader.
+    /// Makes a keeper an ordinary node. The leader does not demote itself but returns
+    /// [`KeeperError::Leads`]: [hand over](Self::hand_over), and ask the next leader.
     pub async fn demote(&self, name: &NodeName) -> Result<(), KeeperError> {
         let view = self.view();
         if !view.leads {
@@ -351,20 +360,20 @@ impl Keeper {
             return Err(KeeperError::Last(name.clone()));
         }
         if goes.contains(&self.gate.id) {
-            // One of those who follow now can take over.
+            // A majority follows, so one of the followers can take over.
             self.confirm_leadership(view.term).await?;
             return Err(KeeperError::Leads(name.clone()));
         }
         self.change(ChangeMembers::RemoveVoters(goes)).await
     }
 
-    /// Whether a change of the keepers was given up half-way: majorities of the keepers before it and after it are needed,
-    /// or a node is sent everything that is no keeper.
+    /// Returns whether a change of the keepers was left half-way: it still needs majorities of both
+    /// the old and the new keepers, or a learner is left over.
     pub fn is_half_changed(&self) -> bool {
         self.unfinished().is_some()
     }
 
-    /// Brings a change of the keepers to its end that was given up half-way, if there is one. Answers
+    /// Completes a change of the keepers that was left half-way, if there is one. Returns
     /// [`KeeperError::Leads`] if that would demote this keeper.
     pub async fn finish_change(&self) -> Result<(), KeeperError> {
         while let Some(rest) = self.unfinished() {
@@ -373,16 +382,17 @@ impl Keeper {
         Ok(())
     }
 
-    /// What is left to do of a change of the keepers. Raft does it in steps, and whoever asked for it may be gone after
-    /// the first.
+    /// The next step of an incomplete change of the keepers. Raft changes them in steps, and the
+    /// leader that started the change may be gone after the first.
     fn unfinished(&self) -> Option<ChangeMembers<u64, KeeperNode>> {
         let membership = self.membership();
         let membership = membership.membership();
         if membership.get_joint_config().len() > 1 {
-            // The keepers after the change, and nobody else.
+            // Leaves the joint configuration: only the new keepers remain.
             return Some(ChangeMembers::AddVoterIds(BTreeSet::new()));
         }
-        // The first keepers are all there before any of them but the founder votes.
+        // During bootstrap, learners are expected: all first keepers are added before any of them
+        // except the founder votes.
         let learners: BTreeSet<u64> = membership.learner_ids().collect();
         let is_over = self.roster().is_founded() && !learners.is_empty();
         is_over.then_some(ChangeMembers::RemoveNodes(learners))
@@ -393,15 +403,15 @@ impl Keeper {
         self.served.serve(arrival, &self.raft.0).await
     }
 
-    /// How many connections of other keepers it has refused.
+    /// Number of refused connections from other keepers.
     pub fn refusals(&self) -> u64 {
         self.served.refused.count()
     }
 
-    /// Stops, and returns when the store's file is free.
+    /// Stops, and returns when the store's file is released.
     pub async fn shutdown(&self) {
         self.stop.cancel();
-        // Only a Raft task that panicked is an error here, and it is gone all the same.
+        // This fails only if a Raft task panicked, and then it has ended too.
         let _ = self.raft.0.shutdown().await;
         self.store.close().await;
     }

@@ -9,7 +9,7 @@ use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 
 impl Keeper {
-    /// What this keeper's node tells the leader of its store.
+    /// The description of this keeper's store that its node sends to the leader.
     pub fn claim(&self) -> StoreClaim {
         let identity = self.identity();
         StoreClaim {
@@ -19,7 +19,7 @@ impl Keeper {
         }
     }
 
-    /// The keepers of this cluster. What a leader says of other stores rests on it.
+    /// The keepers of this cluster. A leader judges other stores by them.
     pub fn known_keepers(&self, cluster: ClusterIdentity) -> KnownKeepers {
         let (applied, effective) = (self.applied_membership().membership, self.membership());
         let both = [applied.membership(), effective.membership()];
@@ -31,7 +31,7 @@ impl Keeper {
         }
     }
 
-    /// Nodes that are sent everything and do not vote.
+    /// Keepers that receive the log but do not vote.
     pub fn learners(&self) -> BTreeMap<u64, KeeperNode> {
         let membership = self.membership();
         let membership = membership.membership();
@@ -39,7 +39,7 @@ impl Keeper {
         membership.learner_ids().filter_map(node).collect()
     }
 
-    /// The id of the keeper on this node, if it votes.
+    /// The id of the keeper on this node, if it is a voter.
     pub fn voter_named(&self, name: &NodeName) -> Option<u64> {
         let membership = self.membership();
         let membership = membership.membership();

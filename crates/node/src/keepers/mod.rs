@@ -1,17 +1,22 @@
-//! Keepers: a few nodes that agree on the [roster](soloist_core::epochs::roster) with Raft, and remember it.
+//! Keepers: a few nodes that agree on the [roster](soloist_core::epochs::roster) with Raft and
+//! persist it.
 //!
-//! A keeper is known by its id in Raft, which is random and fresh for each promotion of a node, and by
-//! its node's name, which is in its certificate. An id that was demoted is never a keeper again.
+//! A keeper is identified by its Raft id, which is random and fresh for each promotion of a node,
+//! and by its node's name, which is in its certificate. An id that was demoted is never a keeper
+//! again.
 //!
-//! - `keeper`: what the rest of the node uses. `view`: what it sees. `settings`, `error`: what goes in, and what can go wrong.
-//! - `store`: the log and a snapshot in a file. `types`: what Raft is told of all this.
-//! - `appointment`: who may have a store. `known`: what a keeper knows of the others.
+//! - `keeper`: the interface for the rest of the node. `view`: its observable state. `settings`,
+//!   `error`: its settings and errors.
+//! - `store`: the log and a snapshot in a file. `types`: the types that Raft is instantiated with.
+//! - `appointment`: which nodes may have a store. `known`: what a keeper knows of the others.
+//!   `successor`: a later generation of the cluster.
 //! - `canvass`: when to hold an election. `handover`: how a leader gives up leadership.
-//! - `rpc`: bytes on the wire, and what is refused. `network`, `peer`: the side that asks, over one connection to
-//!   each other keeper. `serve`: the side that answers. `gate`: whom it answers.
+//! - `rpc`: the wire format, and which requests are refused. `network`, `peer`: the client side,
+//!   with one connection to each other keeper. `serve`: the server side. `gate`: which keepers it
+//!   answers.
 //!
-//! Invariants: nothing is acknowledged before it is on disk. A peer speaks for nobody but itself. Nothing here listens
-//! on a port: whoever does, hands connections over.
+//! Invariants: nothing is acknowledged before it is on disk. A peer speaks only in its own name.
+//! Nothing here listens on a port: connections are handed over by the caller.
 
 mod appointment;
 mod canvass;

@@ -1,4 +1,4 @@
-//! The network as Raft wants it.
+//! Implements openraft's network traits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Types};
 use crate::transport::Purpose;
 
-/// Connections to the other keepers, one each, whoever in Raft uses them. Clones share them.
+/// Connections to the other keepers, one each, shared by everything in Raft. Clones share them.
 #[derive(Clone)]
 pub(super) struct Network(Arc<Shared>);
 
@@ -36,7 +36,7 @@ struct Shared {
     peers: Mutex<HashMap<u64, (KeeperNode, Arc<Peer>)>>,
 }
 
-/// What Raft sends to one keeper with.
+/// Raft's client for one keeper.
 pub(super) struct Client {
     me: u64,
     id: u64,
@@ -64,7 +64,8 @@ impl Network {
         }))
     }
 
-    /// Whether another keeper would vote for this one, whose log ends here. `false` if it does not answer.
+    /// Returns whether another keeper would vote for this one, whose log ends at `last_log`.
+    /// `false` if it does not answer.
     pub(super) async fn canvass(
         &self,
         id: u64,
@@ -86,7 +87,7 @@ impl Shared {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         match peers.get(&id) {
             Some((known, peer)) if known == keeper => peer.clone(),
-            // A keeper that moved: the old connection ends when nobody uses it any more.
+            // The keeper has moved, or is new. An old connection ends when it is no longer used.
             _ => {
                 let times = Times {
                     retry_max: self.settings.election_timeout,
@@ -168,7 +169,8 @@ impl Client {
     }
 }
 
-/// Fewer entries may fit. One alone always does, as long as commands keep to their limit.
+/// Asks Raft to send fewer entries, if there are several. A single one always fits, since commands
+/// are limited.
 fn too_long<E: std::error::Error>(
     request: &Request,
     bytes: usize,
@@ -195,8 +197,8 @@ impl RaftNetwork<Types> for Client {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> CallResult<AppendEntriesResponse<u64>> {
-        // A sign of life without entries must be answered for itself: it may be there to confirm that this
-        // keeper leads now.
+        // An append without entries is a heartbeat. It needs an answer of its own, because it may
+        // be there to confirm that this keeper leads now.
         let entries = request.entries.last();
         let entries = entries.map(|last| (request.vote, request.prev_log_id, last.log_id));
         let request = Request::Append(request);
@@ -240,13 +242,13 @@ impl RaftNetwork<Types> for Client {
         }
     }
 
-    /// The connection waits longer and longer by itself.
+    /// A constant interval: the connection itself backs off.
     fn backoff(&self) -> Backoff {
         Backoff::new(std::iter::repeat(self.retry))
     }
 }
 
-/// Raft's own answer to what a peer asked.
+/// Passes a peer's request to Raft and returns Raft's answer.
 pub(super) async fn answer(raft: &super::Raft, canvass: &Canvass, request: Request) -> Answer {
     let stopped = |fatal: &Fatal<u64>| Answer::Stopped(super::error::reason(fatal));
     match request {

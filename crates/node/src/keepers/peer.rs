@@ -1,4 +1,4 @@
-//! The connection to another keeper: one, kept open, for all that is asked of it.
+//! The connection to another keeper: a single one, kept open, for all requests.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,22 +17,22 @@ use super::types::{KeeperNode, LogId, Vote};
 use crate::links::Backoff;
 use crate::transport::{ConnectionError, Endpoint, Purpose, Stream, shown};
 
-/// A connection and its handshake must be there after so long.
+/// Timeout for connecting, including the handshake.
 const DIAL_TIME: Duration = Duration::from_secs(5);
-/// Requests that wait to be sent, and those that wait for an answer.
+/// Limits of requests that wait to be sent, and of requests that wait for an answer.
 const WAITING_MAX: usize = 64;
 const UNANSWERED_MAX: usize = 1024;
-/// What is written at once. After each, the other side has shown that it takes bytes.
+/// Size of one write. Each completed write is a sign of life: the other side accepts bytes.
 const WRITE_BYTES: usize = 64 << 10;
 const RETRY_MIN: Duration = Duration::from_millis(10);
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum CallError {
-    /// It was not sent; asking again at once makes no sense.
+    /// It was not sent. An immediate retry is pointless.
     #[error("{0}")]
     Unreachable(String),
-    /// It may have been sent. The next one goes over a new connection.
+    /// It may have been sent. The next request uses a new connection.
     #[error("{0}")]
     Broken(String),
     /// No answer came in time.
@@ -44,7 +44,7 @@ type Outcome = Result<Arc<[u8]>, CallError>;
 type Reply = watch::Sender<Option<Outcome>>;
 type Answered = watch::Receiver<Option<Outcome>>;
 
-/// Entries for the log, as far as their answer depends on them.
+/// Identifies an append request with entries: requests with the same value have the same answer.
 pub(super) type Entries = (Vote, Option<LogId>, LogId);
 
 struct Call {
@@ -52,26 +52,27 @@ struct Call {
     reply: Reply,
 }
 
-/// The times of a connection.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// The longest pause between dials.
     pub(super) retry_max: Duration,
-    /// A connection on which requests stay unanswered for so long is given up.
+    /// A connection on which requests stay unanswered for this long is closed.
     pub(super) silence_max: Duration,
 }
 
-/// A way to the task that has the connection.
+/// Handle of the task that owns the connection.
 #[derive(Debug)]
 pub(super) struct Peer {
     calls: mpsc::Sender<Call>,
-    /// The entries that were sent last and whose answer nobody has seen. Raft gives up waiting sooner than a long
-    /// frame takes, and asks the same again; the answer to the first serves both, also if it came in between.
+    /// The append request with entries that was sent last, until its answer is read. Raft times out
+    /// before a long frame is sent, and then sends the same request again. The answer to the first
+    /// one serves both, even if it arrived in between.
     entries: Mutex<Option<(Entries, Answered)>>,
 }
 
 impl Peer {
-    /// A peer whose connections are opened for this purpose.
+    /// Starts the task. Its connections are opened for this purpose.
     pub(super) fn start(
         endpoint: Endpoint,
         purpose: Purpose,
@@ -101,7 +102,7 @@ impl Peer {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     pub(super) async fn call(
         &self,
         content: Vec<u8>,
@@ -116,7 +117,7 @@ impl Peer {
             Err(_) => return Err(CallError::Late),
         };
         if entries.is_some() {
-            // The next time, the same question may have another answer.
+            // The answer was read. The same request may have another answer next time.
             let mut sent = self.sent();
             if sent.as_ref().map(|(sent, _)| *sent) == entries {
                 *sent = None;
@@ -155,7 +156,7 @@ impl Peer {
     }
 }
 
-/// Whether no answer will come: the connection broke, or its task is gone.
+/// Returns whether no answer will come: the connection broke, or its task has ended.
 fn has_failed(answer: &Answered) -> bool {
     match &*answer.borrow() {
         Some(outcome) => outcome.is_err(),
@@ -173,7 +174,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Dials when something is asked and there is no connection.
+    /// Dials when there is a request and no connection.
     async fn keep(mut self, mut calls: mpsc::Receiver<Call>) {
         let mut backoff = Backoff::new(RETRY_MIN, self.times.retry_max);
         let mut not_before = Instant::now();
@@ -205,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Tells what is wrong, once.
+    /// Logs the problem, unless it is the same as before.
     fn failed(&mut self, reason: String) {
         if self.last_error.as_ref() != Some(&reason) {
             tracing::warn!("connection with keeper {}: {reason}", self.keeper);
@@ -231,7 +232,7 @@ impl Connection {
     }
 }
 
-/// Requests without an answer, and when the other side last gave a sign of life.
+/// Unanswered requests, and the time of the other side's last sign of life.
 struct Unanswered {
     replies: Mutex<HashMap<u64, Reply>>,
     began: Instant,
@@ -254,7 +255,7 @@ impl Unanswered {
     }
 }
 
-/// Sends requests and takes answers until the connection ends, and says why it did.
+/// Sends requests and receives answers until the connection ends, and returns why it did.
 async fn exchange(
     stream: Stream,
     first: Call,
@@ -287,13 +288,13 @@ async fn send_requests(
     let mut next = Some(first);
     let mut number = NO_REQUEST;
     while let Some(call) = next {
-        // Nobody waits for it any more.
+        // The caller may have stopped waiting.
         if !call.reply.is_closed() {
             number += 1;
             let left = {
                 let mut replies = unanswered.replies();
                 if replies.is_empty() {
-                    // Before this one there was nothing to answer.
+                    // The other side had nothing to answer before this request.
                     unanswered.sign_of_life();
                 }
                 replies.insert(number, call.reply);

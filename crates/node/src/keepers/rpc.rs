@@ -1,7 +1,7 @@
-//! What keepers say to each other, as bytes.
+//! The wire format between keepers.
 //!
-//! After the [hello](crate::transport::hello), requests go one way and answers the other. All are
-//! frames: a length (4 bytes, little endian, counting what follows), the request's number (8 bytes,
+//! After the [hello](crate::transport::hello), requests go one way and answers the other. Each is a
+//! frame: a length (4 bytes, little endian, counting what follows), the request's number (8 bytes,
 //! little endian), and postcard. Answers come in any order, each with its request's number.
 
 use std::io;
@@ -19,34 +19,36 @@ use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
 use super::types::{LogId, Types, Vote};
 use crate::transport::shown;
 
-/// A command to the roster has at most so many bytes.
+/// Maximum length of a command to the roster, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;
-/// A frame has at most so many bytes, its length not counted: an entry as long as a command can be, others before
-/// it, and what belongs to them.
+/// Maximum length of a frame in bytes, not counting the length field: an entry with the longest
+/// command, the entries before it, and their metadata.
 pub const FRAME_BYTES_MAX: usize = COMMAND_BYTES_MAX + (2 << 20);
-/// A snapshot has at most so many bytes: the roster keeps what is held in the epoch that is installed and in the one
-/// that is to begin, and what a few commands said.
+/// Maximum length of a snapshot in bytes: the roster has the holds of the installed epoch and of
+/// the one that is to begin, and the content of a few commands.
 pub const SNAPSHOT_BYTES_MAX: u64 = 2 * HOLDS_BYTES_MAX as u64 + 3 * COMMAND_BYTES_MAX as u64;
 
-/// The number of frames that belong to no request.
+/// The number of frames that do not belong to a request.
 pub(super) const NO_REQUEST: u64 = 0;
 const NUMBER_BYTES: usize = 8;
-/// Indices of the log stay far from where counting on would overflow.
+/// Maximum log index, far from where arithmetic on it could overflow.
 const INDEX_MAX: u64 = u64::MAX >> 1;
-/// A term may be this much beyond one's own. A keeper that is cut off passes a million terms within days, and never this
-/// many; one that took over a term near the end of all numbers could never be elected again.
+/// Maximum distance of a term beyond this keeper's own. A disconnected keeper may advance by a
+/// million terms within days, but never by this many. A keeper that accepted a term near `u64::MAX`
+/// could never be elected again.
 const TERMS_AHEAD_MAX: u64 = 1 << 32;
 
-/// From the keeper that dialled. Each is spoken in the name of the keeper in its vote.
+/// From the keeper that dialled. Raft requests are made in the name of the keeper in their vote.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Request {
-    /// From a leader: entries for the log, or none, as a sign of life.
+    /// From a leader: log entries, or none as a heartbeat.
     Append(AppendEntriesRequest<Types>),
     /// From a candidate.
     Vote(VoteRequest<u64>),
-    /// From a leader: a piece of its snapshot.
+    /// From a leader: a chunk of its snapshot.
     Snapshot(InstallSnapshotRequest<Types>),
-    /// From a keeper that may stand for election: would you vote for me, whose log ends here?
+    /// From a keeper that may stand for election: asks whether the receiver would vote for it. Its
+    /// log ends at `last_log`.
     Canvass { last_log: Option<LogId> },
 }
 
@@ -55,17 +57,17 @@ pub(super) enum Request {
 pub(super) enum Answer {
     /// The connection closes, for this reason.
     Refused(String),
-    /// This keeper does not run any more, for this reason.
+    /// This keeper has stopped, for this reason.
     Stopped(String),
-    /// To Append.
+    /// To `Append`.
     Append(AppendEntriesResponse<u64>),
-    /// To Vote.
+    /// To `Vote`.
     Vote(VoteResponse<u64>),
-    /// To Snapshot.
+    /// To `Snapshot`.
     Snapshot(InstallSnapshotResponse<u64>),
-    /// To Canvass.
+    /// To `Canvass`.
     Canvass(bool),
-    /// To Snapshot: a piece is missing before this one.
+    /// To `Snapshot`: an earlier chunk is missing.
     Mismatch(openraft::error::SnapshotMismatch),
 }
 
@@ -75,7 +77,7 @@ impl Answer {
     }
 }
 
-/// Bytes that no keeper sends.
+/// Input that no keeper sends, or an I/O error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("{0}")]
@@ -101,7 +103,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError>
     }
 }
 
-/// What stands before a frame's content.
+/// The header of a frame.
 pub(super) fn head(number: u64, content: &[u8]) -> [u8; 12] {
     let length = u32::try_from(NUMBER_BYTES + content.len()).expect("frames are limited");
     let mut head = [0; 12];
@@ -110,7 +112,7 @@ pub(super) fn head(number: u64, content: &[u8]) -> [u8; 12] {
     head
 }
 
-/// A whole frame.
+/// A complete frame.
 pub(crate) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
     let content = encode(value)?;
     let mut bytes = Vec::with_capacity(12 + content.len());
@@ -119,7 +121,8 @@ pub(crate) fn frame(number: u64, value: &impl Serialize) -> Result<Vec<u8>, post
     Ok(bytes)
 }
 
-/// The length and the number of the next frame; none at the end of the stream.
+/// Reads the length of the next frame's content and its number, or returns `None` at the end of the
+/// stream.
 pub(crate) async fn read_head(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
@@ -137,7 +140,7 @@ pub(crate) async fn read_head(
     Ok(Some((bytes - NUMBER_BYTES, number)))
 }
 
-/// A frame's content. Memory is taken as bytes arrive, not as they are announced.
+/// Reads a frame's content. Memory is allocated as bytes arrive, not as they are announced.
 pub(crate) async fn read_content(
     stream: &mut (impl AsyncRead + Unpin),
     bytes: usize,
@@ -151,7 +154,7 @@ pub(crate) async fn read_content(
 }
 
 impl Request {
-    /// The vote in whose name Raft is asked, or `None` if Raft is not asked.
+    /// The vote of a Raft request, or `None` if the request is not for Raft.
     fn vote(&self) -> Option<&Vote> {
         match self {
             Request::Append(request) => Some(&request.vote),
@@ -161,8 +164,8 @@ impl Request {
         }
     }
 
-    /// Whether this keeper may say it to one whose own term is `term`, and whether Raft can be asked at
-    /// all: it takes for granted what is examined here.
+    /// Checks that `sender` may send this to a keeper in term `term`, and that Raft can process it:
+    /// Raft relies on what is checked here without checking it.
     pub(super) fn check(&self, sender: u64, term: u64) -> Result<(), String> {
         let Some(vote) = self.vote() else {
             return Ok(());
@@ -190,9 +193,9 @@ impl Request {
     }
 }
 
-/// What a request may name.
+/// Limits on the log ids in a request.
 struct Limits {
-    /// The term of the keeper that asks. No entry of its log is of a later one.
+    /// The term of the keeper that sent the request. No entry of its log has a later one.
     term: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The side of a keeper that is asked.
+//! The server side of a keeper: answers requests of other keepers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +17,8 @@ use crate::throttle::Refusals;
 use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
 use soloist_api::NodeName;
 
-/// So many requests of one connection are worked on at once, and no more of their bytes are in memory
-/// than the longest frame has.
+/// Maximum number of requests of one connection that are processed at once. Together they take at
+/// most as many bytes as the longest frame.
 const REQUESTS_MAX: usize = 16;
 
 /// Why a connection from another keeper ended.
@@ -36,7 +36,7 @@ pub enum ServeEnd {
     /// This keeper stops.
     #[error("this keeper stops")]
     Stopping,
-    /// Bytes that no keeper sends, or a peer that speaks in another one's name. It was told why.
+    /// The peer sent invalid data, or spoke in another keeper's name. It was told why.
     #[error("refused: {0}")]
     Refused(String),
 }
@@ -95,7 +95,8 @@ impl Served {
         };
         let replaced = self.stop.child_token();
         {
-            // Both at once, or the one before could take the new one's entry with it when it ends.
+            // Both under one lock: otherwise the old connection could remove the new one's entry
+            // when it ends.
             let mut connections = self.connections();
             if let Some(before) = connections.insert(peer.clone(), replaced.clone()) {
                 before.cancel();
@@ -106,7 +107,7 @@ impl Served {
             () = replaced.cancelled() => ServeEnd::Replaced,
             end = self.answer_all(arrival, sender, raft) => {
                 let mut connections = self.connections();
-                // No other one has taken its place, or that would have been told first.
+                // If it was not replaced meanwhile, the entry is still its own.
                 if !replaced.is_cancelled() {
                     connections.remove(&peer);
                 }
@@ -121,7 +122,7 @@ impl Served {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says Welcome and answers requests until the connection ends.
+    /// Welcomes the keeper, and answers requests until the connection ends.
     async fn answer_all(&self, arrival: Arrival, sender: u64, raft: &Raft) -> ServeEnd {
         let peer = arrival.hello.from.clone();
         let stream = match arrival.welcome(&[]).await {
@@ -150,7 +151,7 @@ impl Served {
         ServeEnd::Refused(reason)
     }
 
-    /// The id of the keeper that dialled, if it may speak to this one.
+    /// Returns the id of the keeper that dialled, if it may send requests to this one.
     fn check(&self, hello: &Hello) -> Result<u64, Refusal> {
         let (from, to) = (&hello.from, &hello.to);
         let Purpose::Keeper { from_id, to_id } = hello.purpose else {
@@ -180,8 +181,8 @@ async fn write(
         .map_err(|error| ServeEnd::Broken(error.to_string()))
 }
 
-/// One connection's requests. Raft works on several at once: a long one must not keep it from hearing that the
-/// leader lives.
+/// The requests of one connection. Several are processed at once, so that a long one does not delay
+/// the leader's heartbeats.
 struct Answering {
     sender: u64,
     name: NodeName,
@@ -243,7 +244,7 @@ impl Answering {
     }
 }
 
-/// The next request, when there is room for it.
+/// Reads the next request, once there is room for it in memory.
 async fn read(
     reader: &mut (impl AsyncRead + Unpin),
     check: impl Fn(&Request) -> Result<(), String>,

@@ -1,4 +1,4 @@
-//! What a keeper is told.
+//! Settings of a keeper.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use soloist_core::epochs::lease::Lease;
 
 /// The shortest election timeout.
 const ELECTION_LEAST: Duration = Duration::from_millis(50);
-/// Log entries that a keeper still has after a snapshot, for peers that are a little behind.
+/// Number of log entries kept after a snapshot, for peers that are slightly behind.
 const KEPT_ENTRIES: u64 = 32;
-/// A piece of a snapshot, and how long it may take.
+/// Size of a snapshot chunk, and the timeout for sending one.
 const CHUNK_BYTES: u64 = 1 << 20;
 const CHUNK_TIME: Duration = Duration::from_secs(10);
 
-/// What a keeper is told.
+/// Settings of a keeper.
 #[derive(Clone)]
 pub struct Settings {
     /// This node.
     pub me: KeeperNode,
-    /// How it reaches others.
+    /// How it connects to others.
     pub endpoint: Endpoint,
-    /// All other times follow from this one. A leader gives five signs of life in it, and a request must be answered
-    /// within one of these fifths. Keepers that do not hear of a leader elect another one after three to four
-    /// of it. From 50 ms up.
+    /// The base of all other times. A leader sends five heartbeats per election timeout, and a
+    /// request must be answered within one heartbeat interval. Keepers that do not hear from a
+    /// leader elect another one after three to four election timeouts. At least 50 ms.
     pub election_timeout: Duration,
-    /// A snapshot is made, and the log cut, after so many entries.
+    /// Number of entries after which a snapshot is made and the log is truncated.
     pub snapshot_every: u64,
-    /// How long something that needs a majority may take before it is given up.
+    /// Timeout of operations that need a majority.
     pub patience: Duration,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// The usual ones.
+    /// The defaults.
     pub fn new(me: KeeperNode, endpoint: Endpoint) -> Self {
         Settings {
             me,
@@ -55,8 +55,8 @@ impl Settings {
         }
     }
 
-    /// As fits a lease: when the leader dies, another one leads well before the lease runs out. Keepers must answer each other within
-    /// a sixtieth of the lease.
+    /// Settings that fit a lease: when the leader dies, another one leads well before leases
+    /// expire. Keepers must answer each other within a sixtieth of the lease.
     pub fn for_lease(me: KeeperNode, endpoint: Endpoint, lease: &Lease) -> Self {
         let (fastest, slowest) = (ELECTION_LEAST, Duration::from_secs(2));
         Settings {
@@ -66,14 +66,14 @@ impl Settings {
         }
     }
 
-    /// How long a leader may be silent at most before others elect a new one: what its followers wait, and what
-    /// they add by chance.
+    /// The longest time that a leader may be silent before others elect a new one: the timeout of
+    /// its followers and the jitter that they add.
     pub fn takeover_max(&self) -> Duration {
         self.election_timeout * 4
     }
 
-    /// How long a leader that hands over waits for another one to lead. It must be more than followers
-    /// wait for a leader that is silent, and so little that members' leases outlast it.
+    /// How long a leader that hands over waits for another one to lead. It must be longer than
+    /// followers wait for a silent leader, and short enough that members' leases outlast it.
     pub fn handover_max(&self) -> Duration {
         self.takeover_max() + self.election_timeout
     }
@@ -96,7 +96,7 @@ impl Settings {
             install_snapshot_timeout: CHUNK_TIME.as_millis() as u64,
             snapshot_max_chunk_size: CHUNK_BYTES,
             snapshot_policy: SnapshotPolicy::LogsSinceLast(self.snapshot_every),
-            // Who is further behind than the log reaches gets the snapshot in any case.
+            // A peer that is further behind than the log reaches is sent the snapshot in any case.
             replication_lag_threshold: self.snapshot_every.saturating_mul(2),
             max_in_snapshot_log_to_keep: KEPT_ENTRIES.min(self.snapshot_every),
             purge_batch_size: 1,

@@ -1,4 +1,4 @@
-//! A later generation of the cluster, as other keepers show it.
+//! A later generation of the cluster, as shown by other keepers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use soloist_core::cluster_identity::ClusterIdentity;
 pub(super) struct Successor(Arc<watch::Sender<Option<ClusterIdentity>>>);
 
 impl Successor {
-    /// Another keeper shows its cluster.
+    /// Called with the cluster that another keeper shows.
     pub(super) fn note(&self, mine: Option<ClusterIdentity>, theirs: Option<ClusterIdentity>) {
         if let (Some(mine), Some(theirs)) = (mine, theirs)
             && theirs.succeeds(&mine)
@@ -20,14 +20,14 @@ impl Successor {
         }
     }
 
-    /// Waits until one was shown.
+    /// Waits until a later generation was shown.
     pub(super) async fn shown(&self) -> ClusterIdentity {
         let mut shown = self.0.subscribe();
         loop {
             if let Some(successor) = *shown.borrow_and_update() {
                 return successor;
             }
-            // The sender is in `self`.
+            // `self` has the sender, so this does not fail.
             let _ = shown.changed().await;
         }
     }

@@ -1,4 +1,4 @@
-//! What the keepers' Raft is made of.
+//! The types that the keepers' Raft is instantiated with.
 
 use std::io::Cursor;
 use std::net::{IpAddr, Ipv4Addr};
@@ -21,7 +21,7 @@ openraft::declare_raft_types!(
 
 /// The keepers' Raft.
 pub type Raft = openraft::Raft<Types>;
-/// Who may decide: the keepers as Raft knows them, and which entry of the log says so.
+/// The keepers as Raft knows them, and the log entry that made them so.
 pub type Membership = openraft::StoredMembership<u64, KeeperNode>;
 pub(super) type LogId = openraft::LogId<u64>;
 pub(super) type Vote = openraft::Vote<u64>;
@@ -29,20 +29,20 @@ pub(super) type Entry = openraft::Entry<Types>;
 pub(super) type Metrics = openraft::RaftMetrics<u64, KeeperNode>;
 pub(super) type StorageError = openraft::StorageError<u64>;
 
-/// A command, and in which term its proposer thought to lead when it decided on it. What was decided in one reign must
-/// not be carried out in another: by then, others may have decided otherwise.
+/// A command, and the term in which its proposer led when it decided on it. A decision of one
+/// leader must not be applied in another leader's term, when other decisions may have been made.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// The term.
     pub term: u64,
-    /// What is asked of the roster.
+    /// The command to the roster.
     pub command: Command,
 }
 
-/// A node that is, or shall be, a keeper.
+/// A node that is, or is to become, a keeper.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct KeeperNode {
-    /// Its name, which its certificate has.
+    /// Its name, which is in its certificate.
     pub name: NodeName,
     /// Where other keepers reach it.
     pub address: Address,
@@ -54,7 +54,7 @@ impl std::fmt::Display for KeeperNode {
     }
 }
 
-/// Nobody. Raft asks for it where a node's address is not known.
+/// A placeholder. Raft requires one for nodes whose address is not known.
 impl Default for KeeperNode {
     fn default() -> Self {
         KeeperNode {
@@ -67,7 +67,8 @@ impl Default for KeeperNode {
     }
 }
 
-/// The id of a keeper from before ids were random: it followed from the name. Only migrated stores have such ids.
+/// The id of a keeper from before ids were random, derived from its node's name. Only migrated
+/// stores have such ids.
 pub fn id_of(name: &NodeName) -> u64 {
     let hash = sha256(name.as_str().as_bytes());
     let first = hash[..8].try_into().expect("a hash has 32 bytes");
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn ids_of_old_keepers_stay_what_they_are() {
-        // Migrated stores know keepers by them.
+        // Migrated stores contain these ids.
         let id = |name: &str| id_of(&name.parse().unwrap());
         assert_eq!(id("a"), 0xcabd_1bca_1281_97ca);
         assert_ne!(id("a"), id("b"));

@@ -1,4 +1,4 @@
-//! What a keeper knows at a moment, for the rest of the node.
+//! A keeper's view of the cluster, for the rest of the node.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use super::handover::Handover;
 use super::types::{KeeperNode, Metrics};
 use soloist_core::epochs::roster::Roster;
 
-/// What a keeper knows at a moment. All of it may be out of date; what must be known for certain, the leader
-/// knows after [`Keeper::confirm_leadership`](super::Keeper::confirm_leadership).
+/// What a keeper knows at a moment. All of it may be out of date. Only the leader can know for
+/// certain, after [`Keeper::confirm_leadership`](super::Keeper::confirm_leadership).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Whether this keeper takes itself for the leader, and does not hand leadership over.
+    /// Whether this keeper believes that it leads, and is not handing leadership over.
     pub leads: bool,
-    /// Who leads.
+    /// The leader, if known.
     pub leader: Option<KeeperNode>,
-    /// The term. In one term there may be several leaders, one after the other; but whoever was deposed by another leads
-    /// again only in a later one.
+    /// The term. One term may have several leaders, one after the other, but a keeper that was
+    /// deposed by another leads again only in a later term.
     pub term: u64,
-    /// The roster, as far as this keeper has it.
+    /// The roster according to this keeper's applied log.
     pub roster: Arc<Roster>,
-    /// All keepers, in the order of their names.
+    /// All keepers, ordered by name.
     pub keepers: Vec<KeeperNode>,
-    /// Why this keeper does not run any more.
+    /// Why this keeper has stopped, or `None` while it runs.
     pub stopped: Option<String>,
 }
 
-/// What a view follows from.
+/// The inputs of a view.
 type Sources = (
     watch::Receiver<Metrics>,
     watch::Receiver<Arc<Roster>>,
@@ -51,9 +51,10 @@ pub(super) async fn watch_views(
         tokio::select! {
             () = stop.cancelled(), if !told_to => told_to = true,
             changed = metrics.changed() => runs = changed.is_ok(),
-            // It ends a moment before or after Raft does; why, only Raft's own last words say.
+            // This channel closes shortly before or after Raft stops. Only Raft's last metrics show
+            // why.
             changed = rosters.changed(), if more_rosters => more_rosters = changed.is_ok(),
-            // Its sender is in `handover`.
+            // `handover` has the sender, so this does not fail.
             _ = handovers.changed() => {}
         }
         let mut now = view(
