@@ -1,8 +1,8 @@
 //! What a node remembers of its cluster across restarts, in `data/cluster`.
 //!
-//! A node writes down the cluster, its generation and the epoch before it takes part in them, and
-//! refuses another cluster or an earlier generation or epoch from then on. So a cluster that was
-//! replaced cannot be joined by accident, whatever addresses an old configuration names.
+//! A node writes the cluster, its generation and the epoch to disk before it takes part in them.
+//! From then on it refuses another cluster and an earlier generation or epoch. So a cluster that
+//! was replaced cannot be joined by accident, whatever addresses an old configuration lists.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 
-/// The identity of a cluster that is bootstrapped now.
+/// Creates the identity of a new cluster.
 pub fn fresh_identity() -> ClusterIdentity {
     ClusterIdentity::new(ClusterId::from_bytes(rand::random()), rand::random())
 }
@@ -49,10 +49,10 @@ pub enum MemoryError {
     Io {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The error.
         source: io::Error,
     },
-    /// The file is not what was written.
+    /// The file is damaged.
     #[error(
         "{file} is damaged: {problem}; if this node is not a keeper, delete the file to join again \
          as a new node"
@@ -63,7 +63,7 @@ pub enum MemoryError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A later release wrote it.
+    /// The file was written by a later release.
     #[error(
         "{file} has format {found}, and this release reads format {FORMAT}; run a later release"
     )]
@@ -90,7 +90,7 @@ pub enum Stranger {
         /// The other one.
         found: ClusterId,
     },
-    /// It is an earlier generation of this node's cluster, or a rival one.
+    /// It is an earlier generation of this node's cluster, or a rival one with the same number.
     #[error(
         "it is generation {found} of this cluster, and this node took part in generation {mine}: \
          the cluster was recovered since, and those keepers must not run any more"
@@ -109,13 +109,13 @@ pub enum Stranger {
     Epoch {
         /// The highest epoch that this node took part in.
         mine: u64,
-        /// The other one.
+        /// The epoch that the cluster is in.
         found: u64,
     },
 }
 
 impl Remembered {
-    /// Whether a node that remembers this may take part in a cluster that is in this epoch.
+    /// Checks that a node that remembers this may take part in a cluster that is in this epoch.
     pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
         let (mine, found) = (self.cluster, *cluster);
         if mine.id != found.id {
@@ -139,7 +139,7 @@ impl Remembered {
     }
 }
 
-/// A node's memory: what it knows, and the file that it is kept in.
+/// A node's memory of its cluster, and the file that it is stored in.
 #[derive(Debug)]
 pub struct ClusterMemory {
     path: PathBuf,
@@ -161,7 +161,7 @@ struct Text {
 }
 
 impl ClusterMemory {
-    /// What is remembered in a node's data folder.
+    /// Loads the memory from a node's data folder.
     pub fn load(data: &Path) -> Result<Arc<Self>, MemoryError> {
         let path = data.join(FILE_NAME);
         let known = match fs::read_to_string(&path) {
@@ -186,13 +186,13 @@ impl ClusterMemory {
         *self.known()
     }
 
-    /// The cluster that this node shows to others, and its changes: that of its keeper's store, or
-    /// the one that it remembers if that is later or there is no store.
+    /// Watches the cluster that this node shows to others: that of its keeper's store, or the
+    /// remembered one if that is later or there is no store.
     pub fn shown(&self) -> watch::Receiver<Option<ClusterIdentity>> {
         self.shown.subscribe()
     }
 
-    /// This node's keeper has a store of this cluster, or there is no store.
+    /// Sets the cluster of the keeper's store, or `None` if there is no store.
     pub fn show_store(&self, cluster: Option<ClusterIdentity>) {
         let known = self.known();
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = cluster;
@@ -212,13 +212,13 @@ impl ClusterMemory {
         });
     }
 
-    /// Whether this node may take part in a cluster that is in this epoch.
+    /// Checks that this node may take part in a cluster that is in this epoch.
     pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
         self.get()
             .map_or(Ok(()), |known| known.admits(cluster, epoch))
     }
 
-    /// Writes down that this node takes part in an epoch of a cluster that it [admits](Self::admits).
+    /// Records that this node takes part in an epoch of a cluster that it [admits](Self::admits).
     /// Returns when that is on disk.
     pub async fn remember(
         self: &Arc<Self>,
@@ -250,14 +250,14 @@ impl ClusterMemory {
     }
 }
 
-/// Why something was not remembered. Nothing has changed.
+/// Why the cluster was not recorded. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RememberError {
-    /// This node belongs elsewhere.
+    /// This node belongs to another cluster, generation or epoch.
     #[error(transparent)]
     Stranger(#[from] Stranger),
-    /// It could not be written.
+    /// The file could not be written.
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }
@@ -311,10 +311,11 @@ fn text(remembered: &Remembered) -> String {
     format!("{HEADER}{fields}")
 }
 
-/// Makes the file, or overwrites it in place. It is on disk when this returns.
+/// Creates the file, or overwrites it in place. It is on disk when this returns.
 ///
-/// All texts have the same length, one sector of a disk. So a file that is there is overwritten as a
-/// whole or not at all, and needs no further room: a node on a full disk goes on taking part.
+/// All texts are padded to the same length, one sector of a disk. So an existing file is
+/// overwritten as a whole or not at all, and needs no more space: a node on a full disk keeps
+/// taking part.
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
     let padded = format!("{text:\n<FILE_BYTES$}");
     assert_eq!(padded.len(), FILE_BYTES, "a text is shorter than a sector");
