@@ -1,5 +1,5 @@
-//! Clusters stepped by chance and watched at each step: for what a simulated run does not report, at
-//! sizes that no search can visit.
+//! Random walks of a cluster that are observed after each step. They measure what a simulated run
+//! does not report, at sizes too large for a search.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::network::{Envelope, Network};
 use crate::simulate::Random;
 use crate::world::{Event, Fault, World};
 
-/// A cluster, its messages under way, and a source of chance.
+/// A cluster, its messages in transit, and a random generator.
 pub(super) struct Cluster<A: Algorithm> {
     pub(super) world: World<A>,
     pub(super) network: Network<A::Message>,
     pub(super) random: Random,
     channels: Channels,
-    /// How often each node still may ask.
+    /// Number of requests that each node may still make.
     left: Vec<u8>,
 }
 
-/// A step and what came of it.
+/// A step and its effects.
 pub(super) struct Step<M> {
-    /// Whose step it was.
+    /// The node that took the step.
     pub(super) node: NodeId,
-    /// A message from this sender arrived; none if the node asked or left.
+    /// Sender and content of the message that arrived, or `None` if the node requested or released.
     pub(super) arrived: Option<(NodeId, M)>,
-    /// What it sent.
+    /// Messages that the node sent.
     pub(super) sent: Vec<M>,
-    /// Whether it entered.
+    /// Whether the node entered.
     pub(super) entered: bool,
 }
 
 impl<A: Algorithm> Cluster<A> {
-    /// The token at node 0, and every node asks so often.
+    /// A cluster with the token at node 0. Each node makes this many requests.
     pub(super) fn new(
         shape: &Arc<A::Shape>,
         variants: VariantSet,
@@ -52,7 +52,7 @@ impl<A: Algorithm> Cluster<A> {
         }
     }
 
-    /// One of these, by chance.
+    /// Returns a random item, or `None` if there are none.
     pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         match items.len() as u64 {
             0 => None,
@@ -60,7 +60,7 @@ impl<A: Algorithm> Cluster<A> {
         }
     }
 
-    /// Lets one thing happen of all that can; none if nothing can.
+    /// Takes a random step of all enabled ones. Returns `None` if none is enabled.
     pub(super) fn step(&mut self) -> Option<Result<Step<A::Message>, Fault>> {
         let mut events = Vec::new();
         for (node, state) in self.world.iter() {
@@ -77,7 +77,7 @@ impl<A: Algorithm> Cluster<A> {
         Some(self.happen(node, place))
     }
 
-    /// The message at this place arrives; without one, the node asks or leaves.
+    /// Delivers the message at this place. Without one, the node requests or releases.
     fn happen(&mut self, node: NodeId, place: Option<usize>) -> Result<Step<A::Message>, Fault> {
         let mut arrived = None;
         let event = if let Some(place) = place {
@@ -103,7 +103,7 @@ impl<A: Algorithm> Cluster<A> {
         })
     }
 
-    /// Puts what a node sends under way.
+    /// Sends a node's messages, and returns them.
     pub(super) fn post(&mut self, from: NodeId, out: &mut Outbox<A::Message>) -> Vec<A::Message> {
         let mut sent = Vec::new();
         for effect in out.drain() {
@@ -116,7 +116,7 @@ impl<A: Algorithm> Cluster<A> {
         sent
     }
 
-    /// Nobody waits, is inside or will ask.
+    /// Returns whether all requests were made and every node is idle.
     pub(super) fn all_served(&self) -> bool {
         let idle = |(_, node): (NodeId, &A)| node.phase() == Phase::Idle;
         self.left.iter().all(|&left| left == 0) && self.world.iter().all(idle)

@@ -10,17 +10,17 @@ use crate::simulate::{Delay, Load, Report, Setup};
 /// A table of a paper, with measured figures beside the claimed ones.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Table {
-    /// What is compared, and which table or section of which paper does so.
+    /// What is compared, and the paper's table or section.
     pub title: String,
-    /// The load, the sizes and whatever else it takes to read it.
+    /// The load, the sizes, and whatever else is needed to read the table.
     pub note: String,
-    /// The names of the columns.
+    /// Names of the columns.
     pub head: Vec<String>,
-    /// As many cells in each as there are columns.
+    /// Rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// All tables, computed afresh.
+/// Computes all tables.
 pub fn tables() -> Vec<Table> {
     vec![
         evaluation(),
@@ -32,10 +32,10 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// Entries of a run, but for bursts.
+/// Entries per run, except for bursts.
 const ENTRIES: u64 = 1000;
 
-/// A line of a table: an algorithm, maybe in a shape of its own, and what a paper says of it.
+/// A row of a table: an algorithm, possibly with a shape, and what a paper claims about it.
 struct Line {
     name: &'static str,
     shape: Option<String>,
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-/// A column: how many nodes under which load, and which of the measures.
+/// A column: the number of nodes, the load, and the measure to show.
 struct Column {
     nodes: usize,
     load: Load,
@@ -117,7 +117,7 @@ impl Column {
     }
 }
 
-/// Runs every line under every column, on all cores, and puts down name, claims and figures.
+/// Runs every row under every column, on all cores. Returns the names, claims and figures.
 fn measure(lines: &[Line], columns: &[Column]) -> Vec<Vec<String>> {
     let setups: Vec<Setup> = lines
         .iter()
@@ -146,7 +146,7 @@ fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What Table 1 of Neamatollahi et al. says: messages under light and heavy demand, average waiting time.
+/// Table 1 of Neamatollahi et al.: messages under light and heavy demand, and average waiting time.
 const TABLE_1: [(&str, [&str; 3]); 8] = [
     ("le-lann", ["O(N)", "1", "O(N)"]),
     ("suzuki-kasami", ["N", "N", "O(1)"]),
@@ -158,7 +158,7 @@ const TABLE_1: [(&str, [&str; 3]); 8] = [
     ("neamatollahi", ["2(√N+1) to 3(√N+1)", "3", "O(√N)"]),
 ];
 
-/// All algorithms, with these columns of Table 1 where it lists them.
+/// Rows for all algorithms, with these columns of Table 1 where it lists them.
 fn all_lines(columns: &[usize]) -> Vec<Line> {
     let claimed = |name: &str| {
         let listed = TABLE_1.iter().find(|(listed, _)| *listed == name);
@@ -209,7 +209,7 @@ fn waiting() -> Table {
     }
 }
 
-/// Under light and then heavy load, for each of these sizes.
+/// Columns for light and then heavy load, for each of these sizes.
 fn light_and_heavy(sizes: &[usize]) -> Vec<Column> {
     let loads =
         |&nodes: &usize| [Load::Light, Load::Heavy].map(|load| Column::messages(nodes, load));

@@ -1,4 +1,4 @@
-//! The claims as the page `docs/claims.md`.
+//! Renders the claims as `docs/claims.md`.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ A search visits every interleaving of a small cluster; a measurement is of the l
 Unless said otherwise: exponential delays of mean 1, one delay inside, seed 1.
 ";
 
-/// The whole page.
+/// Renders the whole page.
 pub fn page(examined: &[Examined], tables: &[Table]) -> String {
     let mut page = HEAD.to_owned();
     for (paper, claims) in by_paper(examined) {
@@ -53,7 +53,7 @@ pub fn page(examined: &[Examined], tables: &[Table]) -> String {
     page
 }
 
-/// "12 claims: 10 hold, 1 holds after repair, 1 fails".
+/// Summary such as "12 claims: 10 hold, 1 holds after repair, 1 fails".
 pub fn count(examined: &[Examined]) -> String {
     let of = |verdict| {
         examined

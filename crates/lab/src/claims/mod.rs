@@ -1,7 +1,7 @@
-//! What the five papers claim, and what measuring and searching says to it: a file a paper.
+//! The claims of the five papers, checked by measurement and search. One module per paper.
 //!
-//! A claim is examined afresh each time, with the same simulator and the same search that users have;
-//! nothing about its verdict is written down beforehand.
+//! Each claim is examined afresh, with the same simulator and search that users have. No verdict is
+//! written down beforehand.
 
 mod chance;
 mod chaudhuri_karaata;
@@ -19,43 +19,43 @@ use rayon::prelude::*;
 use serde::Serialize;
 use soloist_algorithms::Kind;
 
-/// Something that a paper says of its algorithm.
+/// A statement of a paper about its algorithm.
 pub struct Claim {
-    /// Whose paper it is.
+    /// The algorithm of the paper.
     pub paper: Kind,
-    /// Where it is said: "§4.1", "Theorem 4".
+    /// Where the paper makes it: "§4.1", "Theorem 4".
     pub section: &'static str,
-    /// What is said, in our words.
+    /// The statement, in our words.
     pub claimed: &'static str,
-    /// Measures or searches.
+    /// Examines the claim by measurement or search.
     pub examine: fn() -> Finding,
 }
 
-/// What came of examining a claim.
+/// Result of examining a claim.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// Whether it is so.
+    /// Whether the claim holds.
     pub verdict: Verdict,
     /// What was measured or searched, with sizes and figures, in one line.
     pub found: String,
-    /// How to see it: a command of this project, or the file of a scenario.
+    /// How to reproduce it: a command of this project, or the file of a scenario.
     pub evidence: String,
 }
 
-/// Whether a claim is so.
+/// Whether a claim holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is, by the printed rules.
+    /// It holds for the printed rules.
     Holds,
-    /// It is not by the printed rules, but it is by the repaired ones.
+    /// It does not hold for the printed rules, but it does for the repaired ones.
     HoldsAfterRepair,
-    /// It is not.
+    /// It holds for neither.
     Fails,
 }
 
 impl Verdict {
-    /// For people.
+    /// Text for people.
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -64,7 +64,7 @@ impl Verdict {
         }
     }
 
-    /// From what is so by the printed rules and by the repaired ones.
+    /// Verdict from whether the claim holds for the printed and for the repaired rules.
     pub fn of(published: bool, repaired: bool) -> Self {
         match (published, repaired) {
             (true, _) => Verdict::Holds,
@@ -74,17 +74,17 @@ impl Verdict {
     }
 }
 
-/// A claim and what came of examining it.
+/// A claim and the result of examining it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Examined {
-    /// Whose paper it is.
+    /// The algorithm of the paper.
     #[serde(serialize_with = "name")]
     pub paper: Kind,
-    /// Where it is said.
+    /// Where the paper makes the claim.
     pub section: &'static str,
-    /// What is said.
+    /// The claim, in our words.
     pub claimed: &'static str,
-    /// What was found.
+    /// Result of examining it.
     #[serde(flatten)]
     pub finding: Finding,
 }
@@ -116,7 +116,7 @@ pub fn all() -> Vec<Claim> {
     .collect()
 }
 
-/// Examines claims on all cores; `progress` is called once for each that is done.
+/// Examines claims on all cores. Calls `progress` once per examined claim.
 pub fn examine(claims: &[Claim], progress: &(dyn Fn() + Sync)) -> Vec<Examined> {
     let examined = claims.par_iter().map(|claim| {
         let finding = (claim.examine)();
@@ -131,7 +131,7 @@ pub fn examine(claims: &[Claim], progress: &(dyn Fn() + Sync)) -> Vec<Examined> 
     examined.collect()
 }
 
-/// What was examined, paper by paper; they must be in the order of [`all`].
+/// Groups results by paper. They must be in the order of [`all`].
 pub fn by_paper(examined: &[Examined]) -> impl Iterator<Item = (Kind, &[Examined])> {
     let papers = examined.chunk_by(|one, other| one.paper == other.paper);
     papers.map(|claims| (claims[0].paper, claims))

@@ -2,10 +2,10 @@
 
 use crate::simulate::Measures;
 
-/// What the busiest node may receive, as a multiple of the mean, where work is called equal.
+/// Work counts as equal if the busiest node receives at most this multiple of the mean.
 pub(super) const EQUAL: f64 = 1.1;
 
-/// What the busiest node receives, as a multiple of the mean.
+/// Messages received by the busiest node, as a multiple of the mean.
 pub(super) fn busiest(measures: &Measures) -> f64 {
     measures.node_load.max as f64 / measures.node_load.mean
 }

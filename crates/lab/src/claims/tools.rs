@@ -1,4 +1,4 @@
-//! What examining takes: runs and searches that know the command that repeats them.
+//! Tools for examining claims: runs and searches that know the command that repeats them.
 
 use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, Shape, Start, Variant};
 
@@ -16,8 +16,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Under heavy load unless told otherwise, with all else as `lab run` has it by default. Variants are given
-    /// after a plus: `raymond+piggyback`.
+    /// A run under heavy load, with the other defaults of `lab run`. Variants follow a plus sign:
+    /// `raymond+piggyback`.
     pub(super) fn of(algorithm: &str, nodes: usize) -> Self {
         let (name, variants) = algorithm.split_once('+').unwrap_or((algorithm, ""));
         let variants = variants.replace('+', ",");
@@ -37,13 +37,13 @@ impl Run {
         self
     }
 
-    /// How the nodes are arranged: a form of the shape.
+    /// Sets the arrangement of the nodes: a form of the shape.
     pub(super) fn shape(mut self, form: &str) -> Self {
         self.setup.shape = ShapeSpec::Form(form.to_owned());
         self.option("shape", form)
     }
 
-    /// Who asks, and when. A burst is one entry a node.
+    /// Sets the load. A burst has one entry per node.
     pub(super) fn load(mut self, load: &str) -> Self {
         self.setup.load = load.parse().expect("a load that there is");
         if load == "burst" {
@@ -52,49 +52,49 @@ impl Run {
         self.option("load", load)
     }
 
-    /// How long messages are under way.
+    /// Sets the delay of messages.
     pub(super) fn delay(mut self, delay: &str) -> Self {
         self.setup.delay = delay.parse().expect("a delay that there is");
         self.option("delay", delay)
     }
 
-    /// How long a node stays inside.
+    /// Sets how long a node stays inside.
     pub(super) fn hold(mut self, hold: &str) -> Self {
         self.setup.hold = hold.parse().expect("a hold that there is");
         self.option("hold", hold)
     }
 
-    /// How many entries; a burst has its own number.
+    /// Sets the number of entries. A burst has its own.
     pub(super) fn entries(mut self, entries: u64) -> Self {
         self.setup.entries = entries;
         self.option("entries", entries)
     }
 
-    /// Where the token starts.
+    /// Sets the node where the token starts.
     pub(super) fn home(mut self, home: usize) -> Self {
         self.setup.start = Start::idle(NodeId::from_index(home));
         self.option("home", home)
     }
 
-    /// Where all chance comes from.
+    /// Sets the seed of all randomness.
     pub(super) fn seed(mut self, seed: u64) -> Self {
         self.setup.seed = seed;
         self.option("seed", seed)
     }
 
-    /// What comes of the run, well or not.
+    /// Runs the simulation, and returns its report, well or not.
     pub(super) fn report(&self) -> Report {
         simulate(&self.setup, &mut |_| ()).expect("a run that can be simulated")
     }
 
-    /// Messages for each entry, of a run that goes well.
+    /// Messages per entry. Panics if the run does not go well.
     pub(super) fn messages(&self) -> f64 {
         let report = self.report();
         assert!(report.is_well(), "{}: {report:#?}", self.command());
         report.measures.messages_per_entry
     }
 
-    /// The command that repeats it.
+    /// The command that repeats this run.
     pub(super) fn command(&self) -> String {
         format!("soloist lab run {}", self.options.join(" "))
     }
@@ -106,29 +106,30 @@ pub(super) struct Search<A: Algorithm> {
     options: Vec<String>,
 }
 
-/// What a search or a check of fairness came to.
+/// Result of a search or of a check of fairness.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Searched {
-    /// Every interleaving was visited, and all is well in it.
+    /// Every interleaving was visited, and there is no fault.
     Well,
-    /// Two nodes inside.
+    /// Two nodes are inside.
     TwoInside,
-    /// Something else that must not happen, in words: the search ended there.
+    /// Another fault, as text. The search ended there.
     Broken(String),
-    /// Something else that must not happen, in words: the search went on and never saw two inside.
+    /// Another fault, as text. The search continued and never found two nodes inside.
     Amiss(String),
-    /// Nothing more can happen, and somebody waits.
+    /// No step is possible, and a node waits.
     Deadlock,
-    /// A node may wait for ever while others come and go.
+    /// A node may wait forever while others enter and leave.
     Starved,
-    /// Nobody wants in, and yet messages go on for ever.
+    /// Never quiescent: no node wants to enter, yet messages are sent forever.
     Restless,
-    /// Too large to be searched: nothing is known.
+    /// Too large to be searched, so nothing is known.
     Unknown,
 }
 
 impl Searched {
-    /// Whether there never are two inside: all of it was searched, whatever else was found.
+    /// Returns whether two nodes are never inside: the search was exhaustive, whatever else it
+    /// found.
     pub(super) fn is_safe(&self) -> bool {
         !matches!(
             self,
@@ -136,12 +137,12 @@ impl Searched {
         )
     }
 
-    /// Whether all is well: nothing breaks and everybody is served.
+    /// Returns whether there is no fault and every request is served.
     pub(super) fn is_well(&self) -> bool {
         *self == Searched::Well
     }
 
-    /// For people.
+    /// Text for people.
     pub(super) fn text(&self) -> String {
         match self {
             Searched::Well => "all well".to_owned(),
@@ -165,10 +166,11 @@ impl Searched {
 }
 
 impl<A: Algorithm> Search<A> {
-    /// Larger searches are given up: whoever runs all claims wants to see the end of it.
+    /// Larger searches are abandoned, so that examining all claims ends in reasonable time.
     const STATES_MAX: usize = 1_000_000;
 
-    /// Node i asks `requests[i]` times. Those that ask at all ask equally often, as `lab check` has it.
+    /// A search in which node i makes `requests[i]` requests. All requesting nodes make the same
+    /// number, as in `lab check`.
     pub(super) fn of(requests: &[u8]) -> Self {
         let often = requests.iter().copied().max().unwrap_or(0);
         let asking: Vec<usize> = (0..requests.len()).filter(|&i| requests[i] > 0).collect();
@@ -194,7 +196,7 @@ impl<A: Algorithm> Search<A> {
         }
     }
 
-    /// How the nodes are arranged: a form of the shape.
+    /// Sets the arrangement of the nodes: a form of the shape.
     pub(super) fn shape(mut self, form: &str) -> Self {
         let shape = A::Shape::parse(form, self.bounds.requests.len());
         self.bounds.shape = shape.expect("a shape that there is").into();
@@ -202,7 +204,7 @@ impl<A: Algorithm> Search<A> {
         self
     }
 
-    /// With variants of the rules; once.
+    /// Adds variants of the rules. Call it once.
     pub(super) fn variants(mut self, variants: &[Variant]) -> Self {
         for &variant in variants {
             self.bounds.variants = self.bounds.variants.with(variant);
@@ -214,21 +216,21 @@ impl<A: Algorithm> Search<A> {
         self
     }
 
-    /// Whether messages keep their order; by default what the algorithm assumes.
+    /// Sets whether messages keep their order. The default is what the algorithm assumes.
     pub(super) fn channels(mut self, channels: Channels) -> Self {
         self.bounds.channels = channels;
         self.options.push(format!("--channels {channels}"));
         self
     }
 
-    /// Where the token starts.
+    /// Sets the node where the token starts.
     pub(super) fn home(mut self, home: usize) -> Self {
         self.bounds.start = Start::idle(NodeId::from_index(home));
         self.options.push(format!("--home {home}"));
         self
     }
 
-    /// With so many crashes, never of neighbours together.
+    /// Allows this many crashes. Neighbours are never down together.
     pub(super) fn crashes(mut self, most: u8) -> Self {
         self.bounds.crashes = Crashes {
             most,
@@ -238,7 +240,7 @@ impl<A: Algorithm> Search<A> {
         self
     }
 
-    /// Neighbours may be down together as well.
+    /// Allows neighbours to be down together as well.
     pub(super) fn neighbours(mut self) -> Self {
         self.bounds.crashes.neighbours_too = true;
         self.options.push("--neighbours".to_owned());
@@ -256,20 +258,20 @@ impl<A: Algorithm> Search<A> {
         }
     }
 
-    /// The command that repeats it.
+    /// The command that repeats this search.
     pub(super) fn command(&self) -> String {
         format!("soloist lab check {}", self.options.join(" "))
     }
 }
 
-/// By the printed rules and by the repaired ones.
+/// Results for the printed and for the repaired rules.
 pub(super) struct Both {
     pub(super) published: Searched,
     pub(super) repaired: Searched,
 }
 
 impl Both {
-    /// Searches by the rules as printed, which this variant selects, and by the repaired ones.
+    /// Searches by the printed rules, which this variant selects, and by the repaired ones.
     pub(super) fn search<A: Algorithm>(
         search: impl Fn() -> Search<A>,
         as_published: Variant,
@@ -280,12 +282,12 @@ impl Both {
         }
     }
 
-    /// What is so by the printed rules and by the repaired ones.
+    /// Verdict from whether each result satisfies the condition.
     pub(super) fn verdict(&self, is_so: impl Fn(&Searched) -> bool) -> Verdict {
         Verdict::of(is_so(&self.published), is_so(&self.repaired))
     }
 
-    /// For people.
+    /// Text for people.
     pub(super) fn text(&self) -> String {
         format!(
             "as printed: {}; repaired: {}",
@@ -295,7 +297,7 @@ impl Both {
     }
 }
 
-/// A finding about something that repairs do not touch.
+/// A finding about something that repairs do not change.
 pub(super) fn finding(holds: bool, found: String, evidence: String) -> Finding {
     Finding {
         verdict: Verdict::of(holds, holds),
@@ -304,17 +306,17 @@ pub(super) fn finding(holds: bool, found: String, evidence: String) -> Finding {
     }
 }
 
-/// Where a scenario's file is.
+/// Path of a scenario's file.
 pub(super) fn scenario(name: &str) -> String {
     format!("crates/lab/tests/scenarios/{name}.txt")
 }
 
-/// Whether a measured value is what was expected, give or take this share of it.
+/// Returns whether a measured value is within this share of the expected one.
 pub(super) fn is_close(measured: f64, expected: f64, share: f64) -> bool {
     (measured - expected).abs() <= share * expected.abs()
 }
 
-/// The largest of these.
+/// The largest of these values.
 pub(super) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }

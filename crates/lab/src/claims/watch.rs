@@ -1,5 +1,5 @@
-//! Small clusters watched from outside: what is so in every state, and what requests that are made
-//! at one moment cost exactly.
+//! Small clusters observed from outside: properties of every state, and the exact cost of
+//! simultaneous requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::check::graph::{Graph, NoGraph};
 use crate::network::Envelope;
 use crate::world::{Event, World};
 
-/// Whether something is so of the nodes and the messages under way in every state within the bounds,
-/// whatever else goes wrong. It is not if a node refuses what a correct peer sent.
+/// Returns whether a property of the nodes and the messages in transit holds in every state within
+/// the bounds, whatever other faults there are. Returns false if a node refuses what a correct peer
+/// sent.
 ///
 /// # Panics
 /// If there are more states than allowed.
@@ -29,8 +30,8 @@ pub(super) fn always<A: Algorithm>(
     }
 }
 
-/// The most messages that are sent in any interleaving within the bounds, up to its end. Requests must be
-/// finite in number, and so must be what comes of them.
+/// The most messages sent in any complete interleaving within the bounds. The number of requests
+/// must be finite, and so must their effects.
 ///
 /// # Panics
 /// If a node refuses what a correct peer sent, or there are more states than allowed.
@@ -41,7 +42,7 @@ pub(super) fn most_messages<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
     graph.envelopes(0) + most_from(&graph, 0, &mut vec![None; graph.len()])
 }
 
-/// The most messages that are sent from a state on. Runs are short, so recursion is not deep.
+/// The most messages sent from a state on. Runs are short, so the recursion is not deep.
 fn most_from<A: Algorithm>(graph: &Graph<A>, state: u32, known: &mut Vec<Option<usize>>) -> usize {
     if let Some(most) = known[state as usize] {
         return most;
@@ -56,7 +57,7 @@ fn most_from<A: Algorithm>(graph: &Graph<A>, state: u32, known: &mut Vec<Option<
     most
 }
 
-/// How many tokens there are, at the nodes and under way.
+/// Number of tokens, at nodes and in transit.
 pub(super) fn tokens<A: Algorithm>(cluster: &dyn Snapshot<A>) -> usize {
     let nodes = NodeId::all(cluster.len());
     let mut tokens = nodes.filter(|&n| cluster.node(n).has_token()).count();
@@ -64,9 +65,9 @@ pub(super) fn tokens<A: Algorithm>(cluster: &dyn Snapshot<A>) -> usize {
     tokens
 }
 
-/// The messages of a cluster in which these nodes ask once at the same moment, as the token leaves `home` if it
-/// never rests. Every message takes equally long, and who enters leaves at once. None if somebody is
-/// not served.
+/// Number of messages when these nodes request once at the same time. A token that never rests has
+/// just left `home`. All messages take equally long, and a node that enters leaves at once. `None`
+/// if a request is not served.
 pub(super) fn cost_at_once<A: Algorithm>(
     shape: &Arc<A::Shape>,
     variants: VariantSet,
@@ -87,7 +88,7 @@ pub(super) fn cost_at_once<A: Algorithm>(
     for &node in requesters {
         crowd.happen(node, Event::Request(node))?;
     }
-    // A full round of all nodes for each of them, and then some.
+    // More than a full round of all nodes per requester.
     let patience = 100 * (1 + shape.nodes()) * (1 + requesters.len());
     for _ in 0..patience {
         if crowd.is_over() {
@@ -99,7 +100,7 @@ pub(super) fn cost_at_once<A: Algorithm>(
     None
 }
 
-/// Nodes that ask at once, and what is under way, in the order sent.
+/// Nodes that request at once, and the messages in transit, in the order sent.
 struct Crowd<A: Algorithm> {
     world: World<A>,
     under_way: VecDeque<Envelope<A::Message>>,
@@ -123,7 +124,7 @@ impl<A: Algorithm> Crowd<A> {
         let entered = self.out.entered();
         for effect in self.out.drain() {
             if let Effect::Send { to, message } = effect {
-                // A restless token's move that nobody waits for is nobody's cost.
+                // A move of a roaming token is not counted while no request waits.
                 self.messages += u64::from(self.unserved > 0 || !message.is_roaming());
                 self.under_way.push_back(Envelope { from, to, message });
             }
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(together::<Central>(5, 0, &[0, 1, 2]), Some(6));
     }
 
-    /// From node 1 on the ring 1, 2, 3: two moves to node 3, and what comes after is nobody's cost.
+    /// From node 1 on the ring 1, 2, 3: two moves to node 3. Later moves are not counted.
     #[test]
     fn a_restless_token_costs_only_while_somebody_waits() {
         assert_eq!(together::<LeLann>(4, 1, &[3]), Some(2));

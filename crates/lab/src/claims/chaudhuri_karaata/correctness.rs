@@ -1,4 +1,4 @@
-//! Mutual exclusion, progress and what else must always be so.
+//! Mutual exclusion, progress and other invariants.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn search(form: &str, requests: &[u8]) -> Search<ChaudhuriKaraata> {
     Search::of(requests).shape(form)
 }
 
-/// The same for a walk of our own, by the printed rules or the repaired.
+/// Bounds for a search of our own, by the printed or the repaired rules.
 fn bounds(form: &str, requests: &[u8], variants: VariantSet) -> Bounds<Mesh> {
     let shape = Mesh::parse(form, requests.len()).expect("a mesh with room for all");
     Bounds {
@@ -27,7 +27,7 @@ fn bounds(form: &str, requests: &[u8], variants: VariantSet) -> Bounds<Mesh> {
     }
 }
 
-/// Meshes small enough for a search by either rules, with how often each node asks.
+/// Meshes small enough to be searched by both rules, with the number of requests per node.
 const SMALL: [(&str, &[u8]); 6] = [
     ("1x1x2", &[2, 2]),
     ("1x1x3", &[1, 1, 1]),
@@ -37,8 +37,8 @@ const SMALL: [(&str, &[u8]); 6] = [
     ("1x1x4", &[1, 1, 1, 1]),
 ];
 
-/// Searches all small meshes by the printed rules and by the repaired; the first that is not `fine` speaks for
-/// all. Also says where the printed rules are seen at their worst.
+/// Searches all small meshes by the printed and by the repaired rules. If a mesh is not `fine`, the
+/// first such mesh is the result. Also returns the command for the result of the printed rules.
 fn in_small_meshes(fine: impl Fn(&Searched) -> bool) -> (Both, String) {
     let worst = |variants: &[Variant]| {
         let mut last = (Searched::Well, String::new());
@@ -99,7 +99,7 @@ pub(super) fn one_privileged_plane() -> Finding {
     }
 }
 
-/// Where the printed rules hold with order, do they without?
+/// Whether the printed rules need FIFO channels on the meshes on which they are correct with them.
 pub(super) fn order_needed() -> Finding {
     let run = |(form, requests): (&str, &[u8]), channels, variants: &[_]| {
         let search = search(form, requests).variants(variants);
@@ -224,8 +224,8 @@ pub(super) fn no_deadlock() -> Finding {
     }
 }
 
-/// By the printed rules queues grow without end, so that endless requests cannot be searched; one request each is
-/// enough to wait for ever.
+/// By the printed rules, queues grow without bound, so endless requests cannot be searched. One
+/// request per node is enough for a node to wait forever.
 pub(super) fn no_starvation() -> Finding {
     let endless = |form, nodes| search(form, &vec![ENDLESS; nodes]);
     let meshes = [("1x1x2", 2), ("1x1x3", 3), ("2x1x2", 3), ("2x2x1", 4)];
@@ -250,7 +250,7 @@ pub(super) fn no_starvation() -> Finding {
     }
 }
 
-/// The bound is part of the state machine's own invariant, which every search looks at.
+/// The bound is part of the state machine's own invariant, which every search checks.
 pub(super) fn queue_length() -> Finding {
     let both = Both::search(|| search("1x1x3", &[0, 4, 4]), AS_PUBLISHED);
     let found = format!(

@@ -1,4 +1,4 @@
-//! Messages, their length, links, and how others compare.
+//! Number and length of messages, links, and comparisons with other algorithms.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ pub(super) fn links() -> Finding {
     finding(so, found, Run::of(NAME, 64).command())
 }
 
-/// What a request costs that is alone, wherever it and the token are. None if it is not served.
+/// Cost of a single request, for each position of the requester and of the token. `None` if a
+/// request is not served.
 fn alone(mesh: &Arc<Mesh>, variants: VariantSet) -> Option<Vec<(NodeId, NodeId, u64)>> {
     let mut costs = Vec::new();
     for home in NodeId::all(mesh.nodes()) {
@@ -89,7 +90,7 @@ fn full_mesh(rows: usize, columns: usize, planes: usize) -> Arc<Mesh> {
     Arc::new(mesh.expect("a mesh with room for all"))
 }
 
-/// The most messages of a request that is alone, for each c, against `bound` times c - 1.
+/// Compares the most messages of a single request, for each c, with `bound` times c - 1.
 fn at_most(bound: u64, mesh: fn(usize) -> Arc<Mesh>) -> (Verdict, String) {
     let sizes = [2, 3, 4];
     let most = |variants| {
@@ -227,7 +228,7 @@ pub(super) fn message_length() -> Finding {
         let measures = Run::of(NAME, nodes).entries(3000).report().measures;
         measures.bytes_per_entry / measures.messages_per_entry
     });
-    // The type takes a byte, a number of b bits at most ⌈b/7⌉ bytes.
+    // The type takes one byte, and a number of b bits at most ⌈b/7⌉ bytes.
     let bound =
         |nodes: usize| 1.0 + f64::from((usize::BITS - (nodes - 1).leading_zeros()).div_ceil(7));
     let so = bytes

@@ -1,5 +1,5 @@
-//! Chaudhuri and Karaata 1998: its claims. Throughout c is n^1/3, and c - 1 the most steps along an
-//! edge of the mesh.
+//! Claims of Chaudhuri and Karaata 1998. Throughout, c is n^1/3, and c - 1 is the most steps along
+//! an edge of the mesh.
 
 mod correctness;
 mod cost;

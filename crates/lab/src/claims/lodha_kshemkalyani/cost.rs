@@ -1,4 +1,4 @@
-//! The abstract, §1 and §4.1: the number of messages, and what else they cost.
+//! The abstract, §1 and §4.1: number of messages, and other costs.
 
 use soloist_algorithms::lodha_kshemkalyani::LodhaKshemkalyaniMessage;
 use soloist_algorithms::machine::encoded_len;
@@ -9,8 +9,8 @@ use super::super::Finding;
 use super::super::tools::{Run, finding, largest, scenario};
 use super::watch::{Cost, Watched};
 
-/// What each request of many random runs cost, with the number of concurrent requests and whether one of
-/// them comes later.
+/// Cost of each request in many random runs, with the number of concurrent requests and whether one
+/// of them has a lower priority.
 fn costs() -> Vec<(u32, Cost, u32, bool)> {
     let mut costs = Vec::new();
     for run in Watched::runs(VariantSet::default()) {
@@ -182,7 +182,7 @@ pub(super) fn improves() -> Finding {
     )
 }
 
-/// By the fields that Fig. 2 gives the messages; ours have further ones, for repairs and variants.
+/// Counts the fields that Fig. 2 gives the messages. Ours have more, for repairs and variants.
 pub(super) fn overhead() -> Finding {
     let reply = |satisfied| LodhaKshemkalyaniMessage::Reply {
         satisfied,

@@ -1,4 +1,4 @@
-//! Lodha and Kshemkalyani 2000: its claims.
+//! Claims of Lodha and Kshemkalyani 2000.
 
 mod cost;
 mod rules;

@@ -1,4 +1,4 @@
-//! §2, §3, Theorems 1 and 2, and the figures: that the rules are right.
+//! §2, §3, Theorems 1 and 2, and the figures: correctness of the rules.
 
 use soloist_algorithms::lodha_kshemkalyani::{
     AS_PUBLISHED, CLOCK_EVERYWHERE, LodhaKshemkalyani, ONE_REPLY,
@@ -57,7 +57,7 @@ const FIGURE_3_RICART_AGRAWALA: &str =
 const FIGURE_6: &str = include_str!("../../../tests/scenarios/lodha-kshemkalyani-fig6.txt");
 const FIGURE_7: &str = include_str!("../../../tests/scenarios/lodha-kshemkalyani-fig7.txt");
 
-/// What happens in a scenario, line by line, once more.
+/// Replays a scenario, and returns the lines of its transcript.
 fn happens(text: &str) -> Vec<String> {
     let replayed = replay(text).expect("a scenario that can be replayed");
     replayed.lines().map(str::to_owned).collect()
@@ -88,7 +88,7 @@ pub(super) fn figure_6() -> Finding {
     let lines = happens(FIGURE_6);
     let last = lines.iter().rposition(|line| line.ends_with(" enters"));
     let last = last.expect("somebody enters");
-    // What let the last one in.
+    // The delivery that let the last node enter.
     let before = lines[..last]
         .iter()
         .rposition(|line| line.starts_with("> "));
@@ -171,7 +171,7 @@ pub(super) fn liveness() -> Finding {
     }
 }
 
-/// Three nodes with one request each, and two of three with two.
+/// Searches three nodes with one request each, and three nodes with two requests from each of two.
 fn search_variant(variant: Variant) -> (Searched, String) {
     let twice = Searching::of(&[2, 2, 0]).variants(&[variant]).run();
     let search = Searching::of(&[1, 1, 1]).variants(&[variant]);

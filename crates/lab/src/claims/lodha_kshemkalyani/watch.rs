@@ -1,5 +1,5 @@
-//! Random runs, watched from outside: in which order nodes enter, what each request costs, and which
-//! requests are concurrent with it.
+//! Random runs observed from outside: the order of entries, the cost of each request, and the
+//! requests concurrent with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use soloist_algorithms::{Channels, NodeId, RequestId, Shape, VariantSet};
 
 use super::super::chance::{Cluster, Step};
 
-/// What was seen of one run.
+/// Observations of one run.
 pub(super) struct Watched {
     pub(super) nodes: u32,
-    /// What each request cost.
+    /// Cost of each request.
     pub(super) costs: BTreeMap<RequestId, Cost>,
-    /// Requests in the order in which they were entered for.
+    /// Requests in the order in which their nodes entered.
     pub(super) entered: Vec<RequestId>,
-    /// Whether nothing broke and everybody was served.
+    /// Whether no rule was violated and every request was served.
     pub(super) well: bool,
-    /// (r, s) if s was in the LRQ of the node of r while r was its request.
+    /// (r, s) if s was in the LRQ of r's node while r was that node's request.
     pub(super) queued: BTreeSet<(RequestId, RequestId)>,
-    /// (r, s) if the REQUEST of r was received by the node of s after s was made.
+    /// (r, s) if s's node received the REQUEST of r after s was made.
     received_after: BTreeSet<(RequestId, RequestId)>,
 }
 
-/// Messages that a request cost.
+/// Messages per request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Cost {
     pub(super) requests: u32,
@@ -84,7 +84,7 @@ impl Watched {
             match message {
                 Request { .. } => self.costs.entry(own).or_default().requests += 1,
                 Flush { .. } => self.costs.entry(own).or_default().flushes += 1,
-                // The cost of the request that it answers: counted where it arrives.
+                // Part of the cost of the request that it answers. It is counted on arrival.
                 Reply { .. } => {}
             }
         }
@@ -113,7 +113,7 @@ impl Watched {
         others.filter(move |&other| self.are_concurrent(one, other))
     }
 
-    /// Whether entries were in the order of their requests' identities, of which none came twice.
+    /// Returns whether entries were in the order of the requests' identities, each of them unique.
     pub(super) fn in_order(&self) -> bool {
         self.entered.is_sorted_by(|one, other| one < other)
     }

@@ -7,7 +7,7 @@ use crate::claims::tools::{Both, Search, scenario};
 use crate::claims::{Finding, Verdict};
 use crate::scenario::replay;
 
-/// Small systems for which either rules can be searched, with how often each node asks.
+/// Systems small enough to be searched by both rules, with the number of requests per node.
 const SMALL: [(&str, &[u8]); 6] = [
     ("singer", &[2, 2]),
     ("singer", &[1, 1, 1]),
@@ -17,7 +17,7 @@ const SMALL: [(&str, &[u8]); 6] = [
     ("grid", &[2, 0, 2]),
 ];
 
-/// Where the printed rules hold with order, do they without?
+/// Whether the printed rules need FIFO channels on the systems on which they are correct with them.
 pub(super) fn order_needed() -> Finding {
     let search = |(form, requests): (&str, &[u8]), channels| {
         let search = Search::<Maekawa>::of(requests).shape(form);
@@ -54,7 +54,8 @@ pub(super) fn order_needed() -> Finding {
     }
 }
 
-/// Who enters in a scenario, in order, by the repaired rules or as printed; None if a step cannot be done.
+/// The nodes that enter in a scenario, in order, by the repaired or the printed rules. `None` if a
+/// step is not possible.
 fn entries_in(scenario: &str, published: bool) -> Option<String> {
     let text = if published {
         scenario.replace(
@@ -71,7 +72,7 @@ fn entries_in(scenario: &str, published: bool) -> Option<String> {
     Some(entered.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether the nodes enter in this order in a scenario, by both rules.
+/// Compares the order of entries in a scenario with this one, by both rules.
 fn told(text: &str, order: &str, file: &str) -> Finding {
     let [published, repaired] = [true, false].map(|published| entries_in(text, published));
     let so = |entered: &Option<String>| entered.as_deref() == Some(order);

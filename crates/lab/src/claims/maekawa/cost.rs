@@ -1,4 +1,4 @@
-//! Messages, and who bears them.
+//! Number of messages, and how evenly nodes share them.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn between_three_and_five() -> Finding {
             run.entries(3000)
         }
     };
-    // Messages to oneself are none, so that K - 1 stands for √N.
+    // A node's message to itself is not counted, so K - 1 stands for √N.
     let c = |order: usize, load| run(order, load).messages() / order as f64;
     let by_load = loads.map(|load| ORDERS.map(|order| c(order, load)));
     let listed: Vec<_> = loads
@@ -57,7 +57,8 @@ pub(super) fn between_three_and_five() -> Finding {
     }
 }
 
-/// Messages for each entry and each of the two others in a set, at most, when three nodes of a 2x2 grid ask once.
+/// The most messages, per entry and per other member of a set (there are two), when three nodes of
+/// a 2x2 grid request once.
 fn worst_of_three(variants: VariantSet) -> f64 {
     let bounds = Bounds {
         shape: Arc::new(Quorums::parse("grid", 4).expect("a grid for any N")),

@@ -1,4 +1,4 @@
-//! Maekawa 1985: its claims. The text at hand ends within section 6.2.
+//! Claims of Maekawa 1985. The text available to us ends within section 6.2.
 
 mod correctness;
 mod cost;
@@ -93,7 +93,7 @@ pub(super) fn claims() -> Vec<Claim> {
     ]
 }
 
-/// The orders of projective planes that runs are made on: N = q² + q + 1, K = q + 1.
+/// Orders of the projective planes that are measured: N = q² + q + 1, K = q + 1.
 const ORDERS: [usize; 4] = [2, 3, 5, 7];
 
 fn plane(order: usize) -> usize {

@@ -1,4 +1,4 @@
-//! The sets of nodes whose permission is asked for.
+//! The sets of nodes whose permission a request needs.
 
 use soloist_algorithms::Shape;
 use soloist_algorithms::shape::Quorums;
@@ -7,7 +7,8 @@ use super::{NAME, ORDERS, plane};
 use crate::claims::Finding;
 use crate::claims::tools::{Run, finding, largest};
 
-/// The sets of Fig. 1, by the node whose set each is, in the paper's numbers, which begin at 1.
+/// The sets of Fig. 1, in the order of their nodes. Nodes have the paper's numbers, which start at
+/// 1.
 const FIG_1: [&str; 4] = [
     "1 2/2 3/1 3",
     "1 2 3/2 4 6/3 5 6/1 4 5/2 5 7/1 6 7/3 4 7",
@@ -18,7 +19,8 @@ const FIG_1: [&str; 4] = [
      1 18 19 20 21/5 6 13 16 19/5 9 10 15 20/5 8 11 14 21",
 ];
 
-/// A figure's sets, checked on the way: (a) that every two meet, (b) that each node is in its own.
+/// Parses the sets of a figure. This also checks (a) that every two sets intersect, and (b) that
+/// each node is in its own.
 fn sets_of(figure: &str) -> Result<Quorums, String> {
     let mut listing = String::new();
     for (node, set) in figure.split('/').enumerate() {
@@ -31,7 +33,7 @@ fn sets_of(figure: &str) -> Result<Quorums, String> {
     Quorums::from_listing(&listing, nodes).map_err(|error| error.to_string())
 }
 
-/// Properties (c) and (d), with D = K, as §3 has it.
+/// Returns whether properties (c) and (d) hold, with D = K as in §3.
 fn is_even(quorums: &Quorums, k: usize) -> bool {
     [
         quorums.k_min(),
@@ -78,7 +80,7 @@ pub(super) fn planes_exist() -> Finding {
     finding(made == orders.len(), found, QUORUM_TESTS.to_owned())
 }
 
-/// The least K that §3 allows: N <= K(K-1) + 1.
+/// The smallest K that §3 allows: N <= K(K-1) + 1.
 fn k_bound(nodes: usize) -> usize {
     (1..)
         .find(|k| k * (k - 1) + 1 >= nodes)

@@ -1,4 +1,4 @@
-//! Mutual exclusion, progress, the token's way and the queues.
+//! Mutual exclusion, progress, the token's path, and the queues.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn in_any_order() -> Finding {
     }
 }
 
-/// The nodes that a token comes to, one after the other, while nobody asks.
+/// The nodes that the token visits, in order, while there are no requests.
 fn idle_path(side: usize, variants: VariantSet, moves: usize) -> Vec<NodeId> {
     let mut world =
         World::<Neamatollahi>::new(&square(side), Start::idle(NodeId::new(0)), variants);
@@ -71,7 +71,7 @@ pub(super) fn idle_round() -> Finding {
     let side = 3;
     let round = side * (side + 1);
     let torus = square(side);
-    // Down a column from row 0 and back to it, then to the next column's row 0, and so on.
+    // Down a column from row 0 and back to it, then to row 0 of the next column, and so on.
     let told: Vec<NodeId> = (0..=round)
         .map(|step| (step / (side + 1) % side, step % (side + 1) % side))
         .map(|(column, row)| torus.at(row, column))
@@ -102,7 +102,7 @@ pub(super) fn idle_round() -> Finding {
     }
 }
 
-/// How many requests a node's Waiting has, as its transcript shows it.
+/// Length of a node's Waiting, taken from its transcript.
 fn waiting_len(node: &Neamatollahi) -> usize {
     let text = node.to_string();
     let list = text
@@ -218,7 +218,7 @@ pub(super) fn no_deadlock() -> Finding {
     }
 }
 
-/// In any order envelopes could pile up without end, so the channels keep order here.
+/// Without order, messages could accumulate without bound, so channels are FIFO here.
 pub(super) fn no_starvation() -> Finding {
     let endless = |form, nodes| {
         let search = Search::<Neamatollahi>::of(&vec![ENDLESS; nodes]).shape(form);

@@ -1,4 +1,4 @@
-//! Messages and waiting under light and heavy demand, and who shares the work.
+//! Messages and waiting time under light and heavy demand, and how evenly nodes share the work.
 
 use soloist_algorithms::neamatollahi::Neamatollahi;
 use soloist_algorithms::{NodeId, VariantSet};
@@ -25,7 +25,8 @@ pub(super) fn waits_less_than_on_a_ring() -> Finding {
     finding(so, found, run(NAME, 64).command())
 }
 
-/// At the end of a run nodes stop asking, and the last requests go on past them: that does not grow with the run.
+/// At the end of a run, nodes stop requesting, and the last REQUESTs are forwarded past them. The
+/// surplus does not grow with the length of the run.
 pub(super) fn one_request_each() -> Finding {
     let run = |nodes, entries| Run::of(NAME, nodes).entries(entries);
     let surplus = |entries| {
@@ -49,7 +50,7 @@ pub(super) fn one_request_each() -> Finding {
     finding(so, found, run(64, 40_000).command())
 }
 
-/// Whether the busiest node has about the mean's work under a load.
+/// Whether the busiest node does about as much work as the mean under this load.
 fn equal_work(load: &str) -> Finding {
     let run = |nodes: usize| Run::of(NAME, nodes).load(load).entries(30_000);
     let skew = [9, 64, 256].map(|nodes| busiest(&run(nodes).report().measures));
@@ -69,7 +70,7 @@ pub(super) fn equal_work_heavy() -> Finding {
     equal_work("heavy")
 }
 
-/// What a request costs that is alone, from every node, with the token at every node.
+/// Cost of a single request, for each position of the requester and of the token.
 fn alone(side: usize) -> Vec<u64> {
     let torus = square(side);
     let nodes = side * side;
@@ -113,7 +114,8 @@ pub(super) fn light_demand() -> Finding {
     finding(so, found, run("constant").command())
 }
 
-/// Who of these is cheaper than the torus of 64 nodes under a load; says so.
+/// Compares the cost of the torus of 64 nodes with these algorithms under a load. Returns whether
+/// the torus is cheapest, and a text.
 fn cheaper_rivals(load: &str, rivals: &[&str]) -> (bool, String) {
     let cost = |name: &str| Run::of(name, 64).load(load).entries(5000).messages();
     let own = cost(NAME);
@@ -178,7 +180,8 @@ pub(super) fn heavy_demand() -> Finding {
         .iter()
         .zip(bound)
         .all(|(cost, bound)| *cost <= bound && bound <= 3.0);
-    // A round of the row makes √N + 1 entries, since the node where it begins and ends enters twice.
+    // A round of the row makes √N + 1 entries, because the node where it begins and ends enters
+    // twice.
     let twice = SIDES.map(|side| 2.0 + 1.0 / (side * (side + 1)) as f64);
     let near = cost
         .iter()
@@ -200,7 +203,7 @@ pub(super) fn waiting_time() -> Finding {
     let sides = [4_usize, 8, 16, 32];
     let waits = sides.map(|side| run(side * side).report().measures.response_time.mean);
     let shares = [0, 1, 2, 3].map(|i| waits[i] / sides[i] as f64);
-    // Growth with √N, and not with a higher power: a share of √N that hardly grows.
+    // O(√N) and no more: the ratio to √N hardly grows.
     let so = shares[3] / shares[1] <= 1.1;
     let found = format!(
         "N = 16, 64, 256, 1024, one request at a time: {} message delays, that is {} times √N",

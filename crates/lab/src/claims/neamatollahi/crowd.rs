@@ -1,4 +1,4 @@
-//! Medium demand: √N nodes ask at once.
+//! Medium demand: √N nodes request at once.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::claims::Finding;
 use crate::claims::tools::{Run, finding, largest};
 use crate::claims::watch::cost_at_once;
 
-/// The least and the most messages an entry when each of these sets of nodes asks at once, with the token at every
-/// node.
+/// The fewest and the most messages per entry when each of these sets of nodes requests at once,
+/// for each position of the token.
 fn crowds(side: usize, sets: &[Vec<NodeId>]) -> (f64, f64) {
     let torus = square(side);
     let homes = || NodeId::all(side * side);
@@ -33,7 +33,7 @@ fn rows(side: usize) -> Vec<Vec<NodeId>> {
     (0..side).map(row).collect()
 }
 
-/// A node of each row: columns, and diagonals of every slope.
+/// Sets with one node of each row: columns, and diagonals of every slope.
 fn one_of_each_row(side: usize) -> Vec<Vec<NodeId>> {
     let torus = square(side);
     let line = |first: usize, slope: usize| {
@@ -45,7 +45,7 @@ fn one_of_each_row(side: usize) -> Vec<Vec<NodeId>> {
     lines.map(|(first, slope)| line(first, slope)).collect()
 }
 
-/// The least and the most that a crowd of √N nodes costs an entry, for N = 9, 25 and 64.
+/// The fewest and the most messages per entry when √N nodes request at once, for N = 9, 25 and 64.
 fn medium(sets: fn(usize) -> Vec<Vec<NodeId>>) -> ([(f64, f64); 3], String) {
     let costs = SIDES.map(|side| crowds(side, &sets(side)));
     let text = format!(
@@ -98,7 +98,7 @@ pub(super) fn medium_worst() -> Finding {
     )
 }
 
-/// Messages an entry when these nodes ask at once, on average over where the token starts.
+/// Messages per entry when these nodes request at once, on average over the token's start.
 struct Crowd<'a> {
     nodes: usize,
     sets: &'a [Vec<NodeId>],

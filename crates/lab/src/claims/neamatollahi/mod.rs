@@ -1,4 +1,4 @@
-//! Neamatollahi et al. 2017: its claims.
+//! Claims of Neamatollahi et al. 2017.
 
 mod correctness;
 mod cost;
@@ -120,7 +120,7 @@ pub(super) fn claims() -> Vec<Claim> {
     ]
 }
 
-/// The sides of the toruses measured: N = 9, 25 and 64.
+/// Sides of the tori that are measured: N = 9, 25 and 64.
 const SIDES: [usize; 3] = [3, 5, 8];
 
 fn listed(values: [f64; 3]) -> String {

@@ -68,7 +68,8 @@ fn tree(form: &str, nodes: usize) -> Tree {
     Tree::parse(form, nodes).expect("a tree")
 }
 
-/// A complete radiating star: every nonleaf has this valency, all leaves are at one level.
+/// Number of nodes of a complete radiating star: every nonleaf has this valency, and all leaves are
+/// at one level.
 fn complete_star(valency: usize, levels: u32) -> usize {
     1 + (0..levels)
         .map(|level| valency * (valency - 1).pow(level))
@@ -79,10 +80,11 @@ fn light(nodes: usize, form: &str) -> Run {
     Run::of("raymond", nodes).shape(form).load("light")
 }
 
-/// The costliest of 200 entries of one node, by chance, with the token at the last node; and what it cost.
+/// The most expensive of 200 single entries of random nodes, with the token at the last node, and
+/// its cost.
 fn costliest(nodes: usize, form: &str) -> (Run, f64) {
     let alone = |seed| light(nodes, form).entries(1).home(nodes - 1).seed(seed);
-    // One entry each: the mean of it is its cost.
+    // Each run has one entry, so its mean is the cost of that entry.
     let costs = (0..200).map(|seed| (alone(seed), alone(seed).messages()));
     let costliest = costs.reduce(|one, other| if other.1 > one.1 { other } else { one });
     costliest.expect("there are 200")
@@ -155,8 +157,8 @@ fn line_from_end_to_end() -> Finding {
     )
 }
 
-/// The paper's formula, without the rounding of logarithms: the least even number whose complete star is
-/// large enough.
+/// The paper's formula, without rounding errors of logarithms: twice the number of levels of the
+/// smallest complete star that is large enough.
 fn formula(valency: usize, nodes: usize) -> usize {
     let levels = (0..).find(|&levels| complete_star(valency, levels) >= nodes);
     2 * levels.expect("some star is large enough") as usize
@@ -228,7 +230,7 @@ fn high_fanout() -> Finding {
     )
 }
 
-/// A tree drawn from all N^(N-2) labelled ones alike, by its Prüfer code.
+/// A tree drawn uniformly from all N^(N-2) labelled trees, by its Prüfer code.
 fn uniform_tree(nodes: usize, seed: u64) -> Tree {
     let mut random = Random::new(seed, 1);
     let code: Vec<_> = (2..nodes)
@@ -262,7 +264,7 @@ fn random_trees() -> Finding {
     let steps = [grown[1] - grown[0], grown[2] - grown[1]];
     let factors = [uniform[1] / uniform[0], uniform[2] / uniform[1]];
     finding(
-        // Logarithmic: as much more for each factor of four.
+        // Logarithmic: the same increase for each factor of four.
         is_close(steps[1], steps[0], 0.5),
         format!(
             "mean diameter of 20 trees of 64, 256, 1,024 nodes: {:.1}, {:.1}, {:.1} where each node hangs on a random \
@@ -288,7 +290,7 @@ fn logarithmic() -> Finding {
     let grown = largest((0..4).map(share));
     let random = light(1000, "random:1").messages() / 1000_f64.log2();
     finding(
-        // 2D is about 4 log2 N where the valency is 3.
+        // 2D is about 4 log2 N for valency 3.
         grown <= 4.0 && random <= 4.0,
         format!(
             "radiating stars of valency 3, {} nodes: {:.1}, {:.1}, {:.1}, {:.1} messages, at most {grown:.2} log2 N; a \
@@ -335,7 +337,8 @@ fn fewer_than_others() -> Finding {
     )
 }
 
-/// Messages as fast as each other and slower nodes: so each waits again before the privilege comes round.
+/// All messages take equally long, and nodes stay inside for longer. So each node is waiting again
+/// before the privilege returns.
 pub(super) fn saturated_run(algorithm: &str, nodes: usize, form: &str) -> Run {
     let run = Run::of(algorithm, nodes).shape(form);
     run.delay("constant").hold("2").entries(20_000)

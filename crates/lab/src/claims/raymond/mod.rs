@@ -1,4 +1,4 @@
-//! Raymond 1989: its claims.
+//! Claims of Raymond 1989.
 
 mod cost;
 mod recovery;

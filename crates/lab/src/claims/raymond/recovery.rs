@@ -1,4 +1,4 @@
-//! §7 and §8: how it begins, and how nodes that lost their state recover it.
+//! §7 and §8: initialization, and recovery of nodes that lost their state.
 
 use soloist_algorithms::raymond::{AS_PUBLISHED, DUPLICATES, INITIALIZE, Raymond, SECOND_WAIT};
 use soloist_algorithms::{Channels, Variant};
@@ -60,10 +60,11 @@ fn initialize() -> Finding {
     )
 }
 
-/// Lines on which nodes crash, with where the privilege is at first: all trees of up to three nodes.
+/// Lines on which nodes crash, with the initial position of the privilege: all trees of two and
+/// three nodes.
 const LINES: [(usize, usize); 3] = [(2, 0), (3, 0), (3, 1)];
 
-/// Searches all lines; the first that is not well speaks for all. Where none is, the last.
+/// Searches all lines. Returns the result of the first that is not well, or else of the last.
 fn crashes(variants: &[Variant], channels: Channels, most: u8) -> (Searched, String) {
     let mut last = (Searched::Well, String::new());
     for (nodes, home) in LINES {
@@ -109,7 +110,7 @@ fn recovers() -> Finding {
     )
 }
 
-/// The repair is a second wait, until what was sent before the ADVISEs has come too.
+/// The repair is a second wait, until the messages sent before the ADVISEs have arrived, too.
 fn recovers_in_any_order() -> Finding {
     of(
         "one crash, as printed, with §8.3 for §8.1",
@@ -119,7 +120,7 @@ fn recovers_in_any_order() -> Finding {
     )
 }
 
-/// The repair queues such a request once.
+/// The repair queues such a request only once.
 fn duplicates() -> Finding {
     of(
         "two crashes, as printed, with §8.3 for §8.1",
@@ -129,7 +130,7 @@ fn duplicates() -> Finding {
     )
 }
 
-/// By §8.3's reading of the advice.
+/// Reads the advice as §8.3 does.
 fn fails_again() -> Finding {
     let (searched, command) = crashes(&[], Channels::Fifo, 2);
     finding(

@@ -1,4 +1,4 @@
-//! §2 to §4 and §9: what nodes keep and send, and that the rules are right.
+//! §2 to §4 and §9: nodes' state and messages, and correctness of the rules.
 
 use std::sync::Arc;
 
@@ -36,10 +36,11 @@ pub(super) fn claims() -> Vec<Claim> {
     ]
 }
 
-/// Every tree of up to four nodes.
+/// Every tree of two to four nodes.
 const TREES: [(&str, usize); 4] = [("line", 2), ("line", 3), ("line", 4), ("star:3", 4)];
 
-/// Searches all of these trees: the first that is not well, or that all are. And the command for the last.
+/// Searches all of these trees. Returns the result and the command of the first that is not well,
+/// or else of the last.
 pub(super) fn on_all_trees(
     requests: u8,
     change: impl Fn(Search<Raymond>) -> Search<Raymond>,
@@ -57,7 +58,8 @@ pub(super) fn on_all_trees(
     (Searched::Well, command)
 }
 
-/// What the node refuses if it comes from no neighbour shows as a fault of the run.
+/// A node refuses messages from nodes that are not its neighbours, which would be a fault of the
+/// run.
 fn neighbours_only() -> Finding {
     let mut holds = true;
     for (form, nodes) in [("star:3", 46), ("line", 20), ("random:1", 60)] {
@@ -76,7 +78,7 @@ fn neighbours_only() -> Finding {
     )
 }
 
-/// The search checks after each step that no name is twice in a queue.
+/// The search checks after each step that no name is in a queue twice.
 fn queue_bound() -> Finding {
     let (searched, command) = on_all_trees(ENDLESS, |search| search, Search::run);
     let (hub, bound) = (longest_queue(8), 9);
@@ -91,7 +93,7 @@ fn queue_bound() -> Finding {
     )
 }
 
-/// The longest REQUEST_Q, in random runs, of the centre of a star.
+/// Length of the longest REQUEST_Q at the centre of a star, in random runs.
 fn longest_queue(leaves: usize) -> usize {
     let form = format!("star:{leaves}");
     let star = Arc::new(Tree::parse(&form, leaves + 1).expect("a tree"));

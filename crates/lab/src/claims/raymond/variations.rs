@@ -45,7 +45,7 @@ pub(super) fn claims() -> Vec<Claim> {
     ]
 }
 
-/// The share of REQUESTs that travel with a PRIVILEGE.
+/// Share of the REQUESTs that travel with a PRIVILEGE.
 fn saved(run: &Run) -> f64 {
     let kinds = run.report().measures.messages_by_kind;
     let together = kinds["PRIVILEGE+REQUEST"] as f64;
@@ -54,8 +54,8 @@ fn saved(run: &Run) -> f64 {
 
 fn piggyback() -> Finding {
     let saturated = |nodes, form| saved(&saturated_run("raymond+piggyback", nodes, form));
-    // One at a time, then ever more demand. The paper gives no figure for low: the first two are judged, the third
-    // is shown beside them.
+    // One request at a time, then increasing demand. The paper gives no figure for low demand: the
+    // first two are judged, and the third is shown for comparison.
     let demand = ["light", "think:10000", "think:1000"];
     let low = demand.map(|load| saved(&Run::of("raymond+piggyback", 46).load(load)));
     let figure_7 = saturated(10, "star:3");
@@ -138,7 +138,8 @@ fn greedy_is_faster() -> Finding {
     )
 }
 
-/// Four nonleaves with three entries for each one of six leaves have the Jain index 18²/(10·42).
+/// If each of four nonleaves enters three times as often as each of six leaves, the Jain index is
+/// 18²/(10·42).
 fn greedy_is_unfair() -> Finding {
     let jain = |algorithm| {
         let run = saturated_run(algorithm, 10, "star:3");
