@@ -1,4 +1,4 @@
-//! HTTP client for tests. It can also misbehave. Uses one connection per request.
+//! HTTP client for tests, which can also misbehave. Uses one connection per request.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Requests with ids: resent, cancelled, and answered without being read.
+//! Requests with ids: resent, cancelled, and with responses that are not read.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::http::{Http, Stream};
 
 const ID: &str = "0f0e0d0c-0b0a-0908-0706-050403020100";
 
-/// Longer than any test takes. A hold that lasts this long was never found to be unread.
+/// Longer than any test takes, so a hold that ends within a test did not expire.
 const TTL_MS: u64 = 600_000;
 
 fn body(id: &str) -> Value {

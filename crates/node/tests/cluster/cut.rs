@@ -183,7 +183,7 @@ async fn contend(algorithm: &str, seed: u64) {
         enter(node.clone(), 1, referee.clone()).await;
     }
     until("all that was sent has arrived", || is_drained(&torn.nodes)).await;
-    // Stop the keeper last: the others need it to leave.
+    // Stop the keeper last: the others need it in order to leave.
     for node in torn.nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }

@@ -41,7 +41,7 @@ async fn others_reach_a_node_that_listens_elsewhere() {
         last = Some(guard.fence());
         guard.release().await.unwrap();
     }
-    // Stop the keeper last: the other node needs it to leave.
+    // Stop the keeper last: the other node needs it in order to leave.
     for node in nodes.iter().rev() {
         node.stop(Duration::ZERO).await;
     }

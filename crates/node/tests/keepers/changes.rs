@@ -163,7 +163,8 @@ async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
     let mut cluster = Cluster::start(&["a", "b"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    // Until then, the first keepers wait for all of them before they vote.
+    // Complete the bootstrap. Before that, learners are not removed, because none becomes a voter
+    // until all first keepers are there.
     let lease = Duration::from_secs(1);
     let is_founded = |roster: &Roster| roster.is_founded();
     cluster.decide(Command::Lead { lease }, is_founded).await;

@@ -79,7 +79,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     cluster.begin(2).await;
     assert!(!c.keeper().view().leads);
     assert!(c.keeper().view().term <= term);
-    // Requests on an open connection are refused, too.
+    // A hello with the demoted id, followed by a vote request, is refused, too.
     let site = &cluster.sites[0];
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", gone, site.id());
@@ -118,7 +118,7 @@ async fn a_node_does_not_speak_for_another_nodes_keeper() {
 }
 
 /// The keepers are 1, 2 and 3, and 3 is down. 4 is promoted and 1 is demoted. 3 returns, and knows
-/// only of 1, 2 and 3; then 2 goes down. 3 and 4 are a majority of 2, 3 and 4.
+/// only of 1, 2 and 3; then 2 goes down. 3 and 4 are a majority of 2, 3 and 4, and 4 leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_does_not_know_the_new_one_answers_it() {
     let mut cluster = Cluster::start(&["k1", "k2", "k3"]).await;

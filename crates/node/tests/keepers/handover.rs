@@ -65,8 +65,8 @@ async fn a_leader_that_nobody_follows_leads_again() {
     cluster.all_have(2).await;
 }
 
-/// Four keepers, one of them down, so the other three are needed. The leader is to be demoted. If
-/// it removed itself, it would crash when the removal is in its own log only.
+/// Four keepers, one of them down, so the other three are needed. The leader is told to demote
+/// itself. If it does not refuse, it crashes once its removal is in its own log and in no other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leader() {
     let mut cluster = Cluster::stopped(&["a", "b", "c", "d"]).await;
@@ -134,7 +134,8 @@ fn socket(address: &Address) -> std::net::SocketAddr {
     address.to_string().parse().unwrap()
 }
 
-/// Keeper b leads and has half demoted a. Then a leads, and completing the change would remove it.
+/// Another keeper has begun to demote a when a becomes the leader. Completing the change would
+/// remove a.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_a_half_done_change_removes_leaves_its_end_to_the_next() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;

@@ -93,7 +93,7 @@ async fn a_node_of_another_ca_is_refused() {
     let a = Security::tls(&identity(&theirs, "a"));
     let b = Security::tls(&identity(&ours, "b"));
     let (a, b) = secured(a, b).await;
-    // a is the first to check a certificate.
+    // Node a is the first to check a certificate.
     refused(&a, &b, "invalid peer certificate", "received fatal alert").await;
 }
 

@@ -60,7 +60,7 @@ impl Handler for Seen {
     fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
         self.waiting.store(true, Ordering::Relaxed);
         if self.gate.try_lock().is_err() {
-            // Blocking without notice could stop the thread that drives all other reads.
+            // Tell tokio that this thread blocks: it may be the one that reads for all others.
             tokio::task::block_in_place(|| drop(self.gate.lock().unwrap()));
         }
         self.waiting.store(false, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl Seen {
         }
     }
 
-    /// Returns whether a call of the handler has not finished waiting at the gate.
+    /// Returns whether a call of the handler is waiting at the gate.
     pub fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed)
     }

@@ -59,7 +59,7 @@ pub struct Strangers {
 
 impl Strangers {
     /// Opens this many connections to each address, and reopens each a moment after it was closed.
-    /// Returns when each was opened once.
+    /// Returns when as many as these were opened in total.
     pub async fn start(addresses: &[Address], connections: usize, manner: Manner) -> Self {
         let all = addresses.len() * connections;
         let addresses: Vec<_> = addresses.iter().map(Address::to_string).collect();
