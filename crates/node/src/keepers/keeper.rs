@@ -193,15 +193,15 @@ impl Keeper {
         let waited = self.settings.patience;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
-            // The log id to wait for before a read shows in which term leadership was confirmed. It
-            // is the later one of the leader's first, blank entry and of the last committed one
-            // (openraft's `LeaderHandler::get_read_log_id`). The former has the id of the leader's
-            // vote (`Leader::new`), also after a restart in the same term. The latter is later only
-            // if this leader proposed it: entries of a higher leader come with its vote, which ends
-            // this leadership first (`VoteHandler::update_vote`). The vote that the others confirm
-            // is read in the same step. It is the leader's own, since a leader never stands for
-            // election (`RaftCore::handle_tick_election`), and a keeper that has voted for a higher
-            // one refuses.
+            // The read log id, which a reader must wait for, shows in which term leadership was
+            // confirmed. It is the later one of the leader's first, blank entry and of the last
+            // committed one (openraft's `LeaderHandler::get_read_log_id`). The former has the id of
+            // the leader's vote (`Leader::new`), also after a restart in the same term. The latter
+            // is later only if this leader proposed it: entries of a higher leader come with its
+            // vote, which ends this leadership first (`VoteHandler::update_vote`). The vote that
+            // the others confirm is read in the same step. It is the leader's own, since a leader
+            // never stands for election (`RaftCore::handle_tick_election`), and a keeper that has
+            // voted for a higher one refuses.
             Ok(Ok(read)) => match read.map_or(0, |read| read.leader_id.term) {
                 found if found == term => Ok(()),
                 found => Err(KeeperError::OtherTerm { asked: term, found }),
@@ -383,7 +383,7 @@ impl Keeper {
     }
 
     /// The next step of an incomplete change of the keepers. Raft changes them in steps, and the
-    /// leader that started the change may be gone after the first.
+    /// task that started the change may be gone after the first.
     fn unfinished(&self) -> Option<ChangeMembers<u64, KeeperNode>> {
         let membership = self.membership();
         let membership = membership.membership();

@@ -65,9 +65,9 @@ pub(super) struct Times {
 #[derive(Debug)]
 pub(super) struct Peer {
     calls: mpsc::Sender<Call>,
-    /// The append request with entries that was sent last, until its answer is read. Raft times out
-    /// before a long frame is sent, and then sends the same request again. The answer to the first
-    /// one serves both, even if it arrived in between.
+    /// The append request with entries that was sent last, until its answer is read. Raft may time
+    /// out while a long frame is still being sent, and then sends the same request again. The
+    /// answer to the first one serves both, even if it arrived in between.
     entries: Mutex<Option<(Entries, Answered)>>,
 }
 

@@ -28,7 +28,7 @@ pub struct Settings {
     /// request must be answered within one heartbeat interval. Keepers that do not hear from a
     /// leader elect another one after three to four election timeouts. At least 50 ms.
     pub election_timeout: Duration,
-    /// Number of entries after which a snapshot is made and the log is truncated.
+    /// Number of entries after which a snapshot is made and the log is purged.
     pub snapshot_every: u64,
     /// Timeout of operations that need a majority.
     pub patience: Duration,

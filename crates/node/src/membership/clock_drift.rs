@@ -14,7 +14,7 @@ use soloist_core::epochs::roster::Member;
 const JITTER_MAX: Duration = Duration::from_secs(1);
 
 /// Length of a window in leases. Clocks are compared over one to two windows, so that a clock that
-/// goes wrong after a day is detected as soon as one that always was.
+/// goes wrong after a day is detected as soon as one that was always wrong.
 const WINDOW: u32 = 8;
 
 /// Nodes' clocks, as their messages show them.

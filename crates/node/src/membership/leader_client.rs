@@ -283,7 +283,8 @@ impl LeaderClientTask {
     }
 
     /// Picks the next keeper to try: one of the current keepers, or of those in the configuration,
-    /// since all of the current ones may be gone. Prefers keepers that were not unreachable lately.
+    /// since all of the current ones may be gone. Skips keepers that could not be reached lately,
+    /// if there are others.
     fn next_way(&mut self) -> Way {
         let mut all = self.way.borrow().keepers.clone().unwrap_or_default();
         for first in self.membership.first_keepers() {

@@ -228,7 +228,7 @@ impl Membership {
         }
     }
 
-    /// The first keepers, in Raft's terms.
+    /// The first keepers, as Raft nodes.
     fn first_keepers(&self) -> Vec<KeeperNode> {
         let first = self.first.iter();
         first

@@ -15,7 +15,7 @@ use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 
-/// From a node.
+/// Messages from a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum FromNode {
     /// A message of a member, or of a node that wants to join.
@@ -35,7 +35,7 @@ pub(super) enum FromNode {
     Declined { id: u64, reason: String },
 }
 
-/// From a keeper.
+/// Messages from a keeper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
     /// This keeper leads. Sent again when the list of keepers changes.
@@ -83,7 +83,7 @@ pub(crate) enum Question {
     Demote(NodeName),
 }
 
-/// Answers to them.
+/// Replies to a [`Question`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Cluster(ClusterView),

@@ -30,10 +30,11 @@ const SNAPSHOT_OLDEST: u8 = 2;
 /// The number of former keepers that are remembered.
 ///
 /// Each promotion adds one id, of up to ten bytes in a snapshot: 4096 of them take 40 KiB. An older
-/// id is treated like one that is not known yet. That is harmless. Its log lacks the entry that
-/// demoted it and at least 4096 later changes, which a majority has. No voter that has them votes
-/// for it, and no voter forgets them: a node without a store does not vote. When its node reaches
-/// the leader, its store is still set aside, since the leader checks the current keepers.
+/// id is treated like one that is not known yet. That is harmless. The log of such a keeper lacks
+/// the entry that demoted it and at least 4096 later changes, which a majority has. No voter that
+/// has them votes for it, and no voter forgets them: a node without a store does not vote. When its
+/// node reaches the leader, its store is still set aside, since the leader checks the current
+/// keepers.
 pub const FORMER_MAX: usize = 4096;
 
 /// The roster according to the applied log.
