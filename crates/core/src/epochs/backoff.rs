@@ -1,7 +1,9 @@
-//! Nodes that disturbed the members lately, by name: they wait before they may join again, longer each time.
+//! Back-off for nodes that disturbed the members lately. They are known by name, and wait before
+//! they may join again, longer each time.
 //!
-//! A node that failed to report, while most others did, waits 1, 2, 4 ... 120 s. So does one that is a member for a
-//! short time only, again and again; the first time counts for nothing, since any node may be restarted.
+//! A node that failed to report, while most others did, waits 1, 2, 4 ... 120 s. So does a node
+//! that is repeatedly a member for only a short time. The first such time is free, since any node
+//! may be restarted.
 
 use std::time::Duration;
 
@@ -13,10 +15,10 @@ use soloist_api::NodeName;
 /// The first and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 
-/// A node whose last pause ended this long ago starts afresh.
+/// A node whose last pause ended this long ago starts over.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(120);
 
-/// Number of names that are kept. Beyond it, those are forgotten that may join the soonest.
+/// Maximum number of names to keep. Beyond it, the name that may join the soonest is dropped.
 const NAMES_MAX: usize = 256;
 
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -30,7 +32,8 @@ struct Known {
 }
 
 impl BackOff {
-    /// As leaders before have replicated it. When each pause began is not known: it starts over.
+    /// Resumes from the list that earlier leaders replicated. The start of each pause is unknown,
+    /// so each starts over.
     pub fn resume(now: Moment, held_off: &[HeldOff]) -> Self {
         let known = held_off.iter().take(NAMES_MAX).map(|held_off| {
             let pause = held_off.pause.min(PAUSE.1);
@@ -43,13 +46,13 @@ impl BackOff {
         BackOff(known.collect())
     }
 
-    /// A node did not report, while most others did.
+    /// Records that a node did not report, while most others did.
     pub fn failed(&mut self, now: Moment, name: &NodeName) {
         let pause = self.pause(now, name).unwrap_or_default();
         self.hold_off(now, name, (pause * 2).clamp(PAUSE.0, PAUSE.1));
     }
 
-    /// A node was a member for a short time only.
+    /// Records that a node was a member for only a short time.
     pub fn flapped(&mut self, now: Moment, name: &NodeName) {
         match self.pause(now, name) {
             Some(_) => self.failed(now, name),
@@ -73,20 +76,20 @@ impl BackOff {
         self.0.push(Known { name, pause, until });
     }
 
-    /// Drops those that have behaved for long enough.
+    /// Forgets nodes whose last pause ended long enough ago.
     pub fn forget(&mut self, now: Moment) {
         self.0
             .retain(|known| now.since(known.until) <= FORGIVEN_AFTER);
     }
 
-    /// How long a node must still wait, if it must.
+    /// How long a node must still wait, or `None` if it may join.
     pub fn left(&self, now: Moment, name: &NodeName) -> Option<Duration> {
         let known = self.0.iter().find(|known| known.name == *name)?;
         let left = known.until.since(now);
         (!left.is_zero() && !Mutant::NoBackOff.planted()).then_some(left)
     }
 
-    /// What the next leader must know, by name.
+    /// The nodes that the next leader must know about, ordered by name.
     pub fn held_off(&self) -> Vec<HeldOff> {
         let paused = self.0.iter().filter(|known| !known.pause.is_zero());
         let held_off = paused.map(|known| HeldOff {

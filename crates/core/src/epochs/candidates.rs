@@ -1,7 +1,8 @@
-//! Nodes that want to be members, until an epoch begins for them.
+//! Nodes that want to join, until an epoch begins for them.
 //!
-//! A joiner must not disturb the members, who are frozen until it has reported. So it is a candidate first: the leader
-//! probes it, and an epoch begins only for a node that answers in time, twice in a row.
+//! Members are frozen until a joining node has reported, so a slow one would disturb them. Each
+//! node is therefore a candidate first: the leader probes it, and begins an epoch only for a node
+//! that answers two probes in a row in time.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ const JOIN_WINDOW: Duration = Duration::from_millis(50);
 /// Number of consecutive probes that must be answered in time.
 const PROBES: u8 = 2;
 
-/// A candidate's report may take this many times as long as its slowest probe, and this long in any case.
+/// Time limit of a candidate's report, as a multiple of its slowest probe, and the minimum of that
+/// limit.
 const REPORT_FACTOR: u32 = 8;
 const REPORT_MIN: Duration = Duration::from_millis(100);
 
@@ -30,13 +32,13 @@ pub(super) struct Candidates(Vec<Candidate>);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Candidate {
     member: Member,
-    /// When it asked first.
+    /// When it first asked to join.
     since: Moment,
-    /// When it was heard last.
+    /// When its last message arrived.
     heard: Moment,
     /// Number of probes sent.
     probes: u64,
-    /// When the last probe was sent, unless it was answered.
+    /// When the pending probe was sent, or `None` if none is pending.
     probed: Option<Moment>,
     /// Number of consecutive probes answered in time, and the longest of these round trips.
     passed: u8,
@@ -46,7 +48,7 @@ struct Candidate {
 }
 
 impl Candidates {
-    /// A node asks to join. Returns when it asked first.
+    /// Handles a request to join. Returns when the node first asked.
     pub fn ask(
         &mut self,
         now: Moment,
@@ -54,7 +56,7 @@ impl Candidates {
         from: &Member,
         out: &mut LeaderEffects,
     ) -> Moment {
-        // Of two lives of a node, the one that speaks now is the later one.
+        // The incarnation that sends now is the later one.
         self.0
             .retain(|known| known.member.name != from.name || known.member == *from);
         let mut places = self.0.iter();
@@ -85,7 +87,7 @@ impl Candidates {
         candidate.since
     }
 
-    /// A candidate answers a probe.
+    /// Handles the answer to a probe.
     pub fn answer(
         &mut self,
         now: Moment,
@@ -103,7 +105,7 @@ impl Candidates {
         candidate.heard = now;
         let (took, limit) = (now.since(sent), lease.answered_within());
         if took > limit {
-            // The next request to join begins anew.
+            // Probing starts over with the next request to join.
             candidate.passed = 0;
             out.sends
                 .push((from.clone(), ToMember::TooSlow { took, limit }));
@@ -120,26 +122,27 @@ impl Candidates {
         }
     }
 
-    /// A node does not want to join any more.
+    /// Removes a node that no longer wants to join.
     pub fn remove(&mut self, member: &Member) {
         self.0.retain(|known| known.member != *member);
     }
 
-    /// Drops those that an epoch has begun for, and those that were not heard for too long.
+    /// Drops candidates that became members, and those that have been silent for too long.
     pub fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
         self.0.retain(|known| {
             now.since(known.heard) <= lease.patience() && !members.contains(&known.member)
         });
     }
 
-    /// Candidates that passed, and whose name is free.
+    /// The candidates that passed and whose name is free.
     pub fn ready(&self, is_free: impl Fn(&NodeName) -> bool) -> Ready<'_> {
         let passed = self.0.iter().filter(|known| known.ready.is_some());
         let passed = passed.filter(|known| is_free(&known.member.name));
         Ready(passed.collect())
     }
 
-    /// How long a member's report may take once all others have reported, if it was a candidate.
+    /// How long a member's report may take once all others have reported, or `None` if it was not a
+    /// candidate.
     pub fn report_time(&self, lease: &Lease, member: &Member) -> Option<Duration> {
         let mut all = self.0.iter();
         let candidate = all.find(|known| known.member == *member)?;
@@ -151,7 +154,7 @@ impl Candidates {
         })
     }
 
-    /// When the windows of those that are ready end.
+    /// The ends of the join windows of candidates that are ready.
     pub fn deadlines(&self) -> impl Iterator<Item = Moment> {
         let ready = self.0.iter().filter_map(|known| known.ready);
         ready.map(|since| since + JOIN_WINDOW)
@@ -172,7 +175,7 @@ impl Candidate {
 pub(super) struct Ready<'a>(Vec<&'a Candidate>);
 
 impl<'a> Ready<'a> {
-    /// Whether one of them has waited for others.
+    /// Returns whether the join window of one of them has ended.
     pub fn is_due(&self, now: Moment) -> bool {
         let mut since = self.0.iter().filter_map(|known| known.ready);
         since.any(|since| since + JOIN_WINDOW <= now)

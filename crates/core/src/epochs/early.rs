@@ -1,9 +1,10 @@
-//! Messages of an epoch that this node has not installed yet: others have, and links send nothing twice.
+//! Messages of an epoch that other members have installed but this node has not. They are kept,
+//! because links never resend.
 
-/// How many bytes are kept.
+/// Maximum number of bytes to keep.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Messages of the epoch that begins next, in the order in which they came: from which life of a node, and what.
+/// Messages of the next epoch in order of arrival, each with the sender's incarnation.
 #[derive(Clone, Default, Hash)]
 pub(super) struct EarlyFrames {
     frames: Vec<(u64, Vec<u8>)>,
@@ -11,7 +12,7 @@ pub(super) struct EarlyFrames {
 }
 
 impl EarlyFrames {
-    /// Keeps a message. Tells whether there was room.
+    /// Keeps a message. Returns whether there was room.
     pub fn add(&mut self, incarnation: u64, bytes: &[u8]) -> bool {
         let size = bytes.len() + size_of::<(u64, Vec<u8>)>();
         if self.bytes + size > BYTES_MAX {
@@ -22,7 +23,7 @@ impl EarlyFrames {
         true
     }
 
-    /// All of them: their epoch begins.
+    /// Takes all messages, once their epoch is installed.
     pub fn take(&mut self) -> Vec<(u64, Vec<u8>)> {
         std::mem::take(self).frames
     }

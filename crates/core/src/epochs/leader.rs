@@ -1,7 +1,9 @@
-//! What the keepers' leader does: grants leases, admits and removes members, and leads from epoch to epoch.
+//! The decisions of the keepers' leader: granting leases, admitting and evicting members, and
+//! changing epochs.
 //!
-//! It decides; the keepers make it so. A new leader knows the roster and nothing else: leases that others have
-//! granted may run for a full lease more, and what was reported is reported again.
+//! This state machine only decides; its caller commits each decision through Raft. A new leader
+//! starts from the roster alone. It must assume that leases granted by its predecessors run for a
+//! full lease more, and members report to it again.
 
 mod gone;
 mod reports;
@@ -22,48 +24,50 @@ use crate::notice::Notice;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
-/// How many members are named to somebody who does not reach them.
+/// Maximum number of members that are listed by name in a message or a log line.
 const NAMED: usize = 8;
 
-/// What comes of an event at the leader.
+/// Effects of one event.
 #[derive(Debug, Default)]
 pub struct LeaderEffects {
-    /// Words to members.
+    /// Messages to members.
     pub sends: Vec<(Member, ToMember)>,
-    /// Make this so, and tell with [`Leader::applied`] or [`Leader::refused`].
+    /// Command to propose. Report the outcome with [`Leader::applied`] or [`Leader::refused`].
     pub propose: Option<Command>,
-    /// Confirm with a majority that this still is the leader, and tell with [`Leader::confirmed`].
+    /// Confirm with a majority that this is still the leader. Report success with
+    /// [`Leader::confirmed`].
     pub confirm: bool,
-    /// Write these to the log.
+    /// Lines for the log.
     pub notices: Vec<Notice>,
 }
 
-/// The keepers' leader, from its election until it is deposed.
+/// The keepers' leader, from its election to the end of its term.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Leader {
     lease: Lease,
-    /// The members of the epoch that was begun last, in its order.
+    /// The members of the epoch that was begun last, in that epoch's order.
     members: Vec<Known>,
     /// The epoch that was begun last.
     begun: u64,
     candidates: Candidates,
     back_off: BackOff,
     pace: Pace,
-    /// The epoch that is installed cannot go on: a message was lost in it, for example.
+    /// The installed epoch cannot continue, for example because a message was lost in it.
     suspected: bool,
-    /// Before this, nobody's suspicion changes the epoch again.
+    /// Until this moment, no suspicion changes the epoch again.
     calm_until: Moment,
-    /// A command is under way.
+    /// A command has been proposed, and its outcome is unknown.
     proposing: bool,
-    /// What members are told changes with that command.
+    /// That command changes what members have to be told.
     is_news: bool,
-    /// When the last epoch was begun, as far as this leader knows.
+    /// When the last epoch was begun, or when this leader was elected if that was later.
     begun_at: Moment,
-    /// When all members had reported that were in an epoch before, if there are any.
+    /// When all members that have been in an epoch before had reported. `None` if there are no such
+    /// members, or not all of them have.
     others_reported: Option<Moment>,
     /// Renewals that wait for the next confirmation.
     asking: Vec<(Member, u64)>,
-    /// Renewals that the confirmation under way is for, and when it began.
+    /// The start of the confirmation in progress, and the renewals that it covers.
     confirming: Option<(Moment, Vec<(Member, u64)>)>,
     partitions: Partitions,
     reports: Reports,
@@ -74,24 +78,26 @@ struct Known {
     member: Member,
     /// Until when it may rely on being a member.
     until: Moment,
-    /// When it was heard last.
+    /// When its last message arrived.
     heard: Moment,
-    /// Since when it is a member, as far as this leader knows.
+    /// When it became a member, or when this leader was elected if that was later.
     since: Moment,
-    /// How long its report may take, when all others have reported. `None` once a lease was granted to it, perhaps.
+    /// How long its report may take once all others have reported. `None` if a lease may have been
+    /// granted to it.
     report_time: Option<Duration>,
-    /// It is out, or will be: no lease is granted any more.
+    /// It is being evicted or is leaving, and is granted no more leases.
     is_leaving: bool,
-    /// It said so itself.
+    /// It sent `Leave`.
     has_left: bool,
-    /// It was noted in the back-off that it is out.
+    /// Its departure has been counted in the back-off.
     is_noted: bool,
-    /// What it holds, once it has said so for the epoch that is to begin.
+    /// The locks it holds, once it has reported them for the epoch that is about to begin.
     report: Report,
 }
 
 impl Leader {
-    /// This keeper was elected, has confirmed it, and knows all that was agreed before.
+    /// Starts a term. This keeper was elected, has confirmed that, and has applied everything that
+    /// was agreed before.
     pub fn elected(lease: Lease, now: Moment, roster: &Roster) -> Self {
         let mut leader = Leader {
             lease,
@@ -115,7 +121,7 @@ impl Leader {
         leader
     }
 
-    /// A member, or a node that wants to be one, says something.
+    /// Handles a message from a member, or from a node that wants to be one.
     pub fn receive(
         &mut self,
         now: Moment,
@@ -136,7 +142,7 @@ impl Leader {
                     self.candidates.remove(from);
                     out.sends.push((from.clone(), ToMember::NoMember));
                 }
-                // Whether it is none, only a leader that still leads can tell.
+                // Only a leader that has confirmed its term can tell that it is not a member.
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
                 ToKeepers::Report { .. }
                 | ToKeepers::SendHolds { .. }
@@ -149,7 +155,7 @@ impl Leader {
         let known = &mut self.members[place];
         known.heard = now;
         match message {
-            // It was admitted and does not know yet.
+            // It was admitted and does not know it yet.
             ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
             ToKeepers::Probed { .. } => {}
             ToKeepers::Renew { number, .. } if known.is_leaving => self.ask(from, number),
@@ -198,7 +204,7 @@ impl Leader {
         self.act(now, roster, out);
     }
 
-    /// The confirmation under way succeeded, in the term in which this leader was elected.
+    /// The confirmation in progress succeeded, in the term in which this leader was elected.
     pub fn confirmed(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         let Some((began, renewals)) = self.confirming.take() else {
             return;
@@ -208,7 +214,7 @@ impl Leader {
         for (member, number) in renewals {
             let mut members = self.members.iter_mut();
             let found = members.find(|known| known.member == member);
-            // Who was given up meanwhile must not go on.
+            // A member that was given up in the meantime must not continue.
             let answer = match found.filter(|known| !known.is_leaving) {
                 Some(known) => {
                     known.until = known.until.max(until);
@@ -222,7 +228,7 @@ impl Leader {
         self.act(now, roster, out);
     }
 
-    /// The roster has changed.
+    /// The proposed command was applied to the roster.
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
         self.reports.staged();
@@ -235,14 +241,14 @@ impl Leader {
         self.act(now, roster, out);
     }
 
-    /// Nobody knows what becomes of the command that was proposed, or it came too late. If it is carried out after all,
-    /// the roster shows it.
+    /// The outcome of the proposed command is unknown, or it came too late. If it is applied after
+    /// all, the roster shows it.
     pub fn refused(&mut self) {
         self.proposing = false;
         self.reports.stage_again();
     }
 
-    /// The confirmation under way failed, though the term goes on: it is tried again.
+    /// The confirmation in progress failed, but the term continues: it is tried again.
     pub fn unconfirmed(&mut self) {
         if let Some((_, renewals)) = self.confirming.take() {
             for (member, number) in renewals {
@@ -254,29 +260,30 @@ impl Leader {
         }
     }
 
-    /// Time has passed.
+    /// Handles everything that has become due.
     pub fn tick(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.keep_up(now, roster, out);
         self.act(now, roster, out);
     }
 
-    /// Whether a command was proposed of which it is not known yet what became of it.
+    /// Whether a command has been proposed and its outcome is unknown.
     pub fn is_proposing(&self) -> bool {
         self.proposing
     }
 
-    /// When [`tick`](Leader::tick) has something to do next.
+    /// When [`tick`](Leader::tick) next has something to do.
     pub fn next_deadline(&self, now: Moment) -> Option<Moment> {
         let leases = self.members.iter().map(|known| known.until);
         let joins = self.candidates.deadlines();
         let late = self.members.iter().filter_map(|known| self.late_at(known));
         let paces = [self.report_by(), self.calm_until, self.pace.more_at()];
         let all = leases.chain(joins).chain(late).chain(paces);
-        // What is past has been done, or waits for something else.
+        // Moments in the past have been handled, or wait for something else.
         all.filter(|moment| *moment > now).min()
     }
 
-    /// The members and until when they may rely on it, at most; and whether they are on their way out.
+    /// The members, until when each may rely on its membership at most, and whether each is
+    /// leaving.
     pub fn leases(&self) -> impl Iterator<Item = (&Member, Moment, bool)> {
         let members = self.members.iter();
         members.map(|known| (&known.member, known.until, known.is_leaving))
@@ -286,13 +293,13 @@ impl Leader {
         self.members.iter().any(|known| known.member == *member)
     }
 
-    /// The latest renewal of each counts.
+    /// Only the latest renewal of each member counts.
     fn ask(&mut self, from: &Member, number: u64) {
         self.asking.retain(|(member, _)| member.name != from.name);
         self.asking.push((from.clone(), number));
     }
 
-    /// The roster may show that an epoch was begun before this leader is told.
+    /// Catches up with the roster, which may show a new epoch before `applied` is called.
     fn keep_up(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         let is_new = |change: &Change| change.epoch != self.begun;
         if !roster.begun().is_some_and(is_new) {
@@ -301,7 +308,7 @@ impl Leader {
         let before = self.members.iter().map(|known| known.member.clone());
         let before: Vec<_> = before.collect();
         self.know(now, roster);
-        // Who has left need not wait any longer, and who was given up should know.
+        // A member that left need not wait any longer, and one that was evicted should know.
         let gone = before.into_iter().filter(|member| !self.has(member));
         out.sends
             .extend(gone.map(|member| (member, ToMember::NoMember)));
@@ -311,8 +318,8 @@ impl Leader {
         self.begun_at + self.lease.length + self.reports.time()
     }
 
-    /// Takes over the members of the epoch that was begun last. Whoever is not known yet may have been granted a lease
-    /// just now, by another leader.
+    /// Takes over the members of the epoch that was begun last. A member that is not known yet may
+    /// have been granted a lease a moment ago by another leader.
     fn know(&mut self, now: Moment, roster: &Roster) {
         let before: HashMap<Member, Known> = self
             .members
@@ -321,7 +328,7 @@ impl Leader {
             .collect();
         let members = roster.begun().map_or(&[][..], |change| &change.members);
         let fresh = |member: &Member| {
-            // Nobody has granted it anything yet: if it is gone, nobody need wait long.
+            // No leader has granted it a lease yet, so if it is gone, the wait for it is short.
             let report_time = self.candidates.report_time(&self.lease, member);
             let is_new = report_time.is_some() || Mutant::NewLeaderDoesNotWait.planted();
             Known {
@@ -353,14 +360,15 @@ impl Leader {
         self.suspected = false;
     }
 
-    /// An installed epoch cannot go on: another one is to begin, unless that happened lately.
+    /// An installed epoch cannot continue. Another one begins, unless that happened lately.
     fn end_epoch(&mut self, roster: &Roster, epoch: u64) {
         let installed = roster.installed().map(|(change, _)| change.epoch);
         self.suspected |= installed == Some(epoch) && !roster.is_changing();
     }
 
     fn ask_to_join(&mut self, now: Moment, from: &Member, out: &mut LeaderEffects) {
-        // Lives are told apart by a random number; who comes with another one's number is nobody.
+        // Incarnations are distinguished by a random number. A request with the number of another
+        // member is ignored.
         let mut others = self.members.iter().map(|known| &known.member);
         if others.any(|other| other.incarnation == from.incarnation) {
             return;
@@ -376,7 +384,7 @@ impl Leader {
                 .push((from.clone(), ToMember::Barred { apart_from }));
             return;
         }
-        // With nobody to disturb, nobody need wait.
+        // Without members there is none to disturb, so the node need not wait.
         let left = self.back_off.left(now, &from.name);
         if let Some(left) = left.filter(|_| self.members.iter().any(|known| !known.is_leaving)) {
             out.sends.push((from.clone(), ToMember::HeldOff { left }));
@@ -390,7 +398,7 @@ impl Leader {
         }
     }
 
-    /// Does what is to be done now.
+    /// Starts whatever is due: a confirmation, or a command.
     fn act(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         if self.confirming.is_none() && !self.asking.is_empty() {
             self.confirming = Some((now, std::mem::take(&mut self.asking)));
@@ -419,7 +427,7 @@ impl Leader {
         let is_changing = roster.is_changing();
         let mut is_smaller = false;
         for known in self.members.iter_mut().filter(|known| known.until <= now) {
-            // From here on it is granted nothing, whatever becomes of the command.
+            // From here on it is granted no lease, whatever the outcome of the command.
             known.is_leaving = true;
             is_smaller = true;
         }
@@ -431,9 +439,10 @@ impl Leader {
         let ready = self.candidates.ready(is_free);
         let may_begin = self.pace.allows(now);
         let gathered = ready.is_due(now) && may_begin;
-        // Somebody who sees trouble everywhere must not keep all others from their work.
+        // A node that suspects every epoch must not keep all the others from their work.
         let is_suspected = self.suspected && now >= self.calm_until && may_begin;
-        // Somebody who is gone before its lease has run out would not report, and all would wait for that.
+        // A member that is gone before its lease has expired would not report, and all others would
+        // wait for its report.
         let mut leaving = self.members.iter().filter(|known| known.is_leaving);
         let is_parting = leaving.any(|known| known.until > now);
         let is_due = match is_changing || is_parting {
@@ -468,7 +477,7 @@ impl Leader {
 }
 
 impl Known {
-    /// What it does not know yet, or has not answered.
+    /// The message with what this member does not know yet, or has not answered.
     fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
         let message = if roster.is_changing() {
             let is_open = !self.report.is_whole();

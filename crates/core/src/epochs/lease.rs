@@ -1,15 +1,16 @@
-//! How long a member may rely on being one.
+//! Leases: how long a member may rely on being one.
 
 use std::time::Duration;
 
-/// A member relies on a lease for as long as it says, by its own clock, from when it asked for it. The keepers
-/// wait longer, by theirs, from when they began to confirm that they may grant it. So they act only when
-/// the member has stopped, if no clock runs slower than another by more than the margin.
+/// A member relies on a lease for `length` by its own clock, counted from when it sent the request.
+/// The keepers wait longer, by their clock, counted from when they began to confirm that they may
+/// grant it. So they act only after the member has stopped, unless one clock runs slower than
+/// another by more than `drift`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Lease {
-    /// How long a member relies on it.
+    /// How long a member relies on the lease.
     pub length: Duration,
-    /// By how much clocks may run apart, in percent.
+    /// Maximum difference in the rate of any two clocks, in percent.
     pub drift: u32,
 }
 
@@ -26,39 +27,40 @@ impl Lease {
     /// The shortest length that can be set.
     pub const LEAST: Duration = Duration::from_millis(500);
 
-    /// How long the keepers wait before they act without a member: by the time a clock that runs slower by the margin
-    /// shows the lease's length, theirs may show this. Rounded up.
+    /// How long the keepers wait before they act without a member. When a clock that is slow by
+    /// `drift` shows the lease's length, the keepers' clock may already show this. Rounded up.
     pub fn guarded(&self) -> Duration {
         let nanos = (self.length.as_nanos() * 100).div_ceil(u128::from(100 - self.drift));
         const SECOND: u128 = 1_000_000_000;
         Duration::new((nanos / SECOND) as u64, (nanos % SECOND) as u32)
     }
 
-    /// What a client on another machine is told of a time that this node waits. Its clock may run slower by the margin:
-    /// it must stop before this node does.
+    /// Shortens a time that this node waits to the one that a client on another machine is told.
+    /// The client's clock may be slow by `drift`, and the client must stop before this node does.
     pub fn told(&self, time: Duration) -> Duration {
         let told = time.as_nanos() * u128::from(100 - self.drift) / 100;
         Duration::from_nanos(u64::try_from(told).unwrap_or(u64::MAX))
     }
 
-    /// How often a member asks for it anew.
+    /// Interval between a member's renewals.
     pub fn renewed_every(&self) -> Duration {
         self.length / 3
     }
 
-    /// How long the leader and a node may take to answer each other. A candidate that takes longer cannot join, and a
-    /// member looks for another leader.
+    /// Maximum round-trip time between the leader and a node. A candidate that takes longer cannot
+    /// join, and a member looks for another leader.
     pub fn answered_within(&self) -> Duration {
         (self.length / 6).clamp(Duration::from_millis(100), Duration::from_secs(2))
     }
 
-    /// How long something counts that is said with each renewal.
+    /// How long a statement that is repeated with each renewal stays valid.
     pub(super) fn patience(&self) -> Duration {
         self.renewed_every() * 3 / 2
     }
 
-    /// How long messages to a member may wait before it counts as not reached. Who is dead is done without before that, and a
-    /// link whose connection has died without a word has noticed it, and has another one.
+    /// How long messages to a member may be pending before it counts as unreachable. This is long
+    /// enough that a dead member has been evicted, and that a link whose connection died silently
+    /// has noticed and reconnected.
     pub fn apart_after(&self) -> Duration {
         (self.length * 3 / 2).max(Duration::from_secs(10))
     }
@@ -95,7 +97,7 @@ mod tests {
                     length: lease.told(waits),
                     drift,
                 };
-                // By the time the slowest client is through, the node has not waited longer than it does.
+                // Even the slowest client has stopped by the time that the node stops waiting.
                 assert!(told.guarded() <= waits, "{millis} ms, {drift} %");
                 assert!(told.length * 100 + Duration::from_micros(20) >= waits * (100 - drift));
             }

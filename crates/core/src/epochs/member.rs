@@ -1,7 +1,8 @@
-//! A node's part in the epochs: it keeps its lease, freezes, reports and installs, and drives the lock table between.
+//! A node's part in the epochs: it renews its lease, freezes, reports and installs, and drives the
+//! lock table in between.
 //!
-//! Whatever happens, it first looks at the clock: without a valid lease it takes part in nothing. A lapse is
-//! final: the node comes back as another member, and its waiters with it.
+//! Every call first checks the clock: without a valid lease, the node takes part in nothing. A
+//! lapse is final: the node and its waiters come back as a new incarnation.
 
 mod arriving;
 mod change;
@@ -28,58 +29,59 @@ use crate::notice::Notice;
 use soloist_api::LockName;
 use soloist_api::Moment;
 
-/// What comes of an event at a participant.
+/// Effects of one event.
 #[derive(Debug, Default)]
 pub struct MemberEffects {
-    /// To other members of the epoch, and to clients.
+    /// Messages to other members of the epoch, and answers to clients.
     pub locks: Effects,
-    /// To the keepers' leader.
+    /// Messages to the keepers' leader.
     pub keepers: Vec<ToKeepers>,
-    /// Links go to these members from now on.
+    /// Connect the links to these members from now on.
     pub links: Option<Change>,
-    /// The lease ran out, or was refused.
+    /// The lease expired or was refused.
     pub lapsed: bool,
-    /// Write these to the log.
+    /// Lines for the log.
     pub notices: Vec<Notice>,
 }
 
-/// A node, as it takes part in the epochs.
+/// A node's state machine for taking part in the epochs.
 #[derive(Clone, Hash)]
 pub struct Participant {
     me: Member,
     table: Table,
     lease: Lease,
     stage: Stage,
-    /// The epoch that it takes part in; nothing, while it is frozen.
+    /// The current epoch, or `None` while the node is frozen or not a member.
     current: Option<Current>,
-    /// The epoch that it last heard was begun, and reported for.
+    /// The epoch that it was last told to report for.
     begun: u64,
     /// Until when it may rely on being a member.
     valid_until: Option<Moment>,
-    /// When it says next that it lives; never, if there are no keepers.
+    /// When to send the next renewal, `Join` or `Leave`. `None` once the keepers know that it has
+    /// left.
     renew_at: Option<Moment>,
-    /// Renewals without an answer: their numbers, and when they were sent.
+    /// Unanswered renewals: their numbers, and when they were sent.
     renewals: Vec<(u64, Moment)>,
     renewals_sent: u64,
     installed: u64,
-    /// An epoch that begins as soon as the lease is there.
+    /// An epoch to install as soon as the node has a lease.
     pending: Option<(Change, Inside)>,
-    /// What it has reported for the epoch that was begun.
+    /// Its report for the epoch that was begun.
     report: Option<Report>,
-    /// An epoch that begins when all pieces have come.
+    /// An epoch to install when all its pieces have arrived.
     incoming: Option<Arriving>,
     early: EarlyFrames,
     is_suspicious: bool,
     unreached: Vec<u64>,
     has_complained: bool,
-    /// It leaves as soon as nothing is held any more.
+    /// It leaves as soon as it holds nothing.
     is_draining: bool,
     has_left: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Stage {
-    /// No member yet, or no more.
+    /// Not a member yet, or no longer.
     Outside,
     /// In an epoch, or between two.
     Member,
@@ -94,14 +96,14 @@ struct Current {
     places: BTreeMap<u64, NodeId>,
 }
 
-/// How a participant stands.
+/// Whether a node is a member, and of which epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemberState {
     /// It takes part in this epoch.
     Member(u64),
-    /// This epoch is to begin.
+    /// This epoch is about to begin.
     Changing(u64),
-    /// It is no member.
+    /// It is not a member.
     Outside,
 }
 
@@ -132,17 +134,17 @@ impl Participant {
         }
     }
 
-    /// Itself, in its present life.
+    /// This node, with its current incarnation.
     pub fn me(&self) -> &Member {
         &self.me
     }
 
-    /// Its locks.
+    /// The lock table.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// How it stands.
+    /// Whether the node is a member, and of which epoch.
     pub fn member_state(&self) -> MemberState {
         match (self.stage, &self.current) {
             (Stage::Member, Some(current)) => MemberState::Member(current.epoch),
@@ -151,7 +153,7 @@ impl Participant {
         }
     }
 
-    /// Until when its holds are surely its own, whatever else happens.
+    /// Until when its holds are valid, whatever else happens.
     pub fn valid_until(&self) -> Option<Moment> {
         self.valid_until
     }
@@ -199,7 +201,7 @@ impl Participant {
         self.table.renew(now, hold, ttl)
     }
 
-    /// Bytes of another member arrived, of this life of it. They may be anything.
+    /// Handles bytes from this incarnation of another member. They may be anything.
     pub fn receive(
         &mut self,
         now: Moment,
@@ -217,8 +219,8 @@ impl Participant {
                 None => Ok(()),
             };
         }
-        // Others are in the epoch that this node has reported for: it comes after. Nobody can be in a later one, and
-        // earlier ones are over.
+        // Other members have already installed the epoch that this node has reported for and will
+        // install. None can be in a later one, and earlier ones are over.
         let is_early = epoch == self.begun && epoch > self.installed;
         if is_early && self.stage == Stage::Member && !Mutant::EarlyDropped.planted() {
             let fits = self.early.add(from, bytes);
@@ -227,8 +229,8 @@ impl Participant {
         Ok(())
     }
 
-    /// A message to another member could not be sent, or one from it not be taken. Locks that needed it stand still, until
-    /// another epoch begins.
+    /// A message to another member could not be sent, or one from it could not be handled. Locks
+    /// that needed it make no progress until another epoch begins.
     pub fn suspect(&mut self, out: &mut MemberEffects) {
         self.is_suspicious = true;
         if let Some(current) = &self.current {
@@ -237,17 +239,18 @@ impl Participant {
         }
     }
 
-    /// Whether it is to be seen whom it [misses](Participant::miss): the next tick says that it lives.
+    /// Whether the next tick sends a renewal. If so, call [`miss`](Participant::miss) first.
     pub fn is_renewal_due(&self, now: Moment) -> bool {
         self.stage == Stage::Member && self.renew_at.is_some_and(|at| at <= now)
     }
 
-    /// Messages to these lives of members have waited [for too long](Lease::apart_after).
+    /// Sets the incarnations of members to which messages have been pending [for too
+    /// long](Lease::apart_after).
     pub fn miss(&mut self, lives: Vec<u64>) {
         self.unreached = lives;
     }
 
-    /// The keepers' leader says something.
+    /// Handles a message from the keepers' leader.
     pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
         self.check_lease(now, out);
         match message {
@@ -272,7 +275,7 @@ impl Participant {
                 }
                 Stage::Outside => {}
             },
-            // The keepers let it in when the other one is gone, or when it has waited.
+            // The keepers admit it when the other node is gone, or when it has waited long enough.
             ToMember::NameTaken
             | ToMember::Barred { .. }
             | ToMember::TooSlow { .. }
@@ -297,7 +300,7 @@ impl Participant {
         }
     }
 
-    /// Does what is due.
+    /// Handles everything that has become due.
     pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         self.table.tick(now, &mut out.locks);
@@ -307,7 +310,8 @@ impl Participant {
         }
     }
 
-    /// There is a way to the keepers' leader, perhaps to another one than before: what was said to it may be lost.
+    /// A leader was found, perhaps another one than before. Messages sent before this call may have
+    /// been lost.
     pub fn find_leader(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         if self.renew_at.is_some() {
@@ -315,13 +319,14 @@ impl Participant {
         }
     }
 
-    /// Looks at the clock: whatever is shown or said after this is not older than the lease.
+    /// Checks the lease and returns the table, so that what the caller reads from it is covered by
+    /// the lease.
     pub fn look(&mut self, now: Moment, out: &mut MemberEffects) -> &mut Table {
         self.check_lease(now, out);
         &mut self.table
     }
 
-    /// When [`tick`](Participant::tick) has something to do next.
+    /// When [`tick`](Participant::tick) next has something to do.
     pub fn next_deadline(&self) -> Option<Moment> {
         let lease = self.valid_until;
         let leaves = self.is_to_leave().then(Moment::default);
@@ -335,8 +340,8 @@ impl Participant {
         }
     }
 
-    /// The machine slept, and its clock is not to be trusted for as long as that took: a lease that was asked for before is
-    /// worth nothing.
+    /// The machine slept, and its clock cannot be trusted for the time it did. A lease requested
+    /// before that is worthless.
     pub fn wake(&mut self, now: Moment, out: &mut MemberEffects) {
         self.renewals.clear();
         if self.valid_until.is_some() {
@@ -344,9 +349,9 @@ impl Participant {
         }
     }
 
-    /// It is a member no more. It comes back as another.
+    /// Ends the membership. The node comes back as a new incarnation.
     fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
-        // It may be noticed late: a machine may have slept.
+        // A lapse may be noticed late, for example after the machine slept.
         let since = self.valid_until.map_or(now, |until| until.min(now));
         self.table.lose(since, &mut out.locks);
         self.me.incarnation = self.me.incarnation.wrapping_add(1);
@@ -375,7 +380,7 @@ impl Participant {
             Stage::Member => {
                 self.renewals_sent += 1;
                 let number = self.renewals_sent;
-                // One that is older than a lease would be worth nothing.
+                // An answer to a renewal older than a lease would be worthless.
                 let length = self.lease.length;
                 self.renewals.retain(|(_, sent)| now.since(*sent) < length);
                 self.renewals.push((number, now));
@@ -383,7 +388,7 @@ impl Participant {
                     number,
                     installed: self.installed,
                 });
-                // The leader that was told may be gone.
+                // The leader that was told before may be gone.
                 if self.is_suspicious {
                     self.suspect(out);
                 }
@@ -407,7 +412,7 @@ impl Participant {
                 false => *sent,
             };
             let until = from + self.lease.length;
-            // An answer that comes too late is worth nothing, above all to somebody who has no lease yet.
+            // A late answer is worthless, above all to a node that has no lease yet.
             if until > now {
                 self.valid_until = self.valid_until.max(Some(until));
             }

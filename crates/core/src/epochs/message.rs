@@ -1,4 +1,4 @@
-//! What members and the keepers' leader say to each other.
+//! Messages between members and the keepers' leader.
 
 use std::time::Duration;
 
@@ -9,122 +9,126 @@ use super::roster::Change;
 use soloist_api::LockName;
 use soloist_api::NodeName;
 
-/// From a member, or a node that wants to be one.
+/// Sent by a member, or by a node that wants to be one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ToKeepers {
-    /// I am no member: let me be one. The leader answers with `Probe`, or says why not.
+    /// Sent by a node that is not a member, to become one. The leader answers with `Probe`, or with
+    /// the reason why not.
     Join,
-    /// From a candidate, at once: the answer to `Probe`.
+    /// A candidate's immediate answer to `Probe`.
     Probed {
-        /// Which one.
+        /// The number of that probe.
         number: u64,
     },
-    /// I am a member: let me rely on it for a lease from when I sent this.
+    /// Sent by a member to extend its lease, counted from when it sends this.
     Renew {
-        /// Which renewal, so that the answer can be matched.
+        /// Number of the renewal, repeated in the answer.
         number: u64,
-        /// How far I have come: the epoch that I have installed, 0 for none.
+        /// The epoch that the sender has installed last, or 0.
         installed: u64,
     },
-    /// I take no part in earlier epochs any more; this is what my clients hold. The first piece is sent when the epoch
-    /// is to begin, others when the leader asks for them.
+    /// The sender has stopped taking part in earlier epochs, and its clients hold these locks. It
+    /// sends the first piece when it receives `Begin`, and further pieces when the leader asks for
+    /// them.
     Report {
-        /// The epoch that is to begin.
+        /// The epoch that is about to begin.
         epoch: u64,
-        /// The number of pieces, at least one.
+        /// Number of pieces, at least one.
         pieces: u32,
-        /// Which one this is, from 0.
+        /// Index of this piece, from 0.
         number: u32,
-        /// The locks in it, by name.
+        /// The locks in this piece, ordered by name.
         held: Vec<LockName>,
     },
-    /// From a member that installs an epoch: send me this piece of what is held.
+    /// Sent by a member that is installing an epoch, to ask for a piece of the held locks.
     SendHolds {
         /// The epoch.
         epoch: u64,
-        /// Which piece.
+        /// Index of the piece.
         number: u32,
     },
-    /// I take no part any more: do not wait for my lease.
+    /// The sender no longer takes part, and the leader need not wait for its lease.
     Leave,
-    /// A message to another member was lost in this epoch: begin a new one.
+    /// A message to another member was lost in this epoch, so a new one has to begin.
     Suspect {
         /// The epoch.
         epoch: u64,
     },
-    /// Messages to these lives of members have waited for long. Said with each renewal, for as long as it is so, and once
-    /// when it is not so any more.
+    /// Messages to these incarnations of members have been pending for too long. Sent with each
+    /// renewal while this is so, and once more when it no longer is.
     Unreached {
-        /// All of them.
+        /// All of these incarnations.
         lives: Vec<u64>,
     },
-    /// A lock has used up the fences of this epoch, and its waiters wait for the next one. Said with
-    /// each renewal until that begins.
+    /// A lock has used up the fences of this epoch, and its waiters wait for the next one. Sent
+    /// with each renewal until that begins.
     Exhausted {
         /// The epoch.
         epoch: u64,
     },
 }
 
-/// From the keepers' leader.
+/// Sent by the keepers' leader.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ToMember {
     /// The lease is renewed.
     Granted {
-        /// Which renewal.
+        /// Number of the renewal.
         number: u64,
     },
-    /// You are no member (any more): come back as another.
+    /// The receiver is not a member, or no longer one. It may join again as a new incarnation.
     NoMember,
-    /// To a candidate: answer at once. An epoch begins for it when it has answered twice in time.
+    /// Tells a candidate to answer immediately. An epoch begins for it once it has answered twice
+    /// in time.
     Probe {
-        /// Which one, so that the answer can be matched.
+        /// Number of the probe, repeated in the answer.
         number: u64,
     },
-    /// To a candidate whose answer took too long: it is probed again when it asks again.
+    /// A candidate's answer took too long. It is probed again when it next asks to join.
     TooSlow {
-        /// How long the round trip took.
+        /// The round-trip time.
         took: Duration,
-        /// How long it may take.
+        /// The maximum round-trip time.
         limit: Duration,
     },
-    /// Your node has disturbed the others lately: ask again later.
+    /// The receiver has disturbed the members lately, and has to ask again later.
     HeldOff {
-        /// When, from now.
+        /// The remaining time to wait.
         left: Duration,
     },
-    /// A node of your name is a member and alive.
+    /// A node with the receiver's name is a member and alive.
     NameTaken,
-    /// An epoch is to begin: stop the one before, and report.
+    /// An epoch is about to begin. The receiver stops taking part in the one before, and reports.
     Begin(Change),
-    /// Send me this piece of your report.
+    /// Asks for a piece of the receiver's report.
     SendReport {
-        /// The epoch that is to begin.
+        /// The epoch that is about to begin.
         epoch: u64,
-        /// Which piece.
+        /// Index of the piece.
         number: u32,
     },
-    /// An epoch begins, from what its members hold. The member asks for all pieces but the first.
+    /// An epoch begins with the locks that its members hold. The receiver asks for all pieces but
+    /// the first.
     Install {
         /// The epoch and its members.
         change: Change,
-        /// The number of pieces of what they hold.
+        /// Number of pieces of the held locks.
         pieces: u32,
-        /// The first one, if there is any.
+        /// The first piece, if there is one.
         first: Option<Piece>,
     },
-    /// A piece of what members hold when an epoch begins.
+    /// A piece of the locks that members hold when an epoch begins.
     Holds {
         /// The epoch.
         epoch: u64,
-        /// Which piece.
+        /// Index of the piece.
         number: u32,
         /// The piece.
         piece: Piece,
     },
-    /// You would not reach these members, nor they you: you are not let in yet.
+    /// The receiver and these members could not reach each other, so it may not join yet.
     Barred {
-        /// The names of some.
+        /// The names of some of them.
         apart_from: Vec<NodeName>,
     },
 }

@@ -1,13 +1,14 @@
-//! How often an epoch may begin that could also begin later.
+//! Limits how often an epoch begins that could also begin later.
 //!
-//! Joins, suspicions and used-up fences are limited, so that nobody can keep the members frozen with them. Those that
-//! must wait share the next change. Evictions and orderly leaves are not limited.
+//! Joins, suspicions and used-up fences are limited, so that they cannot keep the members frozen.
+//! Those that must wait share the next change of epoch. Evictions and orderly leaves are not
+//! limited.
 
 use std::time::Duration;
 
 use soloist_api::Moment;
 
-/// Number of changes that may come at once, and how long it takes until one more may.
+/// Number of changes allowed in a burst, and the interval at which one more is allowed.
 const BURST: u32 = 30;
 const ONE_EVERY: Duration = Duration::from_secs(2);
 
@@ -15,7 +16,7 @@ const ONE_EVERY: Duration = Duration::from_secs(2);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Pace {
     left: u32,
-    /// Up to when `left` is counted.
+    /// The moment up to which `left` has been refilled.
     counted: Moment,
 }
 
@@ -27,12 +28,12 @@ impl Pace {
         }
     }
 
-    /// Whether an epoch may begin now.
+    /// Returns whether an epoch may begin now.
     pub fn allows(&self, now: Moment) -> bool {
         self.left > 0 || self.more_at() <= now
     }
 
-    /// An epoch begins.
+    /// Counts an epoch that begins.
     pub fn count(&mut self, now: Moment) {
         while self.left < BURST && self.more_at() <= now {
             self.left += 1;
@@ -65,14 +66,14 @@ mod tests {
                 changes.push(millis);
             }
         }
-        // 30 at the beginning, and one every two seconds.
+        // 30 at the beginning, then one every two seconds.
         let within = |minute: std::ops::Range<u64>| {
             let within = changes.iter().filter(|&at| minute.contains(at));
             within.count()
         };
         assert_eq!(within(0..4_000), 30 + 1);
         assert_eq!(within(60_000..120_000), 30);
-        // After a rest they may come at once again.
+        // After a long pause, a full burst is allowed again.
         let rested = after(1_000_000);
         for _ in 0..30 {
             assert!(pace.allows(rested));

@@ -1,9 +1,11 @@
-//! Members that cannot reach each other, though the keepers reach them all.
+//! Members that cannot reach each other, although each of them reaches the keepers.
 //!
-//! Locks that need both stand still. So some are done without: few, without whom all others reach each other. They are
-//! kept out for a while, which grows each time, because whether they are reached again shows only when they are in.
+//! Locks that need both of two such members cannot make progress. So a few members are evicted,
+//! such that all the others reach each other. An evicted member is barred from joining for a while,
+//! longer each time, because only once it is a member again does it show whether it can be reached.
 //!
-//! A new leader begins without all this: somebody may come back too early because of it, and go again.
+//! A new leader starts without this state. A member may therefore come back too early, and be
+//! evicted again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,47 +15,50 @@ use crate::notice::Notice;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
-/// How long somebody is kept out at first, and at most, against how long it takes to see that others do not reach it.
+/// How long an evicted member is barred the first time, and at most, as multiples of the time it
+/// takes to detect that it is unreachable.
 const KEPT_OUT: (u32, u32) = (1, 12);
 
-/// Who cannot reach whom, as they say, and who is kept out for it. Members are told apart by their lives.
+/// Which members report that they cannot reach which others, and which nodes are barred for it.
+/// Members are identified by incarnation.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Partitions {
-    /// By who complains.
+    /// By the member that complains.
     complaints: BTreeMap<u64, Complaint>,
-    /// Others who have the same reason complain until then. Nothing, if nobody does.
+    /// When to decide, so that others with the same complaint can send it first. `None` without
+    /// complaints.
     decide_at: Option<Moment>,
     barred: Vec<Barred>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Complaint {
-    /// When it was said last.
+    /// When it was last received.
     said: Moment,
-    /// Of whom, and when each was named first.
+    /// The unreachable members, and when each was first named.
     about: BTreeMap<u64, Moment>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Barred {
     name: NodeName,
-    /// Who would not reach it.
+    /// The members that it could not reach.
     apart_from: Vec<NodeName>,
     until: Moment,
     pause: Duration,
 }
 
-/// A member that stays, unless others do not reach it.
+/// A member that stays unless it is evicted by [`Partitions::decide`].
 #[derive(Clone, Copy)]
 pub(super) struct Staying<'a> {
     pub life: u64,
     pub name: &'a NodeName,
-    /// When it was heard last.
+    /// When its last message arrived.
     pub heard: Moment,
 }
 
 impl Partitions {
-    /// A member says which others it does not reach: all of them, with each renewal.
+    /// Records which others a member cannot reach: all of them, with each renewal.
     pub fn complain(
         &mut self,
         now: Moment,
@@ -77,8 +82,9 @@ impl Partitions {
         };
     }
 
-    /// Which of these is done without, and whom it would be apart from, if it is time to decide that. Who was heard after
-    /// somebody complained of it is alive, and only not reached.
+    /// Chooses which of these members to evict, if it is time to decide. Returns each with the
+    /// members that it cannot reach. A member that was heard from after a complaint about it is
+    /// alive and only unreachable.
     pub fn decide(
         &mut self,
         now: Moment,
@@ -97,9 +103,10 @@ impl Partitions {
         loop {
             let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
             let in_rifts = members.iter().filter(|member| number(member.life) > 0);
-            // Who is out because of it counts as well, or a member that nobody reaches would stay, and others go one by one.
-            // Of two that are apart from as many others, the one goes that alone complains of more; and then the one that
-            // came later.
+            // Members that were evicted because of this one count as well. Otherwise, a member that
+            // no other reaches would stay while the others go one by one. Between two that are
+            // apart from equally many, the one goes that is alone in complaining about more
+            // members; then the one that came later.
             let weight = |member: &&Staying<'_>| {
                 let out_for = out_for.get(&member.life).copied().unwrap_or(0);
                 (number(member.life) + out_for, self.alone(member.life))
@@ -124,8 +131,9 @@ impl Partitions {
         parted
     }
 
-    /// Number of members that only this one complains of, whether or not they were heard since; 0 if there is only
-    /// one, for then each of the two may be the one that is cut off.
+    /// Number of members that only this one complains about, whether or not they were heard from
+    /// since. Returns 0 if there is just one: then either of the two may be the one that is cut
+    /// off.
     fn alone(&self, life: u64) -> usize {
         let Some(complaint) = self.complaints.get(&life) else {
             return 0;
@@ -145,7 +153,7 @@ impl Partitions {
         if number > 1 { number } else { 0 }
     }
 
-    /// From whom each of these members is apart.
+    /// For each of these members, the ones that it cannot reach.
     fn between(&self, members: &[Staying<'_>]) -> BTreeMap<u64, BTreeSet<u64>> {
         let heard: BTreeMap<_, _> = members
             .iter()
@@ -164,8 +172,9 @@ impl Partitions {
         apart
     }
 
-    /// How many others are out, or were until lately, because they were apart from each of these members. Who is in again,
-    /// and apart from it again, is not counted twice.
+    /// For each of these members, the number of others that are barred, or were until lately,
+    /// because they were apart from it. A member that has rejoined and is apart from it again is
+    /// not counted twice.
     fn out_for(
         &self,
         members: &[Staying<'_>],
@@ -188,14 +197,14 @@ impl Partitions {
         numbers
     }
 
-    /// Who was in for long enough begins anew.
+    /// Forgets nodes that have been free to join for long enough.
     fn forget(&mut self, now: Moment, lease: &Lease) {
         let (_, most) = KEPT_OUT;
         self.barred
             .retain(|known| now.since(known.until) <= lease.apart_after() * most);
     }
 
-    /// Somebody is done without.
+    /// Bars an evicted member from joining for a while.
     pub fn bar(&mut self, now: Moment, lease: &Lease, name: &NodeName, apart_from: Vec<NodeName>) {
         let (first, most) = KEPT_OUT;
         self.forget(now, lease);
@@ -212,7 +221,7 @@ impl Partitions {
         });
     }
 
-    /// From whom somebody would be apart that wants to come in, if it must wait for that.
+    /// The members because of which a node may not join yet. Empty if it may.
     pub fn bars(
         &self,
         now: Moment,
@@ -222,7 +231,7 @@ impl Partitions {
         let barred = self.barred.iter().filter(|known| now < known.until);
         let apart_from = barred.flat_map(|known| match known.name == *name {
             true => known.apart_from.clone(),
-            // The other one may have come back before.
+            // The other of the two may have come back first.
             false if known.apart_from.contains(name) => vec![known.name.clone()],
             false => Vec::new(),
         });
@@ -250,7 +259,7 @@ mod tests {
     }
 
     impl Trial {
-        /// Members 0 to 4.
+        /// Five members, with incarnations 0 to 4.
         fn new() -> Self {
             Trial {
                 partitions: Partitions::default(),
@@ -264,7 +273,7 @@ mod tests {
                 .complain(after(now), &Lease::default(), from, about);
         }
 
-        /// Who is done without, if all were heard just now but this one.
+        /// The members that are evicted if all but `silent` were heard from just now.
         fn decide(&mut self, now: u32, silent: Option<u64>) -> Vec<u64> {
             let members = (0..).zip(&self.names).map(|(life, name)| Staying {
                 life,
@@ -285,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Who is done without if these do not reach those, and all are alive.
+    /// The members that are evicted after these complaints, if all members are alive.
     fn parted(complaints: &[(u64, &[u64])]) -> Vec<u64> {
         let mut trial = Trial::new();
         for (from, about) in complaints {
@@ -361,7 +370,7 @@ mod tests {
         trial.complain(10, 0, &[1]);
         trial.complain(15, 2, &[3]);
         assert_eq!(trial.decide(16, None), [3]);
-        // What was said long ago is not gone on with.
+        // An expired complaint does not count as the start of a new one.
         trial.complain(100, 0, &[1]);
         assert_eq!(trial.decide(100, Some(1)), [0; 0]);
     }
@@ -399,13 +408,13 @@ mod tests {
             let barred = partitions.bars(early, &b, |_| true);
             assert_eq!(barred, std::slice::from_ref(&a));
             assert_eq!(partitions.bars(late, &b, |_| true), [], "{seconds}");
-            // Nor is the other one let in, if this one came back before.
+            // The other one may not join either, if this one came back first.
             let barred = partitions.bars(early, &a, |_| true);
             assert_eq!(barred, std::slice::from_ref(&b));
-            // There is nobody that it could be apart from.
+            // There is no member that it could be apart from.
             assert_eq!(partitions.bars(early, &b, |_| false), []);
         }
-        // It was in for long enough.
+        // It was free to join for long enough.
         now += 121;
         partitions.bar(after(now), &lease, &b, vec![a]);
         assert_eq!(partitions.bars(after(now + 10), &b, |_| true), []);

@@ -1,7 +1,7 @@
-//! Long lists in pieces: what a member reports, and what an epoch starts from.
+//! Long lists in pieces: a member's report, and what an epoch starts with.
 //!
-//! The receiver asks for pieces, a few at a time. So neither side sends more than the other has taken, and renewals
-//! come between pieces.
+//! The receiver asks for a few pieces at a time. So the sender never sends more than the receiver
+//! can take, and renewals go through between pieces.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,17 +15,17 @@ use crate::limits::{HOLD_BYTES, Limits};
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 
-/// A piece has at most this many bytes, or one lock.
+/// Maximum size of a piece, unless a single lock is larger.
 const PIECE_BYTES: usize = 512 << 10;
 
-/// Number of pieces that are under way at a time.
+/// Number of pieces in flight at a time.
 const WINDOW: usize = 4;
 
-/// All that is held in a cluster has at most this many bytes, in reports or in the roster. Quotas keep it
-/// [below that](Limits::shared_by).
+/// Maximum size of everything that is held in a cluster, in reports or in the roster. Quotas keep
+/// it [below that](Limits::shared_by).
 pub const HOLDS_BYTES_MAX: usize = 9 * Limits::NAME_BYTES_MOST;
 
-/// No list has more pieces.
+/// Maximum number of pieces of a list.
 const PIECES_MAX: u32 = (HOLDS_BYTES_MAX / (PIECE_BYTES / 2)) as u32;
 
 #[cfg(feature = "mutants")]
@@ -60,7 +60,7 @@ impl fmt::Debug for Piece {
 }
 
 impl Piece {
-    /// All of these, in pieces, in their order.
+    /// Encodes all of these in pieces, in order.
     pub fn pack(holds: &[HeldLock]) -> Vec<Piece> {
         let sizes = holds.iter().map(|held| held.lock.as_str().len());
         let ranges = ranges(sizes);
@@ -71,7 +71,7 @@ impl Piece {
         pieces.collect()
     }
 
-    /// What is in it, unless the bytes are something else.
+    /// Decodes the piece, or returns `None` if the bytes are invalid.
     pub fn unpack(&self) -> Option<Vec<HeldLock>> {
         match postcard::take_from_bytes(&self.0) {
             Ok((holds, [])) => Some(holds),
@@ -79,27 +79,27 @@ impl Piece {
         }
     }
 
-    /// Its size.
+    /// Size in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 }
 
-/// At most this many pieces hold this many names with this many bytes together: at least one.
+/// Maximum number of pieces for this many names with this many bytes in total; at least one.
 pub(super) fn pieces_max(names: usize, bytes: usize) -> u32 {
-    // Each piece may be short of one name.
+    // Each piece may fall short of the limit by one name.
     let least = piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
     let pieces = (1 + bytes / least.max(1)).min(names).max(1);
     u32::try_from(pieces).unwrap_or(u32::MAX)
 }
 
-/// How many bytes names take.
+/// Number of bytes that these names take.
 pub(super) fn bytes_of(names: &[LockName]) -> usize {
     let sizes = names.iter().map(|name| name.as_str().len() + HOLD_BYTES);
     sizes.sum()
 }
 
-/// Consecutive names that fit into a piece together, from the lengths of all.
+/// Ranges of consecutive names that fit into one piece, given the length of each name.
 fn ranges(sizes: impl Iterator<Item = usize>) -> Vec<std::ops::Range<usize>> {
     let limit = piece_bytes();
     let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
@@ -127,7 +127,7 @@ pub(super) struct Incoming<T> {
 }
 
 impl<T> Incoming<T> {
-    /// A list of this many pieces, if that is allowed.
+    /// A list of this many pieces, or `None` if those are too many.
     pub fn new(pieces: u32) -> Option<Self> {
         (pieces <= PIECES_MAX).then(|| Incoming {
             pieces,
@@ -136,12 +136,12 @@ impl<T> Incoming<T> {
         })
     }
 
-    /// The number of pieces of the whole list.
+    /// Number of pieces of the whole list.
     pub fn pieces(&self) -> u32 {
         self.pieces
     }
 
-    /// A piece arrived. Returns whether it was missing.
+    /// Adds a piece. Returns whether it was missing.
     pub fn add(&mut self, number: u32, piece: T) -> bool {
         let is_missing = number < self.pieces && !self.have.contains_key(&number);
         if is_missing {
@@ -155,8 +155,8 @@ impl<T> Incoming<T> {
         missing == 0 || missing == 1 && Mutant::PieceForgotten.planted()
     }
 
-    /// Which pieces to ask for, now that this one has come. With the first, which is sent without being asked for, all
-    /// that was asked for before may be lost.
+    /// Which pieces to ask for after this one has arrived. The first piece is sent without a
+    /// request; when it arrives, earlier requests may have been lost.
     pub fn ask(&mut self, arrived: u32) -> Vec<u32> {
         let number = match arrived {
             0 => {
@@ -172,7 +172,7 @@ impl<T> Incoming<T> {
         next
     }
 
-    /// All pieces that have come, in their order.
+    /// Takes all pieces that have arrived, in order.
     pub fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
         std::mem::take(&mut self.have).into_values()
     }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(list.ask(1), [5]);
         assert!(list.add(3, 'd'));
         assert_eq!(list.ask(3), [6]);
-        // What was under way is lost.
+        // Requests in flight were lost.
         assert_eq!(list.ask(0), [2, 4, 5, 6]);
         for (number, piece) in [(2, 'c'), (4, 'e'), (5, 'f'), (6, 'g')] {
             assert!(list.add(number, piece) && !list.is_complete());

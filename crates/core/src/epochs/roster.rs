@@ -1,4 +1,5 @@
-//! The roster: what the keepers agree on. It changes when members come and go, never for a lock.
+//! The roster: the state that the keepers agree on. It changes when members join or leave, never
+//! for a lock.
 
 mod staging;
 
@@ -13,18 +14,18 @@ use super::pieces::Piece;
 use crate::cluster_identity::{ClusterIdentity, Generation};
 use crate::near_end::epochs_skipped;
 
-/// One life of a node: a node that was restarted, or whose lease ran out, is another member.
+/// One incarnation of a node. A node that was restarted, or whose lease expired, is another member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// The node's name.
     pub name: NodeName,
-    /// Which of its lives: a random number.
+    /// Which incarnation of the node this is: a random number.
     pub incarnation: u64,
     /// Where other members reach it.
     pub address: Address,
 }
 
-/// Who takes part from an epoch on. A member's place is its number in the algorithms.
+/// The members of an epoch. A member's index is its number in the algorithms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// The epoch's number.
@@ -34,7 +35,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// No name and no incarnation twice, and a number that fits a fence.
+    /// Returns whether no name and no incarnation occurs twice, and the number fits into a fence.
     pub(super) fn is_sound(&self) -> bool {
         let names = self.members.iter().map(|member| &member.name);
         let lives = self.members.iter().map(|member| member.incarnation);
@@ -49,76 +50,81 @@ impl Change {
 pub struct HeldLock {
     /// The lock.
     pub lock: LockName,
-    /// Its holder's place among the members.
+    /// Index of its holder among the members.
     pub holder: u32,
 }
 
-/// What is asked of the roster.
+/// A replicated command.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// A leader begins, who waits so long for the leases that it grants. With the first one all first keepers are keepers, and
-    /// epochs may begin.
+    /// A leader's term begins. The first such command makes all first keepers keepers, and allows
+    /// epochs to begin.
     Lead {
-        /// [Guarded](super::lease::Lease::guarded).
+        /// How long this leader waits for the leases that it grants:
+        /// [guarded](super::lease::Lease::guarded).
         lease: Duration,
     },
-    /// The leases of all leaders before are over.
+    /// The leases of all earlier leaders have expired.
     Settle {
-        /// How long the present one waits for its own.
+        /// How long the current leader waits for its own.
         lease: Duration,
     },
-    /// The next epoch is to have these members. The epoch before it is over, also one that was not installed.
+    /// The next epoch is to have these members. The epoch before is over, even if it was never
+    /// installed.
     Begin(Change),
-    /// All members of the epoch that was begun last have reported what they hold: it starts from that.
+    /// All members of the epoch that was begun last have reported, and it starts with what they
+    /// hold.
     Install {
         /// The epoch's number.
         epoch: u64,
         /// What its members hold.
         holds: Vec<HeldLock>,
     },
-    /// Names a cluster that was made before clusters had an identity. Epochs had 24 bits of a fence
-    /// then; from here on they have 32, and go on above all fences that were given.
+    /// Gives an identity to a cluster that was created before clusters had one. Epochs had 24 bits
+    /// of a fence then. From here on they have 32, and continue above all fences that were granted.
     Identify {
         /// Its generation must be [`Roster::first_generation`].
         cluster: ClusterIdentity,
     },
-    /// These nodes disturbed the members lately, and wait before they may join: all of them, in place of those before. So
-    /// the next leader knows. Not part of `Begin`, which must not grow with what is only worth knowing.
+    /// These nodes disturbed the members lately and must wait before they may join. Replaces the
+    /// previous list. The next leader learns it from here. It is not part of `Begin`, which must
+    /// not grow with information that is not essential.
     HoldOff(Vec<HeldOff>),
-    /// Some of what the members of the epoch that was begun last hold, if all of it does not fit a command. The first
-    /// pieces take the place of all that were staged before: a new leader starts over.
+    /// Some of what the members of the epoch that was begun last hold, if not all of it fits into
+    /// one command. Pieces from index 0 replace all that were staged before: a new leader starts
+    /// over.
     Stage {
         /// The epoch's number.
         epoch: u64,
-        /// The number of pieces before these.
+        /// Number of pieces before these.
         first: u32,
         /// The pieces.
         pieces: Vec<Piece>,
     },
-    /// As `Install`, with the pieces that were staged: they count from here on, all at once.
+    /// Like `Install`, but with the staged pieces. They take effect now, all at once.
     InstallStaged {
         /// The epoch's number.
         epoch: u64,
-        /// The number of pieces.
+        /// Number of pieces.
         pieces: u32,
     },
 }
 
-/// A node that waits before it may join.
+/// A node that must wait before it may join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct HeldOff {
     /// The node's name, whatever its incarnation.
     pub name: NodeName,
-    /// How long it waits.
+    /// How long it must wait.
     pub pause: Duration,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Applied {
     /// It was carried out.
     Done,
-    /// It came too late, or makes no sense: nothing has changed.
+    /// It came too late, or is invalid. The state is unchanged.
     Refused,
 }
 
@@ -130,12 +136,12 @@ pub struct Roster {
     longest_lease: Duration,
     begun: Option<Change>,
     installed: Option<(Change, Vec<Piece>)>,
-    /// What members of the epoch that was begun last hold, as far as it was staged.
+    /// The staged pieces of what members of the epoch that was begun last hold.
     staged: Vec<Piece>,
     held_off: Vec<HeldOff>,
 }
 
-/// A roster as it was written before clusters had an identity.
+/// The serialized roster of a cluster from before clusters had an identity.
 #[derive(Deserialize)]
 pub struct OldRoster {
     is_founded: bool,
@@ -161,8 +167,8 @@ impl From<OldRoster> for Roster {
 }
 
 impl Roster {
-    /// The roster of a cluster in which nothing was agreed on yet. `cluster` is `None` only for a
-    /// cluster from before clusters had an identity.
+    /// The roster of a new cluster. `cluster` is `None` only for a cluster from before clusters had
+    /// an identity.
     pub fn new(cluster: Option<ClusterIdentity>) -> Self {
         Roster {
             cluster,
@@ -170,23 +176,23 @@ impl Roster {
         }
     }
 
-    /// Which cluster it is of, or `None` before [`Command::Identify`].
+    /// The cluster's identity, or `None` before [`Command::Identify`].
     pub fn cluster(&self) -> Option<ClusterIdentity> {
         self.cluster
     }
 
-    /// Whether the first keepers have come together. Before that nothing is decided, so that nothing can be lost
-    /// with one of them.
+    /// Whether the first keepers have formed a cluster. Nothing is decided before that, so nothing
+    /// can be lost with one of them.
     pub fn is_founded(&self) -> bool {
         self.is_founded
     }
 
-    /// How long it takes until all leases are over, whoever granted them.
+    /// How long it takes until all leases have expired, whichever leader granted them.
     pub fn longest_lease(&self) -> Duration {
         self.longest_lease
     }
 
-    /// Nodes that wait before they may join.
+    /// Nodes that must wait before they may join.
     pub fn held_off(&self) -> &[HeldOff] {
         &self.held_off
     }
@@ -202,7 +208,8 @@ impl Roster {
         Some((change, pieces))
     }
 
-    /// A piece of what was held when this epoch was installed, if it was installed last.
+    /// A piece of what was held when this epoch was installed, or `None` if it was not installed
+    /// last.
     pub(super) fn holds(&self, epoch: u64, number: u32) -> Option<ToMember> {
         let (_, pieces) = self
             .installed()
@@ -230,24 +237,24 @@ impl Roster {
         1 + self.begun.as_ref().map_or(before, |change| change.epoch)
     }
 
-    /// The last epoch that may begin: that of the generation, so that fences of two generations
-    /// never meet.
+    /// The last epoch of this generation, so that fences of two generations never overlap.
     pub fn last_epoch(&self) -> u64 {
         self.cluster
             .map_or(Fence::EPOCH_MAX, |cluster| cluster.generation.last_epoch())
     }
 
-    /// The generation that a cluster without an identity is in: its epochs are renumbered to lie
-    /// above all fences that it gave. `None` if its epochs are used up. The nonce must be random.
+    /// The generation of a cluster without an identity: its epochs are renumbered to lie above all
+    /// fences that it granted. `None` if its epochs are used up. The nonce must be random.
     pub fn first_generation(&self, nonce: u64) -> Option<Generation> {
         let epoch = self.begun.as_ref().map_or(0, renumbered);
         let number = u8::try_from(epoch >> Generation::EPOCH_BITS).ok()?;
         Some(Generation { number, nonce })
     }
 
-    /// The roster of the next generation, for a keeper that goes on without the others: they may
-    /// have begun more epochs. The members stay the same, so that the leader waits for their leases.
-    /// Nothing is installed: what was may not have been the last.
+    /// The roster of the next generation, for a keeper that continues without the others, which may
+    /// have begun more epochs. The members stay the same, so that the leader waits for their
+    /// leases. Nothing is installed, because the installed epoch that this keeper knows may not be
+    /// the last.
     pub fn recovered(&self, cluster: ClusterIdentity) -> Self {
         let members = self.begun.as_ref().map(|change| change.members.clone());
         Roster {
@@ -278,7 +285,7 @@ impl Roster {
         Applied::Done
     }
 
-    /// Carries out a command, if it fits what was carried out before.
+    /// Applies a command, or refuses it if the state does not allow it.
     pub fn apply(&mut self, command: Command) -> Applied {
         match command {
             Command::Lead { lease } => {
@@ -323,13 +330,13 @@ impl Roster {
     }
 }
 
-/// The number of an epoch from when fences had 24 bits for it and 40 to count entries. With 32 and
-/// 32 bits, its fences are above all that were given in it.
+/// Renumbers an epoch from when a fence had 24 bits for it and 40 to count entries. With 32 and 32
+/// bits, its fences are above all that were granted in it.
 fn renumbered(change: &Change) -> u64 {
     (change.epoch + 1) << 8
 }
 
-/// No lock twice, and none with a holder who is no member.
+/// Returns whether no lock occurs twice, and every holder is a member.
 fn all_held_by(holds: &[HeldLock], change: &Change) -> bool {
     let mut locks: Vec<_> = holds.iter().map(|held| &held.lock).collect();
     locks.sort_unstable();
@@ -382,7 +389,7 @@ mod tests {
         assert_eq!((applied, changing, next), (vec![Done, Refused], true, 2));
         let (applied, changing, _) = all(vec![install(1, &[("x", 1)]), install(1, &[])]);
         assert_eq!((applied, changing), (vec![Done, Refused], false));
-        // One that is begun may never be installed: the next one takes its place.
+        // An epoch that was begun may never be installed: the next one replaces it.
         let (applied, changing, _) = all(vec![begin(2, &["a"]), begin(3, &["b"]), install(2, &[])]);
         assert_eq!((applied, changing), (vec![Done, Done, Refused], true));
         assert_eq!(roster.installed().unwrap().0.epoch, 1);

@@ -1,4 +1,5 @@
-//! Members that the leader gives up: those that do not report in time, and those that others do not reach.
+//! Members that the leader gives up: those that do not report in time, and those that others cannot
+//! reach.
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use crate::mutant::Mutant;
 use crate::notice::Notice;
 use soloist_api::Moment;
 
-/// A node that is a member for less than this has not settled: if that happens again and again, it must wait before
-/// it may join.
+/// A node that is a member for less than this counts as flapping. If that happens repeatedly, it
+/// must wait before it may join.
 const SETTLED_AFTER: Duration = Duration::from_secs(30);
 
 impl Leader {
-    /// When a member is given up that is new and all others wait for.
+    /// When a new member is given up because all others wait for its report.
     pub(super) fn late_at(&self, known: &Known) -> Option<Moment> {
         let time = known.report_time.filter(|_| !known.report.is_whole())?;
         Some(self.others_reported? + time)
     }
 
-    /// Members that have not reported in time are left out by the next change.
+    /// Marks members that have not reported in time, so that the next change leaves them out.
     pub(super) fn give_up_late(&mut self, now: Moment) {
         let members = self.members.iter();
         let mut before = members.filter(|known| known.report_time.is_none());
@@ -36,13 +37,13 @@ impl Leader {
                 known.until = now;
                 known.is_leaving = true;
             } else if is_over && !known.report.is_whole() {
-                // Its lease runs out.
+                // It stays until its lease expires.
                 known.is_leaving = true;
             }
         }
     }
 
-    /// Says which members are evicted by the change that is about to begin, and why.
+    /// Logs which members the change that is about to begin evicts, and why.
     pub(super) fn notice_evictions(
         &self,
         now: Moment,
@@ -66,7 +67,7 @@ impl Leader {
         }
     }
 
-    /// Notes members that are out, if they disturbed most others.
+    /// Counts departed members in the back-off, unless most members departed.
     pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool, notices: &mut Vec<Notice>) {
         let gone = |known: &&Known| known.until <= now;
         let all = self.members.len();
@@ -88,7 +89,7 @@ impl Leader {
         }
     }
 
-    /// Members that cannot reach each other cannot all stay.
+    /// Evicts members so that all remaining ones reach each other.
     pub(super) fn part(&mut self, now: Moment, out: &mut LeaderEffects) {
         let staying = self.members.iter().filter(|known| !known.is_leaving);
         let staying = staying.map(|known| Staying {
@@ -111,7 +112,7 @@ impl Leader {
                 member: name.clone(),
                 from: named.to_vec(),
             });
-            // Its lease runs out.
+            // It stays until its lease expires.
             known.is_leaving = true;
             if Mutant::EvictAtOnce.planted() {
                 known.until = now;

@@ -1,4 +1,5 @@
-//! What members hold when an epoch is to begin: it comes in pieces, and is agreed on in pieces.
+//! The reports of what members hold when an epoch is about to begin. They arrive in pieces, and are
+//! committed in pieces.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,19 +14,19 @@ use crate::mutant::Mutant;
 use crate::notice::Notice;
 use soloist_api::LockName;
 
-/// Each piece of a report may take this long, beside the lease that all members have.
+/// Time allowed per piece of a report, in addition to the lease that all members have.
 const PIECE_TIME: Duration = Duration::from_millis(50);
 
-/// Number of pieces that are staged with one command.
+/// Number of pieces staged by one command.
 const PIECES_STAGED: usize = 4;
 
-/// What a member holds.
+/// A member's report of the locks it holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Report {
     #[default]
     Missing,
     Arriving(Incoming<Vec<LockName>>),
-    /// All of it, until it is part of what is staged.
+    /// All of it, also while it is being staged.
     Whole(Vec<LockName>),
 }
 
@@ -35,15 +36,15 @@ impl Report {
     }
 }
 
-/// All reports for the epoch that is to begin, together.
+/// Progress of all reports for the epoch that is about to begin.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Reports {
-    /// Bytes and number of the pieces so far.
+    /// Total bytes and number of the pieces received.
     bytes: usize,
     pieces: u32,
-    /// What the keepers have.
+    /// What the keepers have applied.
     staged: Staged,
-    /// What they have when the command under way is carried out.
+    /// What they will have once the command in progress is applied.
     staging: Staged,
 }
 
@@ -51,35 +52,35 @@ pub(super) struct Reports {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Staged {
     pieces: u32,
-    /// How many locks of each member's report, by its place. Beyond its end: none.
+    /// Number of locks staged of each member's report, by the member's place. 0 beyond the end.
     locks: Vec<usize>,
 }
 
-/// Two members, by their places, that both say that they hold a lock.
+/// Two members, by place, that both claim to hold a lock.
 struct Twice {
     lock: LockName,
     places: [usize; 2],
 }
 
 impl Reports {
-    /// How much time the pieces so far have taken at most.
+    /// Maximum time that the pieces received so far may have taken.
     pub fn time(&self) -> Duration {
         PIECE_TIME * self.pieces
     }
 
-    /// A command was carried out.
+    /// The command in progress was applied.
     pub fn staged(&mut self) {
         self.staged = self.staging.clone();
     }
 
-    /// Nobody knows whether the command was carried out: pieces are staged from the first one.
+    /// It is unknown whether the command was applied, so staging restarts from the first piece.
     pub fn stage_again(&mut self) {
         (self.staged, self.staging) = Default::default();
     }
 }
 
 impl Leader {
-    /// A piece of a member's report has come, for the epoch that is to begin.
+    /// Takes a piece of a member's report for the epoch that is about to begin.
     pub(super) fn take_report(
         &mut self,
         place: usize,
@@ -123,8 +124,9 @@ impl Leader {
         known.report = Report::Arriving(arriving);
     }
 
-    /// The epoch that was begun starts from what its members have reported, once all have. What does not fit one
-    /// command is staged first, and each command is made when its turn comes: renewals do not wait for all of them.
+    /// The next command towards installing the epoch with what its members reported, or `None`
+    /// until all have. What does not fit into one command is staged first. Each command is built
+    /// only when its turn comes, so that renewals do not wait for all of them.
     pub(super) fn installation(&mut self, notices: &mut Vec<Notice>) -> Option<Command> {
         let epoch = self.begun;
         let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
@@ -157,8 +159,9 @@ impl Leader {
         })
     }
 
-    /// The next locks that were reported, in the order of their names: as many as are staged with one command. `done` counts
-    /// those of each member that went before, and these. Returns also whether these are the last.
+    /// The next reported locks, ordered by name: as many as one command stages. `done` counts the
+    /// locks of each member that were staged before, and is advanced by these. Also returns whether
+    /// these are the last.
     fn next_holds(&self, done: &mut Vec<usize>) -> Result<(Vec<HeldLock>, bool), Twice> {
         let reports = self.members.iter().map(|known| match &known.report {
             Report::Whole(held) => &held[..],
@@ -172,7 +175,7 @@ impl Leader {
         };
         let places = 0..reports.len();
         let mut heads: BinaryHeap<_> = places.filter_map(|place| next(place, done)).collect();
-        // Each piece may be short of one name.
+        // Each piece may fall short of the limit by one name.
         let limit = PIECES_STAGED * piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
         let (mut holds, mut bytes) = (Vec::new(), 0);
         while let Some(Reverse((lock, place))) = heads.pop() {
@@ -196,7 +199,8 @@ impl Leader {
         Ok((holds, true))
     }
 
-    /// One of two members lies, or an algorithm is wrong. Neither is believed: the next change is without both.
+    /// One of the two members is lying, or an algorithm is wrong. Neither is trusted: the next
+    /// change leaves out both.
     fn disbelieve(&mut self, twice: Twice, notices: &mut Vec<Notice>) {
         notices.push(Notice::HeldTwice(twice.lock));
         for place in twice.places {

@@ -1,4 +1,4 @@
-//! An epoch that begins when all pieces of what its members hold have come.
+//! An epoch to install when all pieces of what its members hold have arrived.
 
 use soloist_algorithms::NodeId;
 
@@ -6,10 +6,11 @@ use super::super::pieces::{Incoming, Piece};
 use super::super::roster::Change;
 use crate::locks::Inside;
 
-/// Room for more locks than this is made only when they are there.
+/// Maximum number of locks to reserve room for in advance.
 const LOCKS_EXPECTED_MAX: usize = 1 << 20;
 
-/// An epoch whose pieces arrive. Each is read when it comes, so that little is left to do after the last one.
+/// An epoch whose pieces are arriving. Each piece is decoded on arrival, so that little is left to
+/// do after the last one.
 #[derive(Clone, Hash)]
 pub(super) struct Arriving {
     change: Change,
@@ -17,11 +18,11 @@ pub(super) struct Arriving {
     inside: Inside,
 }
 
-/// A piece that cannot be read, or that names a holder that is not a member.
+/// A piece that cannot be decoded, or that names a holder that is not a member.
 pub(super) struct Unreadable;
 
 impl Arriving {
-    /// An epoch with this many pieces, if that is allowed.
+    /// An epoch with this many pieces, or `None` if those are too many.
     pub fn new(change: Change, pieces: u32) -> Option<Self> {
         Some(Arriving {
             change,
@@ -30,7 +31,7 @@ impl Arriving {
         })
     }
 
-    /// Whether these are the pieces of this epoch.
+    /// Returns whether these are the pieces of this epoch.
     pub fn is_of(&self, change: &Change, pieces: u32) -> bool {
         self.change == *change && self.pieces.pieces() == pieces
     }
@@ -39,7 +40,7 @@ impl Arriving {
         self.change.epoch
     }
 
-    /// A piece has come.
+    /// Takes a piece.
     pub fn add(&mut self, number: u32, piece: &Piece) -> Result<(), Unreadable> {
         if !self.pieces.add(number, ()) {
             return Ok(());
@@ -69,7 +70,7 @@ impl Arriving {
         self.pieces.ask(arrived)
     }
 
-    /// The epoch, and who is inside which lock when it begins.
+    /// The epoch, and which member is inside which lock when it begins.
     pub fn finish(self) -> (Change, Inside) {
         (self.change, self.inside)
     }

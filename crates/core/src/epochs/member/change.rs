@@ -1,4 +1,4 @@
-//! A node's way from one epoch to the next: it freezes, reports, and installs.
+//! A node's part in a change of epoch: it freezes, reports and installs.
 
 use soloist_algorithms::NodeId;
 
@@ -15,7 +15,8 @@ use crate::notice::Notice;
 use soloist_api::Moment;
 
 impl Participant {
-    /// Another epoch is to begin: this node takes no part in the one before any more, and says what it holds.
+    /// Another epoch is about to begin. This node stops taking part in the one before, and reports
+    /// what it holds.
     pub(super) fn begin(&mut self, now: Moment, change: &Change, out: &mut MemberEffects) {
         let is_over = change.epoch < self.begun || change.epoch <= self.installed;
         let takes_part = matches!(self.stage, Stage::Outside | Stage::Member);
@@ -50,7 +51,7 @@ impl Participant {
         inside: Inside,
         out: &mut MemberEffects,
     ) {
-        // What it has not reported for, it was not counted in.
+        // An epoch that this node has not reported for was formed without its holds.
         let is_frozen_for = self.begun == change.epoch && self.installed < change.epoch;
         let me = change.members.iter().position(|member| *member == self.me);
         let (true, Some(me)) = (is_frozen_for, me) else {
@@ -92,7 +93,7 @@ impl Participant {
         }
     }
 
-    /// Sends a piece of its report, if that is for this epoch.
+    /// Sends a piece of the report, if it is for this epoch.
     pub(super) fn send_report(&mut self, epoch: u64, number: u32, out: &mut MemberEffects) {
         let report = self.report.as_mut().filter(|_| epoch == self.begun);
         let Some(report) = report else {
@@ -109,7 +110,7 @@ impl Participant {
         }
     }
 
-    /// An epoch begins when all pieces of what members hold have come.
+    /// An epoch is to be installed once all pieces of what its members hold have arrived.
     pub(super) fn expect_holds(
         &mut self,
         now: Moment,
@@ -132,7 +133,7 @@ impl Participant {
         self.go_on(now, arriving, 0, first, out);
     }
 
-    /// A piece of what members hold has come.
+    /// Handles a piece of what members hold.
     pub(super) fn take_holds(
         &mut self,
         now: Moment,
@@ -147,7 +148,7 @@ impl Participant {
         }
     }
 
-    /// Takes a piece, and asks for further ones or installs the epoch.
+    /// Takes a piece, then asks for more or installs the epoch.
     fn go_on(
         &mut self,
         now: Moment,

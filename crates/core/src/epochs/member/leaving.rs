@@ -1,9 +1,10 @@
-//! How a member leaves in good order.
+//! How a member leaves in an orderly way.
 //!
-//! First nobody new gets in ([`stop`](Participant::stop)). Then no promise is extended any more
-//! ([`drain`](Participant::drain)): a hold ends when its client releases it, or when the time that the client was last
-//! promised has passed, which is at most a lease away. Until then this node is a member like any other: it reports its
-//! holds, and changes of epoch do not wait for it. When nothing is held any more, it leaves.
+//! First, [`stop`](Participant::stop) admits no new requests. Then [`drain`](Participant::drain)
+//! extends no more promises: a hold ends when its client releases it, or when the time last
+//! promised to the client has passed, which is at most a lease away. Until then the node is a
+//! member like any other: it reports its holds, and changes of epoch do not wait for it. It leaves
+//! when nothing is held.
 
 use super::{MemberEffects, Participant, Stage};
 use crate::locks::{End, HoldError, HoldId};
@@ -11,13 +12,13 @@ use crate::mutant::Mutant;
 use soloist_api::Moment;
 
 impl Participant {
-    /// Takes no new requests, and denies those that wait. Holds go on.
+    /// Refuses new requests and denies waiting ones. Holds continue.
     pub fn stop(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         self.table.stop(now, &mut out.locks);
     }
 
-    /// Extends no promise from now on, and leaves when all of them are over.
+    /// Extends no promise from now on, and leaves when all of them have ended.
     pub fn drain(&mut self, now: Moment, out: &mut MemberEffects) {
         self.stop(now, out);
         if !self.is_draining {
@@ -28,30 +29,32 @@ impl Participant {
         self.leave_if_over(now, out);
     }
 
-    /// Whether promises are not extended any more.
+    /// Whether promises are no longer extended.
     pub fn is_draining(&self) -> bool {
         self.is_draining
     }
 
-    /// Until when the holder may rely on a hold without hearing anything; `None`, if it has no lease yet.
+    /// Until when the holder may rely on a hold without hearing from this node, or `None` if
+    /// neither the hold nor the node has a time limit yet.
     pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
         let expires = self.table.expires(hold)?;
         let both = [expires, self.valid_until];
         Ok(both.into_iter().flatten().min())
     }
 
-    /// Whether it has left, and the keepers know.
+    /// Whether it has left and the keepers know.
     pub fn has_left(&self) -> bool {
         self.has_left
     }
 
-    /// Whether it drains, and nothing is held any more.
+    /// Whether it is draining and nothing is held.
     pub(super) fn is_to_leave(&self) -> bool {
         let is_over = self.table.holds() == 0 || Mutant::LeaveWhilePromised.planted();
         self.is_draining && is_over && self.stage != Stage::Gone
     }
 
-    /// Leaves if it drains and no promise runs: the keepers need not wait for its lease.
+    /// Leaves if the node is draining and no promise is outstanding, so that the keepers need not
+    /// wait for its lease.
     pub(super) fn leave_if_over(&mut self, now: Moment, out: &mut MemberEffects) {
         if !self.is_to_leave() {
             return;

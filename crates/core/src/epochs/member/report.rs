@@ -5,8 +5,8 @@ use crate::locks::Table;
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 
-/// A report. Its table is frozen: holds may end until their piece is made, and then need not be reported, but
-/// none begins.
+/// A report. Its table is frozen, so no hold begins. A hold that ends before its piece is made need
+/// not be reported.
 #[derive(Clone, Hash)]
 pub(super) struct Report {
     pieces: u32,
@@ -25,12 +25,13 @@ impl Report {
         }
     }
 
-    /// The number of pieces. The last ones may be empty.
+    /// Number of pieces. The last ones may be empty.
     pub fn pieces(&self) -> u32 {
         self.pieces
     }
 
-    /// A piece, if there is one of this number. It stays the same when it is asked for again.
+    /// The piece of this number, or `None` if there are fewer. It stays the same when requested
+    /// again.
     pub fn piece(&mut self, number: u32, table: &Table) -> Option<&[LockName]> {
         if number >= self.pieces {
             return None;

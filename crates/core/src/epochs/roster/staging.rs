@@ -1,4 +1,5 @@
-//! What does not fit one command is staged in pieces, and counts when the epoch is installed.
+//! Staging: what does not fit into one command is added in pieces, and takes effect when the epoch
+//! is installed.
 
 use super::super::pieces::{HOLDS_BYTES_MAX, Piece};
 use super::{Applied, Change, Roster};
@@ -11,8 +12,8 @@ impl Roster {
         begun.filter(|change| change.epoch == epoch)
     }
 
-    /// Adds pieces to those that were staged before, or takes their place if `first` is 0. Pieces are
-    /// checked here, a few at a time, and not once more when they are installed.
+    /// Adds pieces to those that were staged before, or replaces all of them if `first` is 0.
+    /// Pieces are validated here, a few at a time, and not again when they are installed.
     pub(super) fn stage(&mut self, epoch: u64, first: u32, pieces: Vec<Piece>) -> Applied {
         let before = match first {
             0 => &[][..],
@@ -43,7 +44,7 @@ impl Roster {
     }
 }
 
-/// Whether locks are in order, none twice, and none has a holder that is not a member.
+/// Returns whether the locks are in order, none occurs twice, and every holder is a member.
 fn are_sound(before: Option<&Piece>, pieces: &[Piece], change: &Change) -> bool {
     let last_of = |piece: &Piece| Some(piece.unpack()?.pop()?.lock);
     let mut last: Option<LockName> = before.and_then(last_of);
@@ -71,7 +72,7 @@ mod tests {
             lock: LockName::new(lock).unwrap(),
             holder,
         });
-        // Each in a piece of its own.
+        // One piece per lock.
         pieces.flat_map(|held| Piece::pack(&[held])).collect()
     }
 
@@ -100,7 +101,7 @@ mod tests {
             (stage(1, 1, &[("c", 0)]), Refused),
             (stage(1, 2, &[("c", 1)]), Done),
             (install_staged(1, 2), Refused),
-            // A new leader knows something else.
+            // A new leader stages something else.
             (stage(1, 0, &[("b", 0)]), Done),
             (install_staged(1, 3), Refused),
             (stage(1, 1, &[("c", 1)]), Done),
@@ -112,12 +113,12 @@ mod tests {
         let (_, installed) = roster.installed().unwrap();
         assert_eq!(installed, packed(&[("b", 0), ("c", 1)]));
         assert_eq!(roster.apply(install_staged(1, 2)), Refused);
-        // What is staged for an epoch that is not installed counts for nothing.
+        // What was staged for an epoch that is never installed has no effect.
         assert_eq!(roster.apply(begin(2, &["a"])), Done);
         assert_eq!(roster.apply(stage(2, 0, &[("a", 0)])), Done);
         assert_eq!(roster.apply(begin(3, &["a"])), Done);
         assert_eq!(roster.apply(install_staged(3, 1)), Refused);
-        // What fits one command needs no staging.
+        // What fits into one command needs no staging.
         assert_eq!(roster.apply(install(3, &[("x", 0)])), Done);
         assert!(!roster.is_changing());
     }
