@@ -1,4 +1,5 @@
-//! All locks of a table: found by name at once, and walked in the order of their names a few at a time.
+//! All locks of a table: a map by name that can also be walked in name order, a few locks at a
+//! time.
 
 use std::collections::hash_map::{self, HashMap};
 use std::collections::{BTreeSet, btree_set};
@@ -10,12 +11,12 @@ use soloist_api::LockName;
 #[derive(Clone, Default)]
 pub(super) struct LocksByName {
     locks: HashMap<LockName, Lock>,
-    /// The same names, in order. A lock stays in both when nobody uses it for a while, so that using
-    /// it again and again costs no work here.
+    /// The same names, in order. A lock stays in both while it is unused for a short time, so that
+    /// using it repeatedly costs nothing here.
     names: BTreeSet<LockName>,
 }
 
-/// The place of a lock that is not there.
+/// The entry of a lock that does not exist.
 pub(super) struct Vacant<'t> {
     entry: hash_map::VacantEntry<'t, LockName, Lock>,
     names: &'t mut BTreeSet<LockName>,
@@ -45,7 +46,7 @@ impl LocksByName {
         self.locks.contains_key(name)
     }
 
-    /// The lock of this name, or the place for it.
+    /// The lock of this name, or the vacant entry for it.
     pub fn entry(&mut self, name: &LockName) -> Result<&mut Lock, Vacant<'_>> {
         match self.locks.entry(name.clone()) {
             hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
@@ -61,7 +62,7 @@ impl LocksByName {
         self.names.remove(name);
     }
 
-    /// All locks, in no order.
+    /// All locks, in no particular order.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Lock> {
         self.locks.values_mut()
     }
@@ -71,19 +72,19 @@ impl LocksByName {
         self.names.iter()
     }
 
-    /// All locks, in the order of their names.
+    /// All locks, in name order.
     pub fn iter(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
         self.after(None)
     }
 
-    /// The locks with names after this one, in the order of their names.
+    /// The locks after this name, in name order.
     pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&LockName, &Lock)> {
         let from = name.map_or(Bound::Unbounded, Bound::Excluded);
         let names = self.names.range::<str, _>((from, Bound::Unbounded));
         names.map(|name| (name, &self[name]))
     }
 
-    /// Returns memory that many locks have left behind.
+    /// Returns memory that is no longer needed.
     pub fn shrink(&mut self) {
         if self.locks.len() < self.locks.capacity() / 8 {
             self.locks.shrink_to(self.locks.len() * 2);

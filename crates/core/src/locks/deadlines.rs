@@ -1,4 +1,4 @@
-//! What is due when.
+//! Timers of a table.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{HoldId, Ticket};
 use soloist_api::LockName;
 use soloist_api::Moment;
 
-/// Where something stands in the list.
+/// Position of a timer in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key(Moment, u64);
 
@@ -18,15 +18,15 @@ impl Key {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Due {
-    /// A waiter gives up.
+    /// A waiter times out.
     GiveUp(Ticket),
-    /// A waiter whose connection broke is not waited for any longer.
+    /// The time to resend the request of a waiter whose connection broke is over.
     Abandoned(Ticket),
-    /// A hold ends that was not renewed.
+    /// A hold that was not renewed expires.
     Expiry(HoldId),
-    /// A hold ends because the node stops: it was promised for no longer.
+    /// A hold ends because the node is stopping: it was not promised for longer.
     Stop(HoldId),
-    /// The node has stood back long enough.
+    /// The node has stood back long enough, and may request the lock again.
     Ask(LockName),
 }
 
@@ -54,7 +54,7 @@ impl Deadlines {
         self.list.first_key_value().map(|(key, _)| key.0)
     }
 
-    /// What is due by now, the earliest first.
+    /// Removes and returns the earliest timer that is due by now.
     pub fn pop(&mut self, now: Moment) -> Option<Due> {
         let first = self.list.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())

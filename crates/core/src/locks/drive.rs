@@ -1,4 +1,5 @@
-//! Drives a lock: sends what the algorithm wants sent, serves the node's own waiters in turn, leaves and asks.
+//! Drives a lock: sends the algorithm's messages, grants to the node's own waiters in turn,
+//! releases, and requests again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::{AskError, Effects, FIRST_PROMISE, Grant, HoldId, LockEvent, wire};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
-/// The lock of this name; made now, if it is not there and there are fewer than so many.
+/// The lock of this name. Creates it if it does not exist and there are fewer than `most` locks.
 pub(super) fn lock_of<'t>(
     locks: &'t mut LocksByName,
     context: &mut Context,
@@ -67,7 +68,7 @@ impl Context {
         }
     }
 
-    /// Lets a lock take part in the epoch, if there is one.
+    /// Creates the lock's state machine for the current epoch, if there is one.
     pub(super) fn begin(
         &mut self,
         now: Moment,
@@ -85,7 +86,8 @@ impl Context {
         self.settle(now, name, lock, out);
     }
 
-    /// Lets a lock take part in the epoch, if that has begun and the lock's turn has not come yet.
+    /// Creates the lock's state machine for the current epoch, if there is an epoch and it has none
+    /// yet.
     pub(super) fn begin_if_unbegun(
         &mut self,
         now: Moment,
@@ -98,7 +100,8 @@ impl Context {
         }
     }
 
-    /// Does what follows: sends, serves the next waiter, leaves, asks, until nothing follows.
+    /// Advances the lock until it is stable: sends pending messages, grants to the next waiter,
+    /// releases, or requests again.
     pub(super) fn settle(
         &mut self,
         now: Moment,
@@ -145,10 +148,10 @@ impl Context {
         }
     }
 
-    /// Sends what the algorithm wants sent. Tells whether the node has entered.
+    /// Sends the algorithm's pending messages. Returns whether the node entered.
     fn post(&mut self, name: &LockName, lock: &mut Lock, out: &mut Effects) -> bool {
         for send in self.outbox.sends() {
-            // It may leave this node now.
+            // The lock may leave this node with this message.
             lock.last_end = None;
             let key = (lock.algorithm, send.name);
             *self.counts.sent.entry(key).or_default() += 1;
@@ -164,7 +167,7 @@ impl Context {
         entered
     }
 
-    /// Gives the lock, which is here, to the first waiter.
+    /// Grants the lock to the first waiter. The node must be inside.
     fn serve_next(
         &mut self,
         now: Moment,
@@ -210,13 +213,13 @@ impl Context {
     }
 }
 
-/// When a hold ends that begins now, unless it is renewed: see [`requests`](super::requests).
+/// When a hold that begins now ends unless it is renewed: see [`requests`](super::requests).
 fn first_expiry(now: Moment, waiter: &Waiter) -> Option<Moment> {
     let whole = waiter.ttl.map(|ttl| now + ttl);
     let short = match (waiter.request, waiter.abandoned) {
         (None, _) => None,
         (Some(_), None) => Some(now + FIRST_PROMISE),
-        // Nothing was promised to anybody.
+        // No promise has been made to its client.
         (Some(_), Some(until)) => Some(until.moment()),
     };
     [whole, short].into_iter().flatten().min()

@@ -1,4 +1,4 @@
-//! What comes of an event at the lock table.
+//! Effects of an event at the lock table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::wire;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
-/// Somebody's place among the waiters of this node.
+/// Identifies a waiter on this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub(super) u64);
 
-/// The name of a hold. Nobody can guess it.
+/// Identifies a hold. Cannot be guessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(pub(super) u128);
 
@@ -27,7 +27,7 @@ impl fmt::Display for HoldId {
 
 impl fmt::Debug for HoldId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Who knows a hold's name can end it: a log shows the beginning alone.
+        // Knowing a hold's id is enough to end the hold, so a log shows only its beginning.
         write!(f, "HoldId({:08x}..)", (self.0 >> 96) as u32)
     }
 }
@@ -42,21 +42,21 @@ impl std::str::FromStr for HoldId {
     }
 }
 
-/// A text that names no hold.
+/// A text that is not a hold id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("this names no hold: it takes the 32 hexadecimal digits that `acquire` gave")]
 pub struct NotAHold;
 
-/// A lock was given to a waiter.
+/// A lock was granted to a waiter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// The hold that begins.
+    /// The new hold.
     pub hold: HoldId,
     /// The lock.
     pub lock: LockName,
     /// Greater than that of every earlier hold of this lock.
     pub fence: Fence,
-    /// When it ends unless it is renewed.
+    /// When it ends unless it is renewed, or `None` if it does not expire.
     pub expires: Option<Moment>,
 }
 
@@ -64,11 +64,11 @@ pub struct Grant {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Its holder gave it back.
+    /// Its holder released it.
     Released,
     /// Its time to live ran out: the holder did not renew it.
     Expired,
-    /// Its node was cut off and may not speak for it any more.
+    /// Its node lost its lease, and no longer has authority over the hold.
     EpochLost,
     /// Its node was stopped.
     NodeStopped,
@@ -85,7 +85,7 @@ impl End {
         }
     }
 
-    /// Whether the holder lost it, rather than gave it back.
+    /// Whether the holder lost it instead of releasing it.
     pub fn is_loss(self) -> bool {
         self != End::Released
     }
@@ -97,78 +97,78 @@ impl fmt::Display for End {
     }
 }
 
-/// Why a waiter got nothing.
+/// Why a waiter was denied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Denial {
     /// Not granted in time.
     Late,
-    /// The node stops.
+    /// The node is stopping.
     NodeStopped,
 }
 
-/// Something that clients or watchers want to know.
+/// An event for clients or watchers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LockEvent {
-    /// Somebody began to wait.
+    /// A waiter was enqueued.
     Waiting {
-        /// Who.
+        /// The waiter.
         ticket: Ticket,
-        /// For what.
+        /// The lock it waits for.
         lock: LockName,
-        /// As they call themselves.
+        /// The name that the client gave.
         owner: Arc<str>,
     },
-    /// A waiter got the lock.
+    /// The lock was granted to a waiter.
     Granted {
-        /// Who.
+        /// The waiter.
         ticket: Ticket,
-        /// What.
+        /// The grant.
         grant: Grant,
-        /// As they call themselves.
+        /// The name that the client gave.
         owner: Arc<str>,
-        /// How long they waited.
+        /// How long the waiter waited.
         waited: Duration,
-        /// How long ago the last hold on this node ended, if the lock stayed here.
+        /// How long ago the last hold on this node ended, if the lock has stayed here since.
         handed_over: Option<Duration>,
     },
-    /// A waiter got nothing, and waits no more.
+    /// A waiter was denied, and no longer waits.
     Denied {
-        /// Who.
+        /// The waiter.
         ticket: Ticket,
-        /// What they waited for.
+        /// The lock that it waited for.
         lock: LockName,
-        /// Why.
+        /// The reason.
         denial: Denial,
     },
     /// A hold ended.
     Ended {
-        /// Which.
+        /// The hold.
         hold: HoldId,
-        /// Of what.
+        /// Its lock.
         lock: LockName,
-        /// Whose, as they call themselves.
+        /// The name that the client gave.
         owner: Arc<str>,
         /// Its fence.
         fence: Fence,
-        /// Why.
+        /// The reason.
         end: End,
         /// How long it was held.
         held: Duration,
     },
 }
 
-/// What comes of one event. Whoever drives the table keeps one and uses it again and again.
+/// Effects of one event. The caller of the table should reuse one value, to reuse its memory.
 #[derive(Debug, Default)]
 pub struct Effects {
     bytes: Vec<u8>,
-    /// Receiver and where its message ends in the bytes.
+    /// The receiver of each message, and where the message ends in `bytes`.
     sends: Vec<(NodeId, usize)>,
-    /// In the order in which it happened.
+    /// The events, in the order in which they happened.
     pub events: Vec<LockEvent>,
 }
 
 impl Effects {
-    /// Nothing.
+    /// No effects.
     pub fn new() -> Self {
         Self::default()
     }
@@ -180,7 +180,7 @@ impl Effects {
         sends.map(|(&(to, end), begin)| (to, &self.bytes[begin..end]))
     }
 
-    /// Forgets them, keeps the memory.
+    /// Removes all effects but keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.sends.clear();

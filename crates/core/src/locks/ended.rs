@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use super::{End, HoldError, HoldId};
 use soloist_api::Moment;
 
-/// How many are remembered.
+/// Maximum number of holds to remember.
 const MAX: usize = 1 << 14;
 
 #[derive(Clone, Default)]
 pub(super) struct EndedHolds {
     ends: HashMap<HoldId, (End, Moment)>,
-    /// The oldest first.
+    /// The ids, the oldest first.
     order: VecDeque<HoldId>,
 }
 
@@ -26,7 +26,7 @@ impl EndedHolds {
         self.order.push_back(hold);
     }
 
-    /// What is wrong with a hold that is not there.
+    /// The error for a hold that does not exist.
     pub fn error(&self, hold: HoldId) -> HoldError {
         match self.ends.get(&hold) {
             Some(&(end, _)) => HoldError::Ended(end),
@@ -34,7 +34,7 @@ impl EndedHolds {
         }
     }
 
-    /// When a hold ended, if that is known.
+    /// When a hold ended, or `None` if that is not known.
     pub fn at(&self, hold: HoldId) -> Option<Moment> {
         self.ends.get(&hold).map(|&(_, at)| at)
     }

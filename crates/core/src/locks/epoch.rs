@@ -1,8 +1,8 @@
-//! Epochs, as a lock table goes through them: it takes part in one, is frozen, and begins the next.
+//! Epochs, as the lock table sees them: it takes part in one, is frozen, and installs the next.
 //!
-//! While it is frozen it neither sends nor handles lock messages. Its clients may go on: holds are renewed, end and
-//! expire, waiters come and go. What follows from that for other nodes waits for the next epoch, which begins with
-//! fresh parts of the algorithms.
+//! A frozen table neither sends nor handles lock messages. Its clients continue: holds are renewed,
+//! released and expire, and waiters come and go. The effects of that on other nodes wait for the
+//! next epoch, which starts with fresh state machines of the algorithms.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -21,19 +21,19 @@ use crate::rules::Rules;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
-/// How long others' requests may take at the beginning of an epoch.
+/// How long requests of other nodes may take to arrive at the beginning of an epoch.
 const STAND_BACK: Duration = Duration::from_millis(50);
 
-/// Number of locks that begin an epoch at a time. Each takes about a microsecond, and others wait for the table
-/// meanwhile.
+/// Number of locks that begin an epoch in one step. Each takes about a microsecond, and other calls
+/// to the table wait for the whole step.
 const BEGUN_AT_ONCE: usize = 1024;
 
 #[cfg(feature = "mutants")]
 static BEGUN_AT_ONCE_SET: std::sync::atomic::AtomicUsize =
     std::sync::atomic::AtomicUsize::new(BEGUN_AT_ONCE);
 
-/// Sets how many locks begin an epoch at a time, for the whole process, so that tests with few locks begin them in
-/// many steps.
+/// Sets how many locks begin an epoch in one step, for the whole process, so that tests with few
+/// locks take many steps.
 #[cfg(feature = "mutants")]
 pub fn set_begun_at_once(locks: Option<usize>) {
     let locks = locks.unwrap_or(BEGUN_AT_ONCE);
@@ -57,18 +57,19 @@ pub struct Epoch {
     pub number: u64,
     /// This node's number in it.
     pub me: NodeId,
-    /// How many nodes take part.
+    /// Number of nodes in it.
     pub nodes: usize,
-    /// Who was inside which lock when it began.
+    /// Which node was inside which lock when it began.
     pub inside: Inside,
 }
 
-/// Who was inside which lock when an epoch began.
+/// Which node was inside which lock when an epoch began.
 #[derive(Clone, Default, Debug)]
 pub struct Inside(HashMap<LockName, NodeId>);
 
 impl Inside {
-    /// Makes room for this many locks, so that adding them one by one does not move all of them again and again.
+    /// Reserves room for this many locks, so that adding them one by one does not reallocate
+    /// repeatedly.
     pub fn reserve(&mut self, locks: usize) {
         self.0.reserve(locks);
     }
@@ -77,7 +78,7 @@ impl Inside {
         self.0.get(name).copied()
     }
 
-    /// Whoever was inside has left.
+    /// Records that the node that was inside has left.
     pub(super) fn forget(&mut self, name: &LockName) {
         self.0.remove(name);
     }
@@ -103,7 +104,7 @@ impl Hash for Inside {
     }
 }
 
-/// An epoch with the algorithms for its number of nodes.
+/// An epoch, with the algorithms for its number of nodes.
 #[derive(Clone)]
 pub(super) struct Current {
     pub epoch: Epoch,
@@ -123,18 +124,19 @@ impl Hash for Current {
 }
 
 impl Current {
-    /// Where the token of a fresh lock is: the same on all nodes, and spread over them.
+    /// The node at which the token of a fresh lock starts: the same for all nodes, and spread
+    /// evenly over them.
     pub fn home(&self, name: &LockName) -> NodeId {
         let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
         NodeId::from_index((hash % self.epoch.nodes as u64) as usize)
     }
 
-    /// Who was inside a lock when the epoch began.
+    /// The node that was inside a lock when the epoch began, if any.
     pub fn inside(&self, name: &LockName) -> Option<NodeId> {
         self.epoch.inside.get(name)
     }
 
-    /// This node's part of a lock.
+    /// Creates this node's state machine for a lock.
     pub fn machine(&self, name: &LockName, clock: u64) -> Box<dyn Machine> {
         let start = Start {
             home: self.home(name),
@@ -152,7 +154,7 @@ impl Context {
         current.is_some_and(|current| current.inside(name) == Some(current.epoch.me))
     }
 
-    /// Prepares a lock for the epoch: its fences rise with it.
+    /// Prepares a lock for the epoch. Its fence rises at least to the floor.
     pub(super) fn prepare(&mut self, now: Moment, name: &LockName, lock: &mut Lock) {
         lock.fence = lock.fence.max(self.floor);
         if self.was_given_back(name, lock) {
@@ -161,8 +163,8 @@ impl Context {
         }
     }
 
-    /// Whether this node's turns were over when it gave a lock back between two epochs. Others wait, perhaps: their requests
-    /// went with the epoch before, and are on their way again.
+    /// Whether this node released a lock between two epochs after using up its turns. Other nodes
+    /// may be waiting: their requests ended with the epoch before, and are on their way again.
     fn was_given_back(&self, name: &LockName, lock: &Lock) -> bool {
         let has_others = self.nodes > 1;
         has_others
@@ -174,7 +176,7 @@ impl Context {
 }
 
 impl Table {
-    /// The epoch in which it takes part, if it is not frozen.
+    /// The current epoch, or `None` while the table is frozen.
     pub fn epoch(&self) -> Option<u64> {
         self.context
             .current
@@ -206,12 +208,13 @@ impl Table {
         }
     }
 
-    /// The locks that are held on this node, by name.
+    /// The locks that are held on this node, in name order.
     pub fn held(&self) -> Vec<LockName> {
         self.held_after(None, usize::MAX)
     }
 
-    /// As [`held`](Table::held), from those after this name: as many as have this many bytes together, but at least one.
+    /// Like [`held`](Table::held), but only locks after this name, and at most this many bytes of
+    /// them; at least one.
     pub fn held_after(&self, name: Option<&LockName>, bytes: usize) -> Vec<LockName> {
         let locks = self.locks.after(name.map(LockName::as_str));
         let held = locks.filter(|(_, lock)| lock.hold.is_some());
@@ -223,19 +226,20 @@ impl Table {
         fitting.map(|(_, (name, _))| name.clone()).collect()
     }
 
-    /// All [held](Table::held) locks have at most this many bytes together.
+    /// Upper bound on the bytes of all [held](Table::held) locks.
     pub fn held_bytes_max(&self) -> usize {
         self.context.usage.name_bytes()
     }
 
-    /// Begins an epoch, whose number is higher than that of every earlier one. What this node holds, it holds there too;
-    /// waiters are asked for again.
+    /// Installs an epoch. Its number must be higher than that of every earlier one. Holds of this
+    /// node continue in it, and locks with waiters are requested again.
     ///
-    /// Locks do not depend on each other, so they begin one by one: here, in [`tick`](Table::tick), or when something
-    /// happens to them. So nobody waits for long while there are very many.
+    /// Locks are independent of each other, so they begin the epoch one by one: here, in
+    /// [`tick`](Table::tick), or when an event concerns them. So no call takes long, even with very
+    /// many locks.
     ///
     /// # Panics
-    /// If it is not frozen.
+    /// If the table is not frozen.
     pub fn install(&mut self, now: Moment, epoch: Epoch, out: &mut Effects) {
         let context = &mut self.context;
         assert!(
@@ -248,7 +252,7 @@ impl Table {
         }
         context.clock = 0;
         context.nodes = epoch.nodes;
-        // A lock that was given back meanwhile is still this node's to pass on.
+        // A lock that was released since the report still has to be passed on by this node.
         let mine = epoch.inside.0.iter().filter(|(_, node)| **node == epoch.me);
         let mut given_back: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
         given_back
@@ -257,7 +261,7 @@ impl Table {
         let mut waited_for: Vec<_> = context.tickets.values().cloned().collect();
         waited_for.sort_unstable();
         waited_for.dedup();
-        // The last one begins first. Whoever waits is served first; locks that are held can wait.
+        // The last one begins first. Locks with waiters come first; locks that are held can wait.
         context.unbegun = self.locks.names().rev().cloned().collect();
         context.unbegun.extend(given_back.into_iter().rev());
         context.unbegun.extend(waited_for.into_iter().rev());
@@ -268,7 +272,7 @@ impl Table {
         self.begin_some(now, out);
     }
 
-    /// Begins some of the locks that have no part in the epoch yet.
+    /// Creates the state machines of some locks that have none in this epoch yet.
     pub(super) fn begin_some(&mut self, now: Moment, out: &mut Effects) {
         for _ in 0..begun_at_once() {
             let Table { locks, context } = self;
@@ -277,9 +281,9 @@ impl Table {
                 return;
             };
             match locks.entry(&name) {
-                // Something happened to it meanwhile.
+                // An event has already started it.
                 Ok(lock) if lock.machine.is_some() => continue,
-                // It was idle when the last epoch ended, and nobody has wanted it since.
+                // It was idle when the last epoch ended, and has not been wanted since.
                 Ok(lock) if lock.is_unused() && !context.was_mine(&name) => {
                     locks.remove(&name);
                     continue;
@@ -294,7 +298,8 @@ impl Table {
         }
     }
 
-    /// This node is cut off: its holds are lost, and it takes part in nothing until the next epoch.
+    /// This node has lost its lease: its holds are lost, and it takes part in nothing until the
+    /// next epoch.
     pub fn lose(&mut self, now: Moment, out: &mut Effects) {
         self.freeze();
         self.end_all(now, End::EpochLost, out);

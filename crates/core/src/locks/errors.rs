@@ -1,4 +1,4 @@
-//! What a table refuses, and why. Nothing has changed then.
+//! Errors of a table. The state is unchanged when one is returned.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use super::wire::WireError;
 use super::{End, QuotaError, RequestId};
 use soloist_api::LockName;
 
-/// Why somebody may not even wait.
+/// Why a request was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AskError {
-    /// A time to live that cannot be.
+    /// An invalid time to live.
     #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
     Ttl {
-        /// What was asked for.
+        /// The requested time.
         given: Duration,
-        /// The longest.
+        /// The maximum.
         max: Duration,
     },
-    /// It would go beyond a quota.
+    /// The request would exceed a quota.
     #[error(transparent)]
     Quota(#[from] QuotaError),
-    /// The request's id is that of a request for another lock.
+    /// The request's id is already used by a request for another lock.
     #[error("request {id} is for lock {lock:?}: choose a new random id for each request")]
     OtherLock {
         /// The id.
@@ -36,7 +36,7 @@ pub enum AskError {
          ones are forgotten"
     )]
     LocksFull(usize),
-    /// The node stops.
+    /// The node is stopping.
     #[error("this node stops and takes no new requests: ask another one")]
     Stopping,
 }
@@ -44,24 +44,24 @@ pub enum AskError {
 /// Why a hold cannot be renewed or released.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HoldError {
-    /// It ended before.
+    /// It has already ended.
     #[error("this hold has ended: {0}")]
     Ended(End),
-    /// There is none of that name, or it ended long ago.
+    /// There is no such hold, or it ended long ago.
     #[error("this node knows no such hold")]
     Unknown,
-    /// A time to live that cannot be.
+    /// An invalid time to live.
     #[error(transparent)]
     Ttl(AskError),
 }
 
-/// Why a peer's bytes were refused. Nothing has changed then.
+/// Why a peer's bytes were refused. The state is unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// Not a lock's message.
+    /// Not a lock message.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A message that no correct peer sends now.
+    /// A message that no correct peer sends in this state.
     #[error("lock {lock:?}: {violation}")]
     Violation {
         /// The lock.
@@ -69,7 +69,7 @@ pub enum ReceiveError {
         /// What is wrong.
         violation: Violation,
     },
-    /// A word on an idle lock that no correct peer says now.
+    /// A message about an idle lock that no correct peer sends in this state.
     #[error("idle lock {lock:?}: {reason}")]
     Idle {
         /// The lock.
@@ -77,7 +77,7 @@ pub enum ReceiveError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// Too much came for locks that this node has offered to their homes.
+    /// Too many bytes have arrived for locks that this node has offered to their homes.
     #[error("lock {lock:?}: {most} bytes are held back for idle locks, and no more are allowed")]
     Held {
         /// The lock.

@@ -1,39 +1,47 @@
-//! How locks that are idle everywhere are forgotten.
+//! Forgetting locks that are idle everywhere.
 //!
-//! Where each part of an algorithm [rests alone](soloist_algorithms::Machine::rests_alone), each node
-//! drops its part by itself, without a message. Everywhere else the parts that have to do with each
-//! other are dropped together, by the lock's *home*, which follows from its name:
+//! If an algorithm's state machines [rest alone](soloist_algorithms::Machine::rests_alone), each
+//! node drops its own machine without sending a message. For all other algorithms, the machines
+//! that have exchanged messages are dropped together. The lock's *home*, a node that follows from
+//! the lock's name, coordinates this:
 //!
-//! 1. A node that has not used a lock for a while, and whose part is idle, *offers* it to the home.
-//!    From then on the part stands still. Messages for it are held back, own waiters queue.
-//! 2. Whoever needs the part again *withdraws* the offer. The home takes it out and says *resume*;
-//!    or it has decided already, and its *forget* is the answer. Each offer has exactly one answer.
-//! 3. When the offers balance, the home says *forget* to all that offered, with the highest fence.
-//!    They drop their parts, or begin new ones if something was held back or somebody waits.
+//! 1. A node that has not used a lock for a while, and whose machine is idle, *offers* it to the
+//!    home. From then on the machine is suspended. Messages for it are held back, and the node's
+//!    own waiters queue.
+//! 2. A node that needs its machine again *withdraws* the offer. The home removes the offer and
+//!    answers *resume*; or it has already decided, and its *forget* is the answer. Each offer has
+//!    exactly one answer.
+//! 3. When the offers balance, the home sends *forget*, with the highest fence, to all nodes that
+//!    offered. They drop their machines, or create new ones if messages were held back or a waiter
+//!    is queued.
 //!
-//! An offer carries the part's *balance*: a weight for each message it sent, less one for each it
-//! received, where the weight is a 64-bit hash of sender and receiver. Let D be the nodes that offered.
-//! Since they stand still, the sum over D is 0 exactly if every message that a node of D sent was
-//! received in D and vice versa (otherwise by a chance of 1 in 2^64). Then no message of D is under way,
-//! and nobody outside D has heard of what D did. So the whole is as if D had done nothing yet: a state that
-//! the algorithm reaches from its beginning, without D. That is what *forget* makes true, so whatever
-//! was proved of the algorithm goes on to hold. Nodes that never heard of the lock need not be asked, and what
-//! is under way from them to D finds a new part, as in that run.
+//! An offer carries the machine's *balance*: the sum of a weight for each message that it sent,
+//! minus the sum of a weight for each that it received. The weight is a 64-bit hash of sender and
+//! receiver. Let D be the set of nodes that offered. Since their machines are suspended, the sum
+//! over D is 0 exactly if every message that a node of D sent was received in D, and vice versa
+//! (except with a probability of 1 in 2^64). Then no message of D is in flight, and no node outside
+//! D has received anything from D. So the global state is as if D had done nothing yet: a state
+//! that the algorithm reaches from its initial state, without D. *Forget* establishes exactly this
+//! state, so everything that was proved about the algorithm continues to hold. Nodes that never
+//! heard of the lock need not be asked. A message in flight from outside D to D meets a new
+//! machine, as in that run.
 //!
-//! Fences: if D entered, nobody outside could have entered since without hearing from D (both
-//! together would break mutual exclusion), and all of D now have the highest fence as their floor.
+//! Fences: if a node of D entered, no node outside D can have entered since without hearing from D
+//! (both together would break mutual exclusion). And all nodes of D now have the highest fence as
+//! their floor.
 //!
-//! A lock that was held when the epoch began has another beginning, and nodes that were not asked would build
-//! their parts from that. So the home asks everybody to offer it, once its first holder has.
+//! A lock that was held when the epoch began has another initial state, and nodes that were not
+//! asked would create their machines from that one. So the home asks every node to offer the lock,
+//! once its first holder has offered it.
 //!
-//! Cost: an offer and a forget for each node that has to do with the lock, except home; nothing while it is
-//! used. A withdrawal costs two messages, and a round trip to the home before the part goes on. An epoch change
-//! ends all offers: it drops all parts anyway. Links keep the order of what one node says to another, so the
-//! words of different offers cannot be confused.
+//! Cost: one offer and one forget per node that has a machine for the lock, except the home;
+//! nothing while the lock is used. A withdrawal costs two messages, and a round trip to the home
+//! before the machine continues. A change of epoch ends all offers, since it drops all machines
+//! anyway. Links deliver messages in order, so messages of different offers cannot be confused.
 //!
-//! A member that lies in its balance can have a lock forgotten that is in use, as it could also forge a
-//! token: no algorithm here withstands such members. Nothing that it says makes a node panic or grow
-//! without bound.
+//! A member that lies about its balance can cause a lock that is in use to be forgotten, just as it
+//! could forge a token: no algorithm here tolerates such members. Nothing that it sends makes a
+//! node panic or grow without bound.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -49,10 +57,11 @@ use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
-/// How much is held back for all offered locks together. A round trip's messages fit many times.
+/// Maximum total size of messages held back for all offered locks. The messages of a round trip fit
+/// many times over.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
-/// What a message between two nodes weighs in the balance of a lock.
+/// Weight of a message between two nodes in the balance of a lock.
 pub(super) fn weight(from: NodeId, to: NodeId) -> u64 {
     // The finalizer of SplitMix64.
     let channel = (from.index() as u64) << 32 | to.index() as u64;
@@ -62,18 +71,18 @@ pub(super) fn weight(from: NodeId, to: NodeId) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// What nodes and a lock's home say to each other.
+/// Messages between nodes and a lock's home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Word {
-    /// To the home: this part is idle and stands still. With its balance.
+    /// To the home: the sender's machine is idle and suspended. Carries its balance.
     Offer(u64),
-    /// To the home: this part is needed again. With the balance that was offered.
+    /// To the home: the sender's machine is needed again. Carries the balance that was offered.
     Withdraw(u64),
-    /// From the home: the offer does not count any more.
+    /// From the home: the offer no longer counts.
     Resume,
-    /// From the home: all that offered drop their parts.
+    /// From the home: all nodes that offered drop their machines.
     Forget,
-    /// From the home: offer it, too, if it was never used.
+    /// From the home: offer the lock too, if it was never used.
     Ask,
 }
 
@@ -105,15 +114,15 @@ impl Word {
     }
 }
 
-/// This node offered a lock to its home.
+/// An offer of this node to a lock's home.
 #[derive(Clone, Default, Hash)]
 pub(super) struct Offer {
     is_withdrawn: bool,
-    /// Messages that arrived meanwhile, with their senders, in order.
+    /// Messages held back since the offer, with their senders, in order.
     held: Vec<(NodeId, Box<[u8]>)>,
 }
 
-/// The offers that were made to this node, for the locks whose home it is.
+/// The offers made to this node, for the locks whose home it is.
 #[derive(Clone, Default)]
 pub(super) struct Offers(HashMap<LockName, Gathered>);
 
@@ -122,7 +131,7 @@ struct Gathered {
     nodes: NodeSet,
     balance: u64,
     fence: Fence,
-    /// Everybody was asked to offer it.
+    /// All nodes were asked to offer it.
     all_asked: bool,
 }
 
@@ -131,14 +140,14 @@ impl Offers {
         self.0.clear();
     }
 
-    /// Gives memory back that many locks have left.
+    /// Returns memory that is no longer needed.
     pub fn shrink(&mut self) {
         if self.0.len() < self.0.capacity() / 8 {
             self.0.shrink_to(self.0.len() * 2);
         }
     }
 
-    /// Takes a node's offer out. Tells whether it was there.
+    /// Removes a node's offer. Returns whether there was one.
     fn withdraw(&mut self, name: &LockName, node: NodeId, balance: u64) -> bool {
         let Some(gathered) = self.0.get_mut(name) else {
             return false;
@@ -177,19 +186,20 @@ impl Context {
         self.counts.forgetting += 1;
     }
 
-    /// Keeps what outlives a lock that is forgotten.
+    /// Keeps the state that must outlive a forgotten lock.
     fn outlive(&mut self, name: &LockName, lock: &Lock) {
         let machine = lock.machine.as_ref().expect("it takes part in the epoch");
         self.clock = self.clock.max(machine.clock());
         self.floor = self.floor.max(lock.fence);
         let current = self.current.as_mut().expect("it takes part in the epoch");
-        // Who was inside at first has left.
+        // The node that was inside at first has left.
         current.epoch.inside.forget(name);
     }
 }
 
 impl Table {
-    /// Looks at a lock that may be idle: forgets it if it rests alone, else offers it to its home.
+    /// Checks a lock that may be idle: forgets it if it rests alone, otherwise offers it to its
+    /// home.
     pub(super) fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let context = &mut self.context;
         let lock = self.locks.get_mut(name).expect("what is listed is there");
@@ -199,7 +209,7 @@ impl Table {
             context.idle.add(now, name.clone());
             return;
         }
-        // Whatever comes of it makes the lock be looked at again.
+        // Whatever follows lists the lock again.
         lock.is_listed = false;
         if !is_idle || lock.stands_back.is_some() || lock.offer.is_some() {
             return;
@@ -225,7 +235,8 @@ impl Table {
         }
     }
 
-    /// A lock that was offered is needed. Tells whether it is open again; else the home's word will open it.
+    /// Reopens an offered lock that is needed. Returns whether it is open; if not, the home's
+    /// answer will open it.
     pub(super) fn reopen(&mut self, name: &LockName, out: &mut Effects) -> bool {
         let (me, home) = self.context.me_and_home(name);
         let lock = self.locks.get_mut(name).expect("what is offered is there");
@@ -247,7 +258,7 @@ impl Table {
         false
     }
 
-    /// A message for a lock that this node has offered.
+    /// Handles a message for a lock that this node has offered.
     pub(super) fn receive_offered(
         &mut self,
         now: Moment,
@@ -272,7 +283,7 @@ impl Table {
         Ok(())
     }
 
-    /// A peer's word on a lock that is idle there.
+    /// Handles a peer's message about an idle lock.
     pub(super) fn hear_idle(
         &mut self,
         now: Moment,
@@ -317,7 +328,7 @@ impl Table {
                 }
             }
             Word::Withdraw(balance) => {
-                // If it is not there, forget or resume are on their way.
+                // If there is no offer, a forget or a resume is already in flight.
                 if self.context.offers.withdraw(name, from, balance) {
                     self.context
                         .say(from, Word::Resume, message.fence, name, out);
@@ -330,7 +341,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes an offer, and decides. Tells whether it was a new one.
+    /// Records an offer and decides if the offers balance. Returns whether the offer was new.
     fn gather(
         &mut self,
         now: Moment,
@@ -373,7 +384,8 @@ impl Table {
         true
     }
 
-    /// The offers balance: all that offered forget the lock. If somebody was inside when the epoch began, all nodes do.
+    /// The offers balance, so all nodes that offered forget the lock. If a node was inside when the
+    /// epoch began, all nodes must have offered first.
     fn decide(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let context = &mut self.context;
         let current = context
@@ -408,9 +420,10 @@ impl Table {
         }
     }
 
-    /// Makes this node's part of a lock and offers it. If it is there, it is offered when its time comes.
+    /// Creates this node's machine for a lock and offers it. A machine that exists already is
+    /// offered when it becomes idle.
     fn offer_unused(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        // If there are too many, the lock is kept until the next epoch.
+        // If there are too many locks, this one is kept until the next epoch.
         let most = self.context.peers_locks_max();
         let lock = self.locks.get(name);
         if lock.is_some_and(|lock| !lock.is_left_over()) || self.locks.len() >= most {
@@ -424,7 +437,7 @@ impl Table {
         }
     }
 
-    /// The home has decided: the part is dropped, or begins anew if it is needed.
+    /// The home has decided: the machine is dropped, or replaced by a new one if it is needed.
     fn forget(&mut self, now: Moment, name: &LockName, fence: Fence, out: &mut Effects) {
         let Table { locks, context } = self;
         let lock = locks.get_mut(name).expect("what is offered is there");
@@ -443,7 +456,7 @@ impl Table {
         self.go_on(now, name, held, out);
     }
 
-    /// The home has taken the offer out: the part goes on as it is.
+    /// The home has removed the offer: the machine continues as it is.
     fn reopened(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let lock = self.locks.get_mut(name).expect("what is offered is there");
         let held = self.context.let_go(lock);
@@ -459,14 +472,14 @@ impl Table {
     ) {
         self.settle(now, name, out);
         for (from, bytes) in held {
-            // Refused, it changes nothing; and its sender's link has long gone on.
+            // If it is refused, nothing changes, and its sender's link has moved on long ago.
             let _ = self.receive(now, from, &bytes, out);
         }
     }
 }
 
 impl Context {
-    /// Ends an offer. Tells what was held back.
+    /// Ends an offer. Returns the messages that were held back.
     fn let_go(&mut self, lock: &mut Lock) -> Vec<(NodeId, Box<[u8]>)> {
         let held = lock.offer.take().map_or_else(Vec::new, |offer| offer.held);
         let bytes: usize = held.iter().map(|(_, bytes)| bytes.len()).sum();

@@ -1,4 +1,5 @@
-//! Locks that nobody on this node uses, in the order in which they are to be looked at. What becomes of them: `forget.rs`.
+//! Locks that are not used on this node, in the order in which they are checked. `forget.rs`
+//! decides whether they are forgotten.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use soloist_api::LockName;
 use soloist_api::Moment;
 
-/// Locks that may be idle, with the moment to look at them again, the earliest first.
+/// Locks that may be idle, with the moment of their next check, the earliest first.
 #[derive(Clone)]
 pub(super) struct IdleLocks {
     list: VecDeque<(Moment, LockName)>,
@@ -14,7 +15,7 @@ pub(super) struct IdleLocks {
 }
 
 impl IdleLocks {
-    /// Locks are forgotten when nobody has used them for so long.
+    /// Locks are forgotten after this long without use.
     pub fn new(after: Duration) -> Self {
         IdleLocks {
             list: VecDeque::new(),
@@ -38,14 +39,14 @@ impl IdleLocks {
         self.list.front().map(|(moment, _)| *moment)
     }
 
-    /// Gives memory back that many locks have left.
+    /// Returns memory that is no longer needed.
     pub fn shrink(&mut self) {
         if self.list.len() < self.list.capacity() / 8 {
             self.list.shrink_to(self.list.len() * 2);
         }
     }
 
-    /// The next one to look at by now.
+    /// The next lock that is due for a check.
     pub fn pop(&mut self, now: Moment) -> Option<LockName> {
         let (moment, _) = self.list.front()?;
         let is_due = *moment <= now;

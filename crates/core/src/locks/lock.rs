@@ -1,4 +1,5 @@
-//! One lock as one node sees it: its part of the algorithm, the node's own waiters, and the hold.
+//! One lock as one node sees it: its state machine of the algorithm, the node's own waiters, and
+//! the hold.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -13,23 +14,23 @@ use super::{Client, RequestId, Ticket};
 use soloist_api::Fence;
 use soloist_api::Moment;
 
-/// Somebody on this node who wants the lock.
+/// A client on this node that waits for the lock.
 #[derive(Clone)]
 pub(super) struct Waiter {
     pub ticket: Ticket,
     pub owner: Arc<str>,
     pub since: Moment,
-    /// How long a hold lives without renewal.
+    /// How long its hold lasts without renewal.
     pub ttl: Option<Duration>,
-    /// When they give up.
+    /// When it times out.
     pub deadline: Option<Key>,
     pub client: Client,
     pub request: Option<RequestId>,
-    /// Its connection broke: it leaves then, unless its request is sent again.
+    /// Set when its connection broke: it leaves at this time, unless its request is sent again.
     pub abandoned: Option<Key>,
 }
 
-/// Somebody on this node who has the lock.
+/// A client on this node that holds the lock.
 #[derive(Clone)]
 pub(super) struct Hold {
     pub owner: Arc<str>,
@@ -45,55 +46,59 @@ pub(super) struct Hold {
 
 #[derive(Clone)]
 pub(super) struct Lock {
-    /// This node's part of the algorithm; nothing, while the table is frozen.
+    /// This node's state machine of the algorithm. `None` while the table is frozen, or until the
+    /// lock begins the epoch.
     pub machine: Option<Box<dyn Machine>>,
-    /// The algorithm's name, for counting.
+    /// The algorithm's name, for counters.
     pub algorithm: &'static str,
-    /// The highest fence that is known.
+    /// The highest known fence.
     pub fence: Fence,
     pub waiters: VecDeque<Waiter>,
     pub hold: Option<Hold>,
-    /// How many of its own waiters the node may serve before it leaves.
+    /// Number of its own waiters that the node may still serve before it releases.
     pub turns_left: u32,
     pub turns_max: u32,
-    /// When the last hold on this node ended, if the lock has not left it since.
+    /// When the last hold on this node ended, if the lock has not left the node since.
     pub last_end: Option<Moment>,
-    /// When anything last happened to it here.
+    /// When the last event concerned it here.
     pub touched: Moment,
-    /// Whether it is in the list of those that may be idle.
+    /// Whether it is in the list of locks that may be idle.
     pub is_listed: bool,
-    /// What was sent less what was received, by weight: see `forget.rs`.
+    /// Weight of the messages sent minus that of the messages received: see `forget.rs`.
     pub balance: u64,
-    /// It is idle, and its home decides whether it is forgotten. Until then nothing happens to it here.
+    /// Set while it is idle and its home decides whether it is forgotten. Until then it is
+    /// suspended here.
     pub offer: Option<Box<Offer>>,
-    /// The node has had its turns, and its epoch has just begun: until then, or until it hears of others, it does not ask.
+    /// Set at the beginning of an epoch if the node has used up its turns. It does not request the
+    /// lock until this time, or until a message from another node arrives.
     pub stands_back: Option<Key>,
 }
 
 impl Lock {
-    /// Whether somebody on this node holds it or waits for it.
+    /// Whether a client on this node holds it or waits for it.
     pub fn is_wanted(&self) -> bool {
         self.hold.is_some() || !self.waiters.is_empty()
     }
 
-    /// Whether nobody on this node holds it or waits for it.
+    /// Whether no client on this node holds it or waits for it.
     pub fn is_unused(&self) -> bool {
         !self.is_wanted()
     }
 
-    /// Whether it was idle when an epoch ended, and has no part in the next one yet: it is as if it were not there.
+    /// Whether it was idle when an epoch ended, and has no state machine in the next one yet. Such
+    /// a lock counts as absent.
     pub fn is_left_over(&self) -> bool {
         self.is_unused() && self.machine.is_none()
     }
 
-    /// Whether it is unused and its part of the algorithm neither waits nor is inside.
+    /// Whether it is unused and its state machine neither waits nor is inside.
     pub fn is_idle(&self) -> bool {
         let machine = self.machine.as_ref();
         self.is_unused() && machine.is_some_and(|machine| machine.phase() == Phase::Idle)
     }
 }
 
-/// All that decides what it does next: not since when anything is.
+/// Covers all state that decides what the lock does next, but not start times.
 impl Hash for Lock {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.machine.hash(hasher);

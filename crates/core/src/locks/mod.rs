@@ -1,8 +1,8 @@
 //! Named locks: a pure state machine, with time as a parameter and messages as bytes.
 //!
-//! [`Table`] has all locks of a node. For each it drives the node's part of the algorithm, keeps
-//! the node's own waiters in order, and knows the hold. Clients' wishes, peers' messages and time go in;
-//! [`Effects`] come out.
+//! [`Table`] has all locks of a node. For each lock it drives the node's state machine of the
+//! algorithm, keeps the node's own waiters in order, and tracks the hold. Clients' requests, peers'
+//! messages and the time go in; [`Effects`] come out.
 
 mod by_name;
 mod counts;

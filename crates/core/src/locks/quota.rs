@@ -1,4 +1,4 @@
-//! How much each client uses of a table, and how much it may.
+//! How much of a table each client uses, and how much it may use.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::limits::{HOLD_BYTES, Limits, Quota};
 use soloist_api::LockName;
 
-/// How a node tells its clients apart: by Unix user, token or certificate. Cheap to clone.
+/// Identifies a client of a node: by Unix user, token or certificate. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Client(Arc<str>);
 
 impl Client {
-    /// The client that is called so, in errors and logs.
+    /// The client with this name in errors and logs.
     pub fn new(name: &str) -> Self {
         Client(name.into())
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A request would go beyond a quota.
+/// A request would exceed a quota.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{} on this node already, and {} allows no more: release some, or ask its operator to raise the limit",
@@ -43,9 +43,9 @@ impl fmt::Debug for Client {
     self.key()
 )]
 pub struct QuotaError {
-    /// Whose quota, or `None` for the whole node's.
+    /// The client whose quota it is, or `None` for that of the whole node.
     pub client: Option<Client>,
-    /// What there is too much of.
+    /// The quantity that would be exceeded.
     pub what: Quantity,
     /// The quota.
     pub max: usize,
@@ -58,7 +58,7 @@ pub enum Quantity {
     Holds,
     /// Waiters.
     Waiters,
-    /// Bytes in names of locks that are held or waited for, and some for each.
+    /// Bytes in the names of locks that are held or waited for, plus a constant per lock.
     NameBytes,
 }
 
@@ -93,7 +93,7 @@ impl QuotaError {
     }
 }
 
-/// What is in use.
+/// Amounts in use.
 #[derive(Clone, Copy, Default)]
 struct Used {
     holds: usize,
@@ -101,8 +101,8 @@ struct Used {
     name_bytes: usize,
 }
 
-/// Idle clients are remembered up to this number, so that a client that comes again costs no memory
-/// to be allocated.
+/// Maximum number of clients to keep once they are idle, so that a returning client needs no
+/// allocation.
 const IDLE_CLIENTS_MAX: usize = 256;
 
 /// What all clients use.
@@ -113,7 +113,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Whether one more request for this lock fits.
+    /// Checks that one more request for this lock fits.
     pub fn check(
         &self,
         limits: &Limits,
@@ -134,12 +134,12 @@ impl Usage {
         }
     }
 
-    /// Bytes in names of locks that are held or waited for.
+    /// Bytes in the names of locks that are held or waited for.
     pub fn name_bytes(&self) -> usize {
         self.all.name_bytes
     }
 
-    /// A client begins to wait for a lock.
+    /// Counts a new waiter.
     pub fn wait(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters += 1;
@@ -147,7 +147,7 @@ impl Usage {
         });
     }
 
-    /// A waiter gets its lock.
+    /// Counts a grant to a waiter.
     pub fn grant(&mut self, client: &Client) {
         self.change(client, |used| {
             used.waiters -= 1;
@@ -155,7 +155,7 @@ impl Usage {
         });
     }
 
-    /// A waiter goes away.
+    /// Counts a waiter that was removed.
     pub fn cancel(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters -= 1;
@@ -163,7 +163,7 @@ impl Usage {
         });
     }
 
-    /// A hold ends.
+    /// Counts a hold that ended.
     pub fn end(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.holds -= 1;
@@ -186,7 +186,7 @@ impl Usage {
     }
 }
 
-/// What a name counts for: as much as it takes in a change of epoch.
+/// How many bytes a name counts for: as many as it takes in a change of epoch.
 pub(super) fn bytes_of(name: &LockName) -> usize {
     name.as_str().len() + HOLD_BYTES
 }

@@ -1,34 +1,38 @@
-//! Requests with ids: sent twice, they are one request; and a grant that nobody reads is soon free again.
+//! Requests with ids: a request that is sent twice counts once, and a grant that its client never
+//! reads soon ends.
 //!
-//! A client that chooses an id for its request may send it again when the connection breaks. Within one
-//! client, the same id is the same request: it attaches to the waiter that is there, or gets the same
-//! hold. It never queues behind itself.
+//! A client that chooses an id for its request may send the request again when the connection
+//! breaks. Within one client, the same id is the same request: it attaches to the existing waiter,
+//! or returns the same hold. It never queues behind itself.
 //!
 //! # When an unread grant may end
 //!
 //! A node cannot know whether a response that it wrote was read. If it released a hold because a
-//! connection broke, the client might have read the grant just before, and rely on it. So nothing is
-//! ever released because of what happens to a connection. Instead, the first promise is short: the
-//! grant of a request with an id is valid for [`FIRST_PROMISE`] (or its time to live, if that is
-//! shorter), and `valid_for_ms` in the response says so. The first renewal, which only a client that
-//! has read the grant can send, gives it the whole time to live. That renewal is the confirmation.
+//! connection broke, the client might have read the grant just before, and rely on it. So nothing
+//! is ever released because of what happens to a connection. Instead, the first promise is short:
+//! the grant of a request with an id is valid for [`FIRST_PROMISE`] (or its time to live, if that
+//! is shorter), and `valid_for_ms` in the response says so. The first renewal extends it to the
+//! full time to live. Only a client that has read the grant can send that renewal, so it confirms
+//! the grant.
 //!
-//! Why it is safe: a hold ends by its client's word, with its node's lease, or at its deadline.
-//! The deadline is never earlier than the end of the last promise: a promise is computed from
-//! the deadline after it is set, and a resend only moves the deadline further away. So this is
-//! nothing but the expiry that every hold has, and clients measure each promise from before they
-//! asked for it. It holds whether the response was read, lost, or read after the resend.
+//! Why this is safe: a hold ends when its client releases it, with its node's lease, or at its
+//! deadline. The deadline is never earlier than the end of the last promise: a promise is computed
+//! from the deadline after the deadline is set, and a resend only moves the deadline further away.
+//! So this is the same expiry that every hold has, and clients measure each promise from before
+//! they sent the request for it. It holds whether the response was read, lost, or read after the
+//! resend.
 //!
-//! A waiter whose connection broke was promised nothing. It keeps its place for [`RESEND_WITHIN`]. If
-//! its turn comes meanwhile, the lock is kept for it until then, and no longer.
+//! A waiter whose connection broke was promised nothing. It keeps its place for [`RESEND_WITHIN`].
+//! If its turn comes in that time, the lock is kept for it until then, and no longer.
 //!
-//! An unread grant therefore costs others at most `FIRST_PROMISE`, not the whole time to live.
+//! An unread grant therefore delays others by at most `FIRST_PROMISE`, not by the full time to
+//! live.
 //!
 //! # Memory
 //!
-//! There is one entry for each waiter and hold with an id, bounded by their quotas, and one for each of
-//! the last [`ENDED_MAX`] holds that ended: a resend that arrives late learns how its hold ended
-//! and does not start again.
+//! There is one entry per waiter and hold with an id, bounded by their quotas, and one for each of
+//! the last [`ENDED_MAX`] holds that ended. From the latter, a resend that arrives late learns how
+//! its hold ended, and does not start a new request.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -46,17 +50,17 @@ use soloist_api::Moment;
 /// How long a grant is valid before the client confirms it with its first renewal.
 pub const FIRST_PROMISE: Duration = Duration::from_secs(3);
 
-/// How long a waiter keeps its place when its connection breaks.
+/// How long a waiter keeps its place after its connection broke.
 pub const RESEND_WITHIN: Duration = Duration::from_secs(2);
 
-/// How many holds that have ended are remembered by the ids of their requests.
+/// Number of ended holds that are remembered by the ids of their requests.
 const ENDED_MAX: usize = 1 << 14;
 
 /// The id of a request: a UUID that its client chose at random.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(u128);
 
-/// A text that is no id of a request.
+/// A text that is not a request id.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{0:?} cannot be a request's id: use a random UUID, with or without hyphens, a new one for each request"
@@ -106,10 +110,10 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// What became of a request that was sent before.
+/// State of a request that was sent before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resumed {
-    /// It waits.
+    /// It is waiting.
     Waits(Ticket),
     /// It was granted.
     Holds(HoldId),
@@ -119,16 +123,16 @@ pub enum Resumed {
 
 type Key = (Client, RequestId);
 
-/// The requests with ids that are known.
+/// The known requests with ids.
 #[derive(Clone, Default)]
 pub(super) struct Requests {
     known: HashMap<Key, (LockName, Resumed)>,
-    /// Those whose holds have ended, the oldest first.
+    /// Requests whose holds have ended, the oldest first.
     ended: VecDeque<Key>,
 }
 
 impl Requests {
-    /// What is known of a request, and for which lock it was.
+    /// The lock and the state of a request, or `None` if it is unknown.
     pub fn get(&self, client: &Client, id: RequestId) -> Option<&(LockName, Resumed)> {
         self.known.get(&(client.clone(), id))
     }
@@ -168,9 +172,9 @@ impl Requests {
 }
 
 impl Table {
-    /// A client sends a request: returns what became of it if it was sent before, and `None` if it is
-    /// new. A waiter keeps its place and is not abandoned any more; an unconfirmed hold is promised
-    /// again, unless the node stops.
+    /// Handles a request that may have been sent before. Returns its state if it was, and `None` if
+    /// it is new. A waiter keeps its place and is no longer abandoned. An unconfirmed hold gets a
+    /// new promise, unless the node is stopping.
     pub fn resume(
         &mut self,
         now: Moment,
@@ -197,13 +201,13 @@ impl Table {
         Ok(Some(resumed))
     }
 
-    /// What became of a request.
+    /// The state of a request, or `None` if it is unknown.
     pub fn request(&self, client: &Client, id: RequestId) -> Option<Resumed> {
         self.context.requests.get(client, id).map(|known| known.1)
     }
 
-    /// The connection of a waiter broke. It stays for [`RESEND_WITHIN`], so that its request can be
-    /// sent again.
+    /// Records that a waiter's connection broke. The waiter stays for [`RESEND_WITHIN`], so that
+    /// its request can be sent again.
     pub fn abandon(&mut self, now: Moment, ticket: Ticket) {
         if !self.context.tickets.contains_key(&ticket) {
             return;
@@ -214,7 +218,7 @@ impl Table {
         waiter.abandoned = Some(context.deadlines.add(until, Due::Abandoned(ticket)));
     }
 
-    /// The waiter of a ticket, which must be there.
+    /// The waiter of a ticket, which must exist.
     fn waiter(&mut self, ticket: Ticket) -> (&mut Waiter, &mut Context) {
         let name = self.context.tickets.get(&ticket).expect("it waits");
         let lock = self.locks.get_mut(name).expect("somebody waits for it");

@@ -1,4 +1,4 @@
-//! What a table is told: at first, and with each wish.
+//! Settings of a table, and of a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,41 +8,41 @@ use crate::limits::Limits;
 use crate::rules::Rules;
 use soloist_api::Moment;
 
-/// What a table is made from.
+/// Settings of a table.
 #[derive(Clone)]
 pub struct Settings {
-    /// Which lock has which algorithm.
+    /// Which lock uses which algorithm.
     pub rules: Rules,
     /// The longest time to live of a hold.
     pub ttl_max: Duration,
     /// How much clients may use.
     pub limits: Limits,
-    /// How many locks this node may have to do with at a time.
+    /// Maximum number of locks in the table at a time.
     pub locks_max: usize,
-    /// After how long without use a lock is forgotten. Used again before that, its token or permissions
-    /// are still here.
+    /// How long a lock must be unused before it is forgotten. If it is used again before that, its
+    /// token or permissions are still here.
     pub forget_after: Duration,
-    /// From where the names of holds are drawn: 32 bytes that nobody can guess.
+    /// Seed for the ids of holds: 32 bytes that cannot be guessed.
     pub seed: [u8; 32],
 }
 
-/// Somebody wants a lock.
+/// A request for a lock.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// As they call themselves, for whoever looks who holds and who waits.
+    /// Name of the client, shown to anyone who lists holders and waiters.
     pub owner: Arc<str>,
-    /// How long the hold lives without [renewal](super::Table::renew); for ever, if nothing is said.
+    /// How long the hold lasts without [renewal](super::Table::renew), or `None` for no limit.
     pub ttl: Option<Duration>,
-    /// When they give up; never, if nothing is said.
+    /// When the waiter times out, or `None` for never.
     pub until: Option<Moment>,
-    /// Whose quota it counts for.
+    /// The client whose quota it counts for.
     pub client: Client,
     /// The request's id, if its client chose one: see [`resume`](super::Table::resume).
     pub request: Option<RequestId>,
 }
 
 impl Ask {
-    /// For the program that the node runs in: without a time to live, and without end.
+    /// A request of the program that the node runs in, without a time to live or a timeout.
     pub fn new(owner: impl Into<Arc<str>>) -> Self {
         Ask {
             owner: owner.into(),

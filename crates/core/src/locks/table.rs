@@ -1,5 +1,5 @@
-//! All locks of a node: a pure state machine. What time it is, is told to it; what it wants sent
-//! or told, it puts into [`Effects`].
+//! All locks of a node: a pure state machine. The caller passes the time in; messages to send and
+//! events for clients come out as [`Effects`].
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -29,7 +29,7 @@ use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
-/// As many nodes are assumed to share a quota until a node knows how many there are.
+/// Number of nodes assumed to share a quota until a node knows how many there are.
 const NODES_UNKNOWN: usize = 128;
 
 /// All locks of a node.
@@ -39,53 +39,55 @@ pub struct Table {
     pub(super) context: Context,
 }
 
-/// All but the locks themselves, so that a lock can be worked on beside it.
+/// Everything but the locks themselves, so that a lock can be borrowed separately.
 #[derive(Clone)]
 pub(super) struct Context {
     pub settings: Settings,
-    /// Nothing, while it is frozen.
+    /// The current epoch, or `None` while the table is frozen.
     pub current: Option<Current>,
-    /// Locks that have no part in the epoch yet, the next one last; and some that have.
+    /// Locks that have no state machine in this epoch yet, the next one last. May include some that
+    /// have one by now.
     pub unbegun: Vec<LockName>,
-    /// How many nodes take part in the epoch, or took part in the last one.
+    /// Number of nodes in the current epoch, or in the last one.
     pub nodes: usize,
-    /// Which lock a hold is of.
+    /// The lock of each hold.
     pub holds: HashMap<HoldId, LockName>,
-    /// Which lock a waiter waits for.
+    /// The lock that each waiter waits for.
     pub tickets: HashMap<Ticket, LockName>,
     pub ended: EndedHolds,
     pub requests: Requests,
     pub usage: Usage,
     pub deadlines: Deadlines,
     pub idle: IdleLocks,
-    /// Of locks whose home this node is.
+    /// Offers of locks whose home this node is.
     pub offers: Offers,
-    /// How much is held back for locks that this node has offered.
+    /// Total bytes held back for locks that this node has offered.
     pub held_bytes: usize,
-    /// The highest fence of all locks that were forgotten.
+    /// The highest fence of all forgotten locks.
     pub floor: Fence,
-    /// A lock has used up the fences of the epoch: its waiters wait for the next one.
+    /// A lock has used up the fences of the epoch. Its waiters wait for the next one.
     pub is_exhausted: bool,
-    /// The highest number of a request, in all locks that were forgotten.
+    /// The highest request number in all forgotten locks.
     pub clock: u64,
     pub ids: ChaCha12Rng,
     pub tickets_given: u64,
     pub stopping: bool,
-    /// No hold is extended any more.
+    /// Holds are no longer extended.
     pub draining: bool,
     pub counts: Counts,
     pub outbox: ByteOutbox,
 }
 
 impl Context {
-    /// A peer's message that is refused is lost, and somebody may wait for it for ever: before that happens, this node's
-    /// own clients are refused for a long while.
+    /// Limit on locks that peers' messages may create. A refused message is lost, and a node may
+    /// wait for it forever. So the limit is twice that of this node's own clients, which are
+    /// refused long before.
     pub fn peers_locks_max(&self) -> usize {
         self.settings.locks_max.saturating_mul(2)
     }
 }
 
-/// All that decides what it does next: not what it counts, nor since when.
+/// Covers all state that decides what the table does next, but not counters or start times.
 impl Hash for Table {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for (name, lock) in self.locks.iter() {
@@ -103,7 +105,7 @@ impl Hash for Table {
 }
 
 impl Table {
-    /// No lock is used yet, and nobody gets one before an epoch is [installed](Table::install).
+    /// Creates an empty table. It grants nothing before an epoch is [installed](Table::install).
     pub fn new(settings: Settings) -> Self {
         Table {
             locks: LocksByName::default(),
@@ -134,7 +136,7 @@ impl Table {
         }
     }
 
-    /// Somebody wants a lock. If it is here and free, the effects have the grant already. A request
+    /// Requests a lock. If it is here and free, the effects already contain the grant. A request
     /// with an id must be new: see [`resume`](Table::resume).
     pub fn acquire(
         &mut self,
@@ -187,7 +189,8 @@ impl Table {
         Ok(ticket)
     }
 
-    /// A waiter goes away. If the lock comes, it is passed on. Tells whether it still waited.
+    /// Removes a waiter. If the lock arrives later, it is passed on. Returns whether the waiter was
+    /// still waiting.
     pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut Effects) -> bool {
         let Some(name) = self.context.tickets.remove(&ticket) else {
             return false;
@@ -205,7 +208,7 @@ impl Table {
         true
     }
 
-    /// A holder gives its lock back.
+    /// Releases a hold.
     pub fn release(
         &mut self,
         now: Moment,
@@ -215,8 +218,8 @@ impl Table {
         self.end(now, hold, End::Released, out)
     }
 
-    /// A holder lives: its hold ends no sooner than this long from now, unless the table [drains](Table::drain). Tells
-    /// when it will.
+    /// Renews a hold: it ends no sooner than its time to live from now, unless the table is
+    /// [draining](Table::drain). Returns when it will end.
     pub fn renew(
         &mut self,
         now: Moment,
@@ -244,7 +247,7 @@ impl Table {
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
-    /// When a hold ends unless it is renewed.
+    /// When a hold ends unless it is renewed, or `None` if it does not expire.
     pub fn expires(&self, id: HoldId) -> Result<Option<Moment>, HoldError> {
         let context = &self.context;
         let name = context
@@ -255,12 +258,12 @@ impl Table {
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
-    /// When a hold ended, if it has, and not too long ago.
+    /// When a hold ended, or `None` if it has not or that was too long ago.
     pub fn ended_at(&self, id: HoldId) -> Option<Moment> {
         self.context.ended.at(id)
     }
 
-    /// A peer's bytes arrived. They may be anything.
+    /// Handles bytes from a peer. They may be anything.
     pub fn receive(
         &mut self,
         now: Moment,
@@ -289,7 +292,7 @@ impl Table {
         let machine = lock.machine.as_mut().expect("it takes part in the epoch");
         let received = machine.receive(from, message.payload, &mut context.outbox);
         if let Err(violation) = received {
-            // One that was made for this message alone goes with it.
+            // A lock that was created only for this message is removed again.
             if self.locks.len() > count {
                 self.locks.remove(&name);
             }
@@ -308,8 +311,8 @@ impl Table {
         Ok(())
     }
 
-    /// Ends what is due: waits that were given up, holds that were not renewed. Begins some of the locks that have no
-    /// part in the epoch yet.
+    /// Handles everything that has become due: waiters that time out, and holds that were not
+    /// renewed. Also creates the state machines of some locks that have none in this epoch yet.
     pub fn tick(&mut self, now: Moment, out: &mut Effects) {
         self.begin_some(now, out);
         while let Some(due) = self.context.deadlines.pop(now) {
@@ -331,13 +334,13 @@ impl Table {
         while let Some(name) = self.context.idle.pop(now) {
             self.look_after(now, &name, out);
         }
-        // Many locks that were used once must not weigh for ever.
+        // Locks that were used once must not take up memory forever.
         self.locks.shrink();
         self.context.idle.shrink();
         self.context.offers.shrink();
     }
 
-    /// When [`tick`](Table::tick) has something to do next.
+    /// When [`tick`](Table::tick) next has something to do.
     pub fn next_deadline(&self) -> Option<Moment> {
         let context = &self.context;
         let begins = (!context.unbegun.is_empty()).then(Moment::default);
@@ -345,7 +348,7 @@ impl Table {
         all.into_iter().flatten().min()
     }
 
-    /// Takes no new requests; whoever waits gets nothing. Holds go on to their end.
+    /// Refuses new requests and denies all waiters. Holds continue.
     pub fn stop(&mut self, now: Moment, out: &mut Effects) {
         self.context.stopping = true;
         let mut tickets: Vec<_> = self.context.tickets.keys().copied().collect();
@@ -355,7 +358,8 @@ impl Table {
         }
     }
 
-    /// Extends no hold from now on: each ends when it would have ended, and at `until` at the latest.
+    /// Extends no hold from now on: each ends when it would have ended, and at `until` at the
+    /// latest.
     pub fn drain(&mut self, until: Moment) {
         self.context.draining = true;
         let mut holds: Vec<_> = self.context.holds.iter().collect();
@@ -381,22 +385,22 @@ impl Table {
         }
     }
 
-    /// How many holds there are on this node.
+    /// Number of holds on this node.
     pub fn holds(&self) -> usize {
         self.context.holds.len()
     }
 
-    /// How many wait on this node.
+    /// Number of waiters on this node.
     pub fn waiters(&self) -> usize {
         self.context.tickets.len()
     }
 
-    /// How many locks this node has to do with.
+    /// Number of locks in the table.
     pub fn locks(&self) -> usize {
         self.locks.len()
     }
 
-    /// What was counted.
+    /// Counters.
     pub fn counts(&self) -> &Counts {
         &self.context.counts
     }
@@ -416,7 +420,7 @@ impl Table {
         });
     }
 
-    /// Ends a hold whose deadline has come.
+    /// Ends a hold whose deadline has passed.
     fn end_due(&mut self, now: Moment, hold: HoldId, end: End, out: &mut Effects) {
         let ended = self.end(now, hold, end, out);
         ended.expect("a deadline goes with its hold");
@@ -453,7 +457,7 @@ impl Table {
         Ok(())
     }
 
-    /// Does what follows from a change of a lock.
+    /// Advances a lock after a change, and drops it or lists it as idle if it is unused.
     pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let mut lock = self.locks.get_mut(name).expect("what has changed is there");
         lock.touched = now;

@@ -1,4 +1,4 @@
-//! Who holds and who waits, as one node knows it.
+//! Holders and waiters, as one node knows them.
 
 use std::time::Duration;
 
@@ -18,47 +18,48 @@ pub struct LockView {
     pub algorithm: String,
     /// The highest fence that the node knows.
     pub fence: Fence,
-    /// Who holds it on this node.
+    /// The holder on this node.
     pub holder: Option<HolderView>,
-    /// Who waits on this node, in order; the first [`WAITERS_SHOWN`](LockView::WAITERS_SHOWN).
+    /// The waiters on this node, in order; at most the first
+    /// [`WAITERS_SHOWN`](LockView::WAITERS_SHOWN).
     pub waiters: Vec<WaiterView>,
-    /// How many wait on this node.
+    /// Number of waiters on this node.
     pub waiting: usize,
 }
 
-/// Somebody who holds a lock.
+/// A client that holds a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HolderView {
-    /// As they call themselves.
+    /// The name that the client gave.
     pub owner: String,
-    /// Their fence.
+    /// The hold's fence.
     pub fence: Fence,
-    /// For how long they have held it.
+    /// How long it has been held.
     pub held_for: Duration,
-    /// For how much longer, unless it is renewed.
+    /// How much longer it is valid unless it is renewed, or `None` if it does not expire.
     pub valid_for: Option<Duration>,
 }
 
-/// Somebody who waits for a lock.
+/// A client that waits for a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaiterView {
-    /// As they call themselves.
+    /// The name that the client gave.
     pub owner: String,
-    /// For how long they have waited.
+    /// How long it has waited.
     pub waited_for: Duration,
 }
 
 impl Table {
-    /// A lock as this node sees it, if somebody here holds it or waits for it.
+    /// A lock as this node sees it, or `None` if no client here holds it or waits for it.
     pub fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
         let lock = self.lock(name).filter(|lock| lock.is_wanted())?;
         Some(view(now, name, lock))
     }
 
-    /// The locks that somebody here holds or waits for, in the order of their names, from after `after` on.
+    /// The locks after `after` that a client here holds or waits for, in name order.
     ///
-    /// The work is bounded: it ends when about so many bytes are filled, or when so many locks were looked at,
-    /// of which some may be idle. The page says from where to go on.
+    /// The work is bounded: the page ends after about `bytes` bytes, or after `looks` locks were
+    /// examined, some of which may be idle. It tells where to continue.
     pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize, looks: usize) -> Page {
         let mut page = Page::default();
         let mut last = None;
@@ -78,25 +79,25 @@ impl Table {
     }
 }
 
-/// Some locks of a node, in the order of their names.
+/// Some locks of a node, in name order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
-    /// Those that somebody holds or waits for.
+    /// The locks that a client holds or waits for.
     pub locks: Vec<LockView>,
-    /// About how many bytes they take.
+    /// Approximate size of them in bytes.
     pub bytes: usize,
-    /// There may be more after this name.
+    /// If set, there may be more locks after this name.
     pub next: Option<String>,
 }
 
 impl LockView {
-    /// How many of a lock's waiters are told one by one.
+    /// Maximum number of a lock's waiters to list.
     pub const WAITERS_SHOWN: usize = 100;
 
-    /// None takes less.
+    /// Minimum size of a view.
     const BYTES_LEAST: usize = 128;
 
-    /// About how much it weighs.
+    /// Approximate size in bytes.
     fn bytes(&self) -> usize {
         let owners = self.waiters.iter().map(|waiter| waiter.owner.len() + 16);
         let holder = self.holder.as_ref().map_or(0, |holder| holder.owner.len());

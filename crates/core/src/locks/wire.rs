@@ -1,20 +1,21 @@
-//! A lock's message as bytes: its kind, which also tells it from other frames of a link; epoch and fence, 8 bytes each, little end first; the name's length, 2 bytes;
-//! the name; and the rest is the algorithm's own.
+//! The encoding of a lock message: its kind, one byte, which also distinguishes it from other
+//! frames of a link; epoch and fence, 8 bytes each, little-endian; the length of the name, 2 bytes,
+//! little-endian; the name; and the algorithm's payload.
 
 use soloist_api::{Fence, LockName, LockNameError};
 
 /// The first byte of an algorithm's message.
 pub const KIND: u8 = 1;
 
-/// The first byte of what nodes and a lock's home say to each other to forget it.
+/// The first byte of a message between a node and a lock's home about forgetting the lock.
 pub const IDLE: u8 = 5;
 
-/// Whether a frame of a link is a lock's message, by its first byte.
+/// Whether a frame of a link is a lock message, by its first byte.
 pub fn is_lock(kind: u8) -> bool {
     matches!(kind, KIND | IDLE)
 }
 
-/// A lock's message, read where it lies.
+/// A decoded lock message that borrows its payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockMessage<'a> {
     /// [`KIND`] or [`IDLE`].
@@ -25,33 +26,33 @@ pub struct LockMessage<'a> {
     pub fence: Fence,
     /// The lock.
     pub name: LockName,
-    /// For the algorithm.
+    /// The payload, for the algorithm or for forgetting.
     pub payload: &'a [u8],
 }
 
-/// Why bytes are no lock's message.
+/// Why bytes are not a lock message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
-    /// Another first byte.
+    /// An unknown first byte.
     #[error("a frame of kind {0} is no lock's message")]
     Kind(u8),
     /// Too few bytes.
     #[error("a lock's message ends after {0} bytes")]
     Short(usize),
-    /// Not a name.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] LockNameError),
-    /// A fence of an epoch that has not come.
+    /// A fence of an epoch later than the message's.
     #[error("fence {fence} is of epoch {}, the message is of epoch {epoch}", .fence.epoch())]
     Fence {
-        /// What was read.
+        /// The fence of the message.
         fence: Fence,
-        /// The message's own epoch.
+        /// The epoch of the message.
         epoch: u64,
     },
 }
 
-/// Appends a message to the bytes.
+/// Appends a message to `bytes`.
 pub fn encode(
     kind: u8,
     epoch: u64,
@@ -69,14 +70,14 @@ pub fn encode(
     bytes.extend_from_slice(payload);
 }
 
-/// The epoch of what may be a lock's message, without a look at the rest.
+/// The epoch of what may be a lock message, without decoding the rest.
 pub fn epoch(bytes: &[u8]) -> Option<u64> {
     let (_, rest) = bytes.split_first()?;
     let (epoch, _) = rest.split_first_chunk()?;
     Some(u64::from_le_bytes(*epoch))
 }
 
-/// Reads a message. The bytes may be anything.
+/// Decodes a message. The bytes may be anything.
 pub fn decode(bytes: &[u8]) -> Result<LockMessage<'_>, WireError> {
     let short = WireError::Short(bytes.len());
     let (&kind, rest) = bytes.split_first().ok_or(short.clone())?;
