@@ -1,6 +1,6 @@
-//! Which cluster a node belongs to, and which generation of it.
+//! The cluster that a node belongs to, and its generation.
 //!
-//! A certificate says who a node is. It does not say which cluster the node belongs to now. Every
+//! A certificate identifies a node. It does not tell which cluster the node belongs to now. Every
 //! store, every node's memory and every hello carry a [`ClusterIdentity`] for that.
 
 use std::fmt;
@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A cluster: 128 random bits, made at bootstrap.
+/// Identifies a cluster: 128 random bits, created at bootstrap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClusterId([u8; 16]);
 
 impl ClusterId {
-    /// The cluster with these bytes.
+    /// The id with these bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         ClusterId(bytes)
     }
@@ -54,7 +54,7 @@ impl FromStr for ClusterId {
 /// A generation of a cluster. `soloist cluster recover` begins the next one.
 ///
 /// The number is the top part of every epoch of the generation, so fences of different generations
-/// never meet. The nonce tells apart two generations that were begun with the same number.
+/// never overlap. The nonce distinguishes two generations that were begun with the same number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Generation {
     /// 0 for a cluster that was never recovered.

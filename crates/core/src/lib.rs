@@ -1,8 +1,8 @@
-//! The pure core of a node: which algorithm a lock has ([`rules`]), the lock table ([`locks`]), and
-//! the epochs that make it tolerate crashes ([`epochs`]).
+//! The pure core of a node: which algorithm a lock uses ([`rules`]), the lock table ([`locks`]),
+//! and the epochs that make it tolerate crashes ([`epochs`]).
 //!
-//! Events and the time go in, effects come out. There is no clock, no socket and no task here, so
-//! that the same state machines run in a node, in simulations and in searches.
+//! Events and the time go in, effects come out. There is no clock, socket or task here, so that the
+//! same state machines run in a node, in simulations and in searches.
 
 #![warn(clippy::iter_over_hash_type)]
 

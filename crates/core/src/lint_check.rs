@@ -1,4 +1,5 @@
-//! What the lints of this crate must refuse. Compiled only to show that they do: see `.ci/run`.
+//! Code that the lints of this crate must refuse. Compiled only to show that they do: see
+//! `.ci/run`.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,9 @@
-//! Planted faults: each is the smallest change of one rule of the epochs, and proves that the checks can fail.
+//! Planted faults: each is the smallest change of one rule of the epochs, and proves that the
+//! checks can fail.
 //!
-//! With the cargo feature `mutants` a test plants one of them for the whole process; each rule asks at its place
-//! whether its fault is planted. Without the feature the question is constant and false.
+//! With the cargo feature `mutants`, a test plants one of them for the whole process. The code of
+//! each rule checks whether its fault is planted. Without the feature, that check is the constant
+//! `false`.
 
 #[cfg(feature = "mutants")]
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,52 +11,54 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A fault that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutant {
-    /// A member that has reported goes on in the epoch before.
+    /// A member that has reported continues in the epoch before.
     NoFreeze,
     /// Messages of every epoch are handled.
     AnyEpoch,
     /// A lease is granted before a majority has confirmed the leader.
     GrantUnconfirmed,
-    /// A new leader acts at once on what it has not heard.
+    /// A new leader acts immediately, without waiting for leases that it does not know of.
     NewLeaderDoesNotWait,
-    /// A lock that was given back between report and installation is not passed on.
+    /// A lock that was released between report and installation is not passed on.
     ReleaseForgotten,
     /// A member counts its lease from the answer.
     LeaseFromAnswer,
-    /// A member whose lease ran out does not look at the clock.
+    /// A member does not notice that its lease has expired.
     LapseUnnoticed,
     /// Holds are not reported.
     HoldsNotReported,
-    /// An epoch begins before all have reported.
+    /// An epoch is installed before all members have reported.
     InstallTooEarly,
-    /// Messages that come before their epoch are dropped.
+    /// Messages that arrive before their epoch is installed are dropped.
     EarlyDropped,
     /// Fences do not rise with the epoch.
     FenceWithoutEpoch,
-    /// Who is done without because others do not reach it is done without at once, not when its lease has run out.
+    /// An unreachable member is evicted immediately instead of when its lease expires.
     EvictAtOnce,
     /// An epoch begins for a node that was not probed.
     JoinUnprobed,
-    /// Nodes that disturb the members may join again at once.
+    /// Nodes that disturb the members may rejoin immediately.
     NoBackOff,
-    /// A request that is sent again shortens what its hold was promised. Of the locks, not of the epochs.
+    /// A request that is sent again shortens the promise of its hold. A fault of the locks, not of
+    /// the epochs.
     PromiseShortened,
-    /// A node that drains leaves while its clients still rely on what they were promised.
+    /// A node that is draining leaves while its clients still rely on its promises.
     LeaveWhilePromised,
-    /// A node panics while somebody asks for a lock. Not a fault of a rule: it shows what becomes of a panic.
+    /// A node panics while it handles a request for a lock. Not a fault in a rule: it shows the
+    /// effects of a panic.
     PanicInCore,
-    /// The keepers' leader panics when it hears something. The same.
+    /// The keepers' leader panics when it handles a message. Likewise not a fault in a rule.
     PanicInLeader,
-    /// A lock is forgotten although not all that have to do with it have offered it, or messages are under way. This and the
-    /// next ones are of the locks, too.
+    /// A lock is forgotten although not all nodes with a machine for it have offered it, or
+    /// messages are in flight. This and the next three are faults of the locks, too.
     ForgetUnbalanced,
-    /// A lock that was held when the epoch began is forgotten before all have offered it.
+    /// A lock that was held when the epoch began is forgotten before all nodes have offered it.
     ForgetNotByAll,
-    /// A node uses a lock again that it has offered, without a word to its home.
+    /// A node uses a lock again that it has offered, without withdrawing the offer.
     OfferNotWithdrawn,
-    /// A lock is forgotten with its fence.
+    /// A lock is forgotten together with its fence.
     FenceForgotten,
-    /// A report or an epoch counts as whole though its last piece is missing.
+    /// A report or an epoch counts as complete although its last piece is missing.
     PieceForgotten,
 }
 
@@ -63,7 +67,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(feature = "mutants")]
 impl Mutant {
-    /// All of those that are faults of the epochs.
+    /// All faults of the epochs.
     pub const ALL: [Mutant; 16] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
@@ -83,7 +87,7 @@ impl Mutant {
         Mutant::PieceForgotten,
     ];
 
-    /// Plants this fault, in place of the one before, in the whole process; `None` takes it out.
+    /// Plants this fault for the whole process, replacing the one before. `None` removes it.
     pub fn plant(mutant: Option<Mutant>) {
         let number = mutant.map_or(0, |mutant| mutant as usize + 1);
         PLANTED.store(number, Ordering::SeqCst);
@@ -97,7 +101,7 @@ impl Mutant {
 
 #[cfg(not(feature = "mutants"))]
 impl Mutant {
-    /// Never, without the feature `mutants`.
+    /// Always false without the feature `mutants`.
     pub const fn planted(self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Numbers that run out, brought near their end for tests: a cluster that uses them up would take years.
+//! For tests: starts numbers near their maximum, since a cluster would take years to use them up.
 
 #[cfg(feature = "mutants")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +8,15 @@ static FENCES: AtomicU64 = AtomicU64::new(0);
 #[cfg(feature = "mutants")]
 static EPOCHS: AtomicU64 = AtomicU64::new(0);
 
-/// Each epoch that begins from now on in this process has used up this many of its fences already.
+/// Makes each epoch that begins from now on in this process start with this many fences already
+/// used.
 #[cfg(feature = "mutants")]
 pub fn skip_fences(number: u64) {
     FENCES.store(number, Ordering::Relaxed);
 }
 
-/// Each cluster that begins from now on in this process has used up this many of its epochs already.
+/// Makes each cluster that is created from now on in this process start with this many epochs
+/// already used.
 #[cfg(feature = "mutants")]
 pub fn skip_epochs(number: u64) {
     EPOCHS.store(number, Ordering::Relaxed);

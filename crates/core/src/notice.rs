@@ -1,4 +1,4 @@
-//! What is to be logged. Core has no logger: a notice is an effect, and the caller writes it.
+//! Log lines. The core has no logger: a notice is an effect, and the caller writes it.
 
 use soloist_api::{LockName, NodeName};
 
@@ -7,39 +7,40 @@ use crate::locks::ReceiveError;
 /// Something that an operator should know.
 #[derive(Debug)]
 pub enum Notice {
-    /// The leader: a member left in good order.
+    /// From the leader: a member left in an orderly way.
     Left(NodeName),
-    /// The leader: a member is evicted by the change of epoch that begins.
+    /// From the leader: a member is evicted by the change of epoch that begins.
     Evicted {
         /// The member.
         member: NodeName,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// The leader: a member did not report in time, and must wait before it may rejoin.
+    /// From the leader: a member did not report in time, and must wait before it may rejoin.
     LateReport(NodeName),
-    /// The leader: a member is evicted because it and these members cannot reach each other.
+    /// From the leader: a member is evicted because it and these members cannot reach each other.
     Partitioned {
         /// The member.
         member: NodeName,
         /// Some of the members that it cannot reach.
         from: Vec<NodeName>,
     },
-    /// The leader: most members cannot reach each other, so none is evicted for it.
+    /// From the leader: most members cannot reach each other, so none is evicted for it.
     MostPartitioned,
-    /// The leader: a member is evicted because all members together hold more than fits.
+    /// From the leader: a member is evicted because all members together hold more than fits.
     TooMuchHeld {
         /// The member.
         member: NodeName,
-        /// The number of pieces of its report.
+        /// Number of pieces of its report.
         pieces: u32,
     },
-    /// The leader: two members report the same lock. Both are evicted.
+    /// From the leader: two members report the same lock. Both are evicted.
     HeldTwice(LockName),
-    /// A member: a message that arrived before its epoch was refused.
+    /// From a member: a message that arrived before its epoch was installed is refused now.
     EarlyMessage(ReceiveError),
-    /// A member: the epoch has more pieces than are allowed.
+    /// From a member: the epoch has more pieces than are allowed.
     TooManyPieces(u32),
-    /// A member: a piece from the leader cannot be decoded. It is requested again.
+    /// From a member: a piece from the leader cannot be decoded. All pieces are requested again
+    /// after the next renewal.
     UnreadablePiece,
 }

@@ -1,4 +1,4 @@
-//! Which algorithm a lock has, by its name.
+//! Which algorithm a lock uses, by its name.
 
 mod pattern;
 
@@ -11,16 +11,16 @@ use pattern::Patterns;
 
 pub use pattern::PatternError;
 
-/// How a lock is run, as a user writes it.
+/// How a lock is run, as written in the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleSettings {
     /// The algorithm's name, alias or preset.
     pub algorithm: String,
-    /// Variants, separated by commas; empty for what is best on a network.
+    /// Variants, separated by commas. Empty for those that suit a network best.
     pub variant: String,
-    /// The shape's form; empty for the algorithm's own.
+    /// The form of the shape. Empty for the algorithm's own.
     pub shape: String,
-    /// How many waiters of its own a node serves before it passes the lock on.
+    /// Number of its own waiters that a node serves before it passes the lock on.
     pub max_local_turns: u32,
 }
 
@@ -36,8 +36,8 @@ impl Default for RuleSettings {
 }
 
 impl RuleSettings {
-    /// The algorithm of locks of which nothing else is said: few messages whatever the number of nodes,
-    /// few links, and a lock that is idle leaves nothing behind.
+    /// The algorithm of locks without a rule of their own: few messages whatever the number of
+    /// nodes, few links, and an idle lock leaves nothing behind.
     pub const ALGORITHM: &str = "raymond";
 
     /// The largest `max_local_turns`.
@@ -59,17 +59,17 @@ impl Rule {
         self.choice
     }
 
-    /// The shape's form, if it is not the algorithm's own.
+    /// The form of the shape, or `None` for the algorithm's own.
     pub fn shape(&self) -> Option<&str> {
         self.shape.as_deref()
     }
 
-    /// How many waiters of its own a node serves before it passes the lock on; at least 1.
+    /// Number of its own waiters that a node serves before it passes the lock on; at least 1.
     pub fn max_local_turns(&self) -> u32 {
         self.max_local_turns
     }
 
-    /// Makes the nodes' parts. Rules of the same algorithm and shape share it.
+    /// Creates the nodes' state machines. Rules with the same algorithm and shape share it.
     pub fn cluster(&self) -> &Arc<dyn Cluster> {
         &self.cluster
     }
@@ -99,7 +99,7 @@ impl Rule {
         }
     }
 
-    /// Names stand for what they mean: `fair` and `lodha-kshemkalyani` are the same.
+    /// Writes the resolved names: `fair` and `lodha-kshemkalyani` are the same.
     fn agree(&self, text: &mut String) {
         let info = self.choice.kind.info();
         let variants = self.choice.variants.names(info);
@@ -123,11 +123,11 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// A rule that cannot be.
+/// An invalid rule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{problem}")]
 pub struct RuleError {
-    /// Which pattern's rule, counted from 0; none for the default.
+    /// Index of the rule's pattern, or `None` for the default rule.
     pub place: Option<usize>,
     /// What is wrong.
     pub problem: RuleProblem,
@@ -136,32 +136,32 @@ pub struct RuleError {
 /// What is wrong with a rule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RuleProblem {
-    /// No such algorithm or variant.
+    /// An unknown algorithm or variant.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// No such shape for this algorithm and number of nodes.
+    /// A shape that does not exist for this algorithm and number of nodes.
     #[error("{error} (with {nodes} nodes)")]
     Shape {
         /// What is wrong.
         error: ShapeError,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// No such pattern.
+    /// An invalid pattern.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// Rules as they were printed, with their faults.
+    /// Rules as printed, with their faults.
     #[error(
         "{0} as published lets two nodes inside or leaves somebody waiting: use it in the lab only"
     )]
     AsPublished(&'static str),
-    /// No such shape for this algorithm, whatever the number of nodes.
+    /// A shape that does not exist for this algorithm with any number of nodes.
     #[error("{error} (tried with 1 to {} nodes)", Rules::TRIED_MOST)]
     NoShape {
-        /// What is wrong with one of the numbers.
+        /// The error for one of these numbers.
         error: ShapeError,
     },
-    /// Something that has to be sent before a lock is first used.
+    /// The algorithm sends messages before a lock is first used.
     #[error(
         "{0} with this variant sends messages before anybody asks, and locks come to be when they are used: choose another variant"
     )]
@@ -172,7 +172,7 @@ pub enum RuleProblem {
 }
 
 impl RuleProblem {
-    /// The setting that it is about.
+    /// The setting with the problem.
     pub fn key(&self) -> &'static str {
         match self {
             RuleProblem::Name(NameError::Algorithm { .. }) => "algorithm",
@@ -186,7 +186,7 @@ impl RuleProblem {
     }
 }
 
-/// Which algorithm each lock has: the rule of the first pattern that its name matches, else the
+/// Which algorithm each lock uses: the rule of the first pattern that matches its name, or the
 /// default. Cheap to clone.
 ///
 /// ```
@@ -206,24 +206,25 @@ pub struct Rules {
 #[derive(Debug)]
 struct Inner {
     patterns: Patterns,
-    /// One for each pattern, then the default.
+    /// One per pattern, then the default.
     rules: Vec<Rule>,
     agreement: String,
 }
 
-/// For how many nodes rules are made.
+/// The number of nodes that rules are made for.
 #[derive(Clone, Copy)]
 enum Number {
     Known(usize),
-    /// They come and go.
+    /// Nodes join and leave.
     Any,
 }
 
 impl Rules {
-    /// Up to so many nodes a shape is tried with, if their number is not known.
+    /// Maximum number of nodes to try a shape with, if the number is unknown.
     pub const TRIED_MOST: usize = 64;
 
-    /// For so many nodes: the default, and patterns with their rules; the first that matches counts.
+    /// Rules for this many nodes: the default, and patterns with their rules. The first that
+    /// matches counts.
     pub fn new(
         nodes: usize,
         default: &RuleSettings,
@@ -232,9 +233,9 @@ impl Rules {
         Self::compiled(Number::Known(nodes), default, locks)
     }
 
-    /// As [`new`](Self::new), for nodes that come and go. A shape must fit some number of nodes up to
-    /// [`TRIED_MOST`](Self::TRIED_MOST), and each rule is made for a number that fits: they are used once they are
-    /// [sized](Self::sized).
+    /// Like [`new`](Self::new), for nodes that join and leave. A shape must fit some number of
+    /// nodes up to [`TRIED_MOST`](Self::TRIED_MOST), and each rule is made for a number that fits.
+    /// [Size](Self::sized) the rules before using them.
     pub fn for_any(
         default: &RuleSettings,
         locks: &[(String, RuleSettings)],
@@ -275,10 +276,11 @@ impl Rules {
         })
     }
 
-    /// The same rules for so many nodes. A shape that such a number cannot have gives way to the algorithm's own.
+    /// The same rules for this many nodes. A shape that does not exist for this number is replaced
+    /// by the algorithm's own.
     pub fn sized(&self, nodes: usize) -> Self {
         let inner = &*self.inner;
-        // Rules for any number may have been made for several.
+        // Rules for any number of nodes may have been made for different numbers.
         if inner.rules.iter().all(|rule| rule.cluster.nodes() == nodes) {
             return self.clone();
         }
@@ -295,7 +297,7 @@ impl Rules {
         }
     }
 
-    /// The rule of the lock of this name. Takes time in proportion to the name's length.
+    /// The rule of the lock with this name. Takes time proportional to the name's length.
     pub fn rule(&self, lock_name: &str) -> &Rule {
         let Inner {
             patterns, rules, ..
@@ -309,7 +311,8 @@ impl Rules {
         &self.inner.rules
     }
 
-    /// What all nodes must agree on about them, as text: for a person who looks for the difference.
+    /// The text of everything about the rules that all nodes must agree on, for a person who looks
+    /// for the difference.
     pub fn agreement(&self) -> &str {
         &self.inner.agreement
     }
@@ -336,7 +339,7 @@ fn compile(settings: &RuleSettings, nodes: Number, before: &[Rule]) -> Result<Ru
     {
         return Err(RuleProblem::AsPublished(info.name));
     }
-    // With a shape of one node it would be silent; with more of them it would have its own shape.
+    // With a shape of one node it would send nothing; with more nodes it would have its own shape.
     let speaks_later = match nodes {
         Number::Known(_) => false,
         Number::Any => {
@@ -355,7 +358,8 @@ fn compile(settings: &RuleSettings, nodes: Number, before: &[Rule]) -> Result<Ru
     })
 }
 
-/// The number of nodes that is tried first: enough for messages between any two, and for a node between them.
+/// The number of nodes that is tried first: enough for messages between any two, and for a node
+/// between them.
 const TRIED_FIRST: usize = 4;
 
 fn cluster(
@@ -376,7 +380,7 @@ fn cluster(
     }
 }
 
-/// Whether nothing is sent before somebody asks, not even by a lock's home.
+/// Whether no node sends anything before the first request, not even a lock's home.
 fn begins_in_silence(cluster: &dyn Cluster) -> bool {
     let first = NodeId::new(0);
     let mut out = ByteOutbox::new();
@@ -386,8 +390,9 @@ fn begins_in_silence(cluster: &dyn Cluster) -> bool {
     out.sends().next().is_none()
 }
 
-/// A token that roams for ever would keep the network and every idle lock busy: where an algorithm
-/// can let it rest, it does, unless a variant is asked for.
+/// Chooses the algorithm and its variants. A token that circulates forever would keep the network
+/// and every idle lock busy. So an algorithm that can let its token rest does, unless a variant is
+/// given.
 fn choose(algorithm: &str, variant: &str) -> Result<Choice, NameError> {
     let choice = Choice::parse(algorithm, variant)?;
     let mut can = choice.kind.info().variants.iter();
@@ -400,7 +405,7 @@ fn choose(algorithm: &str, variant: &str) -> Result<Choice, NameError> {
 fn agreement(patterns: &[&str], rules: &[Rule]) -> String {
     let mut text = String::new();
     for (pattern, rule) in patterns.iter().zip(rules) {
-        // A pattern may have any character; with its length it cannot be taken for something else.
+        // A pattern may contain any character. With its length in front, the text is unambiguous.
         let _ = write!(text, "lock {}:{pattern}", pattern.len());
         rule.agree(&mut text);
     }

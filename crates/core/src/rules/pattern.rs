@@ -1,12 +1,12 @@
 //! Patterns of lock names.
 
-/// Why patterns cannot be used.
+/// Why patterns are invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatternError {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("a pattern is empty: use ** for all locks")]
     Empty,
-    /// It is longer than any lock's name may be.
+    /// It is longer than the name of a lock may be.
     #[error(
         "the pattern {begin:?}... has {bytes} bytes: at most {} are allowed",
         Patterns::LONGEST
@@ -17,33 +17,33 @@ pub enum PatternError {
         /// Its length.
         bytes: usize,
     },
-    /// Three stars or more, side by side.
+    /// Three or more adjacent stars.
     #[error(
         "the pattern {0:?} has more than two '*' side by side: use * within a part, ** over parts"
     )]
     Stars(String),
-    /// Too many of them.
+    /// Too many patterns.
     #[error("{count} patterns: at most {} are allowed", Patterns::MOST)]
     TooMany {
-        /// How many there are.
+        /// Number of patterns.
         count: usize,
     },
 }
 
-/// Patterns in order of precedence. `*` matches any characters within one part of the path (also
-/// none), `**` any characters including `/`. Everything else matches itself.
+/// Patterns in order of precedence. `*` matches any characters within one part of the path, or
+/// none. `**` matches any characters including `/`. Everything else matches itself.
 ///
-/// Names come from clients: matching a name takes time at most proportional to its length times
-/// that of the pattern.
+/// Names come from clients, so matching is bounded: it takes time at most proportional to the
+/// length of the name times that of the pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Patterns {
     all: Vec<Pattern>,
 }
 
 impl Patterns {
-    /// How many bytes a pattern may have: as many as a lock's name.
+    /// Maximum length of a pattern in bytes: that of a lock's name.
     pub(super) const LONGEST: usize = 256;
-    /// How many patterns there may be.
+    /// Maximum number of patterns.
     pub(super) const MOST: usize = 1024;
 
     pub(super) fn new(patterns: &[&str]) -> Result<Self, PatternError> {
@@ -55,7 +55,7 @@ impl Patterns {
         Ok(Patterns { all: all.collect() })
     }
 
-    /// The first pattern that the name matches.
+    /// Index of the first pattern that matches the name.
     pub(super) fn first_match(&self, name: &str) -> Option<usize> {
         let mut all = self.all.iter();
         all.position(|pattern| pattern.matches(name.as_bytes()))
@@ -114,7 +114,8 @@ impl Pattern {
         let mut reached = vec![false; self.stars.len()];
         reached[prefix] = true;
         for &byte in &name[prefix..] {
-            // From the last state to the first: each is looked at before it is entered.
+            // From the last state to the first, so that each state is read before it is
+            // overwritten.
             for state in (prefix..reached.len()).rev() {
                 let enters =
                     state > prefix && reached[state - 1] && self.literals[state - 1] == byte;
@@ -126,7 +127,7 @@ impl Pattern {
     }
 }
 
-/// Refuses what is no pattern.
+/// Refuses an invalid pattern.
 pub(super) fn check(pattern: &str) -> Result<(), PatternError> {
     if pattern.is_empty() {
         return Err(PatternError::Empty);
@@ -212,7 +213,7 @@ mod tests {
         let mut all: Vec<&str> = all.iter().map(String::as_str).collect();
         all.push(&hostile);
         let patterns = Patterns::new(&all).unwrap();
-        // A matcher that tries one way after the other would not end before the sun does.
+        // A backtracking matcher would practically never finish.
         let name = format!("{}b", "a".repeat(255));
         assert_eq!(patterns.first_match(&name), None);
         assert_eq!(patterns.first_match(&"a".repeat(256)), Some(64));
