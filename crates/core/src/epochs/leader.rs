@@ -34,8 +34,8 @@ pub struct LeaderEffects {
     pub sends: Vec<(Member, ToMember)>,
     /// Command to propose. Report the outcome with [`Leader::applied`] or [`Leader::refused`].
     pub propose: Option<Command>,
-    /// Confirm with a majority that this is still the leader. Report success with
-    /// [`Leader::confirmed`].
+    /// Confirm with a majority that this is still the leader. Report the outcome with
+    /// [`Leader::confirmed`] or [`Leader::unconfirmed`].
     pub confirm: bool,
     /// Lines for the log.
     pub notices: Vec<Notice>,
