@@ -1,4 +1,5 @@
-//! Three healthy nodes and a fourth that is not: how many epochs it costs, and for how long the others are frozen.
+//! Three healthy nodes and a faulty fourth: how many epochs it causes, and how long the others are
+//! frozen.
 
 use std::time::Duration;
 
@@ -18,33 +19,33 @@ const SECOND: u64 = 1_000_000;
 const BAD: usize = 3;
 /// Simulated time, from when the fourth node starts.
 const TIME: u64 = 120 * SECOND;
-/// When a node that dies is started again.
+/// Interval at which a crashed node is restarted.
 const RESTARTED_EVERY: u64 = 1500 * MILLISECOND;
 
-/// What is wrong with the fourth node.
+/// The fault of the fourth node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Trouble {
     /// Each message between it and the keepers takes this many milliseconds, one way.
     Away(u64),
-    /// It dies when an epoch begins for it.
+    /// It crashes when an epoch begins for it.
     DiesInChange,
-    /// It dies when it is a member.
+    /// It crashes once it is a member.
     DiesAsMember,
-    /// It leaves in an orderly way when it is a member.
+    /// It leaves in an orderly way once it is a member.
     Leaves,
-    /// It says all the time that messages were lost.
+    /// It constantly reports lost messages.
     Suspects,
 }
 
-/// What it cost.
+/// The effect on the cluster.
 #[derive(Debug)]
 struct Cost {
     epochs: u64,
-    /// The share of time in which the average healthy node was frozen, in percent.
+    /// Share of time in which the average healthy node was frozen, in percent.
     frozen: f64,
-    /// How often the fourth node got in.
+    /// How often the fourth node became a member.
     joined: usize,
-    /// Healthy nodes that lost their lease.
+    /// Number of leases that healthy nodes lost.
     lapsed: usize,
 }
 

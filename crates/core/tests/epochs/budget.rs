@@ -1,8 +1,8 @@
-//! How much may happen to a small cluster.
+//! Bounds on what may happen to a small cluster.
 
 use crate::state::{LEASE, STEP};
 
-/// What may still happen, so that there is an end.
+/// What may still happen. Bounds the search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Budget {
     pub steps: u8,
@@ -13,17 +13,17 @@ pub struct Budget {
     pub sleeps: u8,
     pub slow: u8,
     pub elections: u8,
-    /// A member says that a message was lost: another epoch begins for all.
+    /// A member reports that a message was lost, so another epoch begins for all.
     pub suspicions: u8,
-    /// The first says that it does not reach the second: the second is done without.
+    /// The first node reports that it cannot reach the second, so the second is evicted.
     pub complaints: u8,
     /// A node is told to stop: it drains, and leaves.
     pub stops: u8,
 }
 
 impl Budget {
-    /// Whether nobody is done without, unless something is wrong with it. With time, one is that does not hear of a change,
-    /// or stays with a leader that is none any more.
+    /// Whether no healthy member is evicted. Given enough time, one is that does not learn of a
+    /// change, or that stays with a deposed leader.
     pub fn is_gentle(&self) -> bool {
         let is_quick = STEP * (u32::from(self.steps) + 1) < LEASE.length;
         self.elections + self.suspicions + self.stops == 0 || is_quick

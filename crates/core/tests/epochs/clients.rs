@@ -1,4 +1,4 @@
-//! Clients of a node: they want locks, hold them for a while, and give them back or forget to.
+//! Clients of a node: they request locks, hold them for a while, and release them or forget to.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Clients {
     pub holds: Vec<HoldId>,
     pub served: usize,
     pub lost: usize,
-    /// Ask for nothing new.
+    /// If set, they make no new requests.
     pub calm: bool,
 }
 
@@ -47,7 +47,7 @@ impl Clients {
     }
 }
 
-/// A client of a node does something.
+/// Lets a client of a node act.
 pub fn act(world: &mut World, node: usize) {
     world.think(node);
     let Some(participant) = &world.nodes[node].participant else {

@@ -1,4 +1,4 @@
-//! A leader by itself.
+//! A leader alone.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
 
 use crate::setup::member;
 
-/// These are in the first epoch.
+/// A roster with these members in the first epoch.
 fn roster(members: &[Member]) -> Roster {
     let change = Change {
         epoch: 1,
@@ -37,7 +37,8 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
         let lease = lease(length).guarded();
         roster.apply(Command::Lead { lease });
     }
-    // The member is never heard of again; somebody granted it a lease right before the election, perhaps.
+    // The member stays silent. An earlier leader may have granted it a lease right before the
+    // election.
     let begin = Moment::default();
     let mut leader = Leader::elected(lease(short), begin, &roster);
     let mut act = |now| {
@@ -54,7 +55,7 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
     assert_eq!(act(over), Some(Command::Begin(without)));
 }
 
-/// Nothing is held.
+/// A report that nothing is held.
 fn report(epoch: u64) -> ToKeepers {
     ToKeepers::Report {
         epoch,
@@ -68,7 +69,7 @@ fn after(millis: u64) -> Moment {
     Moment::default() + Duration::from_millis(millis)
 }
 
-/// A leader, what it is told, and what it says.
+/// A leader, its roster, and the candidates' round-trip time.
 struct Trial {
     leader: Leader,
     roster: Roster,
@@ -82,7 +83,7 @@ fn is_probe((_, message): &(Member, ToMember)) -> bool {
 }
 
 impl Trial {
-    /// A leader of these members.
+    /// A leader with these members.
     fn new(members: &[Member]) -> Self {
         let roster = roster(members);
         Trial {
@@ -93,12 +94,13 @@ impl Trial {
         }
     }
 
-    /// Another keeper is elected.
+    /// Elects another keeper.
     fn elect(&mut self, now: Moment) {
         self.leader = Leader::elected(Lease::default(), now, &self.roster);
     }
 
-    /// What the leader proposes at this time. That is carried out, and what follows from it.
+    /// Applies what the leader proposes at this time, and what follows from it. Returns the first
+    /// command.
     fn tick(&mut self, now: Moment) -> Option<Command> {
         let mut out = LeaderEffects::default();
         self.leader.tick(now, &self.roster, &mut out);
@@ -147,7 +149,8 @@ impl Trial {
     }
 }
 
-/// A member whose fences are used up gets an epoch with new ones; what it says of an epoch before changes nothing.
+/// A member whose fences are used up gets an epoch with new ones. A message about an earlier epoch
+/// changes nothing.
 #[test]
 fn used_up_fences_begin_another_epoch() {
     let a = member(0, 1);
@@ -171,7 +174,7 @@ fn no_epoch_is_begun_beyond_the_generation() {
     cluster.generation.number = 7;
     let roster = roster(std::slice::from_ref(&a)).recovered(cluster);
     let last = cluster.generation.last_epoch();
-    // As if all but one of its epochs were gone.
+    // As if all but one of its epochs were used up.
     let bytes = postcard::to_allocvec(&roster).unwrap();
     let first = postcard::to_allocvec(&cluster.generation.first_epoch()).unwrap();
     for (epoch, begins) in [(last - 1, true), (last, false)] {
@@ -183,14 +186,15 @@ fn no_epoch_is_begun_beyond_the_generation() {
         assert_eq!(roster.begun().unwrap().epoch, epoch);
         let mut leader = Leader::elected(Lease::default(), Moment::default(), &roster);
         let mut out = LeaderEffects::default();
-        // Its member is never heard of: it would be evicted.
+        // Its member stays silent, so it would be evicted.
         let later = Moment::default() + Duration::from_secs(60);
         leader.tick(later, &roster, &mut out);
         assert_eq!(out.propose.is_some(), begins, "{epoch}");
     }
 }
 
-/// One that is done without has lapsed long before its lease is over: an epoch with it would stand still.
+/// An evicted member has lapsed long before its lease ends at the leader, so an epoch that includes
+/// it would make no progress.
 #[test]
 fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     let [a, b, c] = [0, 1, 2].map(|index| member(index, 1));
@@ -216,7 +220,7 @@ fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
     };
     let due = trial.renew(after(5200), &a).propose;
     assert_eq!(due, Some(Command::Begin(next)));
-    // Nor is it let in again while they would be apart.
+    // Nor may it rejoin while the two would be apart.
     let again = member(1, 2);
     let refused = trial.hear(after(5200), &again, ToKeepers::Join).sends;
     let apart_from = vec![a.name];
@@ -251,7 +255,8 @@ fn an_epoch_begins_for_a_candidate_that_answers_in_time() {
     }
 }
 
-/// A candidate that is in the next epoch, and dies: the others wait for its report no longer than it may take.
+/// A candidate is part of the next epoch and crashes. The others wait for its report no longer than
+/// the report may take.
 #[test]
 fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader() {
     let a = member(0, 1);
@@ -276,7 +281,7 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
         if life % 2 == 1 {
             trial.elect(after(now));
         }
-        // Whatever its life.
+        // Whatever its incarnation.
         let again = member(1, 100 + life as u64);
         let early = now + 1000 * pause - 1;
         for second in 0..pause {
@@ -307,6 +312,6 @@ fn suspicions_begin_a_limited_number_of_epochs() {
         trial.carry_out(now, reported.propose);
     }
     let changes = trial.roster.next_epoch() - first;
-    // One for each lease of 3 s.
+    // One per lease of 3 s.
     assert_eq!(changes, 80);
 }

@@ -1,13 +1,15 @@
 //! Epochs: whole clusters of participants with a keepers' leader.
 //!
-//! - `runs`, in a `world` with `clients` and a `referee`: random runs in simulated time, with crashes, pauses, cuts and
-//!   clocks that run apart.
-//! - `search`: every interleaving of a small cluster, a `state` at a time with what is `under_way` and a `witness`, with
-//!   a fault.
-//! - `bad_node`: three healthy nodes and a fourth that is slow, or dies again and again: how long they are frozen.
-//! - `leader`, `member`: each of the two by itself.
+//! - `runs`, in a `world` with `clients` and a `referee`: random runs in simulated time, with
+//!   crashes, pauses, partitions and clocks that drift.
+//! - `search`: every interleaving of a small cluster with one fault. A `state` includes the
+//!   messages that are `under_way` and a `witness`.
+//! - `bad_node`: three healthy nodes and a fourth that is slow, or crashes repeatedly: how long the
+//!   others are frozen.
+//! - `leader`, `member`: each of the two state machines alone.
 //!
-//! A failure of a run prints the seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-node epochs` repeats that run alone.
+//! A failing run prints its seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-core --test
+//! epochs` repeats that run alone.
 
 mod bad_node;
 mod budget;

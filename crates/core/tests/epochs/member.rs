@@ -1,4 +1,4 @@
-//! A participant by itself: words in an order that the network may choose.
+//! A participant alone, with messages in any order that the network may choose.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use soloist_core::locks::{Ask, HoldId, LockEvent, set_begun_at_once};
 
 use crate::setup::{member, rules, table};
 
-/// A member of the first epoch, alone, with a lease from the beginning, that holds a lock.
+/// The only member of the first epoch, with a lease from the beginning and a lock that it holds.
 fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
     let rules = rules(Choice::parse("raymond", "").unwrap(), 1, 1);
     let begin = Moment::default();
@@ -62,7 +62,7 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
         let (mut node, hold) = holder(&mut out);
         assert_eq!(node.promise(hold), Ok(Some(promised)));
         node.drain(after(500), &mut out);
-        // Its own lease goes on, and it reports what is held.
+        // Its own lease continues, and it reports what is held.
         node.tick(after(1000), &mut out);
         let number = renewal(&out);
         node.hear(after(1000), ToMember::Granted { number }, &mut out);
@@ -104,7 +104,7 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
     }
 }
 
-/// A member that begins an epoch with very many holds goes on renewing its lease meanwhile.
+/// A member that begins an epoch with very many holds keeps renewing its lease meanwhile.
 #[test]
 fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     let after = |millis| Moment::default() + Duration::from_millis(millis);
@@ -184,7 +184,7 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
         out.keepers[..],
         [ToKeepers::Report { .. }, ToKeepers::Renew { number: 1, .. }]
     ));
-    // The process sleeps; when it wakes up, both words are there.
+    // The process sleeps. When it wakes up, both messages have arrived.
     let late = begin + lease.length + Duration::from_secs(5);
     let install = ToMember::Install {
         change,
@@ -195,7 +195,7 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
     node.hear(late, ToMember::Granted { number: 1 }, &mut out);
     assert_eq!(node.member_state(), MemberState::Changing(1));
     assert_eq!(node.table().holds(), 0);
-    // A lease that is heard of in time lets it in.
+    // A lease that arrives in time lets it install the epoch.
     out = MemberEffects::default();
     node.tick(late, &mut out);
     let [ToKeepers::Renew { number, .. }] = out.keepers[..] else {

@@ -1,4 +1,4 @@
-//! Sees every entry and every exit, and whether they may be.
+//! Observes every entry and exit, and checks that they are allowed.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 use soloist_core::locks::HoldId;
 
-/// Somebody who entered and has not left. Clients outlive their nodes: whatever becomes of the node, they rely on their hold
-/// for as long as they were promised.
+/// A client that entered and has not left. Clients outlive their nodes: whatever happens to the
+/// node, they rely on their hold until the promised time.
 pub struct Entry {
     pub node: usize,
     pub hold: HoldId,
@@ -20,14 +20,14 @@ pub struct Referee {
     pub inside: HashMap<LockName, Vec<Entry>>,
     fences: HashMap<LockName, Fence>,
     pub entries: usize,
-    /// Entries while somebody else relied on the lock, and entries with a fence that a resource would refuse: none, unless
-    /// clocks run beside the margin.
+    /// Number of entries while another client relied on the lock, and of entries with a fence that
+    /// a resource would refuse. Both are 0 unless clocks drift beyond the margin.
     pub overlaps: usize,
     pub stale: usize,
 }
 
 impl Referee {
-    /// A node lets somebody in. `is_valid` tells whether another one may still rely on its hold.
+    /// Records an entry. `is_valid` returns whether another client may still rely on its hold.
     pub fn enter(
         &mut self,
         lock: &LockName,
@@ -52,7 +52,8 @@ impl Referee {
                 entry.node
             );
         }
-        // No two holders have the same fence, whatever clocks do: the resource can tell them apart.
+        // No two holders have the same fence, whatever the clocks do, so a resource can distinguish
+        // them.
         assert_ne!(highest, Some(fence), "{lock:?}: fence {fence} twice");
         self.overlaps += others;
         self.stale += usize::from(highest > Some(fence));
@@ -66,7 +67,7 @@ impl Referee {
         inside.retain(|entry| entry.hold != hold);
     }
 
-    /// What the clients of a node are promised may have been extended.
+    /// Updates the promises to the clients of a node, which may have been extended.
     pub fn extend(&mut self, node: usize, promise: impl Fn(HoldId) -> Option<Moment>) {
         let entries = self.inside.values_mut().flatten();
         for entry in entries.filter(|entry| entry.node == node) {
@@ -76,7 +77,7 @@ impl Referee {
     }
 }
 
-/// A node's clock: it runs by so many millionths of its time faster than the world's.
+/// A node's clock. It runs faster than the world's by this many parts per million.
 #[derive(Clone, Copy)]
 pub struct Clock {
     pub faster_by: i64,

@@ -1,4 +1,4 @@
-//! Random runs: a time of faults, then none, and everybody is served.
+//! Random runs: a phase with faults, then one without, in which all requests must be served.
 
 use rand::RngExt;
 use soloist_algorithms::Choice;
@@ -11,7 +11,7 @@ use crate::world::World;
 
 const SECOND: u64 = 1_000_000;
 
-/// One thing goes wrong, or right again.
+/// Injects or repairs one fault.
 fn disturb(world: &mut World) {
     let nodes = world.nodes.len();
     let node = world.rng.random_range(0..nodes);
@@ -43,9 +43,9 @@ fn disturb(world: &mut World) {
 
 fn run(choice: Choice, seed: u64) -> usize {
     let nodes = 1 + (seed % 7) as usize + if seed % 50 == 49 { 18 } else { 0 };
-    // Half of the runs have a piece for each lock.
+    // Half of the runs have one piece per lock.
     set_piece_bytes(seed.is_multiple_of(2).then_some(1));
-    // In a third of them, locks begin an epoch one after the other.
+    // In a third of them, locks begin an epoch one by one.
     set_begun_at_once(seed.is_multiple_of(3).then_some(1));
     let world = World::new(choice, nodes, 1 + (seed % 3) as u32, seed);
     run_in(world, choice, seed).entries
@@ -59,7 +59,8 @@ fn run_in(mut world: World, choice: Choice, seed: u64) -> Referee {
         world.run_until(until);
         disturb(&mut world);
     }
-    // Safe so far, or the referee would have said so. Now nothing goes wrong any more.
+    // No violation so far, or the referee would have failed the run. From here on there are no
+    // faults.
     world.slowest = 5_000;
     world.heal();
     for node in &mut world.nodes {
@@ -88,8 +89,9 @@ fn served(world: &World) -> Vec<usize> {
     nodes.map(|node| node.clients.served).collect()
 }
 
-/// Two members do not reach each other for long, though the keepers reach both: one of them is done without most of the time,
-/// and locks go on. When they reach each other again, both are in.
+/// Two members cannot reach each other for a long time, although both reach the keepers. One of
+/// them is evicted most of the time, and locks continue. When they reach each other again, both are
+/// members.
 #[test]
 fn others_go_on_while_two_members_do_not_reach_each_other() {
     let mut parted = 0;
@@ -100,11 +102,11 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
             world.cuts = vec![(3, 4), (4, 3)];
             world.run_until(30 * SECOND);
             let before = served(&world);
-            // Each attempt to be let in again costs the others a few seconds.
+            // Each attempt to rejoin costs the others a few seconds.
             world.run_until(90 * SECOND);
             let gained = served(&world).into_iter().zip(before);
             let gained: Vec<_> = gained.map(|(now, then)| now - then).collect();
-            // Some algorithms arrange these five so that the two have nothing to say to each other.
+            // Some algorithms arrange these five nodes so that the two exchange no messages.
             parted += usize::from(world.barred > 0);
             assert!(
                 gained[..3].iter().all(|gained| *gained > 20),
@@ -123,8 +125,9 @@ fn others_go_on_while_two_members_do_not_reach_each_other() {
     assert!(parted > Choice::all().count(), "{parted} runs");
 }
 
-/// Clocks run at half or at double speed: leases mean nothing, and nodes rely on locks that others have. What a resource that checks fences
-/// sees is still in order: whoever comes late has the lower fence. And everybody is served.
+/// Clocks run at half or double speed. Leases are meaningless, and nodes rely on locks that others
+/// hold. A resource that checks fences still sees them in order: the late holder has the lower
+/// fence. And all requests are served.
 #[test]
 fn fences_tell_holders_apart_when_clocks_run_wildly() {
     let (mut overlaps, mut stale) = (0, 0);
@@ -171,7 +174,7 @@ fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_mor
     assert!(entries > 1000, "something was done: {entries} entries");
 }
 
-/// Which run shows a planted fault, if any does.
+/// The first run that shows a planted fault, or `None`.
 fn caught_by(mutant: Mutant) -> Option<(&'static str, u64)> {
     Mutant::plant(Some(mutant));
     let choices = ["naimi-trehel", "maekawa", "raymond"];
@@ -184,10 +187,10 @@ fn caught_by(mutant: Mutant) -> Option<(&'static str, u64)> {
 
 #[test]
 fn every_mutant_of_the_epochs_is_caught() {
-    // What planted faults have to say is not of interest.
+    // Hides the panic messages of planted faults.
     std::panic::set_hook(Box::new(|_| {}));
-    // Only the search shows the first two for sure, and only nodes that are slow or die again and
-    // again the others.
+    // Only the search shows the first two reliably, and only slow or repeatedly crashing nodes show
+    // the others.
     let elsewhere = [
         Mutant::ReleaseForgotten,
         Mutant::EvictAtOnce,

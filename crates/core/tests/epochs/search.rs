@@ -1,8 +1,8 @@
-//! Every interleaving of two or three nodes, with a few faults: a crash, a member that is cut off, words that are slow, a
-//! leader that is deposed and does not know it.
+//! Every interleaving of two or three nodes, with a few faults: a crash, a member that is cut off,
+//! slow messages, a deposed leader that does not know it.
 //!
-//! Time goes in steps. Leases are renewed at once in each step, unless the node is slow or cut off; everything else
-//! arrives at any time, in the order of its link or connection.
+//! Time advances in steps. Leases are renewed immediately in each step, unless the node is slow or
+//! cut off. Everything else arrives at any time, in the order of its link or connection.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -13,17 +13,18 @@ use crate::budget::Budget;
 use crate::state::{Action, State};
 use crate::witness::Violation;
 
-/// A way to something that must not be.
+/// A path to a violation.
 struct Counterexample {
     actions: Vec<Action>,
     violation: Violation,
 }
 
-/// All states within the budget; or the shortest way to a violation.
+/// Visits all states within the budget, breadth first. Returns their number, or the shortest path
+/// to a violation.
 fn search(choice: Choice, nodes: usize, budget: Budget) -> Result<usize, Counterexample> {
     let first = State::new(choice, nodes, budget);
     let mut seen = HashSet::from([first.fingerprint()]);
-    // Each state's predecessor and how it came from there.
+    // Each state's predecessor, and the action that led from there.
     let mut ways: Vec<Option<(usize, Action)>> = vec![None];
     let mut open = VecDeque::from([(0, first)]);
     while let Some((number, state)) = open.pop_front() {
@@ -57,7 +58,7 @@ fn way_to(ways: &[Option<(usize, Action)>], mut state: usize) -> Vec<Action> {
     actions
 }
 
-/// What may happen to how many nodes.
+/// A search: the number of nodes, and what may happen to them.
 struct Case {
     what: &'static str,
     nodes: usize,
@@ -107,7 +108,7 @@ const CUT: Case = Case {
     },
 };
 
-/// Two do not reach each other, though the keepers reach both.
+/// Two members cannot reach each other, although both reach the keepers.
 const APART: Case = Case {
     what: "apart",
     nodes: 3,
@@ -118,7 +119,7 @@ const APART: Case = Case {
     },
 };
 
-/// A node stops in good order, while its client holds the lock or not.
+/// A node stops in an orderly way, whether or not its client holds the lock.
 const STOP: Case = Case {
     what: "stop",
     nodes: 2,
@@ -129,7 +130,7 @@ const STOP: Case = Case {
     },
 };
 
-/// The epoch changes while it drains.
+/// The epoch changes while the node drains.
 const STOP_IN_CHANGE: Case = Case {
     what: "stop in a change",
     nodes: 2,
@@ -151,7 +152,7 @@ const SLOW_AND_CUT: Case = Case {
     },
 };
 
-/// Its lease is over before it looks at the clock.
+/// A node's lease expires before it checks the clock.
 const SLEEP: Case = Case {
     what: "sleep",
     nodes: 2,
@@ -174,7 +175,7 @@ const CRASH_IN_CHANGE: Case = Case {
     },
 };
 
-/// As far as it goes without a clock: members say hello to a leader when they find it.
+/// Time does not advance here: members contact a leader as soon as they find it.
 const DEPOSED: Case = Case {
     what: "deposed leader",
     nodes: 3,
@@ -196,7 +197,7 @@ const DEPOSED_AND_RIVALS: Case = Case {
     },
 };
 
-/// Until the leases of the leader before are almost over.
+/// Until the leases of the earlier leader have almost expired.
 const ASTRAY: Case = Case {
     what: "astray",
     nodes: 2,
@@ -207,7 +208,7 @@ const ASTRAY: Case = Case {
     },
 };
 
-/// Searches of seconds.
+/// Searches that take seconds.
 const SHORT: [Case; 11] = [
     CHANGE,
     CRASH,
@@ -222,7 +223,7 @@ const SHORT: [Case; 11] = [
     ASTRAY,
 ];
 
-/// Searches of minutes.
+/// Searches that take minutes.
 const LONG: [Case; 4] = [
     CRASH_IN_CHANGE,
     Case {
@@ -243,7 +244,7 @@ const LONG: [Case; 4] = [
     },
 ];
 
-/// A token algorithm and one with permissions.
+/// A token-based algorithm and a permission-based one.
 const ALGORITHMS: [&str; 2] = ["naimi-trehel", "maekawa"];
 
 fn search_all(cases: &[Case]) {
@@ -281,7 +282,7 @@ fn all_interleavings_with_more_time_are_safe() {
     search_all(&LONG);
 }
 
-/// Planted faults that a search shows, and which.
+/// Planted faults, each with a search that shows it.
 const SHOWN: [(Mutant, Case); 13] = [
     (Mutant::NoFreeze, CHANGE),
     (Mutant::AnyEpoch, CHANGE),

@@ -1,4 +1,4 @@
-//! What clusters are made of.
+//! Building blocks of clusters.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
 use soloist_core::rules::{RuleSettings, Rules};
 
-/// One life of a node.
+/// One incarnation of a node.
 pub fn member(index: usize, life: u64) -> Member {
     let name = format!("n{index}");
     Member {
@@ -18,12 +18,12 @@ pub fn member(index: usize, life: u64) -> Member {
     }
 }
 
-/// Which node this is a life of.
+/// The node of this incarnation.
 pub fn index_of(member: &Member) -> usize {
     (member.incarnation >> 32) as usize
 }
 
-/// All locks have this algorithm.
+/// Rules that give all locks this algorithm.
 pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
     let settings = RuleSettings {
         algorithm: choice.name.to_owned(),
@@ -33,7 +33,7 @@ pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
     Rules::new(nodes, &settings, &[]).unwrap()
 }
 
-/// The locks of one life of a node.
+/// The lock table of one incarnation of a node.
 pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
     Table::new(Settings {
         rules: rules.clone(),

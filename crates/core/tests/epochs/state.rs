@@ -1,4 +1,4 @@
-//! A small cluster as one value: what can happen next, and what comes of it.
+//! A small cluster as one value: the enabled actions, and their effects.
 
 mod effects;
 
@@ -21,7 +21,7 @@ use crate::witness::{Violation, Witness};
 
 pub const STEP: Duration = Duration::from_secs(1);
 
-/// Clocks run alike here: what margins are for is simulated elsewhere.
+/// Clocks run at the same rate here. Drift is simulated elsewhere.
 pub const LEASE: Lease = Lease {
     length: Duration::from_secs(3),
     drift: 0,
@@ -32,21 +32,21 @@ pub const LEASE: Lease = Lease {
 pub enum Action {
     Request(usize),
     Release(usize),
-    /// The next of what is on this way arrives.
+    /// The next message on this channel arrives.
     Arrive(Way),
     Step,
     Crash(usize),
-    /// Its words do not reach the keepers any more, nor theirs it.
+    /// Messages between the node and the keepers are lost from now on.
     Cut(usize),
     Heal,
-    /// Its clock does not wake it up any more.
+    /// Its clock no longer wakes it up.
     Sleep(usize),
-    /// Its next renewal, or the next answer to one, comes at any time.
+    /// Its next renewal, or the next answer to one, arrives at any time.
     Slow(usize, Renewal),
-    /// All turn to the leader that is elected; but one, perhaps, does not hear of it until the leader before does.
+    /// All nodes turn to the new leader. One of them may not learn of it until the old leader does.
     Elect(Option<usize>),
     Suspect(usize),
-    /// It does not reach the other.
+    /// The first cannot reach the second.
     Miss(usize, usize),
     /// It is told to stop.
     Stop(usize),
@@ -58,7 +58,7 @@ pub enum Renewal {
     Granted,
 }
 
-/// A leader, with the roster as it was when it was deposed: from then on it learns nothing new.
+/// A leader. If it was deposed, with the roster from then: it learns nothing new after that.
 #[derive(Clone, Hash)]
 struct Membership {
     leader: Leader,
@@ -75,7 +75,7 @@ pub struct State {
     roster: Shared<Roster>,
     term: u64,
     offices: BTreeMap<u64, Shared<Membership>>,
-    /// The term of the leader that each node speaks with.
+    /// The term of the leader that each node is connected to.
     speaks_with: Vec<u64>,
     cut: Option<usize>,
     asleep: Option<usize>,
@@ -89,7 +89,7 @@ fn lock() -> LockName {
 }
 
 impl State {
-    /// All nodes are members of the first epoch, and nobody wants anything.
+    /// All nodes are members of the first epoch, and there are no requests.
     pub fn new(choice: Choice, nodes: usize, budget: Budget) -> Self {
         let rules = rules(choice, nodes, 1);
         let now = Moment::default();
@@ -283,7 +283,7 @@ impl State {
         }
     }
 
-    /// From here on nothing goes wrong: everybody who waits must be served, and everybody who then asks.
+    /// Checks that without further faults all waiters are served, and all later requests too.
     pub fn completes(mut self) -> Result<(), Violation> {
         self.cut = None;
         self.asleep = None;
@@ -319,7 +319,7 @@ impl State {
         Err(format!("somebody waits for ever: {:?}", self.witness))
     }
 
-    /// All that is under way arrives, and a step of time goes by.
+    /// Delivers everything in flight, then advances time by a step.
     fn settle(&mut self) -> Result<(), Violation> {
         loop {
             let next = self.under_way.ways().next();
@@ -363,7 +363,7 @@ impl State {
         Ok(())
     }
 
-    /// Lives of other members that it says it does not reach.
+    /// Incarnations of other members that it reports as unreachable.
     fn unreached(&self, node: usize) -> Vec<u64> {
         let missed = self.missed.filter(|(from, _)| *from == node);
         let members = self.members[node].iter();
@@ -381,7 +381,7 @@ impl State {
         node.is_some_and(|participant| participant.me() == member)
     }
 
-    /// A leader finds out that it is none any more, and so do those who speak with it.
+    /// A leader finds out that it was deposed, and so do the nodes that are connected to it.
     fn depose(&mut self, term: u64) -> Result<(), Violation> {
         self.offices.remove(&term);
         self.drop_what_leads_nowhere();
@@ -389,7 +389,7 @@ impl State {
         nodes.try_for_each(|node| self.turn(node))
     }
 
-    /// From now on it speaks with the leader.
+    /// Connects a node to the current leader.
     fn turn(&mut self, node: usize) -> Result<(), Violation> {
         if self.speaks_with[node] == self.term {
             return Ok(());
@@ -407,14 +407,15 @@ impl State {
         participant.is_some_and(|one| one.is_draining())
     }
 
-    /// Whether it may let somebody in.
+    /// Whether it may grant the lock.
     fn has_lease(&self, node: usize) -> bool {
         let participant = self.nodes[node].as_ref();
         let until = participant.and_then(|participant| participant.valid_until());
         until.is_some_and(|until| until > self.now())
     }
 
-    /// Whether time is over and nothing is under way. Whatever else may happen, every way comes by here.
+    /// Whether the state is quiescent: time is over and nothing is in flight. Every path passes
+    /// through such a state, whatever else happens.
     pub fn is_at_rest(&self) -> bool {
         self.budget.steps == 0 && self.under_way.ways().next().is_none()
     }

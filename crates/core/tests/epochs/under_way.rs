@@ -1,4 +1,5 @@
-//! What is under way in a small cluster, in the order of each way; and values that copies of a state share.
+//! Messages in flight in a small cluster, in order per channel; and values that copies of a state
+//! share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -9,7 +10,7 @@ use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Command, Member};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Something that most copies of a state share, with its fingerprint.
+/// A value that most copies of a state share, with its fingerprint.
 #[derive(Clone)]
 pub struct Shared<T> {
     value: Arc<T>,
@@ -51,7 +52,7 @@ pub fn fingerprint(value: &impl Hash) -> u128 {
     hasher.digest128()
 }
 
-/// Nodes by number, leaders by term.
+/// A channel. Nodes are identified by number, leaders by term.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Way {
     Link { from: usize, to: usize },
@@ -76,12 +77,14 @@ pub enum Parcel {
     Confirmed,
 }
 
-/// Each way keeps its order.
+/// Each channel is FIFO.
 #[derive(Clone, Default, Hash)]
 pub struct UnderWay(BTreeMap<Way, VecDeque<Shared<Parcel>>>);
 
 impl UnderWay {
-    /// Words are said again until they have done their work; the same word twice in a row makes no difference.
+    /// Enqueues a message. A message to or from the leader that equals the one before it is
+    /// dropped: these are repeated until they have taken effect, so a second copy in a row makes no
+    /// difference.
     pub fn put(&mut self, way: Way, parcel: Parcel) {
         let parcels = self.0.entry(way).or_default();
         let parcel = Shared::new(parcel);
@@ -104,7 +107,7 @@ impl UnderWay {
         self.0.remove(&way);
     }
 
-    /// Those on which something is.
+    /// The channels with messages in flight.
     pub fn ways(&self) -> impl Iterator<Item = Way> {
         self.0.keys().copied()
     }

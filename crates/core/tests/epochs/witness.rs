@@ -1,4 +1,4 @@
-//! What the clients of a small cluster see of their one lock, and whether it may be.
+//! What the clients of a small cluster observe of their one lock, and whether it is allowed.
 
 use soloist_api::Fence;
 use soloist_api::Moment;
@@ -7,16 +7,16 @@ use soloist_core::locks::{HoldId, LockEvent};
 /// What went wrong.
 pub type Violation = String;
 
-/// Nodes by number.
+/// The observations, by node number.
 #[derive(Clone, Hash, Debug)]
 pub struct Witness {
     holds: Vec<Option<HoldId>>,
-    /// Until when a client relies on the lock that it got on this node, whatever becomes of the node: until it releases it,
-    /// or until the time that it was promised has passed.
+    /// Until when a client relies on the lock that it got on this node, whatever happens to the
+    /// node: until it releases the lock, or until the promised time has passed.
     promised: Vec<Option<Moment>>,
     waiting: Vec<u8>,
     fence: Option<Fence>,
-    /// What it holds may be lost, because it may be taken for dead.
+    /// Whether its hold may be lost because the node may be taken for dead.
     may_lose: Vec<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Witness {
         self.waiting[node] == 0 && self.holds[node].is_none()
     }
 
-    /// Whether everybody has been served.
+    /// Whether all requests have been served.
     pub fn is_content(&self) -> bool {
         self.waiting.iter().all(|waiting| *waiting == 0)
     }
@@ -57,19 +57,19 @@ impl Witness {
         self.may_lose[node] = true;
     }
 
-    /// The client on this node is promised this much.
+    /// Records a promise to the client on this node.
     pub fn promise(&mut self, node: usize, until: Moment) {
         self.promised[node] = self.promised[node].max(Some(until));
     }
 
-    /// Promises that have passed make no difference any more.
+    /// Forgets promises that have passed: they no longer make a difference.
     pub fn forget(&mut self, now: Moment) {
         for promised in &mut self.promised {
             *promised = promised.filter(|until| *until > now);
         }
     }
 
-    /// `has_lease` tells whether the node may let somebody in.
+    /// Checks an event. `has_lease` is whether the node may grant the lock.
     pub fn sees(
         &mut self,
         node: usize,
@@ -111,7 +111,7 @@ impl Witness {
         Ok(())
     }
 
-    /// At most one is inside.
+    /// Checks that at most one client is inside.
     pub fn look(&self, now: Moment) -> Result<(), Violation> {
         let nodes = 0..self.promised.len();
         let inside: Vec<_> = nodes

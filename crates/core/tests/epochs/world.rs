@@ -1,4 +1,5 @@
-//! The world: nodes, links that keep order but not time, keepers whose leaders come and go, and one clock for all.
+//! The simulated world: nodes, links that keep order but have random delays, keepers whose leaders
+//! change, and one clock for all.
 
 mod faults;
 
@@ -28,7 +29,7 @@ pub const LEASE: Lease = Lease {
     drift: 5,
 };
 
-/// Something that happens later.
+/// A scheduled event.
 enum Event {
     Frame {
         from: Member,
@@ -59,18 +60,18 @@ enum Event {
 }
 
 pub struct Node {
-    /// Nothing, while it is down.
+    /// `None` while it is down.
     pub participant: Option<Participant>,
     pub clock: Clock,
     members: Vec<Member>,
     lives: u64,
-    /// What happens to it waits until it goes on.
+    /// While paused, its events go to the backlog.
     paused: bool,
     backlog: Vec<Event>,
     wakes_at: Option<u64>,
     pub to_keepers_cut: bool,
     pub from_keepers_cut: bool,
-    /// Microseconds that each message between it and the keepers takes in addition.
+    /// Additional delay of each message between it and the keepers, in microseconds.
     pub away: u64,
     pub clients: Clients,
 }
@@ -82,21 +83,21 @@ pub struct World {
     pub referee: Referee,
     pub clocks_keep_the_margin: bool,
     pub slowest: u64,
-    /// The share of messages between members and keepers that is lost.
+    /// Fraction of messages between members and keepers that is lost.
     pub loss: f64,
     lease: Lease,
-    /// How often somebody was told that it is not let in because others do not reach it.
+    /// Number of `Barred` messages.
     pub barred: usize,
-    /// From and to.
+    /// Cut links: from and to.
     pub cuts: Vec<(usize, usize)>,
-    /// Frames that wait for their link, since when: they are not lost.
+    /// Frames that wait for a cut link, with when they began to wait. They are not lost.
     held_back: Vec<((usize, usize), u64, Event)>,
     arrivals: HashMap<(usize, usize), u64>,
     events: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
     pub roster: Roster,
-    /// Leaders by term: the last is the leader, others were deposed and do not know it yet.
-    /// With when they wake up next.
+    /// Leaders by term, each with its clock and its next wake-up. The last is the current leader;
+    /// the others were deposed and do not know it yet.
     leaders: BTreeMap<u64, (Leader, Clock, u64)>,
     term: u64,
     isolated: Option<Isolated>,
@@ -153,9 +154,10 @@ impl World {
         world
     }
 
-    /// A clock that runs apart from every other by at most so many percent.
+    /// A clock that differs from every other one by at most this many percent.
     fn some_clock(&mut self, percent: u32) -> Clock {
-        // A clock at one end runs at (1 - x) / (1 + x) of one at the other end, which is just the margin: 1 - percent.
+        // A clock at one end of the range runs at (1 - x) / (1 + x) of one at the other end, which
+        // is exactly the margin: 1 - percent.
         let most = i64::from(percent) * 1_000_000 / (200 - i64::from(percent));
         let faster_by = match self.rng.random_range(0..4) {
             0 => most,
@@ -183,19 +185,19 @@ impl World {
         }
     }
 
-    /// A client of a node does something soon.
+    /// Schedules the next action of a node's client.
     pub fn think(&mut self, node: usize) {
         let pause = self.rng.random_range(0..400_000);
         self.schedule(self.now + pause, Event::Client(node));
     }
 
-    /// Goes on until this time.
+    /// Runs until this time.
     pub fn run_until(&mut self, end: u64) {
         while self.step(end) {}
         self.now = end;
     }
 
-    /// Handles the next event, if there is one before this time.
+    /// Handles the next event. Returns false if there is none before this time.
     pub fn step(&mut self, end: u64) -> bool {
         let next = self.events.first_key_value();
         let Some((&(at, number), _)) = next.filter(|((at, _), _)| *at <= end) else {
@@ -260,7 +262,7 @@ impl World {
                 let delay = self.some_delay();
                 self.schedule(self.now + delay, Event::Confirmed { term });
             }
-            // A deposed leader finds out.
+            // A deposed leader finds out that it is deposed.
             Event::Confirm { term } => self.depose(term, Event::Confirm { term }),
             Event::Confirmed { term } => {
                 self.with_leader(term, |leader, roster, now, out| {
@@ -283,7 +285,7 @@ impl World {
         }
     }
 
-    /// Lives of members for which a node's messages have waited for too long.
+    /// Incarnations of members for which a node's messages have been pending for too long.
     fn unreached(&self, node: usize) -> Vec<u64> {
         let limit = self.lease.apart_after().as_micros() as u64;
         let waiting = self.held_back.iter().filter_map(|(link, since, event)| {
@@ -303,7 +305,7 @@ impl World {
         participant.is_some_and(|participant| participant.me() == member)
     }
 
-    /// Something happens to a node, and what comes of it is carried out.
+    /// Lets a node handle an event, and carries out the effects.
     pub fn with<T>(
         &mut self,
         index: usize,
@@ -394,7 +396,7 @@ impl World {
                 self.referee
                     .enter(&grant.lock, grant.fence, entry, is_valid, strict);
             }
-            // Who has lost it may not have heard of it.
+            // A client whose hold was lost may not have heard of it.
             LockEvent::Ended {
                 hold, lock, end, ..
             } if !end.is_loss() => self.referee.leave(lock, *hold),
@@ -448,7 +450,7 @@ impl World {
         self.member_states().iter().all(is_member)
     }
 
-    /// How all nodes stand, for a failure's message.
+    /// The states of all nodes, for failure messages.
     pub fn member_states(&self) -> Vec<Option<MemberState>> {
         let nodes = self.nodes.iter();
         nodes

@@ -1,4 +1,4 @@
-//! What comes of what happens: words and frames that are under way and arrive, commands that are carried out.
+//! Effects of actions: messages and frames in flight that arrive, and commands that are applied.
 
 use soloist_api::Moment;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Whether nobody is there any more.
+    /// Whether the channel's receiver is gone.
     fn leads_nowhere(&self, way: Way) -> bool {
         match way {
             Way::Link { to, .. } => self.nodes[to].is_none(),
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Its leader is told later.
+    /// Applies a command. The leader is told later.
     fn commit(&mut self, term: u64, command: Command) -> Result<(), Violation> {
         if term != self.term {
             return self.depose(term);
@@ -97,7 +97,7 @@ impl State {
         Ok(())
     }
 
-    /// Something happens to a node, and what comes of it is carried out.
+    /// Lets a node handle an event, and carries out the effects.
     pub(super) fn with(
         &mut self,
         index: usize,
@@ -152,7 +152,7 @@ impl State {
         Ok(())
     }
 
-    /// The client of a node knows at any time what it is promised.
+    /// Records the current promise to the client of a node, which knows it at any time.
     fn note_promise(&mut self, index: usize) {
         let (hold, participant) = (self.witness.hold(index), &self.nodes[index]);
         if let (Some(hold), Some(participant)) = (hold, participant)
@@ -187,7 +187,7 @@ impl State {
             self.say(node, way, Parcel::ToMember(to, message), renewal)?;
         }
         if out.confirm {
-            // A leader that has no rival, and gets none, is confirmed at once.
+            // A leader that has no rival, and will have none, is confirmed immediately.
             match self.offices.len() == 1 && self.budget.elections == 0 {
                 true => self.arrive(Way::Confirm { term }, Parcel::Confirmed)?,
                 false => self.put(Way::Confirm { term }, Parcel::Confirm),
@@ -196,7 +196,8 @@ impl State {
         Ok(())
     }
 
-    /// A word between a node and the keepers is lost, comes at once, or at any time.
+    /// Sends a message between a node and the keepers. It is lost, arrives immediately, or arrives
+    /// at any time.
     fn say(
         &mut self,
         node: usize,

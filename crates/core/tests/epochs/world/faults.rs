@@ -1,4 +1,4 @@
-//! What goes wrong in the world, and right again.
+//! Faults in the world, and their repair.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use soloist_core::epochs::roster::Roster;
 use super::{Event, World};
 use crate::setup::{member, table};
 
-/// A deposed leader that no other keeper reaches: it finds out late.
+/// A deposed leader that cannot reach the other keepers: it finds out late.
 pub(super) struct Isolated {
     pub(super) term: u64,
-    /// What it knew when it was cut off.
+    /// The roster when it was cut off.
     pub(super) roster: Roster,
     until: u64,
     /// The nodes that reach only this leader.
@@ -44,14 +44,15 @@ impl World {
         node.clients.crash();
     }
 
-    /// Is told to stop. It goes down when no promise runs any more and the keepers have let it go.
+    /// Tells a node to stop. It goes down when no promise is outstanding and the keepers have
+    /// removed it.
     pub fn stop(&mut self, index: usize) {
         if !self.nodes[index].paused {
             self.with(index, |participant, now, out| participant.drain(now, out));
         }
     }
 
-    /// Its machine slept, if only for a moment.
+    /// Makes the node's machine sleep, if only for a moment.
     pub fn suspend(&mut self, index: usize) {
         if !self.nodes[index].paused {
             self.with(index, |participant, now, out| participant.wake(now, out));
@@ -77,7 +78,7 @@ impl World {
         self.schedule(self.now, Event::WakeLeader(self.term));
     }
 
-    /// Cuts the leader and some nodes off from the other keepers, which elect a leader.
+    /// Cuts the leader and some nodes off from the other keepers, which elect a new leader.
     pub fn isolate_leader(&mut self) {
         let some = 0..self.nodes.len();
         let followers = some.filter(|_| self.rng.random_bool(0.5)).collect();
@@ -105,7 +106,7 @@ impl World {
         }
     }
 
-    /// A deposed leader asked the other keepers: it is gone when it reaches them.
+    /// A deposed leader asks the other keepers. It ends as soon as it reaches them.
     pub(super) fn depose(&mut self, term: u64, asked: Event) {
         let isolated = self.isolated.as_ref().filter(|one| one.term == term);
         match isolated
@@ -130,7 +131,7 @@ impl World {
         self.release_held_back();
     }
 
-    /// What waits for somebody that a node has no link to any more is dropped.
+    /// Drops frames for members that the node no longer has a link to.
     pub(super) fn forget_who_is_gone(&mut self, index: usize) {
         let members = &self.nodes[index].members;
         self.held_back.retain(|(link, _, event)| match event {
