@@ -1,4 +1,4 @@
-//! A cluster of lock tables in one thread, with channels in order between them.
+//! A cluster of lock tables in one thread, connected by FIFO channels.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use soloist_core::locks::{
 };
 use soloist_core::rules::{RuleSettings, Rules};
 
-/// After how long without use locks are forgotten.
+/// How long a lock must be unused before it is forgotten.
 pub const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 pub struct Cluster {
@@ -21,7 +21,7 @@ pub struct Cluster {
     pub tables: Vec<Table>,
     channels: BTreeMap<(usize, usize), VecDeque<Vec<u8>>>,
     effects: Effects,
-    /// Who holds each lock, and the last fence.
+    /// The holder of each lock, and its last fence.
     pub holders: HashMap<LockName, (usize, HoldId)>,
     pub fences: HashMap<LockName, Fence>,
     pub granted: Vec<(usize, Ticket, Grant)>,
@@ -34,7 +34,7 @@ impl Cluster {
         Self::with_limits(choice, nodes, max_local_turns, Limits::default(), 1000)
     }
 
-    /// With these quotas, and at most so many locks on each node.
+    /// A cluster with these quotas, and at most this many locks per node.
     pub fn with_limits(
         choice: Choice,
         nodes: usize,
@@ -94,7 +94,7 @@ impl Cluster {
         ticket
     }
 
-    /// A node acquires a lock that nobody else wants, and gives it back.
+    /// Acquires a lock that no other node wants, and releases it.
     pub fn use_once(&mut self, node: usize, lock: &LockName) {
         self.acquire(node, lock, Self::ask(None, None)).unwrap();
         self.calm_down();
@@ -114,7 +114,7 @@ impl Cluster {
         released
     }
 
-    /// A request is sent, perhaps not for the first time.
+    /// Sends a request, perhaps not for the first time.
     pub fn resume(
         &mut self,
         node: usize,
@@ -134,7 +134,8 @@ impl Cluster {
         self.carry_out(node);
     }
 
-    /// All nodes stop, and begin another epoch with what they held then; `meanwhile` happens in between.
+    /// Freezes all nodes and installs another epoch with what they held then; `meanwhile` runs in
+    /// between.
     pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
         let mut inside = Inside::default();
         for (node, table) in self.tables.iter_mut().enumerate() {
@@ -156,7 +157,7 @@ impl Cluster {
         }
     }
 
-    /// The channels that have something under way.
+    /// The channels with messages in flight.
     pub fn under_way(&self) -> Vec<(usize, usize)> {
         let channels = self.channels.iter();
         let busy = channels.filter(|(_, messages)| !messages.is_empty());
@@ -172,21 +173,21 @@ impl Cluster {
         self.carry_out(to);
     }
 
-    /// All messages under way say that this fence was given. It comes after their kind and their epoch.
+    /// Sets the fence of all messages in flight to this one. It follows their kind and epoch.
     pub fn raise_fences(&mut self, fence: Fence) {
         for message in self.channels.values_mut().flatten() {
             message[9..17].copy_from_slice(&fence.number().to_le_bytes());
         }
     }
 
-    /// Delivers until nothing is under way.
+    /// Delivers messages until none are in flight.
     pub fn calm_down(&mut self) {
         while let Some(&channel) = self.under_way().first() {
             self.deliver(channel);
         }
     }
 
-    /// Lets time pass with nobody using anything, until nothing is due any more.
+    /// Lets time pass without requests, until nothing more is due.
     pub fn rest(&mut self) {
         loop {
             self.calm_down();

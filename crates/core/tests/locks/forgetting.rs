@@ -1,4 +1,4 @@
-//! Locks that were used and are idle everywhere: nothing is left of them, whatever the algorithm.
+//! Locks that were used and are idle everywhere leave nothing behind, whatever the algorithm.
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::{Fence, LockName};
@@ -14,7 +14,7 @@ fn name(number: usize) -> LockName {
     LockName::new(&format!("lock/{number}")).unwrap()
 }
 
-/// How many entries all nodes have together.
+/// Number of entries on all nodes together.
 fn entries(cluster: &Cluster) -> usize {
     cluster.tables.iter().map(|table| table.locks()).sum()
 }
@@ -36,7 +36,7 @@ fn every_algorithm_forgets_locks_that_are_idle_everywhere() {
     assert!(left.iter().all(|(_, entries)| *entries == 0), "{left:?}");
 }
 
-/// An offer and an answer, for each node that knew the lock and is not its home.
+/// One offer and one answer for each node that knew the lock and is not its home.
 #[test]
 fn forgetting_costs_two_messages_for_each_node_that_knew_the_lock() {
     for choice in Choice::all() {
@@ -59,7 +59,7 @@ fn fences_rise_over_what_was_forgotten() {
     for choice in Choice::all() {
         let mut cluster = Cluster::new(choice, 7, 1);
         for node in [3, 6, 0, 5] {
-            // The referee sees that fences rise.
+            // The cluster checks that fences rise.
             cluster.use_once(node, &name(1));
             cluster.rest();
             assert_eq!(entries(&cluster), 0, "{}", choice.name);
@@ -94,7 +94,7 @@ fn what_was_held_when_the_epoch_began_is_forgotten_too() {
     }
 }
 
-/// One node has it idle, another one uses it all the time.
+/// The lock is idle on one node, while another one uses it constantly.
 #[test]
 fn a_lock_that_others_use_is_not_forgotten_and_costs_them_nothing() {
     let choice = Choice::parse("suzuki-kasami", "").unwrap();
@@ -108,7 +108,7 @@ fn a_lock_that_others_use_is_not_forgotten_and_costs_them_nothing() {
     let words: u64 = (0..3).map(|node| counts(&cluster, node)).sum();
     assert!(words <= 2, "two at most have offered it: {words}");
     assert_eq!(entries(&cluster), 3);
-    // Who has offered it asks again, and is served when it is free.
+    // A node that has offered the lock requests it again, and is served when it is free.
     cluster.acquire(1, &name(0), ask.clone()).unwrap();
     cluster.acquire(0, &name(0), ask).unwrap();
     cluster.calm_down();
@@ -128,7 +128,8 @@ fn idle_message(lock: &LockName, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A home takes offers for as many locks as it may have to do with; others go on as they are.
+/// A home takes offers for as many locks as peers may create. Offers beyond that are returned, and
+/// the locks continue.
 #[test]
 fn offers_beyond_the_limit_are_given_back() {
     let choice = Choice::parse("raymond", "").unwrap();
@@ -152,7 +153,8 @@ fn offers_beyond_the_limit_are_given_back() {
     assert!(refused.ends_with("it was offered before"), "{refused}");
 }
 
-/// Whatever a member says of idle locks: no panic, nothing is made of it, and who is not the home decides nothing.
+/// Whatever messages about idle locks a member sends: nothing panics, no event results, at most one
+/// lock is created per message, and a node that is not the home decides nothing.
 #[test]
 fn any_word_on_an_idle_lock_is_refused_or_harmless() {
     for choice in Choice::all() {

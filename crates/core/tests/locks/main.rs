@@ -45,8 +45,8 @@ fn one_node_alone_grants_at_once_and_in_order() {
     assert_eq!(cluster.tables[0].locks(), 0, "nothing is left of it");
 }
 
-/// The fences of an epoch are used up: nobody is refused, and nobody gets a fence twice. Waiters get the lock in the next
-/// epoch.
+/// The fences of an epoch are used up. No request is refused, and no fence is granted twice.
+/// Waiters get the lock in the next epoch.
 #[test]
 fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
     let mut cluster = raymond(2);
@@ -55,7 +55,7 @@ fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
     cluster.use_once(0, &lock);
     cluster.use_once(1, &lock);
     assert!(!cluster.tables[0].is_exhausted() && !cluster.tables[1].is_exhausted());
-    // Node 0 asks for it, and what it is sent says that all but one of the fences were given.
+    // Node 0 requests it, and the answer tells it that all but one of the fences have been used.
     let one = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     let two = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     cluster.raise_fences(Fence::from_number(last.number() - 1));
@@ -77,7 +77,8 @@ fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
     assert!(!cluster.tables[0].is_exhausted());
 }
 
-/// Very many locks begin an epoch a few at a time. Those that somebody needs begin at once, wherever they stand.
+/// Very many locks begin an epoch a few at a time. Those that are needed begin immediately,
+/// whatever their position.
 #[test]
 fn very_many_locks_begin_an_epoch_in_steps_and_those_that_are_needed_first() {
     let choice = Choice::parse("raymond", "").unwrap();
@@ -90,14 +91,15 @@ fn very_many_locks_begin_an_epoch_in_steps_and_those_that_are_needed_first() {
     let waiter = cluster
         .acquire(1, &held[3000], Cluster::ask(None, None))
         .unwrap();
-    // It is given back between two epochs, and passed on at the beginning of the next.
+    // It is released between two epochs, and passed on at the beginning of the next.
     let hold = cluster.hold_of(0, &held[3000]);
     cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
     let at_once = Some(Moment::default());
     assert_eq!(cluster.tables[0].next_deadline(), at_once);
     cluster.calm_down();
     assert_eq!(cluster.granted.last().unwrap().1, waiter);
-    // One that is not at its turn yet goes to another node when that asks for it and it is released.
+    // A lock whose turn has not come yet moves to another node that requests it, when it is
+    // released.
     let asked = cluster
         .acquire(1, &held[3999], Cluster::ask(None, None))
         .unwrap();
@@ -112,7 +114,7 @@ fn very_many_locks_begin_an_epoch_in_steps_and_those_that_are_needed_first() {
     }
     assert_eq!(steps, 4, "a thousand and a few locks at a time");
     assert_eq!(cluster.tables[0].holds(), 3998);
-    // An epoch that ends before all have begun takes nothing from anybody.
+    // If an epoch ends before all locks have begun it, no hold is lost.
     cluster.change_epoch(3, |_| {});
     assert_eq!(cluster.tables[0].next_deadline(), at_once);
     cluster.change_epoch(4, |_| {});
@@ -360,7 +362,8 @@ fn turns_are_counted_across_epochs() {
             let mut cluster = Cluster::new(choice, 3, turns);
             let lock = LockName::new("a").unwrap();
             let ask = || Cluster::ask(None, None);
-            // Node 0 serves as many of its own as it may, others of its own wait, and node 1 waits.
+            // Node 0 serves as many of its own waiters as it may. Others of its own wait, and node
+            // 1 waits.
             for _ in 0..turns + 2 {
                 cluster.acquire(0, &lock, ask()).unwrap();
                 cluster.calm_down();
@@ -371,14 +374,14 @@ fn turns_are_counted_across_epochs() {
                 cluster.release(0, hold).unwrap();
             }
             let hold = cluster.hold_of(0, &lock);
-            // The last hold of its turns ends while the epoch is changed.
+            // The last hold of its turns ends during the change of epoch.
             cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
             cluster.calm_down();
             let (node, ..) = cluster.granted.last().unwrap();
             assert_eq!(*node, 1, "{}, {turns} turns", choice.name);
             let hold = cluster.hold_of(1, &lock);
             cluster.release(1, hold).unwrap();
-            // And nobody is forgotten.
+            // And no waiter is forgotten.
             for _ in 0..2 {
                 cluster.calm_down();
                 let &(holder, hold) = cluster.holders.get(&lock).expect("somebody is served");

@@ -1,4 +1,4 @@
-//! Quotas: one client cannot take all.
+//! Quotas: one client cannot use up everything.
 
 use soloist_algorithms::Choice;
 use soloist_core::limits::{Limits, Quota};
@@ -45,7 +45,7 @@ fn a_client_with_too_many_holds_is_refused_and_others_are_not() {
     }
     assert_eq!(cluster.tables[0].counts().refused["limits.client_holds"], 1);
     cluster.acquire(0, &name("one more"), of("modest")).unwrap();
-    // What is released may be taken again.
+    // What is released can be used again.
     let hold = cluster.hold_of(0, &name("greedy/3"));
     cluster.release(0, hold).unwrap();
     cluster.acquire(0, &name("another"), of("greedy")).unwrap();
@@ -86,7 +86,7 @@ fn a_client_with_too_many_waiters_is_refused_and_others_are_not() {
     );
     cluster.acquire(0, &lock, of("modest")).unwrap();
     cluster.acquire(0, &name("b"), of("modest")).unwrap();
-    // A waiter that goes away, and one that gets its lock, make room.
+    // A waiter that is cancelled, and one that is served, make room.
     assert!(cluster.cancel(0, tickets[4]));
     cluster.acquire(0, &lock, of("greedy")).unwrap();
     assert_eq!(cluster.acquire(0, &lock, of("greedy")), Err(error));
@@ -133,7 +133,7 @@ fn members_share_the_quotas_for_names() {
     let mut cluster = Cluster::with_limits(raymond, 3, 1, limits, 1000);
     let long = name(&"a".repeat(256));
     cluster.acquire(0, &long, of("greedy")).unwrap();
-    // 333 bytes for each of three members; each lock counts for 8 more than its name.
+    // 333 bytes for each of three members. Each lock counts for 8 more than its name.
     let error = full(Some("greedy"), Quantity::NameBytes, 333);
     for (length, fits) in [(60, true), (2, false), (1, false)] {
         let lock = name(&"b".repeat(length));
@@ -155,7 +155,7 @@ fn the_node_has_quotas_of_its_own() {
     let error = full(None, Quantity::Holds, 4);
     assert_eq!(refused, Err(error.clone()));
     assert!(error.to_string().contains("limits.holds"), "{error}");
-    // Ending all holds, for whatever reason, gives all back.
+    // When all holds end, for whatever reason, their share of the quota is free again.
     cluster.tables[0].lose(cluster.now, &mut Default::default());
     assert_eq!(cluster.tables[0].holds(), 0);
     for lock in ["v", "w", "x"] {

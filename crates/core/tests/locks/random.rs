@@ -1,5 +1,5 @@
-//! Random runs of whole clusters of tables: clients ask, give up, release or die; then all is
-//! drained, and everybody who still waits must be served.
+//! Random runs of whole clusters of tables: clients request, time out, release or die. Then all
+//! locks are drained, and all remaining waiters must be served.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use soloist_api::LockName;
 
 use crate::cluster::Cluster;
 
-/// What a client or the network does next; numbers are taken modulo what there is.
+/// The next action of a client or the network. Numbers are taken modulo what exists.
 #[derive(Clone, Debug)]
 enum Step {
     Acquire {
@@ -98,7 +98,7 @@ impl Run {
         }
     }
 
-    /// Lets everybody in who waits, and counts.
+    /// Serves all waiters, and checks the counts.
     fn drain(mut self, algorithm: &str) {
         loop {
             self.cluster.calm_down();
@@ -126,7 +126,7 @@ impl Run {
 
 #[test]
 fn clusters_keep_their_promises_in_random_runs() {
-    // Tokens that roam in the lab rest on the network.
+    // Tokens that circulate in the lab rest on the network.
     for choice in Choice::all() {
         let mut runner = TestRunner::new(Config {
             cases: 60,

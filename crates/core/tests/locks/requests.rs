@@ -1,4 +1,4 @@
-//! Requests with ids: sent twice, they are one; and what nobody reads is soon free.
+//! Requests with ids: a request that is sent twice counts once, and an unread grant soon ends.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn request(client: &str, id: u128) -> Ask {
     }
 }
 
-/// Lets time pass on a node alone.
+/// Lets time pass on a single node.
 fn pass(cluster: &mut Cluster, time: Duration) {
     cluster.now = cluster.now + time;
     cluster.tick(0);
@@ -54,7 +54,7 @@ fn a_resent_request_keeps_its_place_and_does_not_wait_for_itself() {
     );
     cluster.release(0, hold).unwrap();
     assert_eq!(cluster.granted.last().unwrap().1, other);
-    // A duplicate that comes late does not begin again.
+    // A late duplicate does not start a new request.
     assert_eq!(
         cluster.resume(0, &lock, &ask),
         Ok(Some(Resumed::Ended(hold)))
@@ -116,7 +116,7 @@ fn a_grant_is_promised_again_to_who_asks_again_and_for_its_whole_life_to_who_ren
     let (now, table) = (cluster.now, &mut cluster.tables[0]);
     let whole = Some(now + seconds(60));
     assert_eq!(table.renew(now, hold, None), Ok(whole));
-    // To ask again does not shorten what was promised.
+    // A resend does not shorten the promise.
     pass(&mut cluster, seconds(10));
     assert_eq!(
         cluster.resume(0, &lock, &ask),
@@ -186,12 +186,12 @@ fn the_turn_of_a_waiter_whose_connection_broke_is_kept_for_a_moment_only() {
         cluster.tables[0].expires(kept),
         Ok(Some(broke + RESEND_WITHIN))
     );
-    // Sent again, it is promised as long as any.
+    // If the request is sent again, it is promised as much as any other.
     let mut again = cluster.tables[0].clone();
     let resumed = again.resume(cluster.now, &lock, &ask);
     assert_eq!(resumed, Ok(Some(Resumed::Holds(kept))));
     assert_eq!(again.expires(kept), Ok(Some(cluster.now + FIRST_PROMISE)));
-    // Not sent again, it is soon free.
+    // If it is not sent again, the lock is soon free.
     pass(&mut cluster, RESEND_WITHIN / 2);
     assert_eq!(cluster.granted.last().unwrap().1, other);
 }
@@ -213,7 +213,8 @@ fn a_node_that_stops_promises_nothing_more() {
     assert_eq!(cluster.tables[0].expires(hold), promised);
 }
 
-/// What a client may have read: the end of the last promise for each hold, whether or not it did read it.
+/// What a client may have read: the end of the last promise for each hold, whether or not it was
+/// read.
 #[derive(Default)]
 struct Promises(HashMap<HoldId, Moment>);
 
@@ -242,7 +243,8 @@ fn a_promise_that_is_shortened_is_seen() {
     assert!(seen);
 }
 
-/// Requests are sent, sent again and abandoned, holds renewed and released. Returns a hold that ended too early.
+/// Sends, resends and abandons requests, and renews and releases holds. Returns a hold that ended
+/// too early.
 fn broken_promise(seed: u64) -> Option<(HoldId, End)> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut cluster = raymond(1);
@@ -272,7 +274,7 @@ fn broken_promise(seed: u64) -> Option<(HoldId, End)> {
                 promises.answer(&cluster, hold);
             }
             (5, Some(hold)) if rng.random_bool(0.3) => {
-                // By its client's word: nothing is promised any more.
+                // Its client releases it, so no promise remains.
                 promises.0.remove(&hold);
                 cluster.release(0, hold).unwrap();
             }
@@ -281,7 +283,7 @@ fn broken_promise(seed: u64) -> Option<(HoldId, End)> {
                 Duration::from_millis(rng.random_range(0..5000)),
             ),
         }
-        // A grant is answered at once, if its connection is there.
+        // A grant is answered immediately if its connection still exists.
         let holder = cluster.holders.get(&lock).map(|&(_, hold)| hold);
         if let Some(hold) = holder.filter(|_| rng.random_bool(0.5)) {
             promises.answer(&cluster, hold);

@@ -1,8 +1,9 @@
-//! Every interleaving of two or three lock tables in which locks are idle as soon as nobody uses them: who asks and leaves
-//! when, which message arrives next, when a node looks after its idle locks, and when the epoch changes.
+//! Every interleaving of two or three lock tables in which a lock is idle as soon as it is unused:
+//! when each node requests and releases, which message arrives next, when a node checks its idle
+//! locks, and when the epoch changes.
 //!
-//! Nobody is inside beside another, fences rise, nobody waits in vain, no honest message is refused; and
-//! from each state in which nobody uses the lock, it is forgotten everywhere.
+//! No two clients are inside together, fences rise, no request waits forever, and no correct
+//! message is refused. And from each state in which the lock is unused, it is forgotten everywhere.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -25,7 +26,7 @@ enum Action {
     Request(usize),
     Release(usize),
     Deliver(usize, usize),
-    /// The node looks after what it does not use.
+    /// The node checks its idle locks.
     Look(usize),
     /// The node reports for the next epoch.
     Freeze(usize),
@@ -58,15 +59,15 @@ struct State {
     tables: Vec<Shared>,
     channels: BTreeMap<(usize, usize), VecDeque<Rc<[u8]>>>,
     clients: Vec<Client>,
-    /// How often each may still ask.
+    /// Number of requests left, by node.
     left: Vec<u8>,
     fence: Option<Fence>,
     epoch: u64,
     changes_left: u8,
-    /// Not all have reported for the next epoch.
+    /// Not all nodes have reported for the next epoch.
     is_changing: bool,
     frozen: Vec<bool>,
-    /// Who held the lock in its report.
+    /// The node that reported the lock as held.
     inside: Option<usize>,
     begins_late: bool,
 }
@@ -83,7 +84,7 @@ impl Hash for State {
     }
 }
 
-/// When nodes look after their locks: all that could be due by then is.
+/// When nodes check their locks: everything is due by then.
 fn later() -> Moment {
     Moment::default() + Duration::from_secs(1)
 }
@@ -141,7 +142,7 @@ impl State {
     }
 
     fn is_deliverable(&self, to: usize, bytes: &[u8]) -> bool {
-        // What comes before its epoch waits.
+        // A message that arrives before its epoch waits.
         !self.frozen[to] || self.is_changing || wire::epoch(bytes) != Some(self.epoch)
     }
 
@@ -272,7 +273,8 @@ impl State {
         Ok(())
     }
 
-    /// If nothing is under way and nobody is inside: nobody waits in vain, and nothing is left of the lock.
+    /// If nothing is in flight and no client is inside: checks that no request waits forever, and
+    /// that nothing is left of the lock.
     fn comes_to_an_end(&self) -> Result<(), String> {
         let is_inside = |client: &Client| matches!(client, Client::Inside(_));
         let is_settled = self.frozen.iter().all(|frozen| !frozen);
@@ -306,7 +308,7 @@ struct Counterexample {
     violation: String,
 }
 
-/// All states, breadth first; or the shortest way to a violation.
+/// Visits all states, breadth first. Returns their number, or the shortest path to a violation.
 fn search(choice: Choice, case: Case) -> Result<usize, Counterexample> {
     let first = State::new(choice, case);
     let mut seen = HashSet::from([fingerprint(&first)]);
@@ -342,13 +344,14 @@ fn way_to(ways: &[Option<(usize, Action)>], mut state: usize) -> Vec<Action> {
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    /// How often each node asks.
+    /// Number of requests, by node.
     requests: &'static [u8],
-    /// How often the epoch changes.
+    /// Number of changes of epoch.
     changes: u8,
     /// The lock's home.
     home: u64,
-    /// The lock does not begin an epoch with its node, but when something happens to it, or when the node looks.
+    /// The lock does not begin an epoch together with its node, but when an event concerns it, or
+    /// when the node checks its locks.
     begins_late: bool,
 }
 
@@ -368,7 +371,7 @@ const fn late(requests: &'static [u8], changes: u8, home: u64) -> Case {
     }
 }
 
-/// Tells how many states there are.
+/// Returns the number of states.
 fn search_all(choice: Choice, cases: &[Case]) -> usize {
     let mut all = 0;
     for &case in cases {
@@ -388,7 +391,7 @@ fn search_all(choice: Choice, cases: &[Case]) -> usize {
     all
 }
 
-/// Searches of seconds.
+/// Searches that take seconds.
 const SHORT: [Case; 7] = [
     case(&[2, 2], 0, 0),
     case(&[2, 1], 1, 0),
@@ -406,7 +409,7 @@ const LATE: [Case; 3] = [
     late(&[0, 1, 0], 1, 2),
 ];
 
-/// Searches of minutes with some algorithms.
+/// Searches that take minutes with some algorithms.
 const LONG: [Case; 10] = [
     late(&[2, 1], 1, 0),
     late(&[0, 1, 1], 1, 0),
@@ -434,7 +437,7 @@ fn all_interleavings_of_locks_that_begin_late_are_safe() {
     println!("{states} states in all");
 }
 
-/// A token whose parts are forgotten together, and permissions.
+/// An algorithm with a token whose state machines are forgotten together, and one with permissions.
 #[test]
 fn all_interleavings_of_three_that_forget_together_are_safe() {
     for name in ["naimi-trehel", "singhal-dynamic"] {
@@ -451,7 +454,7 @@ fn more_interleavings_of_forgetting_are_safe() {
     println!("{states} states in all");
 }
 
-/// Planted faults, and what shows them.
+/// Planted faults, each with a search that shows it.
 const SHOWN: [(Mutant, &str, Case); 6] = [
     (
         Mutant::ForgetUnbalanced,
