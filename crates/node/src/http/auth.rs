@@ -1,4 +1,4 @@
-//! The token that clients show over TCP.
+//! Authentication by token, for clients over TCP.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,15 +17,15 @@ use super::listen::ApiError;
 use crate::sha256::sha256;
 use crate::transport::Stranger;
 
-/// The longest token, in bytes.
+/// Maximum length of a token in bytes.
 const TOKEN_MAX: u64 = 4096;
 
-/// A token, as its hash: comparing hashes takes as long whatever was shown.
+/// A token, stored as its hash. Hashes are compared in constant time.
 #[derive(Clone)]
 pub(super) struct Token(Arc<[u8; 32]>);
 
 impl Token {
-    /// Reads a token from a file that nobody else may read. Blanks around it do not count.
+    /// Reads a token from a file that only its owner may read. Surrounding whitespace is ignored.
     pub fn load(path: &Path) -> Result<Self, ApiError> {
         let file = path.display().to_string();
         let unreadable = |source| ApiError::TokenUnreadable {
@@ -64,7 +64,7 @@ impl Token {
     }
 }
 
-/// Lets a request pass if it shows the token.
+/// Middleware that passes a request on if it carries the token.
 pub(super) async fn check(State(token): State<Token>, request: Request, next: Next) -> Response {
     match bearer(request.headers()) {
         Some(shown) if token.is(shown) => {

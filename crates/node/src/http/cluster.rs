@@ -1,4 +1,4 @@
-//! How the node and its cluster are.
+//! Status of the node and its cluster, and changes of the keepers.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ use crate::node::shared::Shared;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
 
-/// How long the keepers' leader may take to say how the cluster is.
+/// Timeout for the leader's view of the cluster.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long keepers may take to change.
+/// Timeout for a change of the keepers.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// All nodes, and how they are
+/// List all nodes and their state
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/cluster", tag = "cluster",
     responses((status = 200, description = "The cluster", body = Cluster)),
@@ -89,7 +89,8 @@ async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
     }
 }
 
-/// All nodes, by name: as the leader sees them, or else as this one does.
+/// Returns all nodes, by name: as the leader sees them, or as this node does if it has no answer
+/// from the leader.
 fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<NodeInfo> {
     let info = |member: &Member, lease_ms| NodeInfo {
         name: member.name.to_string(),
@@ -116,7 +117,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
         let mut known = nodes.iter_mut();
         match known.find(|node| node.name == keeper.name.as_str()) {
             Some(node) => node.keeper = true,
-            // It keeps, and takes no part: it is down, or cut off.
+            // A keeper that is not a member is down or cut off.
             None => nodes.push(NodeInfo {
                 name: keeper.name.to_string(),
                 address: keeper.address.to_string(),
@@ -133,7 +134,7 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
 
 /// Make a node a keeper
 ///
-/// It must be a member. Answers when it has all that the keepers know.
+/// The node must be a member. Answers once it has everything that the keepers have stored.
 #[cfg_attr(feature = "schema", utoipa::path(
     put, path = "/v1/cluster/keepers/{node}", tag = "cluster",
     params(("node" = String, Path, description = "The node's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
@@ -169,7 +170,8 @@ pub(super) async fn demote(
     change_keepers(&api, membership::Question::Demote(name)).await
 }
 
-/// A leader does not remove itself from the keepers: the next one is asked then.
+/// Asks the leader for this change. A leader does not remove itself from the keepers: it hands
+/// over, and the next leader is asked.
 async fn change_keepers(api: &Api, change: membership::Question) -> Result<StatusCode, Failure> {
     let _one_of_few = api.looking.acquire().await;
     let leader_client = &api.node.shared.keeping.leader_client;
@@ -199,7 +201,7 @@ async fn change_keepers(api: &Api, change: membership::Question) -> Result<Statu
     }
 }
 
-/// Counts and times of this node, as Prometheus reads them
+/// Metrics of this node, in Prometheus format
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/metrics", tag = "node",
     responses((status = 200, description = "Metrics", body = String, content_type = "text/plain")),
@@ -234,9 +236,9 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind)], shared.metrics.render())
 }
 
-/// Whether this node's process works
+/// Check that this node's process works
 ///
-/// Also while it is not a member, or stops: see `/readyz`.
+/// Succeeds even while the node is not a member or is stopping; see `/readyz`.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/healthz", tag = "node",
     responses((status = 200, description = "`ok`", body = String, content_type = "text/plain")),
@@ -249,9 +251,9 @@ pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Fail
     }
 }
 
-/// Whether this node can grant locks
+/// Check that this node can grant locks
 ///
-/// It is a member of an epoch that has begun, has a valid lease, and does not stop.
+/// It can if it is a member of an epoch that has begun, has a valid lease, and is not stopping.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/readyz", tag = "node",
     responses(

@@ -1,4 +1,4 @@
-//! What goes wrong, as clients see it: a status and [`soloist_api::Error`], always.
+//! Errors as clients see them: always a status and a [`soloist_api::Error`].
 
 use axum::Json;
 use axum::http::{Method, StatusCode};
@@ -9,11 +9,11 @@ use crate::AcquireError;
 use soloist_api::LockNameError;
 use soloist_core::locks::{AskError, End, HoldError, NotAHold, NotARequestId};
 
-/// A request that is not done.
+/// The response to a request that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     status: StatusCode,
-    /// Boxed: most requests are done, and carry this around in their result.
+    /// Boxed, because every request carries this in its result and most succeed.
     body: Box<Error>,
 }
 
@@ -63,7 +63,7 @@ impl Failure {
         failure
     }
 
-    /// So long ago, in milliseconds.
+    /// Sets how long ago the hold ended, in milliseconds.
     pub fn ended_ago(mut self, ms: Option<u64>) -> Self {
         self.body.ended_ago_ms = ms;
         self
@@ -137,7 +137,7 @@ impl From<LockNameError> for Failure {
     }
 }
 
-/// There is no such path.
+/// Answers a request for a path that does not exist.
 pub(super) async fn no_such_path(uri: axum::http::Uri) -> Failure {
     let path: String = uri.path().chars().take(80).collect();
     Failure::new(
@@ -149,7 +149,8 @@ pub(super) async fn no_such_path(uri: axum::http::Uri) -> Failure {
     )
 }
 
-/// The path is there, but not for this method. The router adds which there are.
+/// Answers a request with a method that the path does not support. The router adds the `allow`
+/// header.
 pub(super) async fn no_such_method(method: Method) -> Response {
     if method == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
@@ -168,7 +169,7 @@ pub(super) async fn no_such_method(method: Method) -> Response {
 mod tests {
     use super::*;
 
-    /// This limit is far beyond what a test over HTTP reaches; that a table keeps it is tested there.
+    /// Tests over HTTP do not reach this limit. The tests of the table check that it is enforced.
     #[test]
     fn too_many_is_a_status_of_its_own_that_names_the_limit() {
         for (error, limit) in [(AskError::LocksFull(2000), "2000 locks")] {

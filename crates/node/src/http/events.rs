@@ -1,4 +1,4 @@
-//! `/v1/events`: what happens on this node, as it happens.
+//! `/v1/events`: the live event stream of this node.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use futures_util::stream::{self, Stream};
 
 use super::Api;
 
-/// How often a silent stream shows that it is alive; also how a reader that is gone is noticed.
+/// Interval of keep-alive comments on an idle stream. They also reveal a reader that is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What happens on this node, as it happens
+/// Stream the events of this node
 ///
-/// Server-sent events, named as in `event`. Who reads too slowly gets `missed`.
+/// Server-sent events, named as in `event`. A client that reads too slowly gets `missed`.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/events", tag = "events",
     responses((status = 200, description = "Events without end", body = soloist_api::Event, content_type = "text/event-stream")),
@@ -22,7 +22,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) async fn events(
     State(api): State<Api>,
 ) -> Sse<impl Stream<Item = Result<Event, Error>>> {
-    // Subscribed before the answer begins: what happens after that is seen.
+    // Subscribe before the response starts, so that no later event is missed.
     let events = api.node.events();
     let stream = stream::unfold((api, events), |(api, mut events)| async {
         let event = tokio::select! {

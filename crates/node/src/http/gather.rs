@@ -1,4 +1,4 @@
-//! Asking all nodes at once, and putting their answers together.
+//! Asks all nodes at once and merges their answers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,14 +13,14 @@ use soloist_api::NodeName;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::locks::LockView;
 
-/// The most locks in one answer.
+/// Maximum number of locks in one answer.
 const LOCKS_MAX: usize = 1000;
 
-/// About the most bytes of one answer: who reads slowly keeps it in memory.
+/// Approximate maximum size of one answer in bytes. A slow reader keeps it in memory.
 const BYTES_MAX: usize = 512 << 10;
 
-/// Asks all nodes. Those that are known to be cut off are not asked: the question would only wait in
-/// the link's buffer.
+/// Asks all nodes, except those known to be unreachable: a question to them would only wait in the
+/// link's buffer.
 pub(super) fn ask_all<'a>(
     node: &'a Node,
     question: &'a Question,
@@ -34,7 +34,7 @@ pub(super) fn ask_all<'a>(
         let status = shared.links().status();
         status.into_iter().map(|link| (link.id, link)).collect()
     };
-    // Who is no member can still say what it knows itself.
+    // A node that is not a member can still report what it knows itself.
     let alone = [me.clone()];
     let asked = match members.is_empty() {
         true => &alone[..],
@@ -55,23 +55,24 @@ pub(super) fn ask_all<'a>(
     asked.collect()
 }
 
-/// Whether the link to a peer was tried, and failed. A link that was never used is no worse for that: the
-/// first frame opens it.
+/// Returns whether the link to a peer was tried and failed. A link that was never used is not down:
+/// its first frame opens it.
 fn is_down(link: &LinkStatus) -> bool {
     let is_used = link.frames_sent > 0 || link.buffered_frames > 0;
     is_used && !link.out_up && link.last_error.is_some()
 }
 
-/// What nodes say of locks, and which say nothing.
+/// What the nodes reported about locks, and which nodes did not answer.
 pub(super) struct Seen {
-    /// What a lock is that nobody was seen to hold.
+    /// State of a lock for which no holder was reported.
     nobody: LockState,
     /// Why something may be missing.
     reason: Option<String>,
-    /// By lock: nodes and what they see.
+    /// By lock: the nodes that reported it, and what they reported.
     locks: BTreeMap<String, Vec<Sight>>,
     silent: Vec<String>,
-    /// Up to where the lists of locks are complete; to the end, if nothing is said.
+    /// Last name up to which the lists of all nodes are complete, or `None` if they are complete to
+    /// the end.
     complete_to: Option<String>,
 }
 
@@ -79,11 +80,11 @@ pub(super) struct Seen {
 struct Sight {
     node: String,
     view: LockView,
-    /// When its answer came. Others come later, and until then all go on holding and waiting.
+    /// When the answer arrived. Its durations grow until the last answer has arrived.
     at: Moment,
 }
 
-/// Asks all nodes what they see of one lock or of all.
+/// Asks all nodes about one lock or about all locks.
 pub(super) async fn look(node: &Node, question: Question) -> Seen {
     let mut seen = Seen {
         nobody: LockState::Free,
@@ -118,7 +119,7 @@ pub(super) async fn look(node: &Node, question: Question) -> Seen {
 impl Seen {
     /// Takes a node's answer to a question about locks after this name.
     fn take(&mut self, node: &str, answer: Option<Answer>, after: Option<&str>) {
-        // A list that does not lead on would be asked for without end.
+        // A list whose `next` does not advance would be requested forever.
         let leads_on = |next: &Option<String>| next.is_none() || next.as_deref() > after;
         let (views, next) = match answer {
             Some(Answer::Lock(view)) => (view.into_iter().collect(), None),
@@ -142,7 +143,7 @@ impl Seen {
         }
     }
 
-    /// One lock.
+    /// Returns one lock.
     pub fn lock(mut self, name: &str, algorithm: &str) -> LockInfo {
         let sights = self.locks.remove(name).unwrap_or_default();
         let mut lock = merge(name, algorithm, sights, self.silent, self.nobody);
@@ -150,7 +151,7 @@ impl Seen {
         lock
     }
 
-    /// All locks, as many as an answer takes. `algorithm` tells which one a lock has.
+    /// Returns as many locks as fit into an answer. `algorithm` returns the algorithm of a lock.
     pub fn page(self, algorithm: impl Fn(&str) -> String) -> Locks {
         let complete_to = self.complete_to;
         let is_complete = |name: &String| complete_to.as_ref().is_none_or(|to| name <= to);
@@ -179,7 +180,7 @@ impl Seen {
     }
 }
 
-/// About how many bytes it takes.
+/// Returns the approximate size of a lock in an answer, in bytes.
 fn weight(lock: &LockInfo) -> usize {
     let owners = lock.waiters.iter().map(|waiter| waiter.owner.len() + 80);
     let silent = lock.silent.iter().map(|node| node.len() + 3);
@@ -208,7 +209,8 @@ fn merge(
             waiters.push((node.clone(), waiter));
         }
     }
-    // Nodes answer one after another: two may have held it. The higher fence is the later one.
+    // Nodes answer at different times, so two may have reported a holder. The higher fencing token
+    // is the later one.
     let holder = holders.into_iter().max_by_key(|(_, holder)| holder.fence);
     let holder = holder.map(|(node, holder)| Holder {
         owner: holder.owner,

@@ -1,4 +1,4 @@
-//! `/v1/holds`: whoever knows a hold's name can renew, release and watch it.
+//! `/v1/holds`: renew, release and watch a hold. Knowing its id is enough.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::node::shared::Shared;
 use crate::node::state::{Held, NodeState};
 use soloist_core::locks::{End, Grant, HoldError, HoldId};
 
-/// A hold as its holder sees it. The holder's clock may run slower than this node's: it is promised less than this node
-/// waits.
+/// Describes a hold to its holder. The holder's clock may run slower than this node's, so the
+/// holder is promised less time than this node waits.
 fn describe(shared: &Shared, core: &NodeState, grant: &Grant) -> Result<Hold, Failure> {
     let promise = core.promise(grant.hold);
     let until = promise.map_err(|error| gone(core, grant.hold, error))?;
@@ -35,27 +35,28 @@ fn describe(shared: &Shared, core: &NodeState, grant: &Grant) -> Result<Hold, Fa
     })
 }
 
-/// What is wrong with a hold.
+/// Returns the failure for a hold that has ended or is unknown.
 pub(super) fn gone(core: &NodeState, hold: HoldId, error: HoldError) -> Failure {
     let ended = core.table().ended_at(hold);
     let ago = ended.map(|ended| milliseconds(Moment::now().since(ended)));
     Failure::from(error).ended_ago(ago)
 }
 
-/// How long to wait for the end.
+/// Query of a request that watches a hold.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", into_params(parameter_in = Query))]
 pub(super) struct Watch {
-    /// Wait so many milliseconds for the hold's end.
+    /// Wait up to this many milliseconds for the hold to end.
     #[cfg_attr(feature = "schema", param(minimum = 0))]
     wait_ms: Option<u64>,
 }
 
-/// Whether a hold still is
+/// Check whether a hold is still held
 ///
-/// Answers at once, or, with `wait_ms`, as soon as it has ended, or is `ending` because the node stops.
+/// Answers immediately, or, with `wait_ms`, as soon as the hold has ended or is `ending` because
+/// the node is stopping.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/holds/{hold}", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
@@ -94,17 +95,18 @@ pub(super) async fn hold(
     answer(shared, &held)
 }
 
-/// A hold as it stands now, by the clock.
+/// Describes a hold as of now.
 pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure> {
     let mut core = shared.core();
     core.look(shared);
     Ok(Json(describe(shared, &core, &held.grant)?))
 }
 
-/// Let a hold live on
+/// Renew a hold
 ///
-/// The first renewal also confirms that the grant was read, see `request_id` of an acquisition.
-/// While the node stops, it is not extended any more: the answer says how long it still lives, and that it is `ending`.
+/// The first renewal also confirms that the client has read the grant; see `request_id` in the
+/// request to acquire a lock. While the node is stopping, a hold is no longer extended: the answer
+/// says how long it remains valid, and that it is `ending`.
 #[cfg_attr(feature = "schema", utoipa::path(
     post, path = "/v1/holds/{hold}/renew", tag = "holds",
     params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),

@@ -1,4 +1,4 @@
-//! Connections: accepting them, TLS, and limits that no client can get around.
+//! Accepts the API's connections: TLS, timeouts, and limits that no client can evade.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,25 +28,25 @@ use crate::throttle::Throttle;
 use crate::transport::{Stranger, Strangers, Turns, lengthen_queue};
 use soloist_core::locks::Client;
 
-/// Time for the first bytes of a connection, and for the first after its TLS handshake: whoever
-/// connects speaks first, and at once.
+/// Timeout for the first bytes of a connection, and for the first after its TLS handshake. Clients
+/// speak first, and immediately.
 const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(1);
-/// What is buffered of them.
+/// Size of the buffer for them.
 const FIRST_BYTES_MAX: usize = 512;
 
-/// How long a TLS handshake may take.
+/// Timeout of a TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a request's head may take, and how long a connection may be idle.
+/// Timeout for a request's head, and for an idle connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
 
-/// How much of a connection is buffered, in bytes; also the longest head.
+/// Size of a connection's buffer in bytes; also the maximum size of a request's head.
 const BUFFER_MAX: usize = 64 << 10;
 
-/// How long to wait after the system has refused to accept a connection, for want of files for instance.
+/// Pause after a failed accept, for example because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A client over TCP that is gone without a word is noticed after about half a minute.
+/// TCP keepalive: detect a dead client within about 30 s.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
@@ -66,21 +66,21 @@ pub enum ApiError {
         path: PathBuf,
         /// Its length.
         length: usize,
-        /// The longest.
+        /// The maximum length.
         max: usize,
     },
-    /// Somebody answers on the socket.
+    /// Another process answers on the socket.
     #[error("another process serves on the API's socket {}: stop it, or choose another path", .0.display())]
     SocketInUse(PathBuf),
-    /// There is a file that is no socket.
+    /// The path exists and is not a socket.
     #[error("{} is there and is no socket: remove it, or choose another path for the API's socket", .0.display())]
     NotASocket(PathBuf),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("cannot listen on the API's socket {}: {source}; check that its folder is there and may be written to", path.display())]
     Socket {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         source: io::Error,
     },
     /// The TCP address cannot be listened on.
@@ -90,17 +90,17 @@ pub enum ApiError {
     Tcp {
         /// The address.
         address: String,
-        /// What is wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// Other machines could use it without showing who they are.
+    /// Other machines could use the API without authentication.
     #[error(
         "the API is to listen on {address}, which other machines reach, but {missing} not set: set it, or listen on 127.0.0.1"
     )]
     Unprotected {
         /// The address.
         address: String,
-        /// What is missing.
+        /// The missing setting.
         missing: &'static str,
     },
     /// The token's file cannot be read.
@@ -108,10 +108,10 @@ pub enum ApiError {
     TokenUnreadable {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// Others may read the token.
+    /// Other users may read the token.
     #[error(
         "the API's token in {file} may be read by others (mode {mode:03o}): set its mode to 600"
     )]
@@ -121,14 +121,14 @@ pub enum ApiError {
         /// Its mode.
         mode: u32,
     },
-    /// The token is no token.
+    /// The file's content is not a valid token.
     #[error(
         "the API's token in {file} cannot be used: {problem}; put one line of letters and digits there, 32 or more"
     )]
     TokenUnusable {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The cause.
         problem: String,
     },
     /// The API's certificate cannot be used.
@@ -136,13 +136,13 @@ pub enum ApiError {
     Certificate(#[from] IdentityError),
 }
 
-/// A TCP socket that listens, and what it demands.
+/// A listening TCP socket, and the authentication that it requires.
 pub(super) struct OpenTcp {
     pub listener: TcpListener,
     pub address: SocketAddr,
     pub tls: Option<TlsAcceptor>,
     pub token: Option<Token>,
-    /// Whether clients must show a certificate.
+    /// Whether clients must present a certificate.
     pub certificate: bool,
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn open_tcp(config: &ApiTcp) -> Result<OpenTcp, ApiError> {
     let listener = TcpListener::bind(&address).await.map_err(failed)?;
     lengthen_queue(&listener).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    // A host name may stand for any address.
+    // A host name may resolve to any address.
     if tls.is_none() && !bound.ip().to_canonical().is_loopback() {
         return Err(unprotected("[api.tls] is"));
     }
@@ -185,19 +185,19 @@ pub(super) async fn open_tcp(config: &ApiTcp) -> Result<OpenTcp, ApiError> {
     })
 }
 
-/// What the connections of one listener share. Cheap to clone.
+/// State shared by the connections of one listener. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Door {
     router: Router,
     stopping: CancellationToken,
     cut: CancellationToken,
     tasks: TaskTracker,
-    /// Places for connections. One on which no request was accepted yet may have to make room.
+    /// Connection slots. A connection on which no request was accepted yet may be displaced.
     strangers: Arc<Strangers>,
     connections_max: usize,
-    /// Keeps clients that come again and again from filling the log.
+    /// Keeps clients that retry again and again from flooding the log.
     throttle: Arc<Throttle>,
-    /// Whether clients must show a token.
+    /// Whether clients must send a token.
     has_token: bool,
 }
 
@@ -222,15 +222,15 @@ impl Door {
         }
     }
 
-    /// Writes a line to the log, unless the same was written in the last minute.
+    /// Logs a line, unless the same line was logged within the last minute.
     fn warn(&self, line: &str) {
         if let Some(withheld) = self.throttle.admit("a client", line, Instant::now()) {
             tracing::warn!(withheld, "{line}");
         }
     }
 
-    /// A place for one more connection. If all are taken, the oldest connection that has shown no
-    /// request makes room. Only if there is none, the client is turned away.
+    /// Returns a slot for one more connection. If all are taken, the oldest connection without an
+    /// accepted request is closed. If there is none, the client is turned away.
     async fn place(&self, socket: impl AsFd) -> Option<Arc<Stranger>> {
         let place = self.strangers.admit(socket).await;
         if place.is_none() {
@@ -243,7 +243,7 @@ impl Door {
         place.map(Arc::new)
     }
 
-    /// Waits for the next connection; nothing, if the API stops.
+    /// Waits for the next connection. Returns `None` when the API stops.
     async fn next<S, A>(&self, mut accept: impl FnMut() -> A) -> Option<S>
     where
         A: Future<Output = io::Result<S>>,
@@ -264,8 +264,8 @@ impl Door {
         }
     }
 
-    /// Answers what comes over a connection, until it ends. If the client goes away, so does the
-    /// request that it waits for.
+    /// Serves the requests of a connection until it ends. If the client disconnects, its pending
+    /// request is dropped.
     async fn converse<S>(&self, stream: S, client: Client, stranger: &Arc<Stranger>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -287,7 +287,7 @@ impl Door {
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client.clone());
             match has_token {
-                // Whether it is the right one is seen later.
+                // The middleware checks the token later.
                 true => drop(request.extensions_mut().insert(stranger.clone())),
                 false => stranger.recognize(),
             }
@@ -349,7 +349,7 @@ pub(super) async fn tcp(listener: TcpListener, tls: Option<TlsAcceptor>, door: D
     }
 }
 
-/// The client at the other end of a Unix socket.
+/// Identifies the client of a Unix socket.
 fn unix_user(stream: &UnixStream) -> Client {
     match stream.peer_cred() {
         Ok(user) => Client::new(&format!("with Unix user id {}", user.uid())),
@@ -357,7 +357,8 @@ fn unix_user(stream: &UnixStream) -> Client {
     }
 }
 
-/// The client with this certificate. If none is demanded, clients are those who have the token.
+/// Identifies a client by its certificate. If none is required, all clients with the token count as
+/// one.
 fn over_tls(stream: &tokio_rustls::server::TlsStream<TcpStream>) -> Client {
     let shown = stream.get_ref().1.peer_certificates();
     match shown.and_then(|chain| chain.first()) {
@@ -369,7 +370,7 @@ fn over_tls(stream: &tokio_rustls::server::TlsStream<TcpStream>) -> Client {
     }
 }
 
-/// The clients without certificates. There is one token for all of them, if any.
+/// The client that stands for all without a certificate. They share one token, if any.
 fn over_tcp() -> Client {
     Client::new("of the TCP address, with the token")
 }
@@ -413,7 +414,7 @@ async fn shake_hands(
     None
 }
 
-/// No delay for small answers, and a notice if the client's machine is gone.
+/// Sets TCP_NODELAY for small answers, and keepalive to detect that the client's machine is gone.
 fn tune(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

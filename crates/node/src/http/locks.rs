@@ -1,4 +1,4 @@
-//! `/v1/locks`: acquire them, and see who holds and who waits.
+//! `/v1/locks`: acquire locks, and list their holders and waiters.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use crate::{AcquireError, Moment};
 use soloist_api::LockName;
 use soloist_core::locks::{Ask, HoldError, LockView};
 
-/// The longest name of an owner, in bytes.
+/// Maximum length of an owner's name in bytes.
 const OWNER_MAX: usize = 256;
 
-/// Who gives no name.
+/// Owner of a request that names none.
 const ANONYMOUS: &str = "anonymous";
 
-/// How long a lock that nobody has may take to come.
+/// Timeout for acquiring a lock that nobody holds.
 const TRY_MAX: Duration = Duration::from_secs(1);
 
-/// How often the nodes are asked meanwhile whether somebody has got it.
+/// Interval at which the nodes are asked, in the meantime, whether anybody has got it.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// Acquire a lock
 ///
-/// Waits until it is granted, or as long as is said. A client that disconnects waits no more.
+/// Waits until the lock is granted, or for `wait_ms`. A client that disconnects stops waiting.
 ///
-/// With a `request_id`, the request may be sent again, to the same node and as the same client (Unix
-/// user, token or certificate). The same id is the same request: it keeps its place in the queue, or
-/// gets the same hold again; the time to wait and the time to live are those of the first one. A waiter
-/// keeps its place for 2 seconds after its connection broke.
+/// With a `request_id`, the request may be sent again, to the same node and as the same client
+/// (Unix user, token or certificate). The same id is the same request: it keeps its place in the
+/// queue, or gets the same hold again. The time to wait and the time to live are those of the first
+/// one. A waiter keeps its place for 2 seconds after its connection broke.
 ///
-/// A grant with a `request_id` must be confirmed: it is valid for at most 3 seconds, as `valid_for_ms`
-/// says, until the hold is renewed for the first time. The renewal says that the grant was read, and
-/// gives the hold its whole time to live. A grant that nobody reads so ends after 3 seconds. Without
-/// a `request_id` nothing is to be confirmed, and a grant that nobody reads lasts for its time to
-/// live.
+/// A grant with a `request_id` must be confirmed: until the hold is renewed for the first time, it
+/// is valid for at most 3 seconds, as `valid_for_ms` says. The renewal confirms that the grant was
+/// read, and gives the hold its full time to live. A grant that nobody reads thus ends after 3
+/// seconds. Without a `request_id` no confirmation is needed, and a grant that nobody reads lasts
+/// for its time to live.
 #[cfg_attr(feature = "schema", utoipa::path(
     post, path = "/v1/locks/{name}/acquire", tag = "locks",
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
@@ -89,7 +89,7 @@ pub(super) async fn acquire(
         };
         Ok(api.node.acquire(&name, ask, if_dropped).await?)
     };
-    // Between the grant and the answer nothing is awaited: who goes away before it has no hold.
+    // No await between grant and response, so a client that disconnects first never holds the lock.
     let held = tokio::select! {
         biased;
         granted = granted => granted,
@@ -99,7 +99,7 @@ pub(super) async fn acquire(
         Ok(held) => held,
         Err(error) => return Err(refused(&api, &name, error).await),
     };
-    // It may have been lost meanwhile, if this machine slept.
+    // The hold may have been lost since, if this machine slept.
     holds::answer(&api.node.shared, &held)
 }
 
@@ -118,7 +118,7 @@ fn check_owner(owner: &str) -> Result<(), Failure> {
     }
 }
 
-/// Why a lock was not acquired, as its client hears it.
+/// Returns the response for a lock that was not acquired.
 async fn refused(api: &Api, name: &LockName, error: NotAcquired) -> Failure {
     match error {
         NotAcquired::Taken | NotAcquired::Error(AcquireError::Late(_)) => why_not(api, name).await,
@@ -135,7 +135,7 @@ async fn refused(api: &Api, name: &LockName, error: NotAcquired) -> Failure {
     }
 }
 
-/// Why a lock was not granted in time: somebody has it, or this node cannot tell.
+/// Returns why a lock was not granted in time: it is held, or this node does not know.
 async fn why_not(api: &Api, name: &LockName) -> Failure {
     let _one_of_few = api.looking.acquire().await;
     let seen = look(&api.node, Question::Lock(name.to_string())).await;
@@ -160,9 +160,9 @@ fn unknown(name: &LockName, reason: &str) -> Failure {
 
 /// Why a lock was not acquired.
 enum NotAcquired {
-    /// Somebody was before.
+    /// Another request was earlier.
     Taken,
-    /// Nobody was seen with it, and yet it did not come.
+    /// No holder or earlier waiter was seen, but the lock was not granted.
     NotSeen,
     Error(AcquireError),
 }
@@ -173,8 +173,8 @@ impl From<AcquireError> for NotAcquired {
     }
 }
 
-/// Acquires a lock unless somebody is before this one. Asks for it and asks all nodes at the same time: if
-/// it is free, it is there after as few messages as ever.
+/// Acquires a lock unless another request is earlier. Requests the lock and asks all nodes at the
+/// same time, so that acquiring a free lock takes no extra messages.
 async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Held>, NotAcquired> {
     let asked = Moment::now();
     let (is_resend, own) = {
@@ -190,7 +190,8 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
         other => other.into(),
     };
     let mut acquire = pin!(api.node.acquire(name, ask, IfDropped::Cancel));
-    // A request that was sent before is not behind itself, and waits no longer than it would have.
+    // A request that is sent again does not count as its own predecessor, and it waits no longer
+    // than it would have at first.
     if is_resend {
         return acquire.await.map_err(late);
     }
@@ -201,7 +202,8 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
         biased;
         granted = &mut acquire => granted,
         () = somebody_before(api, name, asked) => {
-            // This may be who was seen: then the answer is there already.
+            // The holder seen may be this request itself, in which case the answer is already
+            // there.
             tokio::select! {
                 biased;
                 granted = &mut acquire => granted,
@@ -212,7 +214,7 @@ async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Hel
     granted.map_err(late)
 }
 
-/// Returns when somebody holds the lock, or surely began to wait for it before `asked`.
+/// Returns when another request holds the lock, or certainly began to wait for it before `asked`.
 async fn somebody_before(api: &Api, name: &LockName, asked: Moment) {
     let question = Question::Lock(name.to_string());
     loop {
@@ -229,14 +231,14 @@ async fn somebody_before(api: &Api, name: &LockName, asked: Moment) {
     }
 }
 
-/// Whether somebody there holds the lock, or has waited for longer than this one. If two try at
-/// the same time, one of them gets it.
+/// Returns whether the lock is held there, or has a waiter that has waited for longer than this. If
+/// two requests try at the same time, one of them gets the lock.
 fn is_before(view: &LockView, waited_for: Duration) -> bool {
     let longest = view.waiters.iter().map(|waiter| waiter.waited_for).max();
     view.holder.is_some() || longest.is_some_and(|longest| longest > waited_for)
 }
 
-/// Who holds a lock, and who waits for it
+/// Show the holder and the waiters of a lock
 ///
 /// As all nodes together see it.
 #[cfg_attr(feature = "schema", utoipa::path(
@@ -253,19 +255,19 @@ pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockI
     Json(seen.lock(name.as_str(), api.algorithm(name.as_str())))
 }
 
-/// Where a list begins.
+/// Query of a list of locks.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", into_params(parameter_in = Query))]
 pub(super) struct After {
-    /// Only locks after this name: the `next` of the answer before.
+    /// List only locks after this name: the `next` of the previous answer.
     after: Option<String>,
 }
 
-/// All locks that somebody holds or waits for
+/// List all locks that are held or waited for
 ///
-/// As all nodes together see them, by name; as many as fit an answer.
+/// As all nodes together see them, sorted by name. Each answer has as many as fit.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/locks", tag = "locks",
     params(After),

@@ -1,4 +1,5 @@
-//! Places for requests that may take long: some for each client, so that one cannot take them all.
+//! Limits the number of long-running requests, in total and per client, so that one client cannot
+//! take all slots.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -6,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::error::Failure;
 use soloist_core::locks::Client;
 
-/// Requests that may take long.
+/// The slots for long-running requests.
 pub(super) struct LongRequests {
     taken: Mutex<Taken>,
     all_max: usize,
@@ -16,18 +17,18 @@ pub(super) struct LongRequests {
 #[derive(Default)]
 struct Taken {
     all: usize,
-    /// Clients that have some.
+    /// Number of slots per client, for clients that have any.
     clients: HashMap<Client, usize>,
 }
 
-/// A place, free again when this is dropped.
+/// A slot, freed on drop.
 pub(super) struct Place<'l> {
     requests: &'l LongRequests,
     client: Client,
 }
 
 impl LongRequests {
-    /// At most so many at a time, two thirds of them of one client.
+    /// Allows `all_max` requests at a time, two thirds of them from one client.
     pub fn new(all_max: usize) -> Self {
         LongRequests {
             taken: Mutex::default(),
@@ -40,7 +41,7 @@ impl LongRequests {
         self.taken.lock().expect("no thread panicked in it")
     }
 
-    /// A place for a client's request.
+    /// Takes a slot for a client's request.
     pub fn place(&self, client: &Client) -> Result<Place<'_>, Failure> {
         let mut taken = self.taken();
         let its = taken.clients.get(client).copied().unwrap_or_default();

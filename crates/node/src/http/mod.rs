@@ -1,7 +1,8 @@
-//! The HTTP API of a node: on a Unix socket, and on TCP if it is configured.
+//! The HTTP API of a node: on a Unix socket, and on TCP if configured.
 //!
-//! What is said is in [`soloist_api`]; `/openapi.json` describes it. Whoever may open the Unix socket
-//! may use it. Over TCP a token or a certificate is demanded, as the configuration says.
+//! Requests and responses are defined in [`soloist_api`]; `/openapi.json` describes the API. Every
+//! process that may open the Unix socket may use it. TCP requires a token or a certificate,
+//! depending on the configuration.
 
 mod auth;
 mod cluster;
@@ -37,13 +38,14 @@ use listen::Door;
 use long::LongRequests;
 use socket::SocketFile;
 
-/// How many requests at a time ask all nodes: each takes memory for all their answers.
+/// Maximum number of concurrent requests that ask all nodes. Each needs memory for all their
+/// answers.
 const LOOKING_MAX: usize = 16;
 
-/// How long requests may take to end when the API stops.
+/// Timeout for requests to end when the API stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// What all requests share. Cheap to clone.
+/// State shared by all requests. Cheap to clone.
 #[derive(Clone)]
 struct Api(Arc<ApiState>);
 
@@ -51,8 +53,8 @@ struct ApiState {
     node: Node,
     stopping: CancellationToken,
     looking: Semaphore,
-    /// Requests that may take long. Three quarters of a listener's connections may have one: so
-    /// there is room for those that renew and release.
+    /// Slots for long-running requests. At most three quarters of a listener's connections may have
+    /// one, which leaves room for requests that renew and release.
     long: LongRequests,
 }
 
@@ -70,31 +72,31 @@ impl Api {
     }
 }
 
-/// The API of a node, as it runs. Dropping it ends it at once; [`stop`](ApiServer::stop) does so
-/// gently.
+/// The running API of a node. Dropping it ends it immediately; [`stop`](ApiServer::stop) ends it
+/// gracefully.
 #[must_use = "the API ends as soon as this is dropped"]
 pub struct ApiServer {
     addresses: Addresses,
     socket: SocketFile,
     stopping: CancellationToken,
-    /// Ends what does not end by itself.
+    /// Cancels requests that do not end by themselves.
     cut: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// Where an API is reached.
+/// The addresses of an API.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Addresses {
     /// The Unix socket.
     pub socket: PathBuf,
-    /// The TCP address, if there is one, with the port that was chosen if none was given.
+    /// The TCP address, if any. If the configured port is 0, this has the port that was chosen.
     pub tcp: Option<SocketAddr>,
 }
 
-/// Serves the API of a node, where its configuration says.
+/// Serves the API of a node on the addresses in its configuration.
 ///
-/// Stop the node first, then the API: so holders hear that the node has ended their holds.
+/// Stop the node first, then the API, so that holders learn that the node has ended their holds.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -133,7 +135,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         Door::new(router, &stopping, &cut, &tasks, connections_max, has_token)
     };
     tasks.spawn(listen::unix(listener, door(None, false)));
-    // Nobody should take a node that has failed for one that serves.
+    // A failed node must not look like one that serves.
     tasks.spawn({
         let (node, stopping, cut) = (node.clone(), stopping.clone(), cut.clone());
         async move {
@@ -162,18 +164,19 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
 }
 
 impl ApiServer {
-    /// Where it is reached.
+    /// Returns the addresses of the API.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
-    /// The Unix socket's path.
+    /// Returns the path of the Unix socket.
     pub fn socket(&self) -> &Path {
         &self.addresses.socket
     }
 
-    /// Takes no new connections, answers whoever waits that the node stops, and ends when all requests are answered; after
-    /// five seconds, without. Stop the node first: until it has left, its clients need the API.
+    /// Accepts no new connections, tells waiting clients that the node is stopping, and returns
+    /// when all requests are answered, or cuts them off after five seconds. Stop the node first:
+    /// its clients need the API until it has left.
     pub async fn stop(self) {
         self.stopping.cancel();
         self.socket.remove();
@@ -191,7 +194,7 @@ impl Drop for ApiServer {
     }
 }
 
-/// All paths. A token and a certificate, if they are demanded, are part of what `/openapi.json` says.
+/// Routes all paths. `/openapi.json` says whether a token or a certificate is required.
 fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
     let document = openapi::document(&api.node.shared.config, token.is_some(), certificate);
     let guarded = Router::new()

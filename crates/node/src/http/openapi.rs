@@ -1,4 +1,4 @@
-//! `/openapi.json`: the API described for programs.
+//! `/openapi.json`: the machine-readable description of the API.
 
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -9,7 +9,7 @@ use super::request::WAIT_MS_MAX;
 use crate::config::Config;
 use crate::node::event::milliseconds;
 
-/// The description of every node's API. A test compares it with the one made from the code.
+/// The description of every node's API. A test compares it with the one generated from the code.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Paths that need no token.
@@ -19,7 +19,7 @@ pub(super) async fn serve(document: Bytes) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document)
 }
 
-/// The description, with this node's own limits and demands.
+/// Returns the description with this node's own limits and authentication.
 pub(super) fn document(config: &Config, token: bool, certificate: bool) -> Bytes {
     let mut document = serde_json::from_str(DESCRIPTION).expect("a test reads it");
     limit(&mut document, milliseconds(config.ttl.max));
@@ -28,7 +28,7 @@ pub(super) fn document(config: &Config, token: bool, certificate: bool) -> Bytes
     document.to_string().into()
 }
 
-/// Times have limits, some of them from the configuration.
+/// Adds the limits of durations, some of them from the configuration.
 fn limit(document: &mut Value, ttl_max: u64) {
     let schemas = &mut document["components"]["schemas"];
     for request in ["AcquireRequest", "RenewRequest"] {
@@ -43,7 +43,7 @@ fn limit(document: &mut Value, ttl_max: u64) {
     }
 }
 
-/// What may happen to every request.
+/// Adds the failures that every request may have.
 fn add_failures(document: &mut Value, token: bool) {
     let failure = |description: &str| {
         let schema = json!({ "$ref": "#/components/schemas/Error" });
@@ -67,7 +67,7 @@ fn add_failures(document: &mut Value, token: bool) {
     }
 }
 
-/// What clients must show.
+/// Adds the authentication that clients need.
 fn demand(document: &mut Value, token: bool, certificate: bool) {
     let mut schemes = json!({});
     let mut all = json!({});
@@ -84,7 +84,7 @@ fn demand(document: &mut Value, token: bool, certificate: bool) {
         document["security"] = json!([all]);
     }
     if certificate {
-        // The connection itself takes it.
+        // The connection itself requires it.
         for path in OPEN {
             document["paths"][path]["get"]["security"] = json!([{ "certificate": [] }]);
         }

@@ -1,4 +1,4 @@
-//! What a request says, taken out of it and checked.
+//! Extractors that parse and check the parts of a request.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use soloist_api::LockName;
 use soloist_api::{NodeName, NodeNameError};
 use soloist_core::locks::{Client, HoldId, RequestId};
 
-/// The longest body, in bytes.
+/// Maximum length of a body in bytes.
 const BODY_MAX: usize = 64 << 10;
 
-/// How long a client may take to send it.
+/// Timeout for receiving it.
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest wait that may be asked for: a day.
+/// Maximum time to wait: one day.
 pub(super) const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 /// Checks a time to wait.
@@ -39,7 +39,7 @@ async fn segment<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String,
     Ok(segment)
 }
 
-/// A lock's name, in the path.
+/// The lock's name in the path.
 pub(super) struct Name(pub LockName);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
@@ -50,7 +50,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
-/// A hold's name, in the path.
+/// The hold's id in the path.
 pub(super) struct Id(pub HoldId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -61,7 +61,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// A request's id, in the path.
+/// The request's id in the path.
 pub(super) struct RequestOf(pub RequestId);
 
 impl<S: Send + Sync> FromRequestParts<S> for RequestOf {
@@ -72,7 +72,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestOf {
     }
 }
 
-/// Whose connection it is.
+/// The client of the connection.
 pub(super) struct Who(pub Client);
 
 impl<S: Send + Sync> FromRequestParts<S> for Who {
@@ -84,7 +84,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Who {
     }
 }
 
-/// A node's name, in the path.
+/// The node's name in the path.
 pub(super) struct NodeOf(pub NodeName);
 
 impl<S: Send + Sync> FromRequestParts<S> for NodeOf {
@@ -97,7 +97,7 @@ impl<S: Send + Sync> FromRequestParts<S> for NodeOf {
     }
 }
 
-/// What stands behind the `?`.
+/// The query string.
 pub(super) struct Params<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
@@ -117,7 +117,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        // Demanded, also because a page in a browser cannot send it to another origin unasked.
+        // Also required because a page in a browser cannot send this type to another origin without
+        // a preflight request.
         if !is_json(&request) {
             return Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -126,7 +127,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
             ));
         }
         let body = whole(request.into_body(), BODY_WITHIN).await?;
-        // A list could be taken for the fields in their order.
+        // serde would accept an array as the fields in order.
         if body.trim_ascii_start().first() != Some(&b'{') {
             let detail = "the body must be a JSON object: send `{}` if there is nothing to say";
             return Err(Failure::bad_request(detail));
@@ -137,7 +138,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
     }
 }
 
-/// All of a body, if it comes in time and is not too long.
+/// Reads a whole body, with a timeout and a maximum length.
 async fn whole(body: Body, within: Duration) -> Result<Bytes, Failure> {
     let reading = to_bytes(body, BODY_MAX);
     let Ok(read) = tokio::time::timeout(within, reading).await else {

@@ -1,4 +1,4 @@
-//! `/v1/requests`: a client that chose an id for its request can cancel it.
+//! `/v1/requests`: cancel a request whose id the client chose.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use super::request::{RequestOf, Who};
 
 /// Cancel a request
 ///
-/// It waits no more. If it was granted meanwhile, its hold is released.
+/// The request stops waiting. If it was granted in the meantime, its hold is released.
 #[cfg_attr(feature = "schema", utoipa::path(
     delete, path = "/v1/requests/{request}", tag = "locks",
     params(("request" = String, Path, description = "The `request_id` that the client chose", pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")),

@@ -9,18 +9,19 @@ use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use super::listen::ApiError;
 use crate::transport::BACKLOG;
 
-/// The longest path of a socket, in bytes: the system's limit, less the zero at its end.
+/// Maximum length of a socket's path in bytes: the system's limit, excluding the terminating zero.
 const PATH_MAX: usize = 107;
 
-/// A socket's file, which goes when this does.
+/// A socket's file, removed on drop.
 pub(super) struct SocketFile {
     path: PathBuf,
-    /// Device and number: a file that somebody else has put in its place is not removed.
+    /// Device and inode number, so that a file that another process has put in its place is not
+    /// removed.
     identity: (u64, u64),
 }
 
 impl SocketFile {
-    /// Begins to listen. What a process has left behind that is gone is replaced.
+    /// Binds the socket and starts to listen. A socket left behind by a dead process is replaced.
     pub async fn bind(path: &Path) -> Result<(Self, UnixListener), ApiError> {
         let length = path.as_os_str().len();
         if length > PATH_MAX {
@@ -37,7 +38,7 @@ impl SocketFile {
         };
         let socket = UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
-        // Nobody can connect before it listens: so nobody slips in before the mode is set.
+        // Nobody can connect before it listens, so the mode is set in time.
         let mode = std::fs::Permissions::from_mode(0o600);
         std::fs::set_permissions(path, mode).map_err(failed)?;
         let identity = identity(path).map_err(failed)?;
@@ -49,7 +50,7 @@ impl SocketFile {
         Ok((file, listener))
     }
 
-    /// Removes the file, if it still is this one.
+    /// Removes the file, if it is still the same one.
     pub fn remove(&self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = std::fs::remove_file(&self.path);
@@ -68,7 +69,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Removes the socket of a process that is gone.
+/// Removes the socket of a dead process.
 async fn make_room(path: &Path) -> Result<(), ApiError> {
     let failed = |source| ApiError::Socket {
         path: path.to_owned(),
@@ -88,7 +89,7 @@ async fn make_room(path: &Path) -> Result<(), ApiError> {
             std::fs::remove_file(path).map_err(failed)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // Its queue is full, so somebody is there.
+        // Its queue is full, so a process is listening.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             Err(ApiError::SocketInUse(path.to_owned()))
         }
