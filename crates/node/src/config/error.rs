@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! Errors in a configuration.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         file: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The file is too long.
@@ -23,54 +23,54 @@ pub enum ConfigError {
     TooLong {
         /// The file.
         file: String,
-        /// How long it may be.
+        /// The maximum length.
         limit: u64,
     },
-    /// It is no TOML, has a key that means nothing, or a value of the wrong kind.
+    /// The file is not TOML, or it has an unknown key or a value of the wrong type.
     #[error("{file}:{line}: {message}, in `{text}`")]
     Form {
         /// The file.
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
         /// The line's text.
         text: String,
     },
-    /// A value cannot be.
+    /// A value is invalid.
     #[error("{file}:{line}: {key}: {problem}")]
     Value {
         /// The file.
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// The setting.
+        /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The error.
         problem: Box<Problem>,
     },
 }
 
-/// What is wrong with a value.
+/// Why a value is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Problem {
-    /// A node's name.
+    /// Invalid node name.
     #[error(transparent)]
     Name(#[from] NodeNameError),
-    /// An address.
+    /// Invalid address.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The nodes together.
+    /// Invalid list of nodes.
     #[error(transparent)]
     Nodes(#[from] NodesError),
-    /// A time.
+    /// Invalid duration.
     #[error(transparent)]
     Duration(#[from] DurationError),
-    /// A lock's rule.
+    /// Invalid rule for locks.
     #[error(transparent)]
     Rule(#[from] RuleProblem),
-    /// A fixed cluster, as earlier versions had it.
+    /// A fixed cluster, which earlier versions supported.
     #[error(
         "[nodes] (a cluster that never changes) is not supported any more, since its fences could fall: \
          list one of these nodes in [keepers] instead, as NAME = \"HOST:PORT\" and the same on every node \
@@ -78,58 +78,58 @@ pub enum Problem {
          `soloist init --nodes a=HOST:PORT,b=HOST:PORT` writes such files for you"
     )]
     FixedNodes,
-    /// No `[keepers]`.
+    /// `[keepers]` is missing.
     #[error(
         "[keepers] is missing: list the nodes that agree on who takes part, as NAME = \"HOST:PORT\" \
          (three; one is enough for a small cluster, which then stops if that node fails)"
     )]
     NoKeepers,
-    /// So many keepers do not make sense.
+    /// Invalid number of keepers.
     #[error(transparent)]
     Keepers(#[from] KeepersError),
-    /// It is not known where others reach this node.
+    /// The address at which others reach this node is missing.
     #[error(
         "{0:?} is not in [keepers]: say where other nodes reach it, with address = \"HOST:PORT\" at the top"
     )]
     NoAddress(NodeName),
-    /// A keeper with two addresses.
+    /// A keeper has two different addresses.
     #[error(
         "{address} is not {keeper}, which [keepers] says of this node: make them the same, or take this one away"
     )]
     TwoAddresses {
-        /// At the top.
+        /// The address at the top.
         address: Address,
-        /// In `[keepers]`.
+        /// The address in `[keepers]`.
         keeper: Address,
     },
-    /// Clocks that run too well, or too badly.
+    /// The clock drift is out of range.
     #[error(
         "{0} percent: use a whole number from {least} to {most}",
         least = Kept::DRIFT_LEAST,
         most = Kept::DRIFT_MOST
     )]
     Drift(i64),
-    /// Neither `[tls]` nor `insecure`.
+    /// Neither `[tls]` nor `insecure` is set.
     #[error(
         "links need [tls] with ca, certificate and key (`soloist init` makes them); \
          if all nodes are on this machine, insecure = true will do"
     )]
     NoSecurity,
-    /// Both of them.
+    /// Both `[tls]` and `insecure` are set.
     #[error("insecure = true contradicts [tls]: take one of them away")]
     BothSecurities,
-    /// `insecure` between machines.
+    /// `insecure` with a node on another machine.
     #[error(
         "insecure = true is only for nodes on loopback addresses, and {name:?} is at {address}: \
          use [tls] (`soloist init` makes what it needs)"
     )]
     Insecure {
-        /// A node elsewhere.
+        /// A node that is not on loopback.
         name: NodeName,
         /// Its address.
         address: Address,
     },
-    /// `insecure` where other machines can connect.
+    /// `insecure` on an address to which other machines can connect.
     #[error(
         "insecure = true is only for nodes on loopback addresses, and {0} can be reached from other \
          machines: listen on 127.0.0.1, or use [tls] (`soloist init` makes what it needs)"
@@ -140,43 +140,43 @@ pub enum Problem {
         "the address {0} has port 0: what others dial must lead to a port that is known, from 1 to 65535"
     )]
     NoListenPort(Address),
-    /// A time out of its range.
+    /// A duration is out of range.
     #[error("{given:?} is out of range: use {least:?} to {most:?}")]
     Time {
-        /// What was given.
+        /// The value given.
         given: Duration,
-        /// The shortest that is allowed.
+        /// The minimum.
         least: Duration,
-        /// The longest.
+        /// The maximum.
         most: Duration,
     },
-    /// A limit that cannot be.
+    /// A limit is out of range.
     #[error("{given} cannot be a limit: use a whole number from 1 to {most}")]
     Limit {
-        /// The number.
+        /// The value given.
         given: i64,
-        /// The greatest that is allowed.
+        /// The maximum.
         most: usize,
     },
-    /// A path that is empty.
+    /// A path is empty.
     #[error("the path is empty: give a file, or take the key away")]
     EmptyPath,
-    /// A socket's path that the system does not take.
+    /// The socket's path is too long for the system.
     #[error(
         "the socket's path {path:?} has {bytes} bytes: at most {most} are possible; use a shorter one"
     )]
     SocketPath {
-        /// The whole path.
+        /// The full path.
         path: String,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// The maximum length in bytes.
         most: usize,
     },
-    /// The API's port 0.
+    /// The API has port 0.
     #[error("the address {0} has port 0: clients must know the port, from 1 to 65535")]
     NoApiPort(Address),
-    /// The API open to other machines without protection.
+    /// Other machines could use the API without TLS or without authentication.
     #[error(
         "{address} can be reached from other machines: that needs [api.tls] with certificate and key, \
          and token_file or client_ca ({missing} missing); or listen on 127.0.0.1"
@@ -184,10 +184,10 @@ pub enum Problem {
     Unprotected {
         /// The address.
         address: Address,
-        /// What is not there.
+        /// The missing settings.
         missing: &'static str,
     },
-    /// Protection for a TCP address that there is not.
+    /// Protection for a TCP address that is not set.
     #[error("it protects api.listen, which is not set: set it, or take this away")]
     NothingToProtect,
 }

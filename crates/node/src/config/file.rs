@@ -1,4 +1,4 @@
-//! The configuration file: what may stand in it, and from it a [`Config`].
+//! Parses the configuration file into a [`Config`].
 
 mod members;
 
@@ -21,7 +21,7 @@ use soloist_core::rules::{RuleProblem, Rules};
 
 type Text = Spanned<String>;
 
-/// Names and addresses.
+/// Nodes with their addresses.
 type RawNodes = Spanned<BTreeMap<Text, Text>>;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Raw {
     name: Text,
     listen: Option<Text>,
     insecure: Option<Spanned<bool>>,
-    /// Of earlier versions; refused, whatever is in it.
+    /// From earlier versions; rejected, whatever it contains.
     nodes: Option<Spanned<toml::Value>>,
     keepers: Option<RawNodes>,
     address: Option<Text>,
@@ -96,7 +96,7 @@ struct RawApiTls {
     client_ca: Option<Text>,
 }
 
-/// A problem and where it is, before it is known which file this is.
+/// A problem and its position, before the file's name is known.
 struct Wrong {
     at: Range<usize>,
     key: String,
@@ -111,7 +111,7 @@ fn wrong<T>(at: &Spanned<T>, key: &str, problem: impl Into<Problem>) -> Wrong {
     }
 }
 
-/// Reads the text of a configuration file that stands in `folder`.
+/// Parses the text of a configuration file in `folder`.
 pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, ConfigError> {
     let raw = raw(text, file)?;
     convert(&raw, folder).map_err(|wrong| ConfigError::Value {
@@ -122,7 +122,7 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Con
     })
 }
 
-/// Changes the name and the address, and no other byte.
+/// Replaces the name and the address, and changes no other byte.
 pub(super) fn text_for(
     text: &str,
     file: &str,
@@ -134,7 +134,7 @@ pub(super) fn text_for(
     let (at_name, at_address) = (raw.name.span(), raw.address.map(|text| text.span()));
     let mut put = |at: Range<usize>, text: &str| changed.replace_range(at, text);
     match at_address {
-        // The later one first: it moves when the earlier one changes.
+        // Replace the later one first, because a change of the earlier one would move it.
         Some(at) if at.start > at_name.start => {
             put(at, &format!("\"{address}\""));
             put(at_name, &format!("\"{name}\""));
@@ -278,8 +278,8 @@ fn rules(raw: &Raw) -> Result<Rules, Wrong> {
     })
 }
 
-/// What a pattern does not say is as in `[locks]`. But variant and shape belong to an algorithm: with
-/// another one they are not taken over.
+/// Returns the settings of a pattern. Those it does not set come from `[locks]`, except that
+/// variant and shape belong to an algorithm and are not inherited if the pattern sets another one.
 fn inherit(lock: &RawLock, default: &RuleSettings) -> Result<RuleSettings, Wrong> {
     let base = match &lock.algorithm {
         None => default.clone(),
@@ -346,12 +346,13 @@ fn api(raw: &RawApi, folder: &Path) -> Result<Api, Wrong> {
     })
 }
 
-/// The system's limit for the path of a Unix socket, less the byte that ends it.
+/// The system's limit for the path of a Unix socket, excluding the terminating zero.
 const SOCKET_PATH_MOST: usize = 107;
 
 fn socket(raw: &RawApi, folder: &Path) -> Result<PathBuf, Wrong> {
     let Some(text) = &raw.socket else {
-        // Too long a folder is told when the socket is opened: there is no line to point at.
+        // A folder that is too long is reported when the socket is opened: there is no line to
+        // point at.
         return Ok(folder.join(Api::SOCKET));
     };
     let path = path(text, "api.socket", folder)?;

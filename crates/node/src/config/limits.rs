@@ -1,4 +1,4 @@
-//! `[limits]` as it stands in the file.
+//! The `[limits]` table of the file.
 
 use serde::Deserialize;
 use soloist_core::limits::{Limits, Quota};
@@ -6,7 +6,7 @@ use toml::Spanned;
 
 type Number = Option<Spanned<i64>>;
 
-/// The table.
+/// The table as written.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawLimits {
@@ -18,7 +18,7 @@ pub(super) struct RawLimits {
     client_name_bytes: Number,
 }
 
-/// A number that is no limit: where it stands, its key, and what is allowed.
+/// A value that is out of range: its position, its key, and the maximum.
 pub(super) struct NoLimit<'r> {
     pub at: &'r Spanned<i64>,
     pub key: &'static str,
@@ -79,7 +79,7 @@ mod tests {
     fn what_all_members_may_hold_fits_a_change_of_epoch() {
         let share = |members| Limits::default().shared_by(members).node.name_bytes;
         assert_eq!(share(1), Limits::NAME_BYTES_MOST);
-        // All join one by one, and each uses its share before the next one comes.
+        // All nodes join one by one, and each uses up its share before the next one joins.
         let all: usize = (1..=Nodes::MOST).map(share).sum();
         assert!(all <= HOLDS_BYTES_MAX, "{all}");
     }

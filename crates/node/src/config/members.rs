@@ -1,4 +1,4 @@
-//! Who takes part: the keepers, and what a node needs to join them.
+//! The keepers, and what a node needs to join them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,24 +8,26 @@ use super::Nodes;
 use soloist_api::Address;
 use soloist_core::epochs::lease::Lease;
 
-/// What a node is told that joins, and leaves, a cluster with keepers.
+/// Membership settings: how a node joins a cluster with keepers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// Where other nodes reach this one.
+    /// Address at which other nodes reach this one.
     pub address: Address,
-    /// The first keepers: whom a node asks that knows nobody yet. They may be others by now.
+    /// The first keepers. A node that knows no others yet asks these; the current keepers may be
+    /// different.
     pub keepers: Nodes,
-    /// Where this node keeps what it must not forget, if it is a keeper.
+    /// Folder for the node's persistent state. Every node records its cluster and epoch in
+    /// `cluster` there; a keeper also stores the keepers' log.
     pub data: PathBuf,
     /// How long a member may rely on being one.
     pub lease: Lease,
 }
 
-/// A number of keepers that makes no sense.
+/// An invalid number of keepers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", self.reason())]
 pub struct KeepersError {
-    /// How many.
+    /// The number given.
     pub count: usize,
 }
 
@@ -47,13 +49,13 @@ impl KeepersError {
 }
 
 impl Kept {
-    /// What all nodes must agree on: the same idea of a lease.
+    /// Appends what all nodes must agree on: length and drift of a lease.
     pub(super) fn agree(&self, text: &mut String) {
         let (length_ms, drift) = (self.lease.length.as_millis(), self.lease.drift);
         let _ = writeln!(text, "kept lease_ms={length_ms} drift={drift}");
     }
 
-    /// Whether there may be so many keepers.
+    /// Checks whether this number of keepers is allowed.
     pub fn check_keepers(count: usize) -> Result<(), KeepersError> {
         match count % 2 == 1 && count <= Self::KEEPERS_MOST {
             true => Ok(()),
@@ -61,14 +63,14 @@ impl Kept {
         }
     }
 
-    /// The folder of what must not be forgotten, if none is given.
+    /// Default of [`data`](Self::data).
     pub const DATA: &'static str = "data";
-    /// The longest lease that may be set; the shortest is [`Lease::LEAST`].
+    /// The maximum length of a lease; the minimum is [`Lease::LEAST`].
     pub const LEASE_MOST: Duration = Duration::from_secs(60 * 60);
-    /// By how much clocks may be said to run apart, in percent: at least.
+    /// The minimum clock drift in percent.
     pub const DRIFT_LEAST: u32 = 1;
-    /// And at most.
+    /// The maximum clock drift in percent.
     pub const DRIFT_MOST: u32 = 50;
-    /// How many keepers there may be.
+    /// The maximum number of keepers.
     pub const KEEPERS_MOST: usize = 7;
 }

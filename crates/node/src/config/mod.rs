@@ -1,4 +1,7 @@
-//! What a node is told before it starts: a file in TOML, or a [`Config`] made by a program.
+//! Configuration of a node: a TOML file, or a [`Config`] that a program constructs.
+//!
+//! Every node needs its `data` folder on a disk that survives restarts: it records its cluster and
+//! epoch in `data/cluster`. A keeper also stores the keepers' log there.
 //!
 //! ```
 //! use soloist_node::config::Config;
@@ -7,7 +10,7 @@
 //! name = "d"                          # this node
 //! address = "10.0.0.4:7401"           # where others reach it; a keeper needs none, it is in [keepers]
 //! listen = "0.0.0.0:7401"             # where it waits for the others, if not at that address
-//! data = "data"                       # folder for what a keeper must not forget; this is the default
+//! data = "data"                       # folder for persistent state; this is the default
 //! lease = "3s"                        # a node that fails is left out after so long; 500ms to 1h, 3s by default
 //! drift = 5                           # by how much clocks may run apart, in percent; 1 to 50, 5 by default
 //!
@@ -73,7 +76,7 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{Identity, IdentityError};
 use crate::sha256::sha256;
 
-// What a configuration is made of, for programs that fill one in.
+// The parts of a configuration, for programs that construct one.
 pub use soloist_api::{Address, NodeName};
 pub use soloist_core::epochs::lease::Lease;
 pub use soloist_core::limits::{Limits, Quota};
@@ -83,38 +86,38 @@ pub use error::{ConfigError, Problem};
 pub use members::{KeepersError, Kept};
 pub use nodes::{Nodes, NodesError};
 
-/// What nodes say to each other; part of what they must agree on.
+/// Version of the protocol between nodes. It is part of what they must agree on.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Everything a node is told. [`load`](Self::load) checks that it fits together; who fills it in by
-/// hand sees to that himself.
+/// The configuration of a node. [`load`](Self::load) checks that it is consistent; a program that
+/// constructs one is responsible for that itself.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// This node.
+    /// Name of this node.
     pub name: NodeName,
-    /// Who takes part.
+    /// The keepers, and how this node joins them.
     pub members: Kept,
-    /// Where this node listens, if that is not the address that others dial: behind NAT, or on all
-    /// addresses of its machine.
+    /// Address on which this node listens, if it differs from the one that others dial: behind NAT,
+    /// or when it listens on all addresses of its machine.
     pub listen: Option<Address>,
     /// How links are protected.
     pub security: Security,
-    /// Which algorithm a lock has.
+    /// The algorithm of each lock.
     pub rules: Rules,
-    /// How long holds last.
+    /// Time to live of holds.
     pub ttl: Ttl,
-    /// Where clients come in.
+    /// Addresses of the API.
     pub api: Api,
-    /// How much clients may use.
+    /// Quotas for clients.
     pub limits: Limits,
-    /// What is counted.
+    /// Settings of metrics.
     pub metrics: Metrics,
 }
 
 /// How links are protected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Security {
-    /// Not at all; only between loopback addresses.
+    /// Unprotected; only between loopback addresses.
     Insecure,
     /// TLS with certificates on both sides.
     Tls(TlsFiles),
@@ -134,16 +137,16 @@ pub struct TlsFiles {
 /// How long a hold lasts without being renewed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ttl {
-    /// If the client does not say.
+    /// Used if the client does not set one.
     pub default: Duration,
-    /// At most.
+    /// The maximum that a client may set.
     pub max: Duration,
 }
 
 impl Ttl {
-    /// The shortest that may be set.
+    /// The minimum of both settings.
     pub const LEAST: Duration = Duration::from_millis(1);
-    /// The longest: a year.
+    /// The maximum of both settings: a year.
     pub const MOST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 }
 
@@ -156,34 +159,34 @@ impl Default for Ttl {
     }
 }
 
-/// Where clients come in.
+/// Addresses of the API.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Api {
-    /// A Unix socket.
+    /// The Unix socket.
     pub socket: PathBuf,
-    /// A TCP address besides.
+    /// The TCP address, if any.
     pub tcp: Option<ApiTcp>,
 }
 
 impl Api {
-    /// The socket's name, if none is given.
+    /// Default of [`socket`](Self::socket).
     pub const SOCKET: &'static str = "soloist.sock";
 }
 
 /// The API over TCP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiTcp {
-    /// Where.
+    /// The address.
     pub listen: Address,
-    /// A file with the token that clients must show.
+    /// File with the token that clients must send.
     pub token_file: Option<PathBuf>,
-    /// Its certificate.
+    /// The API's certificate, if it uses TLS.
     pub tls: Option<ApiTls>,
 }
 
 impl ApiTcp {
-    /// What is missing, if other machines could use it without showing who they are. A token needs
-    /// TLS: whoever hears it could use it.
+    /// Returns which settings are missing if other machines could use the API without
+    /// authentication. A token needs TLS, because an eavesdropper could use it.
     pub fn unprotected(&self) -> Option<&'static str> {
         if self.listen.is_loopback() {
             return None;
@@ -198,26 +201,26 @@ impl ApiTcp {
     }
 }
 
-/// The API's certificate, and whose certificates clients must have.
+/// The API's certificate, and the CA of its clients' certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiTls {
     /// The certificate.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// If set, clients must show a certificate of this CA.
+    /// If set, clients must present a certificate issued by this CA.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What is counted.
+/// Settings of metrics.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Whether lock names are labels. There may be a million.
+    /// Whether lock names are labels. There may be a million of them.
     pub lock_names: bool,
 }
 
-/// No configuration is near this long.
+/// Maximum length of a configuration in bytes. Real ones are much shorter.
 const LONGEST: u64 = 4 << 20;
 
 impl Config {
@@ -242,13 +245,14 @@ impl Config {
         Self::parse(&text, file)
     }
 
-    /// Reads a configuration from the text of this file.
+    /// Parses a configuration from the text of this file.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let folder = file.parent().unwrap_or(Path::new(""));
         file::parse(text, &file.display().to_string(), folder)
     }
 
-    /// The text of a configuration with keepers, for another node: with this name and address, and else as it is.
+    /// Returns the text of this configuration for another node: with this name and address, and
+    /// otherwise unchanged.
     pub fn text_for(
         text: &str,
         file: &Path,
@@ -258,29 +262,29 @@ impl Config {
         file::text_for(text, &file.display().to_string(), name, address)
     }
 
-    /// Where other nodes reach this one.
+    /// Returns the address at which other nodes reach this one.
     pub fn address(&self) -> &Address {
         &self.members.address
     }
 
-    /// Where this node listens.
+    /// Returns the address on which this node listens.
     pub fn listens_on(&self) -> &Address {
         self.listen.as_ref().unwrap_or_else(|| self.address())
     }
 
-    /// What all nodes must agree on, as text: for a person who looks for the difference.
+    /// Returns what all nodes must agree on, as text, so that a person can find a difference.
     pub fn agreement(&self) -> String {
         let mut text = format!("soloist protocol {PROTOCOL_VERSION}\n");
         self.members.agree(&mut text);
         text + self.rules.agreement()
     }
 
-    /// SHA-256 of the [agreement](Self::agreement): nodes compare it before they talk.
+    /// Returns the SHA-256 of the [agreement](Self::agreement). Nodes compare it before they talk.
     pub fn fingerprint(&self) -> [u8; 32] {
         sha256(self.agreement().as_bytes())
     }
 
-    /// This node's certificate and key; none if links are not protected.
+    /// Loads this node's certificate and key. Returns `None` if links are not protected.
     pub fn identity(&self) -> Result<Option<Identity>, IdentityError> {
         let Security::Tls(files) = &self.security else {
             return Ok(None);

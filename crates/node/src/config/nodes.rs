@@ -1,46 +1,46 @@
-//! All nodes of a cluster.
+//! A list of nodes with their addresses.
 
 use soloist_algorithms::NodeId;
 
 use soloist_api::{Address, NodeName};
 
-/// All nodes of a cluster, sorted by name. Their places in that order are their numbers.
+/// Nodes sorted by name. A node's index in that order is its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nodes {
     sorted: Vec<(NodeName, Address)>,
 }
 
-/// Why nodes make no cluster.
+/// Why a list of nodes is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodesError {
-    /// There are none.
+    /// It is empty.
     #[error("there are no nodes: list all of them, this one too, as NAME = \"HOST:PORT\"")]
     None,
-    /// There are too many.
+    /// It has too many nodes.
     #[error("there are {count} nodes: at most {} are allowed", Nodes::MOST)]
     TooMany {
-        /// How many.
+        /// The number of nodes.
         count: usize,
     },
-    /// Two nodes have one name.
+    /// Two nodes have the same name.
     #[error("two nodes have the name {name:?}: give each a name of its own")]
     SameName {
         /// The name.
         name: NodeName,
     },
-    /// Two nodes have one address.
+    /// Two nodes have the same address.
     #[error(
         "{name:?} has the address {address} of {other:?}: give each node an address of its own"
     )]
     SameAddress {
         /// One node.
         name: NodeName,
-        /// The other.
+        /// The other node.
         other: NodeName,
         /// Their address.
         address: Address,
     },
-    /// A node has the port 0.
+    /// A node has port 0.
     #[error(
         "{name:?} has the address {address} with port 0: peers must know the port, from 1 to 65535"
     )]
@@ -50,7 +50,7 @@ pub enum NodesError {
         /// Its address.
         address: Address,
     },
-    /// A node has an address that nobody can dial.
+    /// A node has an address that cannot be dialled.
     #[error(
         "{name:?} has the address {address}, which means every address: give the one that peers dial"
     )]
@@ -63,7 +63,7 @@ pub enum NodesError {
 }
 
 impl NodesError {
-    /// The node that it is about, if it is about one.
+    /// Returns the node that the error is about, if any.
     pub fn node(&self) -> Option<&NodeName> {
         match self {
             NodesError::None | NodesError::TooMany { .. } => None,
@@ -76,10 +76,10 @@ impl NodesError {
 }
 
 impl Nodes {
-    /// How many nodes a cluster may have.
+    /// The maximum number of nodes in a cluster.
     pub const MOST: usize = 4096;
 
-    /// The nodes with their addresses, in any order.
+    /// Creates the list from nodes in any order.
     pub fn new(nodes: impl IntoIterator<Item = (NodeName, Address)>) -> Result<Self, NodesError> {
         let mut sorted: Vec<_> = nodes.into_iter().collect();
         sorted.sort();
@@ -100,19 +100,19 @@ impl Nodes {
         Ok(Nodes { sorted })
     }
 
-    /// How many there are; at least 1.
+    /// Returns the number of nodes, at least 1.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// All nodes in the order of their numbers.
+    /// Iterates over all nodes in the order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (NodeId, &NodeName, &Address)> {
         let numbered = self.sorted.iter().enumerate();
         numbered.map(|(index, (name, address))| (number(index), name, address))
     }
 
-    /// The number of the node of this name.
+    /// Returns the number of the node of this name.
     pub fn id(&self, name: &str) -> Option<NodeId> {
         let found = self
             .sorted
@@ -120,12 +120,12 @@ impl Nodes {
         found.ok().map(number)
     }
 
-    /// The name of a node.
+    /// Returns the name of a node.
     pub fn name(&self, node: NodeId) -> Option<&NodeName> {
         self.sorted.get(node.index()).map(|(name, _)| name)
     }
 
-    /// The address of a node.
+    /// Returns the address of a node.
     pub fn address(&self, node: NodeId) -> Option<&Address> {
         self.sorted.get(node.index()).map(|(_, address)| address)
     }

@@ -1,4 +1,4 @@
-//! Who takes part: `[keepers]` and what belongs to it.
+//! Parses `[keepers]` and the settings that belong to it.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Kept, W
     }
 }
 
-/// A node that is not on this machine, by its address.
+/// Returns a node whose address is not loopback, if any.
 pub(super) fn elsewhere<'a>(
     me: &'a NodeName,
     members: &'a Kept,
@@ -41,7 +41,7 @@ fn kept(raw: &Raw, keepers: &RawNodes, me: &NodeName, folder: &Path) -> Result<K
     })
 }
 
-/// Names with their addresses, from the table of this name.
+/// Parses the nodes in the table of this name.
 fn listed(raw: &RawNodes, table: &str) -> Result<Nodes, Wrong> {
     let mut all = Vec::with_capacity(raw.get_ref().len());
     for (name, address) in raw.get_ref() {
@@ -60,7 +60,7 @@ fn listed(raw: &RawNodes, table: &str) -> Result<Nodes, Wrong> {
     })
 }
 
-/// Where others reach this node.
+/// Returns the address at which others reach this node.
 fn address(raw: &Raw, me: &NodeName, keepers: &Nodes) -> Result<Address, Wrong> {
     let keeper = (keepers.id(me.as_str())).and_then(|id| keepers.address(id));
     let (text, address) = match (&raw.address, keeper) {
@@ -85,7 +85,7 @@ fn address(raw: &Raw, me: &NodeName, keepers: &Nodes) -> Result<Address, Wrong> 
     }
 }
 
-/// What is wrong with a node beside these.
+/// Checks this node together with the keepers.
 fn beside(keepers: &Nodes, me: &NodeName, address: &Address) -> Result<(), NodesError> {
     let listed = keepers.iter();
     let keepers = listed.map(|(_, name, address)| (name.clone(), address.clone()));
