@@ -1,9 +1,9 @@
-//! Who a node is: TLS 1.3 with certificates on both sides.
+//! Identity of a node: TLS 1.3 with certificates on both sides.
 //!
-//! The cluster has its own CA ([`Authority`]). Each node has a certificate of it with one DNS name,
-//! the node's, and its [`Role`]. The node that dials asks for the peer by its name; the one that
-//! accepts demands a certificate. Both take the peer's name out of its certificate, and refuse one
-//! that is not a node's ([`Identity::peer_name`]). Addresses play no part: a node may move.
+//! The cluster has its own CA ([`Authority`]). It issues each node a certificate with one DNS name,
+//! the node's, and its [`Role`]. The dialling node verifies the peer by name; the accepting node
+//! requires a certificate. Both take the peer's name from its certificate, and reject one that is
+//! not a node's ([`Identity::peer_name`]). Addresses are not checked: a node may move.
 
 mod authority;
 mod clients;
@@ -48,8 +48,8 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Reads the CA's certificate, the node's certificate (and what comes between them) and its key,
-    /// all PEM. Refuses what could not work later.
+    /// Reads the CA's certificate, the node's certificate (with any intermediate ones) and its key,
+    /// all PEM. Rejects what could not work later.
     pub fn load(ca: &Path, certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
         Self::read(
             &Pem::read(ca)?,
@@ -58,7 +58,7 @@ impl Identity {
         )
     }
 
-    /// As [`load`](Self::load), from PEM texts.
+    /// Like [`load`](Self::load), from PEM texts.
     pub fn from_pem(ca: &str, certificate: &str, key: &str) -> Result<Self, IdentityError> {
         Self::read(
             &Pem::given("the CA's certificate", ca),
@@ -99,23 +99,24 @@ impl Identity {
         })
     }
 
-    /// The node's name, as its certificate has it.
+    /// Returns the node's name from its certificate.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// For links that are accepted: demands a certificate of the CA.
+    /// Returns the configuration for accepting links. It requires a certificate issued by the CA.
     pub fn server_config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
     }
 
-    /// For links that are opened: shows the certificate. Give the peer's node name as server name.
+    /// Returns the configuration for opening links. It presents the certificate. Use the peer's
+    /// node name as the server name.
     pub fn client_config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.client)
     }
 
-    /// The name of the node that showed these certificates. TLS has verified them; only the first
-    /// one is the peer's. It must be a node's: see [`Role`].
+    /// Returns the name of the node that presented these certificates. TLS has verified them; only
+    /// the first one is the peer's. It must be a node's: see [`Role`].
     pub fn peer_name(certificates: &[CertificateDer<'_>]) -> Result<String, IdentityError> {
         let first = certificates.first().ok_or(IdentityError::NoCertificate)?;
         let file = "the peer's certificate";
@@ -125,8 +126,8 @@ impl Identity {
     }
 }
 
-/// TLS for the API: shows this certificate (which may have any host names) and, if there is a CA
-/// for clients, demands a certificate of it.
+/// Creates the TLS configuration of the API. It presents this certificate, which may have any host
+/// names, and, if there is a CA for clients, requires a certificate issued by it.
 pub fn api_server_config(
     certificate: &Path,
     key: &Path,
@@ -146,13 +147,14 @@ pub fn api_server_config(
     Ok(Arc::new(config))
 }
 
-/// Given explicitly everywhere: a program that embeds a node may have another default.
+/// Returns the cryptography provider. It is passed explicitly everywhere, because a program that
+/// embeds a node may have another default.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The CA's certificates as what is trusted, and nothing else. A bundle may have one that has
-/// expired, as long as another one is valid.
+/// Returns the CA's certificates as the only trusted ones. A bundle may include an expired
+/// certificate if another one is valid.
 fn trusted(ca: &Pem) -> Result<RootCertStore, IdentityError> {
     let mut roots = RootCertStore::empty();
     let mut expired = None;
@@ -179,7 +181,8 @@ fn trusted(ca: &Pem) -> Result<RootCertStore, IdentityError> {
     }
 }
 
-/// Peers would refuse a certificate of another CA; better to know at the start.
+/// Checks that the CA signed the certificate. Peers would reject it otherwise; this finds out at
+/// startup.
 fn check_signed(
     provider: &Arc<CryptoProvider>,
     roots: &Arc<RootCertStore>,
@@ -224,7 +227,7 @@ fn accepting(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)
         .with_single_cert(chain, key)?;
-    // Every link is verified anew: a resumed session would outlive the certificate.
+    // Verify every link afresh: a resumed session would outlive the certificate.
     config.send_tls13_tickets = 0;
     Ok(config)
 }

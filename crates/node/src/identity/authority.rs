@@ -1,4 +1,4 @@
-//! The cluster's own CA: it issues the nodes' certificates.
+//! The cluster's own CA, which issues the nodes' certificates.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,17 +15,17 @@ use super::pem::{self, Pem};
 use super::{IdentityError, Role};
 use soloist_api::NodeName;
 
-/// When a certificate is valid.
+/// Validity period of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Validity {
-    /// From this moment.
+    /// Start of the period.
     pub from: SystemTime,
-    /// Until this one.
+    /// End of the period.
     pub until: SystemTime,
 }
 
 impl Validity {
-    /// From yesterday (the machines' clocks may differ) for this many days.
+    /// From yesterday, because the machines' clocks may differ, until this many days from now.
     pub fn days(days: u32) -> Self {
         let now = SystemTime::now();
         let day = Duration::from_secs(24 * 60 * 60);
@@ -37,7 +37,7 @@ impl Validity {
 }
 
 impl Default for Validity {
-    /// Ten years: a cluster must not stop some night because nobody thought of renewing.
+    /// Ten years: a cluster must not stop because nobody renewed its certificates.
     fn default() -> Self {
         Self::days(3650)
     }
@@ -58,8 +58,8 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// The CA of one cluster. Whoever has its key can make nodes: keep it off the machines that are
-/// nodes.
+/// The CA of one cluster. Anybody with its key can issue certificates for nodes: keep the key off
+/// the machines that run nodes.
 ///
 /// ```
 /// use soloist_node::identity::{Authority, Identity};
@@ -82,12 +82,12 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new CA with a new key. The cluster's name is built as a node's name is.
+    /// Creates a CA with a new key. The cluster's name follows the rules for a node's name.
     pub fn new(cluster_name: &str) -> Result<Self, IdentityError> {
         Self::valid(cluster_name, Validity::default())
     }
 
-    /// As [`new`](Self::new), with a validity of one's own.
+    /// Like [`new`](Self::new), with a validity period.
     pub fn valid(cluster_name: &str, validity: Validity) -> Result<Self, IdentityError> {
         let cluster: NodeName = cluster_name.parse()?;
         let mut params = CertificateParams::default();
@@ -105,12 +105,12 @@ impl Authority {
         })
     }
 
-    /// A CA that was made before, to issue further certificates.
+    /// Loads an existing CA, to issue more certificates.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
         Self::read(&Pem::read(certificate)?, &Pem::read_key(key)?)
     }
 
-    /// As [`load`](Self::load), from PEM texts.
+    /// Like [`load`](Self::load), from PEM texts.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
         Self::read(
             &Pem::given("the CA's certificate", certificate),
@@ -140,26 +140,26 @@ impl Authority {
         })
     }
 
-    /// The CA's certificate: all nodes have it.
+    /// Returns the CA's certificate, which all nodes have.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// The CA's private key: a secret.
+    /// Returns the CA's private key: a secret.
     pub fn key(&self) -> String {
         self.issuer.key().serialize_pem()
     }
 
-    /// A certificate and key for a node.
+    /// Issues a certificate and key for a node.
     ///
-    /// `also` are IP addresses and host names that it is valid for besides, for clients of the
+    /// `also` are further IP addresses and host names for which it is valid, for clients of the
     /// node's API. With a host name it serves only the API: a certificate for links between nodes
-    /// has one DNS name, the node's.
+    /// has exactly one DNS name, the node's.
     pub fn issue(&self, name: &NodeName, also: &[&str]) -> Result<Issued, IdentityError> {
         self.issue_valid(name, also, Validity::default())
     }
 
-    /// A certificate and key for this role. `also` as in [`issue`](Self::issue).
+    /// Issues a certificate and key for this role. `also` is as in [`issue`](Self::issue).
     pub fn issue_as(
         &self,
         role: Role,
@@ -169,7 +169,7 @@ impl Authority {
         self.sign(role, name, also, Validity::default())
     }
 
-    /// As [`issue`](Self::issue), with a validity of one's own.
+    /// Like [`issue`](Self::issue), with a validity period.
     pub fn issue_valid(
         &self,
         name: &NodeName,
@@ -197,7 +197,7 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = match role {
-            // It accepts connections and opens them.
+            // A node both accepts and opens connections.
             Role::Node => vec![
                 ExtendedKeyUsagePurpose::ServerAuth,
                 ExtendedKeyUsagePurpose::ClientAuth,

@@ -1,4 +1,4 @@
-//! TLS for clients of the API, who are no nodes.
+//! TLS for clients of the API, which are not nodes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::{IdentityError, key_error, provider, trusted};
 
 use crate::sha256::sha256;
 
-/// TLS 1.3 with this certificate and key. If there is a CA for clients, they must show a certificate
-/// of it.
+/// Creates the TLS 1.3 configuration with this certificate and key. If there is a CA for clients,
+/// they must present a certificate issued by it.
 pub(crate) fn api_server(
     certificate: &Path,
     key: &Path,
@@ -44,16 +44,17 @@ pub(crate) fn api_server(
         .and_then(|builder| builder.with_single_cert(chain, private));
     let mut config = config.map_err(|error| key_error(error, &certificate, &key))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // Every connection is verified anew: a resumed session would outlive the certificate.
+    // Verify every connection afresh: a resumed session would outlive the certificate.
     config.send_tls13_tickets = 0;
     Ok(config)
 }
 
-/// Longer subjects stand in no error.
+/// Maximum length of a subject that is used as a name, so that error messages stay short.
 const SUBJECT_BYTES_MAX: usize = 256;
 
-/// The name by which clients with certificates are told apart: the subject, which stays when a
-/// certificate is renewed. If there is none, or it is too long, the certificate's hash.
+/// Returns the name that identifies a client with a certificate. It is the subject, which stays the
+/// same when a certificate is renewed, or the certificate's hash if the subject is empty or too
+/// long.
 pub(crate) fn client_name(certificate: &CertificateDer<'_>) -> String {
     let parsed = x509_parser::parse_x509_certificate(certificate);
     let subject = parsed.map(|(_, certificate)| certificate.subject().to_string());

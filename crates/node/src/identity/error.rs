@@ -1,11 +1,11 @@
-//! What can be wrong with certificates and keys.
+//! Errors in certificates and keys.
 
 use std::io;
 
 use soloist_api::{NodeName, NodeNameError};
 
-/// Why there is no identity, or why a peer's is not accepted. `file` is the file's path, or says
-/// which text it was.
+/// Why an identity cannot be used, or why a peer's is rejected. `file` is the file's path, or names
+/// the text given instead of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file cannot be read.
@@ -13,18 +13,18 @@ pub enum IdentityError {
     Unreadable {
         /// The file.
         file: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The file is too long to be what it should.
+    /// The file is too long for a certificate or key.
     #[error("{file} is longer than {limit} bytes: it is no certificate or key; check the path")]
     TooLong {
         /// The file.
         file: String,
-        /// How long it may be.
+        /// The maximum length.
         limit: u64,
     },
-    /// Others may read the key.
+    /// Other users may read the key.
     #[error("{file} holds a private key and others may use it (mode {mode:03o}): chmod 600 {file}")]
     Exposed {
         /// The key's file.
@@ -32,22 +32,22 @@ pub enum IdentityError {
         /// The file's permissions.
         mode: u32,
     },
-    /// What should be there is not in the file.
+    /// The file does not contain what it should.
     #[error("{file} has no {wanted} in PEM (\"-----BEGIN ...\"): {problem}")]
     NotPem {
         /// The file.
         file: String,
-        /// What should be there.
+        /// What it should contain.
         wanted: &'static str,
-        /// What is wrong.
+        /// The cause.
         problem: String,
     },
-    /// A certificate or key cannot be understood.
+    /// A certificate or key cannot be parsed.
     #[error("{file} cannot be used: {problem}")]
     Unusable {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The cause.
         problem: String,
     },
     /// The key belongs to another certificate.
@@ -65,42 +65,42 @@ pub enum IdentityError {
     NotYetValid {
         /// The certificate's file.
         file: String,
-        /// When it begins to be valid.
+        /// Start of its validity.
         from: String,
-        /// The time by this machine's clock.
+        /// The current time by this machine's clock.
         now: String,
     },
-    /// The certificate is valid no more.
+    /// The certificate has expired.
     #[error(
         "{file} expired at {until}, and it is {now}: issue a new certificate, or check this machine's clock"
     )]
     Expired {
         /// The certificate's file.
         file: String,
-        /// When it ceased to be valid.
+        /// End of its validity.
         until: String,
-        /// The time by this machine's clock.
+        /// The current time by this machine's clock.
         now: String,
     },
-    /// Another CA signed the certificate, or it may not be used so.
+    /// Another CA signed the certificate, or it may not be used for this purpose.
     #[error("the certificate {certificate} is not accepted by the CA {ca}: {problem}")]
     NotAccepted {
         /// The certificate's file.
         certificate: String,
         /// The CA's file.
         ca: String,
-        /// What is wrong.
+        /// The cause.
         problem: String,
     },
-    /// It does not say which node it belongs to.
+    /// The certificate does not name the node it belongs to.
     #[error("{file} must have exactly one DNS name, the node's: {problem}")]
     NoName {
         /// The certificate's file.
         file: String,
-        /// What is there instead.
+        /// What was found instead.
         problem: String,
     },
-    /// It is not a node's.
+    /// The certificate is not a node's.
     #[error(
         "{file} is {found}, and a node's is needed: make one with `soloist init --add NAME=HOST:PORT`"
     )]
@@ -110,32 +110,32 @@ pub enum IdentityError {
         /// What it is instead.
         found: String,
     },
-    /// It is another node's.
+    /// The certificate belongs to another node.
     #[error("{file} is the certificate of {found:?}, and this node is {wanted:?}: use its own")]
     OtherNode {
         /// The certificate's file.
         file: String,
-        /// Whose it is.
+        /// The node it belongs to.
         found: String,
         /// This node.
         wanted: NodeName,
     },
-    /// A name that cannot stand in a certificate of ours.
+    /// A name that is not allowed in a certificate of this CA.
     #[error(transparent)]
     Name(#[from] NodeNameError),
-    /// A further address or host name cannot stand in a certificate.
+    /// A further name is neither an IP address nor a host name.
     #[error("{name:?} is neither an IP address nor a host name, and cannot stand in a certificate")]
     Host {
         /// The name given.
         name: String,
     },
-    /// The peer showed no certificate.
+    /// The peer presented no certificate.
     #[error("the peer showed no certificate")]
     NoCertificate,
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// A certificate could not be made.
+    /// A certificate could not be issued.
     #[error("cannot make a certificate: {0}")]
     Issue(#[from] rcgen::Error),
 }

@@ -1,4 +1,4 @@
-//! Certificates and keys in files, and what can be said of them before TLS begins.
+//! PEM files with certificates and keys, and the checks that are possible before TLS starts.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,10 +12,10 @@ use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, X509Certificate};
 use super::IdentityError;
 use soloist_api::NodeName;
 
-/// No certificate chain or key is near this long.
+/// Maximum length of a file in bytes. Real certificate chains and keys are much shorter.
 const LONGEST: u64 = 1 << 20;
 
-/// A PEM text, and how to name it in an error.
+/// A PEM text, and its name in errors.
 pub(super) struct Pem {
     pub(super) file: String,
     text: Vec<u8>,
@@ -33,7 +33,7 @@ impl Pem {
         Self::read_open(path, |_, _| Ok(()))
     }
 
-    /// Refuses a key that others may read, as ssh does: it would not stay a secret.
+    /// Reads a key. Like ssh, rejects one that other users may read: it would not stay secret.
     pub(super) fn read_key(path: &Path) -> Result<Self, IdentityError> {
         Self::read_open(path, |file, name| {
             let source = |source| IdentityError::Unreadable {
@@ -69,7 +69,7 @@ impl Pem {
         Ok(Pem { file, text })
     }
 
-    /// All certificates in the text, at least one.
+    /// Returns all certificates in the text, at least one.
     pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
         let found = found.map_err(|error| self.not_pem("certificate", error.to_string()))?;
@@ -79,7 +79,7 @@ impl Pem {
         Ok(found)
     }
 
-    /// The text of the first certificate alone: the file may have more in it, even a key.
+    /// Returns the text of only the first certificate: the file may contain more, even a key.
     pub(super) fn first_certificate(&self) -> Result<String, IdentityError> {
         const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
         const END: &str = "-----END CERTIFICATE-----";
@@ -93,7 +93,7 @@ impl Pem {
         }
     }
 
-    /// The private key in the text.
+    /// Returns the private key in the text.
     pub(super) fn key(&self) -> Result<PrivateKeyDer<'static>, IdentityError> {
         PrivateKeyDer::from_pem_slice(&self.text)
             .map_err(|error| self.not_pem("private key", error.to_string()))
@@ -108,7 +108,7 @@ impl Pem {
     }
 }
 
-/// Reads a certificate's fields. Nothing is verified.
+/// Parses a certificate's fields. Verifies nothing.
 pub(super) fn parse<'a>(
     certificate: &'a CertificateDer<'_>,
     file: &str,
@@ -128,7 +128,7 @@ pub(super) fn unusable(file: &str, problem: String) -> IdentityError {
     IdentityError::Unusable { file, problem }
 }
 
-/// Refuses a certificate that is not valid now.
+/// Rejects a certificate that is not valid now.
 pub(super) fn check_dates(
     certificate: &X509Certificate<'_>,
     file: &str,
@@ -160,9 +160,9 @@ fn moment(time: ASN1Time) -> String {
     )
 }
 
-/// The node that a certificate belongs to: its one DNS name.
+/// Returns the node that a certificate belongs to: its only DNS name.
 ///
-/// More than one is refused: it could be taken for several nodes, and which one would be a guess.
+/// A certificate with several names is rejected: it would be ambiguous which node it belongs to.
 pub(super) fn node_name(
     certificate: &X509Certificate<'_>,
     file: &str,

@@ -1,10 +1,10 @@
-//! What a certificate of the cluster's CA is for.
+//! The purpose of a certificate issued by the cluster's CA.
 //!
-//! The role is a URI among the certificate's subject alternative names. TLS libraries read that
-//! field and ignore URIs when they look for a host name, so the mark disturbs nobody, it is signed
-//! with the rest, and it needs no object identifier of our own, as an extended key usage would. That
-//! usage is set besides: it keeps a client's certificate from being shown by a server, and the other
-//! way round, in every TLS library.
+//! The role is a URI among the certificate's subject alternative names. TLS libraries ignore URIs
+//! in that field when they look for a host name, so the role does not interfere. It is signed with
+//! the rest, and it needs no object identifier of our own, unlike an extended key usage. The
+//! standard extended key usages are set too: they keep every TLS library from accepting a client's
+//! certificate from a server, or a server's from a client.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use super::{IdentityError, pem};
 
 const PREFIX: &str = "soloist://role/";
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// A node: it dials other nodes and answers them. It may serve the node's API as well.
+    /// A node: dials other nodes and answers them. It may serve the node's API as well.
     Node,
-    /// The API of a node, towards clients.
+    /// The API server of a node.
     ApiServer,
     /// A client of the API.
     Client,
@@ -28,7 +28,7 @@ pub enum Role {
 impl Role {
     const ALL: [Role; 3] = [Role::Node, Role::ApiServer, Role::Client];
 
-    /// As a certificate has it.
+    /// Returns the role as it appears in a certificate.
     pub fn uri(self) -> &'static str {
         match self {
             Role::Node => "soloist://role/node",
@@ -48,11 +48,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// Refuses a certificate that is not a node's.
+/// Rejects a certificate that is not a node's.
 ///
-/// One without a mark is from before roles were marked. Then, the CA issued certificates for nodes
-/// and for their APIs; those of APIs have more than one DNS name, and are refused for that by
-/// [`pem::node_name`]. So a cluster can go on with the certificates that it has.
+/// A certificate without a role is from before roles existed. At that time the CA issued
+/// certificates for nodes and for their APIs. Those for APIs have more than one DNS name, for which
+/// [`pem::node_name`] rejects them. So a cluster can keep using its existing certificates.
 pub(super) fn check_node(
     certificate: &X509Certificate<'_>,
     file: &str,
