@@ -1,19 +1,21 @@
-//! Limit of open files, and how it is shared between clients and other nodes.
+//! The limit of open files, and how it is shared between clients and other nodes.
 //!
-//! A node that cannot open a file accepts no connection, so its clients could keep all other nodes
-//! away from it. Half of the limit is therefore kept for the node's own port and its files.
+//! A node that cannot open a file cannot accept a connection, so its clients could keep all other
+//! nodes away from it. Therefore half of the limit is reserved for the node's own port and its
+//! files.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Most connections of one listener of the API, however many files may be open.
+/// Maximum number of connections per listener of the API, however many files may be open.
 const LISTENER_CONNECTIONS_MAX: usize = 4096;
-/// Most connections that a follower forwards to the leader, however many files may be open.
+/// Maximum number of connections that a follower forwards to the leader, however many files may be
+/// open.
 const FORWARDS_MAX: usize = 1024;
-/// Taken for the limit if there is none.
+/// The limit to assume if there is none.
 const UNLIMITED: u64 = 1 << 20;
 
-/// Raises the soft limit of open files of this process to its hard limit, and returns the limit
-/// that is in force now.
+/// Raises this process's soft limit of open files to its hard limit, and returns the limit now in
+/// force.
 pub fn raise_limit() -> u64 {
     let mut limits = getrlimit(Resource::Nofile);
     if limits.current != limits.maximum {
@@ -30,13 +32,14 @@ fn limit() -> u64 {
     limits.current.unwrap_or(UNLIMITED)
 }
 
-/// Number of connections that each of an API's listeners may have at a time. They do not share, so
-/// that strangers on one do not keep the clients of the other out.
+/// Returns the number of connections that each listener of the API may have. Listeners do not share
+/// their connections, so that strangers on one do not keep the clients of the other out.
 pub(crate) fn api_connections_max(listeners: usize) -> usize {
     api_share(limit(), listeners)
 }
 
-/// Number of members' connections that a follower forwards at a time. Each takes two files.
+/// Returns the number of members' connections that a follower may forward at a time. Each takes two
+/// files.
 pub(crate) fn forwards_max() -> usize {
     let eighth = usize::try_from(limit() / 8).unwrap_or(usize::MAX);
     eighth.clamp(1, FORWARDS_MAX)

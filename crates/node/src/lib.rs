@@ -1,7 +1,7 @@
-//! A node of Soloist: named locks, agreed upon with its peers over TLS links.
+//! A Soloist node: named locks, agreed upon with its peers over TLS links.
 //!
-//! The lock table ([`locks`]) is a pure state machine that drives the algorithms; [`links`] carry its
-//! messages; [`node`](Node) is the thin shell that puts both together.
+//! The lock table ([`soloist_core::locks`]) is a pure state machine that drives the algorithms.
+//! [`links`] carry its messages. [`Node`] is the thin shell that combines both.
 
 pub mod cluster_memory;
 pub mod config;

@@ -1,4 +1,5 @@
-//! A whole cluster in one process, with real sockets and TLS: to try things, to measure, to test.
+//! A whole cluster in one process, with real sockets and TLS, for experiments, benchmarks and
+//! tests.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,27 +16,27 @@ use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleError, RuleSettings, Rules};
 
-/// What the cluster is like.
+/// Settings of a local cluster.
 #[derive(Clone, Debug)]
 pub struct LocalSettings {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How locks are run.
+    /// The rule for all locks.
     pub rule: RuleSettings,
-    /// Whether links are protected.
+    /// Whether links use TLS.
     pub tls: bool,
-    /// Where the nodes' Unix sockets are put.
+    /// Folder for the nodes' Unix sockets.
     pub folder: PathBuf,
-    /// What concerns the keepers.
+    /// Settings of the keepers.
     pub keepers: LocalKeepers,
 }
 
-/// The first three nodes are keepers, or the first one, if there are fewer.
+/// Settings of the keepers: the first three nodes, or the first one if there are fewer than three.
 #[derive(Clone, Debug)]
 pub struct LocalKeepers {
     /// How long members may rely on being members.
     pub lease: Lease,
-    /// A folder for what keepers must not forget.
+    /// Folder for the nodes' persistent state, with one folder per node.
     pub data: PathBuf,
 }
 
@@ -43,34 +44,34 @@ pub struct LocalKeepers {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// No free port, or no place for files.
+    /// There is no free port, or a file cannot be created.
     #[error("no free port on this machine's loopback address, or no place for files: {0}")]
     Listen(#[from] io::Error),
-    /// A rule that cannot be.
+    /// The rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// Nodes that cannot be together.
+    /// The list of nodes is invalid.
     #[error(transparent)]
     Nodes(#[from] NodesError),
-    /// No certificate.
+    /// A certificate cannot be issued or used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// A node does not start.
+    /// A node cannot start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The nodes do not come together.
+    /// The cluster did not form in time.
     #[error("the nodes did not come together within {READY_MAX:?}: this machine may be too busy")]
     NotReady,
 }
 
-/// How long the nodes may take to come together.
+/// Timeout for the cluster to form.
 const READY_MAX: Duration = Duration::from_secs(60);
 
 /// A cluster whose nodes are called `n1`, `n2` and so on.
 pub struct LocalCluster {
     /// The nodes, in the order of their numbers.
     pub nodes: Vec<Node>,
-    /// Where their links come in.
+    /// Addresses of their links.
     pub addresses: Vec<Address>,
     /// The CA of their certificates, if they use TLS.
     pub authority: Option<Authority>,
@@ -106,7 +107,7 @@ impl LocalCluster {
     pub async fn start(settings: LocalSettings) -> Result<Self, LocalError> {
         let mut listeners = Vec::new();
         let mut roster = Vec::new();
-        // As many digits in each name, so that their order is that of the numbers.
+        // Names have equally many digits, so that they sort by number.
         let digits = settings.nodes.to_string().len();
         for number in 1..=settings.nodes {
             let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -138,7 +139,7 @@ impl LocalCluster {
                     socket: socket(&settings.folder, name),
                     tcp: None,
                 },
-                // Whoever runs it is its only client, as often as not.
+                // Its only client is usually the program that runs it.
                 limits: Limits::alone(),
                 metrics: Metrics::default(),
             };
@@ -158,7 +159,7 @@ impl LocalCluster {
         Ok(cluster)
     }
 
-    /// Waits until all nodes take part in the same epoch.
+    /// Waits until all nodes are members of the same epoch.
     pub async fn together(&self) {
         let epoch_of = |node: &Node| (node.epoch(), node.members());
         let are_together = || {

@@ -1,4 +1,4 @@
-//! What a node counts and measures, as Prometheus reads it.
+//! Metrics of a node, in Prometheus format.
 
 use metrics::{Counter, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{
@@ -14,7 +14,7 @@ use soloist_core::locks::{End, LockEvent, Table};
 
 const METADATA: Metadata<'static> = Metadata::new("soloist", Level::INFO, None);
 
-/// From a microsecond to an hour.
+/// Histogram buckets, from a microsecond to an hour.
 const SECONDS: [f64; 20] = [
     0.000_001, 0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025,
     0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0,
@@ -33,13 +33,14 @@ const LAPSES: &str = "soloist_lapses_total";
 
 const REFUSED_ELSEWHERE: &str = "soloist_connections_refused_elsewhere_total";
 
-/// Refusals beside those of links, by this node and of this node.
+/// Refused connections other than links: those this node refused, and those others refused to this
+/// node.
 pub(crate) struct Refused {
     pub here: u64,
     pub elsewhere: u64,
 }
 
-/// One node's metrics.
+/// The metrics of one node.
 pub(crate) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
@@ -50,7 +51,7 @@ pub(crate) struct Metrics {
     entries: Counter,
     epochs: Counter,
     lapses: Counter,
-    /// Whether locks' names are labels.
+    /// Whether lock names are labels.
     lock_names: bool,
 }
 
@@ -153,7 +154,7 @@ impl Metrics {
         for (name, what) in gauges {
             recorder.describe_gauge(KeyName::from(name), None, what.into());
         }
-        // Each reason is there from the beginning: a rate needs a first value.
+        // Register every reason at the start, because a rate needs a first value.
         for end in [End::Expired, End::EpochLost, End::NodeStopped] {
             let _zero = recorder.register_counter(&loss_key(end), &METADATA);
         }
@@ -173,7 +174,7 @@ impl Metrics {
         }
     }
 
-    /// Something happened to a lock.
+    /// Records a lock event.
     pub fn note(&self, event: &LockEvent) {
         match event {
             LockEvent::Granted {
@@ -202,7 +203,8 @@ impl Metrics {
         }
     }
 
-    /// The node takes part in another epoch, after its locks have stood still for so long.
+    /// Counts an epoch that this node became a member of, and records how long locks stood still
+    /// before it.
     pub fn count_epoch(&self, stood_still: Option<Duration>) {
         self.epochs.increment(1);
         if let Some(time) = stood_still {
@@ -210,12 +212,12 @@ impl Metrics {
         }
     }
 
-    /// The node's lease ran out.
+    /// Counts an expired lease.
     pub fn count_lapse(&self) {
         self.lapses.increment(1);
     }
 
-    /// Takes over how the node stands.
+    /// Updates the gauges of the node's membership.
     pub fn observe_standing(&self, epoch: u64, members: usize, lease: Duration, leads: bool) {
         self.gauge("soloist_epoch", epoch as f64);
         let epochs = 1_u64 << Generation::EPOCH_BITS;
@@ -231,7 +233,7 @@ impl Metrics {
         self.recorder.register_gauge(&key, &METADATA).set(value);
     }
 
-    /// Takes over what is only counted elsewhere.
+    /// Copies the counts that are kept elsewhere.
     pub fn observe(&self, table: &Table, links: &Counters, refusals: Refused) {
         let counts = table.counts();
         for ((algorithm, kind), sent) in &counts.sent {
@@ -287,12 +289,12 @@ impl Metrics {
         }
     }
 
-    /// All of it as text. May take long: not to be done while others wait for the table.
+    /// Renders all metrics as text. This may take long: do not call it while the table is locked.
     pub fn render(&self) -> String {
         self.handle.render()
     }
 
-    /// Puts measured times into their buckets: the recorder keeps each until then.
+    /// Moves recorded durations into their buckets; the recorder keeps each one until then.
     pub fn tidy_up(&self) {
         self.handle.run_upkeep();
     }
@@ -302,7 +304,7 @@ impl Metrics {
         counter.increment(1);
     }
 
-    /// The histogram of a lock, if each has its own, else of all.
+    /// Returns the histogram of this lock if lock names are labels, or the one for all locks.
     fn histogram(&self, name: &'static str, all: &Histogram, lock: &LockName) -> Histogram {
         if !self.lock_names {
             return all.clone();

@@ -1,4 +1,4 @@
-//! SHA-256, by the library that TLS uses as well.
+//! SHA-256, from the library that TLS uses too.
 
 use ring::digest;
 

@@ -1,18 +1,18 @@
-//! A log that says the same of the same peer once a minute.
+//! Log throttling: the same line about the same peer at most once per minute.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The same line about the same peer is written this often.
+/// Minimum interval between equal lines about the same peer.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// This many lines are remembered. Strangers cannot make it more: beyond it, lines are withheld until others are a minute
-/// old.
+/// Number of lines remembered. Strangers cannot exceed it: beyond it, new lines are withheld until
+/// others are a minute old.
 const LINES_MAX: usize = 256;
 
-/// Decides which lines are written: the same one about the same peer once a minute.
+/// Decides which lines are logged: equal lines about the same peer at most once per minute.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     lines: Mutex<HashMap<(String, String), Line>>,
@@ -25,7 +25,8 @@ struct Line {
 }
 
 impl Throttle {
-    /// Returns how many lines like this one were withheld since the last one, if it is to be written now.
+    /// Returns the number of equal lines withheld since the last one, or `None` if this one must be
+    /// withheld too.
     pub fn admit(&self, peer: &str, reason: &str, now: Instant) -> Option<u64> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (peer.to_owned(), reason.to_owned());
@@ -58,13 +59,14 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a refusal. Returns how many like it were withheld since the last line, if one is to be written now.
+    /// Counts a refusal. Returns the number of equal lines withheld since the last one, or `None`
+    /// if this one must be withheld too.
     pub fn note(&self, peer: &str, reason: &str) -> Option<u64> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.throttle.admit(peer, reason, Instant::now())
     }
 
-    /// How many there were.
+    /// Returns the number of refusals.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -197,7 +197,7 @@ impl Guard {
         self.held.grant.fence
     }
 
-    /// Returns how much longer the lock is certainly held if this node hears nothing more, or zero
+    /// Returns how much longer the lock is certainly held if no further message arrives, or zero
     /// if it was lost. `None` means until it is released or the node stops. In a cluster with
     /// keepers, the value is extended while the node reaches them and is not stopping.
     pub fn valid_for(&self) -> Option<Duration> {
