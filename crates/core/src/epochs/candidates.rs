@@ -43,7 +43,7 @@ struct Candidate {
     /// Number of consecutive probes answered in time, and the longest of these round trips.
     passed: u8,
     slowest: Duration,
-    /// When the last probe was passed.
+    /// When it passed the last probe, or `None` if it has not.
     ready: Option<Moment>,
 }
 

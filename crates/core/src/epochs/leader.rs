@@ -142,7 +142,8 @@ impl Leader {
                     self.candidates.remove(from);
                     out.sends.push((from.clone(), ToMember::NoMember));
                 }
-                // Only a leader that has confirmed its term can tell that it is not a member.
+                // Only a leader that has confirmed its term may answer that the sender is not a
+                // member.
                 ToKeepers::Renew { number, .. } => self.ask(from, number),
                 ToKeepers::Report { .. }
                 | ToKeepers::SendHolds { .. }

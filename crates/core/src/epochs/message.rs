@@ -57,7 +57,7 @@ pub enum ToKeepers {
     /// Messages to these incarnations of members have been pending for too long. Sent with each
     /// renewal while this is so, and once more when it no longer is.
     Unreached {
-        /// All of these incarnations.
+        /// All unreachable incarnations.
         lives: Vec<u64>,
     },
     /// A lock has used up the fences of this epoch, and its waiters wait for the next one. Sent

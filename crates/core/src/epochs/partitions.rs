@@ -1,8 +1,8 @@
 //! Members that cannot reach each other, although each of them reaches the keepers.
 //!
-//! Locks that need both of two such members cannot make progress. So a few members are evicted,
-//! such that all the others reach each other. An evicted member is barred from joining for a while,
-//! longer each time, because only once it is a member again does it show whether it can be reached.
+//! Locks that need both of two such members cannot make progress. So a few members are evicted, so
+//! that all the others reach each other. An evicted member is barred from joining for a while,
+//! longer each time, because only a rejoined member shows whether it can be reached again.
 //!
 //! A new leader starts without this state. A member may therefore come back too early, and be
 //! evicted again.
@@ -197,7 +197,7 @@ impl Partitions {
         numbers
     }
 
-    /// Forgets nodes that have been free to join for long enough.
+    /// Forgets nodes that have not been barred for long enough.
     fn forget(&mut self, now: Moment, lease: &Lease) {
         let (_, most) = KEPT_OUT;
         self.barred
@@ -370,7 +370,7 @@ mod tests {
         trial.complain(10, 0, &[1]);
         trial.complain(15, 2, &[3]);
         assert_eq!(trial.decide(16, None), [3]);
-        // An expired complaint does not count as the start of a new one.
+        // An expired complaint is not continued by a new one.
         trial.complain(100, 0, &[1]);
         assert_eq!(trial.decide(100, Some(1)), [0; 0]);
     }
@@ -414,7 +414,7 @@ mod tests {
             // There is no member that it could be apart from.
             assert_eq!(partitions.bars(early, &b, |_| false), []);
         }
-        // It was free to join for long enough.
+        // It has not been barred for long enough to start over.
         now += 121;
         partitions.bar(after(now), &lease, &b, vec![a]);
         assert_eq!(partitions.bars(after(now + 10), &b, |_| true), []);

@@ -122,12 +122,12 @@ fn ranges(sizes: impl Iterator<Item = usize>) -> Vec<std::ops::Range<usize>> {
 pub(super) struct Incoming<T> {
     pieces: u32,
     have: BTreeMap<u32, T>,
-    /// The last piece that was asked for.
+    /// The last piece that was requested.
     asked: u32,
 }
 
 impl<T> Incoming<T> {
-    /// A list of this many pieces, or `None` if those are too many.
+    /// A list of this many pieces, or `None` if that is too many.
     pub fn new(pieces: u32) -> Option<Self> {
         (pieces <= PIECES_MAX).then(|| Incoming {
             pieces,

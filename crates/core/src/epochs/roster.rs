@@ -57,8 +57,8 @@ pub struct HeldLock {
 /// A replicated command.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// A leader's term begins. The first such command makes all first keepers keepers, and allows
-    /// epochs to begin.
+    /// A leader's term begins. Once the first of these is applied, the first keepers have formed a
+    /// cluster, and epochs may begin.
     Lead {
         /// How long this leader waits for the leases that it grants:
         /// [guarded](super::lease::Lease::guarded).
@@ -66,7 +66,7 @@ pub enum Command {
     },
     /// The leases of all earlier leaders have expired.
     Settle {
-        /// How long the current leader waits for its own.
+        /// How long the current leader waits for the leases that it grants.
         lease: Duration,
     },
     /// The next epoch is to have these members. The epoch before is over, even if it was never
@@ -122,13 +122,13 @@ pub struct HeldOff {
 /// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Applied {
-    /// It was carried out.
+    /// It was applied.
     Done,
     /// It came too late, or is invalid. The state is unchanged.
     Refused,
 }
 
-/// The epochs so far.
+/// The replicated state: the epochs so far, and what later leaders must know.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Roster {
     cluster: Option<ClusterIdentity>,

@@ -2,8 +2,8 @@
 //!
 //! If an algorithm's state machines [rest alone](soloist_algorithms::Machine::rests_alone), each
 //! node drops its own machine without sending a message. For all other algorithms, the machines
-//! that have exchanged messages are dropped together. The lock's *home*, a node that follows from
-//! the lock's name, coordinates this:
+//! that have exchanged messages are dropped together. The lock's *home*, a node determined by the
+//! lock's name, coordinates this:
 //!
 //! 1. A node that has not used a lock for a while, and whose machine is idle, *offers* it to the
 //!    home. From then on the machine is suspended. Messages for it are held back, and the node's
@@ -15,10 +15,10 @@
 //!    offered. They drop their machines, or create new ones if messages were held back or a waiter
 //!    is queued.
 //!
-//! An offer carries the machine's *balance*: the sum of a weight for each message that it sent,
-//! minus the sum of a weight for each that it received. The weight is a 64-bit hash of sender and
-//! receiver. Let D be the set of nodes that offered. Since their machines are suspended, the sum
-//! over D is 0 exactly if every message that a node of D sent was received in D, and vice versa
+//! An offer carries the machine's *balance*: the total weight of the messages that it sent, minus
+//! that of the messages that it received. The weight of a message is a 64-bit hash of its sender
+//! and receiver. Let D be the set of nodes that offered. Since their machines are suspended, the
+//! sum over D is 0 exactly if every message that a node of D sent was received in D, and vice versa
 //! (except with a probability of 1 in 2^64). Then no message of D is in flight, and no node outside
 //! D has received anything from D. So the global state is as if D had done nothing yet: a state
 //! that the algorithm reaches from its initial state, without D. *Forget* establishes exactly this
@@ -27,8 +27,8 @@
 //! machine, as in that run.
 //!
 //! Fences: if a node of D entered, no node outside D can have entered since without hearing from D
-//! (both together would break mutual exclusion). And all nodes of D now have the highest fence as
-//! their floor.
+//! (otherwise both could be inside at the same time, against mutual exclusion). And all nodes of D
+//! now have the highest fence as their floor.
 //!
 //! A lock that was held when the epoch began has another initial state, and nodes that were not
 //! asked would create their machines from that one. So the home asks every node to offer the lock,
@@ -82,7 +82,7 @@ enum Word {
     Resume,
     /// From the home: all nodes that offered drop their machines.
     Forget,
-    /// From the home: offer the lock too, if it was never used.
+    /// From the home: the receiver offers the lock too, if it has no machine for it.
     Ask,
 }
 
@@ -209,7 +209,7 @@ impl Table {
             context.idle.add(now, name.clone());
             return;
         }
-        // Whatever follows lists the lock again.
+        // Any further event lists the lock again.
         lock.is_listed = false;
         if !is_idle || lock.stands_back.is_some() || lock.offer.is_some() {
             return;
@@ -421,7 +421,7 @@ impl Table {
     }
 
     /// Creates this node's machine for a lock and offers it. A machine that exists already is
-    /// offered when it becomes idle.
+    /// offered once it has been idle for long enough.
     fn offer_unused(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         // If there are too many locks, this one is kept until the next epoch.
         let most = self.context.peers_locks_max();

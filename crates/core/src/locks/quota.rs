@@ -101,8 +101,8 @@ struct Used {
     name_bytes: usize,
 }
 
-/// Maximum number of clients to keep once they are idle, so that a returning client needs no
-/// allocation.
+/// An idle client is dropped only if there are more clients than this, so that a returning client
+/// needs no allocation.
 const IDLE_CLIENTS_MAX: usize = 256;
 
 /// What all clients use.

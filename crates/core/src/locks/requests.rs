@@ -19,7 +19,7 @@
 //! deadline. The deadline is never earlier than the end of the last promise: a promise is computed
 //! from the deadline after the deadline is set, and a resend only moves the deadline further away.
 //! So this is the same expiry that every hold has, and clients measure each promise from before
-//! they sent the request for it. It holds whether the response was read, lost, or read after the
+//! they sent the request for it. This holds whether the response was read, lost, or read after the
 //! resend.
 //!
 //! A waiter whose connection broke was promised nothing. It keeps its place for [`RESEND_WITHIN`].

@@ -63,11 +63,11 @@ pub(super) struct Context {
     pub offers: Offers,
     /// Total bytes held back for locks that this node has offered.
     pub held_bytes: usize,
-    /// The highest fence of all forgotten locks.
+    /// The highest fence of all forgotten locks, and at least the first of the epoch.
     pub floor: Fence,
     /// A lock has used up the fences of the epoch. Its waiters wait for the next one.
     pub is_exhausted: bool,
-    /// The highest request number in all forgotten locks.
+    /// The highest request number in all locks that were forgotten in this epoch.
     pub clock: u64,
     pub ids: ChaCha12Rng,
     pub tickets_given: u64,

@@ -59,7 +59,7 @@ impl Table {
     /// The locks after `after` that a client here holds or waits for, in name order.
     ///
     /// The work is bounded: the page ends after about `bytes` bytes, or after `looks` locks were
-    /// examined, some of which may be idle. It tells where to continue.
+    /// examined, some of which may be idle. [`Page::next`] is where to continue.
     pub fn views(&self, now: Moment, after: Option<&str>, bytes: usize, looks: usize) -> Page {
         let mut page = Page::default();
         let mut last = None;

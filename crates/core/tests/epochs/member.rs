@@ -104,7 +104,7 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
     }
 }
 
-/// A member that begins an epoch with very many holds keeps renewing its lease meanwhile.
+/// A member that begins an epoch with very many holds keeps renewing its lease.
 #[test]
 fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     let after = |millis| Moment::default() + Duration::from_millis(millis);

@@ -67,7 +67,8 @@ impl Leader {
         }
     }
 
-    /// Counts departed members in the back-off, unless most members departed.
+    /// Records in the back-off which departed members disturbed the others, unless most members
+    /// departed.
     pub(super) fn note_gone(&mut self, now: Moment, is_changing: bool, notices: &mut Vec<Notice>) {
         let gone = |known: &&Known| known.until <= now;
         let all = self.members.len();

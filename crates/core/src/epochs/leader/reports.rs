@@ -26,7 +26,7 @@ pub(super) enum Report {
     #[default]
     Missing,
     Arriving(Incoming<Vec<LockName>>),
-    /// All of it, also while it is being staged.
+    /// All of it, in name order.
     Whole(Vec<LockName>),
 }
 
@@ -63,7 +63,7 @@ struct Twice {
 }
 
 impl Reports {
-    /// Maximum time that the pieces received so far may have taken.
+    /// Additional time that reports may take, by the number of pieces received so far.
     pub fn time(&self) -> Duration {
         PIECE_TIME * self.pieces
     }

@@ -22,7 +22,7 @@ pub(super) struct Arriving {
 pub(super) struct Unreadable;
 
 impl Arriving {
-    /// An epoch with this many pieces, or `None` if those are too many.
+    /// An epoch with this many pieces, or `None` if that is too many.
     pub fn new(change: Change, pieces: u32) -> Option<Self> {
         Some(Arriving {
             change,

@@ -34,8 +34,8 @@ impl Participant {
         self.is_draining
     }
 
-    /// Until when the holder may rely on a hold without hearing from this node, or `None` if
-    /// neither the hold nor the node has a time limit yet.
+    /// Until when the holder may rely on a hold without hearing from this node. `None` if the hold
+    /// does not expire and the node has no lease yet.
     pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
         let expires = self.table.expires(hold)?;
         let both = [expires, self.valid_until];
