@@ -153,7 +153,7 @@ impl Head {
             }
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             if !Self::KEYS.contains(&key) {
-                let reason = format!("'{key}' is no key; use {}", Self::KEYS.join(", "));
+                let reason = format!("'{key}' is not a key; use {}", Self::KEYS.join(", "));
                 return Err(ScenarioError::Line {
                     line: number,
                     reason,
@@ -229,6 +229,21 @@ struct Stage<'a, A: Algorithm> {
     transcript: String,
 }
 
+/// The steps of a scenario, as an error lists them.
+const STEPS: [&str; 11] = [
+    "start",
+    "request NODE",
+    "release NODE",
+    "deliver FROM TO [MESSAGE]",
+    "run",
+    "show NODE",
+    "forget NODE [CLOCK]",
+    "forget all [NODE CLOCK]",
+    "crash NODE",
+    "restart NODE",
+    "settled NODE",
+];
+
 impl<'a, A: Algorithm> Stage<'a, A> {
     fn new(head: &'a Head) -> Result<Self, ScenarioError> {
         let nodes = head.names.len();
@@ -290,7 +305,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
                 let result = self.world.settled(node, &mut self.out);
                 self.note(node, result);
             }
-            _ => return Err(format!("'{step}' is no step")),
+            _ => return Err(format!("'{step}' is not a step; use {}", STEPS.join(", "))),
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ fn what_is_no_scenario_is_refused_with_the_reason() {
         ),
         (
             "algorithm raymond\nnodes 3\nchanels any\n",
-            "line 3: 'chanels' is no key",
+            "line 3: 'chanels' is not a key",
         ),
         (
             "algorithm raymond\nnodes 3\nchannels some\n",
@@ -47,7 +47,7 @@ fn what_is_no_scenario_is_refused_with_the_reason() {
         ),
         (
             "algorithm raymond\nnodes 3\n> dance 1\n",
-            "line 3: 'dance 1' is no step",
+            "line 3: 'dance 1' is not a step; use start, request NODE",
         ),
         (
             "algorithm raymond\nnodes 3\n> deliver 0 1\n",

@@ -280,7 +280,9 @@ fn describe(timed: &Timed) -> String {
             };
             let what = what.as_deref().unwrap_or_default();
             let transcript = report.transcript.as_deref().unwrap_or_default();
-            writeln!(text, "{word}: {what}\n\n{transcript}")
+            // A comment, so that the whole output is a scenario that `lab replay` takes.
+            text.insert_str(0, "# ");
+            writeln!(text, "{word}: {what}\n{transcript}")
         }
     };
     text

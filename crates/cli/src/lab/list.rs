@@ -111,7 +111,7 @@ fn describe(listed: &Listed, page: &mut String) {
     let mut column = |title: &str, items: &[Named]| {
         for (index, item) in items.iter().enumerate() {
             let title = if index == 0 { title } else { "" };
-            let _ = writeln!(page, "    {title:<8}  {:<14}{}", item.name, item.about);
+            let _ = writeln!(page, "    {title:<8}  {:<18}{}", item.name, item.about);
         }
     };
     column("shapes", &listed.shapes);

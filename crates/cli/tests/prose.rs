@@ -1,0 +1,181 @@
+//! How comments and documents are written: width, one sentence per line, and words that are not used.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const COMMENT_WIDTH_MAX: usize = 100;
+
+/// What is not written, and what is written instead.
+const INSTEAD: [(&str, &str); 16] = [
+    ("whoever", "the member, the caller, a client ..."),
+    ("so many", "a number, or the constant's name"),
+    ("anew", "again, from the start, fresh"),
+    ("done without", "evicted"),
+    ("do without", "evict"),
+    ("nothing, if", "`None` if"),
+    ("what comes of", "the effects of, the result of"),
+    ("tells whether", "returns whether"),
+    ("by the letter", "as printed"),
+    ("for ever", "forever"),
+    ("a file an", "one file per"),
+    ("is no node", "is not a node"),
+    ("reign", "term, leader task"),
+    ("the office", "membership"),
+    ("rifts", "partitions"),
+    ("homecoming", "return_home"),
+];
+
+/// Not rewritten yet. Nothing is added here.
+const NOT_YET: [&str; 8] = [
+    "crates/client/src/keeper.rs",
+    "crates/client/src/connection.rs",
+    "crates/client/src/events.rs",
+    "crates/core/",
+    "crates/node/",
+    "crates/lab/src/claims/",
+    "docs/claims.md",
+    "docs/errata.md",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files with these endings, by their paths from the root.
+fn files(endings: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open = ["crates", "docs", "contrib"]
+        .map(|folder| root().join(folder))
+        .to_vec();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of the project") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(root()).expect("below the root");
+            let name = name.to_str().expect("plain names").to_owned();
+            if path.is_dir() {
+                open.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push((name, fs::read_to_string(path).expect("text")));
+            }
+        }
+    }
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+    ] {
+        if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push((
+                name.to_owned(),
+                fs::read_to_string(root().join(name)).expect("text"),
+            ));
+        }
+    }
+    found.sort();
+    found.retain(|(name, _)| !NOT_YET.iter().any(|not_yet| name.starts_with(not_yet)));
+    found
+}
+
+/// The comment's text, if the line is a comment.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
+/// The lines of prose: outside code blocks, with their numbers.
+fn prose<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
+    let is_rust = name.ends_with(".rs");
+    let mut in_code = false;
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let said = if is_rust { comment(line) } else { Some(line) };
+        let Some(said) = said else {
+            in_code = false;
+            continue;
+        };
+        if said.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code {
+            lines.push((number + 1, line, said));
+        }
+    }
+    lines
+}
+
+fn report(faults: Vec<String>) {
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn comments_fit_their_width() {
+    let mut faults = Vec::new();
+    for (name, text) in files(&[".rs"]) {
+        for (number, line, _) in prose(&name, &text) {
+            let width = line.chars().count();
+            if width > COMMENT_WIDTH_MAX {
+                faults.push(format!(
+                    "{name}:{number}: {width} columns, at most {COMMENT_WIDTH_MAX}"
+                ));
+            }
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn words_that_are_not_used_are_not_used() {
+    let mut faults = Vec::new();
+    for (name, text) in files(&[".rs", ".md"]) {
+        if name == "crates/cli/tests/prose.rs" {
+            continue;
+        }
+        for (number, _, said) in prose(&name, &text) {
+            let said = format!(" {} ", said.to_lowercase());
+            for (word, instead) in INSTEAD {
+                let starts = said.match_indices(word).map(|(at, _)| at);
+                let is_whole = |at: usize| {
+                    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                    let bytes = said.as_bytes();
+                    !is_letter(bytes[at - 1]) && !is_letter(bytes[at + word.len()])
+                };
+                if starts.into_iter().any(is_whole) {
+                    faults.push(format!("{name}:{number}: {word:?}: write {instead}"));
+                }
+            }
+        }
+    }
+    report(faults);
+}
+
+/// Where a sentence ends and another begins on the same line.
+fn has_two_sentences(line: &str) -> bool {
+    line.match_indices(". ").any(|(at, _)| {
+        let before = line[..at].rsplit([' ', '(']).next().unwrap_or_default();
+        let after = line[at + 2..].chars().next();
+        let is_abbreviation = matches!(before, "e.g" | "i.e" | "Fig" | "vs" | "No" | "cf");
+        let is_numbered = before.bytes().all(|byte| byte.is_ascii_digit());
+        !is_abbreviation && !is_numbered && after.is_some_and(char::is_uppercase)
+    })
+}
+
+#[test]
+fn markdown_has_one_sentence_per_line() {
+    let mut faults = Vec::new();
+    for (name, text) in files(&[".md"]) {
+        for (number, _, said) in prose(&name, &text) {
+            let is_table = said.trim_start().starts_with('|');
+            let is_list = said.trim_start().starts_with(['-', '*']);
+            if !is_table && !is_list && has_two_sentences(said) {
+                faults.push(format!("{name}:{number}: two sentences: {said}"));
+            }
+        }
+    }
+    report(faults);
+}
