@@ -29,7 +29,8 @@ fn elections(cluster: &Cluster) -> usize {
     (0..3).map(|keeper| cluster.elections_won(keeper)).sum()
 }
 
-/// The leader is asked by way of a member, and does not remove itself: the command asks the next one.
+/// The leader is asked through a member. It does not remove itself: the command asks the next
+/// leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_command_demotes_the_leader() {
     let cluster = started(false).await;
