@@ -54,7 +54,7 @@ pub struct AppliedMembership {
     /// The membership, and the log entry that it comes from.
     pub membership: Membership,
     /// Ids that were in an earlier membership and no longer are, the oldest first. At most
-    /// [`FORMER_MAX`].
+    /// `FORMER_MAX`.
     pub former: Arc<Vec<u64>>,
 }
 
