@@ -22,8 +22,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether no healthy member is evicted. Given enough time, one is that does not learn of a
-    /// change, or that stays with a deposed leader.
+    /// Whether no healthy member is evicted. Given enough time, a member is evicted if it does not
+    /// learn of a change, or stays with a deposed leader.
     pub fn is_gentle(&self) -> bool {
         let is_quick = STEP * (u32::from(self.steps) + 1) < LEASE.length;
         self.elections + self.suspicions + self.stops == 0 || is_quick

@@ -8,8 +8,8 @@
 //!   others are frozen.
 //! - `leader`, `member`: each of the two state machines alone.
 //!
-//! A failing run prints its seed; `SOLOIST_SEED=<seed> cargo nextest run -p soloist-core --test
-//! epochs` repeats that run alone.
+//! A failing run prints its seed. This repeats the runs with that seed alone:
+//! `SOLOIST_SEED=<seed> cargo nextest run -p soloist-core --test epochs runs::at_most_one`
 
 mod bad_node;
 mod budget;

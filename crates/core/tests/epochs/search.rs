@@ -197,7 +197,7 @@ const DEPOSED_AND_RIVALS: Case = Case {
     },
 };
 
-/// Until the leases of the earlier leader have almost expired.
+/// Runs until the leases of the earlier leader have almost expired.
 const ASTRAY: Case = Case {
     what: "astray",
     nodes: 2,

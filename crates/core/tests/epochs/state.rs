@@ -58,7 +58,7 @@ pub enum Renewal {
     Granted,
 }
 
-/// A leader. If it was deposed, with the roster from then: it learns nothing new after that.
+/// A leader. A deposed leader keeps the roster from then, and learns nothing new.
 #[derive(Clone, Hash)]
 struct Membership {
     leader: Leader,

@@ -82,9 +82,8 @@ pub enum Parcel {
 pub struct UnderWay(BTreeMap<Way, VecDeque<Shared<Parcel>>>);
 
 impl UnderWay {
-    /// Enqueues a message. A message to or from the leader that equals the one before it is
-    /// dropped: these are repeated until they have taken effect, so a second copy in a row makes no
-    /// difference.
+    /// Enqueues a message. All but the links' frames are repeated until they have taken effect, so
+    /// a second copy in a row makes no difference and is dropped.
     pub fn put(&mut self, way: Way, parcel: Parcel) {
         let parcels = self.0.entry(way).or_default();
         let parcel = Shared::new(parcel);
