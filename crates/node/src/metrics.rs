@@ -33,8 +33,8 @@ const LAPSES: &str = "soloist_lapses_total";
 
 const REFUSED_ELSEWHERE: &str = "soloist_connections_refused_elsewhere_total";
 
-/// Refused connections other than links: those this node refused, and those others refused to this
-/// node.
+/// Refusals of connections other than links: by this node, and by others of this node's
+/// connections.
 pub(crate) struct Refused {
     pub here: u64,
     pub elsewhere: u64,

@@ -80,7 +80,7 @@ pub(super) struct Seen {
 struct Sight {
     node: String,
     view: LockView,
-    /// When the answer arrived. Its durations grow until the last answer has arrived.
+    /// When the answer arrived. The time until all answers are merged is added to its durations.
     at: Moment,
 }
 

@@ -174,7 +174,7 @@ impl From<AcquireError> for NotAcquired {
 }
 
 /// Acquires a lock unless another request is earlier. Requests the lock and asks all nodes at the
-/// same time, so that acquiring a free lock takes no extra messages.
+/// same time, so that a free lock is granted without extra delay.
 async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Held>, NotAcquired> {
     let asked = Moment::now();
     let (is_resend, own) = {

@@ -1,8 +1,8 @@
 //! The HTTP API of a node: on a Unix socket, and on TCP if configured.
 //!
 //! Requests and responses are defined in [`soloist_api`]; `/openapi.json` describes the API. Every
-//! process that may open the Unix socket may use it. TCP requires a token or a certificate,
-//! depending on the configuration.
+//! process that may open the Unix socket may use it. Over TCP, the configuration decides whether
+//! clients need a token or a certificate.
 
 mod auth;
 mod cluster;

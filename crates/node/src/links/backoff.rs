@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// Exponential back-off with jitter, so that nodes that lost the same peer do not reconnect in
-/// step.
+/// Growing back-off with jitter, so that nodes that lost the same peer do not reconnect in step.
 ///
 /// A pause is at most half the sum of all pauses since the peer was lost. A short outage is
 /// therefore not followed by a long pause, however many dials failed during it.

@@ -12,8 +12,8 @@
 //! The list of peers can change at any time ([`Links::set_peers`]). Each incarnation of a node is a
 //! peer of its own. Nodes learn of changes at slightly different moments: a connection that comes
 //! too early or too late is refused with "later", and the dialling node retries. If a list does not
-//! name a peer's incarnation, the first one that connects is taken. A restarted node has lost its
-//! state, and is refused.
+//! name a peer's incarnation, the first one that connects is taken, and later ones are refused:
+//! a restarted node has lost its state.
 //!
 //! Other protocols share the port. The [hello](crate::transport::hello) names the purpose of a
 //! connection ([`Handler::serve`]).

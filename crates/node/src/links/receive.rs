@@ -120,7 +120,7 @@ impl Receiving {
                     written = self.acknowledge(limits) => if let Err(error) = written {
                         end.get_or_insert(broken(self.name(), &error));
                     },
-                    // No other record can be sent in the middle of one.
+                    // The Ack may be half written, so no Goodbye can follow it.
                     () = &mut cancelled => return End::Ours,
                 }
             } else if self.inbox.unacknowledged.frames > 0 && ack_timer.is_elapsed() {

@@ -70,9 +70,9 @@ impl Roster {
         self.peers.iter().filter(move |peer| !stays(peer))
     }
 
-    /// Returns the peer that sent this hello. The sender, or the incarnation of this node that it
-    /// means, may belong to an earlier list or to the next one: members learn of changes at
-    /// slightly different moments.
+    /// Returns the peer that sent this hello, or why it is not accepted now. The sender, or the
+    /// incarnation of this node that it asks for, may belong to an earlier list or to the next one:
+    /// members learn of changes at slightly different moments.
     pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
         let (from, life) = (&hello.from, hello.incarnation);
         let peer = self.named(from.as_str());

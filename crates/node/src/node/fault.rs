@@ -1,5 +1,5 @@
-//! A panic while the node's state is locked, or in the leader's task, ends the node. A node that
-//! survived it would look alive and serve nobody.
+//! A panic while the node's state is locked, or in a task that the node cannot work without, ends
+//! the node. A node that survived it would look alive and serve nobody.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard, OnceLock};

@@ -28,7 +28,7 @@ const PIECE_BYTES: usize = 16 << 10;
 const PIECE_LOOKS: usize = 128;
 
 /// Maximum number of such pieces per answer. If most locks are idle, it takes many pieces to fill
-/// one.
+/// an answer.
 const PIECES_MAX: usize = 256;
 
 /// A question to a node.

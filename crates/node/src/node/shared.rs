@@ -110,7 +110,7 @@ impl Shared {
         self.links.wait()
     }
 
-    /// Connects the links to these members.
+    /// Makes these members the peers of the links.
     pub fn link(&self, me: &Member, members: &[Member]) {
         let peers = members.iter().map(|member| Peer {
             id: member.incarnation,

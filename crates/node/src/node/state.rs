@@ -56,7 +56,7 @@ impl Held {
     }
 }
 
-/// Minimum interval between log lines about the same refusal.
+/// Minimum interval between log lines that say why this node may not join.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The final answer to a waiter.

@@ -366,7 +366,7 @@ impl fmt::Display for Party<'_> {
 /// make this check with the same arguments.
 ///
 /// - Links need equal identities. If only one node has an identity, the dialling node is told to
-///   retry: the other is about to learn it.
+///   retry: the node without one is about to learn it.
 /// - Keepers need equal identities. A keeper has none only while its store is from a release that
 ///   had none and the keepers' leader has not chosen one yet.
 /// - A member, including one that is forwarded, may have no identity, the same one, or an earlier
