@@ -4,6 +4,9 @@
 //! invalid input; 3 a search was not exhausted; 69 no node can be reached; 70 the node panicked; 74
 //! the state of the cluster is unknown. `soloist lock` has exit codes of its own.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
+
 mod bench;
 mod cluster;
 mod connect;

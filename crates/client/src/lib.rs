@@ -16,6 +16,9 @@
 //! # async fn work(_fence: u64) {}
 //! ```
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
+
 mod acquire;
 mod background;
 mod client;

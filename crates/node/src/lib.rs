@@ -3,6 +3,9 @@
 //! The lock table ([`soloist_core::locks`]) is a pure state machine that drives the algorithms.
 //! [`links`] carry its messages. [`Node`] is the thin shell that combines both.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
+
 pub mod cluster_memory;
 pub mod config;
 pub mod files;

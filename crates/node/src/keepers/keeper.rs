@@ -115,8 +115,8 @@ impl Keeper {
         })
     }
 
-    /// Makes this keeper the first and only one. Returns `false`, and changes nothing, if there
-    /// were keepers already.
+    /// Makes this keeper the first and only one. Returns `false` without a change if
+    /// there were keepers already.
     pub async fn initialize(&self) -> Result<bool, KeeperError> {
         let members = BTreeMap::from([(self.gate.id, self.settings.me.clone())]);
         match self.raft.0.initialize(members).await {
