@@ -190,7 +190,7 @@ impl RuleProblem {
 /// default. Cheap to clone.
 ///
 /// ```
-/// use soloist_node::config::{RuleSettings, Rules};
+/// use soloist_core::rules::{RuleSettings, Rules};
 ///
 /// let fair = RuleSettings { algorithm: "fair".into(), ..Default::default() };
 /// let locks = [("billing/*".to_owned(), fair)];
