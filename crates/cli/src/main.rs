@@ -9,6 +9,7 @@ compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MON
 
 mod bench;
 mod cluster;
+mod completions;
 mod connect;
 mod demo;
 mod fence;
@@ -57,6 +58,8 @@ enum Command {
     Watch(watch::Args),
     Fence(fence::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
+    Man(completions::Man),
     /// Simulate, measure and compare the algorithms
     #[command(subcommand)]
     Lab(lab::Command),
@@ -102,6 +105,8 @@ fn main() -> ExitCode {
         Command::Watch(args) => args.run(),
         Command::Fence(args) => args.run(),
         Command::Bench(args) => args.run(),
+        Command::Completions(args) => args.run(),
+        Command::Man(args) => args.run(),
         Command::Lab(command) => command.run(),
     };
     match result {

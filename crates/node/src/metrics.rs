@@ -319,3 +319,27 @@ fn loss_key(end: End) -> Key {
     let labels = vec![Label::from_static_parts("reason", end.name())];
     Key::from_parts(LOSSES, labels)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// The names of metrics in a text.
+    fn names(text: &str) -> BTreeSet<&str> {
+        let is_part = |byte: char| byte.is_ascii_lowercase() || byte == '_';
+        let words = text.split(|byte| !is_part(byte));
+        let is_crate = |word: &&str| matches!(*word, "soloist_api" | "soloist_core");
+        let metrics = words.filter(|word| word.starts_with("soloist_"));
+        metrics.filter(|word| !is_crate(word)).collect()
+    }
+
+    #[test]
+    fn the_manual_lists_exactly_the_metrics_that_are_exported() {
+        // Every name is written out in this file.
+        let source = include_str!("metrics.rs").split("#[cfg(test)]").next();
+        let exported = names(source.expect("there is a first part"));
+        let documented = names(include_str!("../../../docs/operations.md"));
+        assert_eq!(exported, documented);
+        assert!(exported.len() > 20, "{exported:?}");
+    }
+}

@@ -8,14 +8,14 @@
 //!
 //! let text = r#"
 //! name = "d"                          # this node
-//! address = "10.0.0.4:7401"           # where others reach it; a keeper needs none, it is in [keepers]
+//! address = "10.0.0.4:7401"           # where others dial it; keepers have it in [keepers]
 //! listen = "0.0.0.0:7401"             # where it waits for the others, if not at that address
 //! data = "data"                       # folder for persistent state; this is the default
-//! lease = "3s"                        # a node that fails is left out after so long; 500ms to 1h, 3s by default
-//! drift = 5                           # by how much clocks may run apart, in percent; 1 to 50, 5 by default
+//! lease = "3s"                        # a node that fails is evicted after this; 500ms to 1h
+//! drift = 5                           # how far clock rates may differ, in percent; 1 to 50
 //!
-//! [keepers]                           # 3 or 5 nodes that agree on who takes part (1 if it is small), the
-//! a = "10.0.0.1:7401"                 # same on every node; other nodes join them and leave as they like
+//! [keepers]                           # 3 or 5 nodes that replicate the membership (1 in a
+//! a = "10.0.0.1:7401"                 # small cluster); other nodes join and leave freely
 //! b = "10.0.0.2:7401"
 //! c = "10.0.0.3:7401"
 //!
@@ -29,7 +29,7 @@
 //! variant = ""                        # variants, separated by commas
 //! shape = ""                          # as in `soloist lab run --shape`; empty: the algorithm's own
 //! max_local_turns = 1                 # waiters of its own that a node serves before it passes on
-//! ttl_default = "10s"                 # a hold lasts so long if it is not renewed
+//! ttl_default = "10s"                 # how long a hold lasts if it is not renewed
 //! ttl_max = "1h"                      # a client may not ask for more
 //!
 //! [[lock]]                            # as many as you like; the first that matches counts
@@ -41,12 +41,11 @@
 //! listen = "127.0.0.1:7400"           # TCP, if wanted; beyond loopback only with [api.tls]
 //! token_file = "token"                # and a token in a file, or client_ca in [api.tls]
 //!
-//! [limits]                            # what goes beyond is refused with status 429; these are the defaults
+//! [limits]                            # more is refused with status 429; these are the defaults
 //! holds = 400000                      # on this node, with the waiters that may become holds
 //! waiters = 100000
-//! name_bytes = 134217728              # in the names of all locks that are held or waited for, 8 more for
-//!                                     # each; of n members, each allows its clients an n-th of it
-//! client_holds = 100000               # the same for each client: a Unix user, the token, or the name in
+//! name_bytes = 134217728              # in the names of held and awaited locks; n members share it
+//! client_holds = 100000               # per client: a Unix user, the token, or the name in
 //! client_waiters = 10000              # a certificate
 //! client_name_bytes = 33554432
 //!
