@@ -110,12 +110,18 @@ async fn a_leader_without_its_keepers_is_replaced() {
     let others = workers.start(&cluster, &rest, &LOCKS);
     workers.referee.serves(&others, GRACE).await;
     let began = Instant::now();
+    let won = || -> usize { (0..3).map(|keeper| cluster.elections_won(keeper)).sum() };
+    let before = won();
     network(&cluster).cut(&[leader], &keepers);
     cluster.led_by(3, &keepers).await;
     println!("another leader {:?} after the cut", began.elapsed());
     cluster.together(&rest).await;
     workers.referee.serves(&others, 4 * LEASE + GRACE).await;
     println!("all others were served {:?} after the cut", began.elapsed());
+    // Two candidates at the same time may need a second election, but they do not depose each other
+    // again and again because a voter does not answer.
+    let elections = won() - before;
+    assert!(elections <= 3, "{elections} elections");
     let told = tokio::time::timeout(PATIENCE, lost.guard().lost());
     told.await.expect("it is told");
     assert_eq!(holder.write(), Ok(()), "its node was not cut off");

@@ -128,7 +128,9 @@ impl Canvass {
                     sleep(left.min(self.election_timeout / 2)).await;
                     continue;
                 }
-                if !self.is_wanted(network, &member_state).await {
+                if !self.is_wanted(network, &member_state).await
+                    || self.has_heard_since(&member_state).await
+                {
                     sleep(
                         self.election_timeout
                             .mul_f64(0.25 + rand::random::<f64>() / 2.0),
@@ -142,6 +144,14 @@ impl Canvass {
             jitter = rand::random();
             sleep(self.election_timeout).await;
         }
+    }
+
+    /// Returns whether this keeper heard from a leader or voted for a candidate after `before`. A
+    /// canvass can take an election timeout if a voter does not answer. If another keeper was
+    /// elected meanwhile, standing for election would depose it.
+    async fn has_heard_since(&self, before: &MemberState) -> bool {
+        let now = self.member_state().await;
+        now.is_none_or(|now| now.heard != before.heard)
     }
 
     fn silence(&self, member_state: &MemberState) -> Duration {
