@@ -1,4 +1,4 @@
-//! Who leads the keepers, and how little it matters to those who take locks.
+//! Changes of the keepers' leader, and how little they disturb clients.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,8 @@ async fn started(network: bool) -> Cluster {
     .await
 }
 
-fn elections(cluster: &Cluster) -> usize {
+/// Number of elections that the keepers have won so far.
+pub(crate) fn elections(cluster: &Cluster) -> usize {
     (0..3).map(|keeper| cluster.elections_won(keeper)).sum()
 }
 

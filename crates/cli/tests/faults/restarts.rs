@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS};
 
-/// So long that no step here can have waited for it to expire.
+/// Longer than the whole test, so that no step can have waited for it to expire.
 const LONG_LEASE: Duration = Duration::from_secs(8);
 
 /// Maximum time without an entry into a lock.

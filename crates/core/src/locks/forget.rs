@@ -49,6 +49,7 @@ use std::hash::{Hash, Hasher};
 use soloist_algorithms::{NodeId, NodeSet, Phase};
 
 use super::drive::lock_of;
+use super::epoch::Current;
 use super::lock::Lock;
 use super::table::Context;
 use super::wire::LockMessage;
@@ -172,6 +173,12 @@ impl Hash for Offers {
 }
 
 impl Context {
+    /// The current epoch. Offers exist only within one.
+    fn epoch_of_offers(&self) -> &Current {
+        let current = self.current.as_ref();
+        current.expect("offers go with their epoch")
+    }
+
     /// This node, and the lock's home.
     fn me_and_home(&self, name: &LockName) -> (NodeId, NodeId) {
         let current = self.current.as_ref().expect("offers go with their epoch");
@@ -352,10 +359,7 @@ impl Table {
         out: &mut Effects,
     ) -> bool {
         let context = &mut self.context;
-        let current = context
-            .current
-            .as_ref()
-            .expect("offers go with their epoch");
+        let current = context.epoch_of_offers();
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
         let is_full = context.offers.0.len() >= context.peers_locks_max();
         if is_full && !context.offers.0.contains_key(name) {
@@ -388,10 +392,7 @@ impl Table {
     /// epoch began, all nodes must have offered first.
     fn decide(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let context = &mut self.context;
-        let current = context
-            .current
-            .as_ref()
-            .expect("offers go with their epoch");
+        let current = context.epoch_of_offers();
         let (nodes, me) = (current.epoch.nodes, current.epoch.me);
         let first = current.inside(name);
         let gathered = context.offers.0.get_mut(name).expect("it was just offered");
