@@ -128,7 +128,7 @@ impl Algorithm for Central {
             }
             Request => {
                 if !self.asking.insert(from) {
-                    return refuse("it asked before and has not left since");
+                    return refuse("its previous request has not been released");
                 }
                 self.queue.push_back(from);
                 self.grant_next(out);
@@ -170,13 +170,13 @@ impl Algorithm for Central {
 
     fn invariant(&self) -> Result<(), &'static str> {
         if !self.is_coordinator() && (self.granted.is_some() || !self.queue.is_empty()) {
-            return Err("a node that is not the coordinator keeps grants");
+            return Err("a node that is not the coordinator stores grants");
         }
         if self.asking.len() != self.queue.len() + usize::from(self.granted.is_some()) {
-            return Err("who asks does not match who waits or has the grant");
+            return Err("the requesters do not match the waiting and granted nodes");
         }
         if self.granted.is_none() && !self.queue.is_empty() {
-            return Err("somebody waits although nobody is inside");
+            return Err("a node waits although none is inside");
         }
         Ok(())
     }

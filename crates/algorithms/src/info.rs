@@ -22,6 +22,20 @@ pub struct Info {
     pub presets: &'static [Preset],
 }
 
+impl Info {
+    /// Metadata without a paper, aliases, variants or presets.
+    pub const fn new(name: &'static str, channels: Channels) -> Self {
+        Info {
+            name,
+            aliases: &[],
+            paper: "",
+            channels,
+            variants: &[],
+            presets: &[],
+        }
+    }
+}
+
 /// What an algorithm assumes about the channels between nodes. Channels never lose or duplicate
 /// messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -290,7 +290,7 @@ impl Algorithm for Lamport {
             return Err("a node is inside exactly when rule 5 grants it");
         }
         if !asks && !self.heard_later.is_empty() {
-            return Err("an idle node has heard something later than its request");
+            return Err("an idle node has received a message later than its request");
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Lamport {
                 Err("a time that no clock shows")
             }
             Request { .. } if self.asking.contains(from) => {
-                Err("it asked before and has not left since")
+                Err("its previous request has not been released")
             }
             // Each request advances the clock beyond every value sent before.
             Request { time } if self.heard_later.contains(from) && time <= self.my_timestamp => {
@@ -329,7 +329,7 @@ impl Lamport {
                 let known = self.queue.binary_search(&request).is_ok();
                 known.then_some(()).ok_or("it has no such request")
             }
-            Ack { .. } if self.clock == 0 => Err("this node has never asked"),
+            Ack { .. } if self.clock == 0 => Err("this node has never requested"),
             Request { .. } | Ack { .. } => Ok(()),
         }
     }

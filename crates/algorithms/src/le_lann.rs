@@ -227,26 +227,26 @@ impl Algorithm for LeLann {
         }
         if self.resting_place.is_none() {
             return if self.alerted || self.again {
-                Err("the restless token is asked for")
+                Err("the circulating token is requested")
             } else {
                 Ok(())
             };
         }
         if self.token && self.phase == Phase::Idle && (!self.is_resting_place() || self.again) {
-            return Err("the token rests elsewhere, or although it was asked for");
+            return Err("the token rests at another node, or although it was requested");
         }
         if self.is_resting_place() {
             return if self.alerted {
-                Err("a REQUEST went on beyond the resting place")
+                Err("a REQUEST was forwarded beyond the resting place")
             } else {
                 Ok(())
             };
         }
         if self.phase == Phase::Waiting && !self.alerted {
-            return Err("the node waits and has told nobody");
+            return Err("the node waits and has sent no REQUEST");
         }
         if self.again && !self.alerted && !self.token {
-            return Err("a REQUEST ended where none went on before");
+            return Err("a REQUEST ended where none was forwarded before");
         }
         Ok(())
     }
@@ -267,7 +267,7 @@ impl LeLann {
             return refuse("the ring is of the other form");
         }
         if self.resting_place == Some(from) && message != (RestingToken { again: false }) {
-            return refuse("what it says ends at the resting place");
+            return refuse("its message ends at the resting place");
         }
         if message.is_token() && self.token {
             return refuse("the token is here");

@@ -199,6 +199,28 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// The text of an encoded message, or `None` if the bytes are not a message of this algorithm.
+    ///
+    /// ```
+    /// use soloist_algorithms::Choice;
+    ///
+    /// let choice = Choice::parse("ricart-agrawala", "").unwrap();
+    /// assert_eq!(choice.describe_message(&[0, 1]).unwrap(), "REQUEST 1");
+    /// assert_eq!(choice.describe_message(&[7]), None);
+    /// ```
+    pub fn describe_message(self, bytes: &[u8]) -> Option<String> {
+        struct Describe<'a>(&'a [u8]);
+        impl Visitor for Describe<'_> {
+            type Output = Option<String>;
+            fn visit<A: Algorithm>(self) -> Self::Output {
+                decode::<A::Message>(self.0).map(|message| message.to_string())
+            }
+        }
+        self.kind.visit(Describe(bytes))
+    }
+}
+
 struct ClusterOf<A: Algorithm> {
     shape: Arc<A::Shape>,
     variants: VariantSet,

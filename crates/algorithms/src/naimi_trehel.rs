@@ -138,7 +138,7 @@ impl Algorithm for NaimiTrehel {
             }
             Token => {
                 if self.phase != Phase::Waiting {
-                    return refuse("this node has the token or has not asked for it");
+                    return refuse("this node has the token or has not requested it");
                 }
                 self.token_present = true;
                 self.enter(out);
@@ -177,7 +177,7 @@ impl Algorithm for NaimiTrehel {
             Phase::Waiting if self.token_present => Err("a node waits although it has the token"),
             Phase::Inside if !self.token_present => Err("a node is inside without the token"),
             Phase::Waiting | Phase::Inside if father != next => {
-                Err("a node that asked has a father exactly if it has a next")
+                Err("a node that requested has a father exactly if it has a next")
             }
             _ => Ok(()),
         }

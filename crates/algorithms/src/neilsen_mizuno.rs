@@ -137,13 +137,13 @@ impl Algorithm for NeilsenMizuno {
                 }
                 let Place { me, shape } = &self.place;
                 if !shape.is_neighbour(*me, from) {
-                    return refuse("it is no neighbour in the tree");
+                    return refuse("it is not a neighbour in the tree");
                 }
                 if self.last == Some(from) {
                     return refuse("the last one in line is on its own side");
                 }
                 if !shape.leads_to(*me, from, origin) {
-                    return refuse("the node that asks is not on its side");
+                    return refuse("the requesting node is not on its side");
                 }
                 self.on_request(from, origin, out);
             }

@@ -146,7 +146,7 @@ impl Algorithm for RicartAgrawala {
         match message {
             RicartAgrawalaMessage::Request(number) => {
                 if self.reply_deferred.contains(from) {
-                    return refuse("it asked before and has no reply yet");
+                    return refuse("its previous request has no reply yet");
                 }
                 if !RequestId::is_sequence(number) {
                     return refuse("a number that no request has");

@@ -188,7 +188,7 @@ impl Algorithm for SuzukiKasami {
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation> {
         self.phase.may_release()?;
         self.phase = Phase::Idle;
-        let mut token = self.token.take().expect("who is inside has the token");
+        let mut token = self.token.take().expect("a node inside has the token");
         let me = self.place.me.index();
         if !Mutant::SuzukiKasamiLnNotUpdated.planted() {
             token.ln[me] = self.rn[me];
@@ -229,7 +229,7 @@ impl Algorithm for SuzukiKasami {
                 return Err("a node is inside without the token");
             }
             if !self.queued.is_empty() {
-                return Err("a node without the token keeps its queue");
+                return Err("a node without the token has a queue");
             }
             return Ok(());
         };
@@ -243,13 +243,13 @@ impl Algorithm for SuzukiKasami {
         }
         let mut numbers = self.rn.iter().zip(&token.ln);
         if numbers.any(|(&seen, &satisfied)| seen > satisfied + 1) {
-            return Err("a node asked again before it was served");
+            return Err("a node requested again before it was served");
         }
         let mut numbers = self.rn.iter().zip(&token.ln);
         if self.phase == Phase::Idle
             && (!token.queue.is_empty() || numbers.any(|(&seen, &done)| seen == done + 1))
         {
-            return Err("the token rests although somebody asks");
+            return Err("the token rests although a node requests it");
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ impl SuzukiKasami {
         }
         let served = self.token.as_ref().map(|token| token.ln[from.index()]);
         if served.is_some_and(|served| number > served + 1) {
-            return Err("it asks again before it was served");
+            return Err("it requests again before it was served");
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ impl SuzukiKasami {
     /// Reads the token once, so the cost is linear in its length.
     fn check_token(&mut self, from: NodeId, token: &Token) -> Result<(), &'static str> {
         if self.phase != Phase::Waiting {
-            return Err("this node has the token or has not asked for it");
+            return Err("this node has the token or has not requested it");
         }
         if token.ln.len() != self.rn.len() {
             return Err("LN is not as long as the cluster is large");
@@ -282,7 +282,7 @@ impl SuzukiKasami {
         }
         let me = self.place.me.index();
         if token.ln[me] + 1 != self.rn[me] {
-            return Err("LN does not say that this node's request is the next to be satisfied");
+            return Err("this node's request is not the next one after LN");
         }
         let mut numbers = self.rn.iter().zip(&token.ln);
         if numbers.any(|(&seen, &satisfied)| seen > satisfied + 1) {

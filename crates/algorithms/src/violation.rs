@@ -28,7 +28,7 @@ pub enum Violation {
         reason: &'static str,
     },
     /// Bytes that do not encode a message of this algorithm.
-    #[error("{length} bytes from node {from} are no message of this algorithm")]
+    #[error("{length} bytes from node {from} are not a message of this algorithm")]
     Undecodable {
         /// The sender.
         from: NodeId,

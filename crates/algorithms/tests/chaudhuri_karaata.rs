@@ -86,9 +86,9 @@ fn messages_off_their_way() {
 fn a_second_request_before_the_grant() {
     let mut head = of_figure_2(9);
     takes(&mut head, 10, Request(node(13)));
-    refuses(&head, 10, Request(node(13)), "asked before");
+    refuses(&head, 10, Request(node(13)), "has not been granted");
     takes(&mut head, 18, Request(node(18)));
-    refuses(&head, 18, Request(node(18)), "asked before");
+    refuses(&head, 18, Request(node(18)), "has not been granted");
 }
 
 #[test]
@@ -117,18 +117,18 @@ fn a_request_in_another_heads_name() {
         },
         ..Config::first(4)
     });
-    refuses(&head, 2, Request(node(3)), "in its own name");
+    refuses(&head, 2, Request(node(3)), "for itself");
     takes(&mut head, 2, Request(node(2)));
 }
 
 #[test]
 fn a_permit_for_a_node_that_has_not_asked() {
     let mut member = of_figure_2(4);
-    refuses(&member, 1, Permit(node(4)), "has not asked");
+    refuses(&member, 1, Permit(node(4)), "has not requested");
     member.request(&mut Outbox::new()).unwrap();
     takes(&mut member, 1, Permit(node(4)));
     assert_eq!(member.phase(), Phase::Inside);
-    refuses(&member, 1, Permit(node(4)), "has not asked");
+    refuses(&member, 1, Permit(node(4)), "has not requested");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn refuses(node: &Lamport, message: LamportMessage) {
 }
 
 #[test]
-fn times_that_no_clock_shows_are_refused() {
+fn invalid_dates_are_refused() {
     let node = Lamport::new(&Config::first(2));
     for time in [0, 1 << 62, u64::MAX] {
         refuses(&node, Request { time });
@@ -27,7 +27,7 @@ fn times_that_no_clock_shows_are_refused() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_refused() {
+fn unexpected_messages_are_refused() {
     let mut node = Lamport::new(&Config::first(2));
     let mut out = Outbox::new();
     refuses(&node, Ack { time: 1 });

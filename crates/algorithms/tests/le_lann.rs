@@ -9,7 +9,7 @@ use soloist_algorithms::{
 use LeLannMessage::{Request, RestingToken, Token};
 
 #[test]
-fn to_the_right_is_once_round_and_home() {
+fn moving_right_visits_the_whole_ring() {
     for nodes in [1, 2, 3, 100] {
         let ring = Ring::default_for(nodes);
         let mut node = NodeId::new(0);
@@ -51,7 +51,7 @@ fn refuses(node: &LeLann, from: u32, message: LeLannMessage) {
 }
 
 #[test]
-fn what_no_correct_peer_sends_is_refused() {
+fn messages_that_no_correct_peer_sends_are_refused() {
     let home = Start::idle(NodeId::new(0));
     let restless = VariantSet::default();
     let resting = restless.with(RESTING);

@@ -82,7 +82,7 @@ fn refuses(node: &LodhaKshemkalyani, message: LodhaKshemkalyaniMessage) {
 }
 
 #[test]
-fn identities_that_cannot_be_are_refused() {
+fn invalid_identities_are_refused() {
     for node in [idle(), waiting(idle())] {
         refuses(&node, request(0));
         refuses(&node, request(1 << 62));
@@ -98,7 +98,7 @@ fn identities_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn number_0_is_for_who_started_inside() {
+fn number_0_belongs_to_the_node_that_started_inside() {
     let zero = Some(RequestId::new(0, PEER));
     refuses(&waiting(idle()), reply(zero));
     let start = Start::inside(PEER);
@@ -133,7 +133,7 @@ fn a_later_request_cannot_be_satisfied_before_ours() {
 }
 
 #[test]
-fn what_belongs_to_a_variant_is_refused_without_it() {
+fn messages_of_a_variant_are_refused_without_it() {
     let node = waiting(idle());
     refuses(&node, reply_with(None, 9, vec![]));
     refuses(&node, reply_with(None, 0, vec![errand(5, 0, 2)]));
@@ -146,7 +146,7 @@ fn what_belongs_to_a_variant_is_refused_without_it() {
 }
 
 #[test]
-fn errands_that_cannot_be_are_refused() {
+fn invalid_errands_are_refused() {
     let first = Config::first(3);
     let variants = first.variants.with(ONE_REPLY).with(CLOCK_EVERYWHERE);
     let node = waiting(LodhaKshemkalyani::new(&Config { variants, ..first }));

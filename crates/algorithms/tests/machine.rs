@@ -174,7 +174,7 @@ fn bytes_and_types_do_the_same() {
 /// After a request, an idle node keeps only its clock, and the recreated machine continues from
 /// there.
 #[test]
-fn a_part_at_rest_leaves_its_clock() {
+fn an_idle_part_leaves_its_clock() {
     let cluster = Choice::parse("ra", "").unwrap().cluster(None, 2).unwrap();
     let (me, peer) = (NodeId::new(0), NodeId::new(1));
     let mut out = ByteOutbox::new();
@@ -196,7 +196,7 @@ fn a_part_at_rest_leaves_its_clock() {
 
 /// A new machine is quiescent unless `start` sends something or the node is inside.
 #[test]
-fn a_new_part_is_at_rest() {
+fn a_new_part_is_idle() {
     for choice in Choice::all() {
         let name = choice.name;
         let cluster = choice.cluster(None, 4).unwrap();
@@ -231,7 +231,7 @@ fn peers_are_those_of_the_shape() {
 
 /// Bytes that are not a message change nothing, and the error reports their length.
 #[test]
-fn bytes_that_are_no_message_are_refused() {
+fn bytes_that_are_not_a_message_are_refused() {
     for choice in Choice::all() {
         let cluster = choice.cluster(None, 2).unwrap();
         let mut machine = cluster.machine(NodeId::new(0), Start::idle(NodeId::new(0)), 0);

@@ -85,7 +85,7 @@ fn refuses(state: &Maekawa, from: u32, message: MaekawaMessage, why: &str) {
 }
 
 #[test]
-fn refuses_what_no_correct_peer_sends() {
+fn refuses_messages_that_no_correct_peer_sends() {
     let mut out = Outbox::new();
     let idle = Maekawa::new(&hub());
     refuses(&idle, 3, Request(1), "no node 3");

@@ -42,7 +42,7 @@ fn each_node_has_its_own_place() {
 /// Section 2.2: REQUEST goes from (x,y,k) to (x-1,y,k), or to (0,y-1,k) if x = 0. PERMIT returns
 /// the same way. In a mesh that is not full, every node on the way exists too.
 #[test]
-fn the_way_to_the_head_is_the_way_back() {
+fn the_path_to_the_head_is_symmetric() {
     for mesh in small_meshes() {
         for node in nodes(&mesh) {
             let at = mesh.coordinates(node);
@@ -65,7 +65,7 @@ fn the_way_to_the_head_is_the_way_back() {
 
 /// PERMIT has a next hop exactly at the nodes on its way, except the last.
 #[test]
-fn there_is_no_way_down_except_from_above() {
+fn only_nodes_above_a_member_have_a_path_to_it() {
     for mesh in small_meshes() {
         for member in nodes(&mesh) {
             let above: HashSet<_> = way_up(&mesh, member).collect();
@@ -150,7 +150,7 @@ fn the_default_is_the_smallest_cube_with_room() {
 }
 
 #[test]
-fn what_is_displayed_reads_back() {
+fn display_and_parse_round_trip() {
     for mesh in small_meshes() {
         assert_eq!(Mesh::parse(&mesh.to_string(), mesh.nodes()).unwrap(), mesh);
     }
@@ -182,7 +182,7 @@ fn refusals_say_why() {
     ] {
         assert_eq!(
             refusal(form, 1),
-            format!("shape '{form}': '{part}' is no number from 1 to 4294967295")
+            format!("shape '{form}': '{part}' is not a number from 1 to 4294967295")
         );
     }
     for form in ["", "cube", "3x3", "3x3x3x3"] {

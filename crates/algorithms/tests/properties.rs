@@ -444,7 +444,7 @@ impl Visitor for AmongCorrectPeers<'_> {
             prop_assert!(result.is_ok(), "{:?}", result);
             cluster.check_world(tokens)?;
         }
-        Err(TestCaseError::fail("somebody waits for ever"))
+        Err(TestCaseError::fail("a node waits forever"))
     }
 }
 
@@ -491,7 +491,7 @@ fn correct_peers_are_understood_and_everybody_is_served() {
 }
 
 #[test]
-fn hostile_peers_break_no_rule_of_a_node() {
+fn hostile_peers_cannot_break_a_node() {
     for_all(hostile_step, |kind, case| {
         kind.visit(AmongHostilePeers(case))
     });

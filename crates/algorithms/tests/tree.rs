@@ -46,7 +46,7 @@ fn the_default_of_ten_nodes_is_figure_7() {
 }
 
 #[test]
-fn forms_are_what_they_say() {
+fn forms_have_their_documented_shape() {
     assert_eq!(edges(&tree("line", 4)), [(0, 1), (1, 2), (2, 3)]);
     assert_eq!(edges(&tree("star:4", 5)), [(0, 1), (0, 2), (0, 3), (0, 4)]);
     assert_eq!(edges(&tree("star:4294967295", 3)), [(0, 1), (0, 2)]);
@@ -70,7 +70,7 @@ fn a_random_tree_is_pinned() {
 }
 
 #[test]
-fn forms_that_cannot_be_are_refused() {
+fn impossible_forms_are_refused() {
     let refusal = |form: &str| Tree::parse(form, 5).unwrap_err().to_string();
     assert_eq!(
         refusal("star:1"),
@@ -143,7 +143,7 @@ fn a_listing_makes_the_tree_it_lists() {
 }
 
 #[test]
-fn a_listing_that_is_no_tree_is_refused_with_the_reason() {
+fn a_listing_that_is_not_a_tree_is_refused_with_the_reason() {
     let refusal = |text: &str| Tree::from_listing(text, 4).unwrap_err().to_string();
     assert_eq!(
         refusal("0-1\n1-2\n2-0\n2-3"),
@@ -176,7 +176,7 @@ fn a_listing_that_is_no_tree_is_refused_with_the_reason() {
     ] {
         assert_eq!(
             refusal(line),
-            format!("line 1: '{line}' is no edge: write two node numbers, as in 0-1")
+            format!("line 1: '{line}' is not an edge: write two node numbers, as in 0-1")
         );
     }
 }
@@ -184,7 +184,7 @@ fn a_listing_that_is_no_tree_is_refused_with_the_reason() {
 /// A million nodes in any form, including the longest and the widest: neither quadratic nor
 /// recursive.
 #[test]
-fn a_million_nodes_are_no_trouble() {
+fn a_million_nodes_are_fine() {
     let nodes = 1_000_000;
     for form in ["line", "star:3", "star:999999", "kary:2", "random:1"] {
         let tree = tree(form, nodes);

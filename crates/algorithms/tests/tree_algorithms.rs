@@ -89,7 +89,7 @@ fn stands<A: Algorithm>(mut state: A, inputs: Vec<Input<A::Message>>) -> Result<
 
 proptest! {
     #[test]
-    fn raymond_stands_anything(
+    fn raymond_tolerates_any_input(
         me in 0..6_u32,
         home in 0..6_u32,
         names in prop::sample::subsequence(
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn neilsen_mizuno_stands_anything(
+    fn neilsen_mizuno_tolerates_any_input(
         me in 0..6_u32,
         home in 0..6_u32,
         inputs in inputs(prop_oneof![
@@ -132,15 +132,15 @@ fn raymond_says_why_it_refuses() {
     let mut refusal = |from, message| reason(one.receive(node(from), message, &mut out));
     assert_eq!(
         refusal(3, Request),
-        "REQUEST from node 3 refused: it is no neighbour in the tree"
+        "REQUEST from node 3 refused: it is not a neighbour in the tree"
     );
     assert_eq!(
         refusal(0, Request),
-        "REQUEST from node 0 refused: the privilege is on its own side and was not asked for"
+        "REQUEST from node 0 refused: the privilege is on its own side and was not requested"
     );
     assert_eq!(
         refusal(0, Privilege),
-        "PRIVILEGE from node 0 refused: it was not asked for the privilege"
+        "PRIVILEGE from node 0 refused: no REQUEST for the privilege was sent to it"
     );
     assert_eq!(
         refusal(2, Privilege),
@@ -157,7 +157,7 @@ fn raymond_says_why_it_refuses() {
     one.receive(node(2), Request, &mut out).unwrap();
     assert_eq!(
         reason(one.receive(node(2), Request, &mut out)),
-        "REQUEST from node 2 refused: it asked before and was not given the privilege since"
+        "REQUEST from node 2 refused: its previous request has not been served"
     );
 }
 

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_what_is_wrong() {
         for text in ["", "10.0.0.1", "[::1]", "db"] {
             assert_eq!(error(text), AddressError::NoPort(text.to_owned()));
         }
@@ -258,13 +258,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn host_names_are_those_of_certificates(text in "[a-zA-Z0-9._-]{0,70}|([a-z0-9-]{1,4}\\.){0,4}[a-z0-9]{0,3}\\.?") {
+        fn host_names_are_those_that_certificates_allow(text in "[a-zA-Z0-9._-]{0,70}|([a-z0-9-]{1,4}\\.){0,4}[a-z0-9]{0,3}\\.?") {
             let of_certificates = rustls::pki_types::DnsName::try_from(text.as_str()).is_ok();
             prop_assert_eq!(is_host_name(&text), of_certificates, "{}", text);
         }
 
         #[test]
-        fn what_is_read_is_written_back(text in "\\PC{0,20}:[0-9]{1,5}|[0-9a-f:.\\[\\]]{0,20}:[0-9]{1,3}") {
+        fn parse_and_display_round_trip(text in "\\PC{0,20}:[0-9]{1,5}|[0-9a-f:.\\[\\]]{0,20}:[0-9]{1,3}") {
             if let Ok(address) = text.parse::<Address>() {
                 prop_assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
             }

@@ -78,7 +78,7 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     #[test]
-    fn a_daemon_that_slews_changes_nothing_and_a_sleep_is_seen() {
+    fn slewing_does_not_change_time_and_a_suspend_is_seen() {
         let known = AtomicI64::new(i64::MIN);
         let read = |boot, monotonic, raw| Reading::of(&known, boot, monotonic, raw);
         // The machine slept for 5 s before the test. The delay between reading the first two clocks
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn time_never_runs_backwards_however_readings_are_held_up() {
+    fn time_is_monotonic_even_if_readings_are_delayed() {
         let known = AtomicI64::new(i64::MIN);
         let mut last = Moment::default();
         for number in 0..1000 {

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_what_is_wrong() {
         for text in [
             "", "s", "10", "1.5s", "-1s", "+1s", "1 s", "1S", "1min", "1h30m", "٣s",
         ] {

@@ -1,11 +1,23 @@
 //! Fencing tokens: numbers that increase with every entry to a lock.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 /// A fencing token, here called a fence: a number that is greater than the fence of every earlier
 /// entry to the same lock. The high bits are the epoch, the low bits count the entries within it.
+///
+/// As text and in JSON, a fence is a decimal number.
+///
+/// ```
+/// use soloist_api::Fence;
+///
+/// let fence: Fence = "34".parse().unwrap();
+/// assert!(fence > Fence::from_number(33));
+/// assert_eq!(u64::from(fence), 34);
+/// assert_eq!(fence.to_string(), "34");
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -64,6 +76,28 @@ impl Fence {
     }
 }
 
+impl From<Fence> for u64 {
+    fn from(fence: Fence) -> u64 {
+        fence.0
+    }
+}
+
+/// Text that is not a fence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("use a whole number from 0 to {}", u64::MAX)]
+pub struct FenceError;
+
+impl FromStr for Fence {
+    type Err = FenceError;
+
+    fn from_str(text: &str) -> Result<Self, FenceError> {
+        // Unlike `u64::from_str`, this accepts no sign.
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| is_plain);
+        number.map(Fence).ok_or(FenceError)
+    }
+}
+
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -85,5 +119,16 @@ mod tests {
         assert!(last.used() > 0.99 && first.used() == 0.0);
         assert_eq!((first.count(), next.count()), (0, 1));
         assert_eq!(Fence::from_number(u64::MAX).next(), None);
+    }
+
+    #[test]
+    fn only_what_is_printed_is_parsed() {
+        for number in [0, 1, 4_294_967_297, u64::MAX] {
+            let fence = Fence::from_number(number);
+            assert_eq!(fence.to_string().parse(), Ok(fence));
+        }
+        for text in ["", "-1", "+1", "1.5", "abc", "18446744073709551616", " 1"] {
+            assert_eq!(text.parse::<Fence>(), Err(FenceError), "{text:?}");
+        }
     }
 }

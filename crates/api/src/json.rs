@@ -7,7 +7,7 @@
 //! | `GET /v1/holds/{hold}?wait_ms=N` | `200` [`Hold`]; `410` if it has ended |
 //! | `POST /v1/holds/{hold}/renew` with [`RenewRequest`] | `200` [`Hold`]; `410` if it has ended |
 //! | `DELETE /v1/holds/{hold}` | `204` released; `410` if it had already ended |
-//! | `GET /v1/locks?after=NAME` | `200` [`Locks`] |
+//! | `GET /v1/locks?after=NAME` | `200` [`LockList`] |
 //! | `GET /v1/locks/{name}` | `200` [`LockInfo`] |
 //! | `GET /v1/cluster` | `200` [`Cluster`] |
 //! | `PUT /v1/cluster/keepers/{node}` | `204` the node is a keeper; `409` it cannot become one |
@@ -22,7 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::int_or_float;
+use crate::{EndReason, Fence, int_or_float};
 
 /// Request to acquire a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -86,7 +86,8 @@ pub struct Hold {
     pub hold: String,
     /// Fencing token, greater than that of every earlier hold of this lock. It has 64 bits, more
     /// than the number types of some languages can represent.
-    pub fence: u64,
+    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    pub fence: Fence,
     /// The lock's name.
     pub lock: String,
     /// How long the lock is certainly held without a renewal, in milliseconds. Count it from when
@@ -97,7 +98,8 @@ pub struct Hold {
     /// Renewals no longer extend the hold, and it ends within `valid_for_ms`. Release it as soon as
     /// the work has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<String>,
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub ending: Option<EndReason>,
 }
 
 /// Body of an error response.
@@ -111,7 +113,8 @@ pub struct Error {
     /// Why the hold ended, if that is the error: `released`, `expired`, `epoch-lost` or
     /// `node-stopped`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub reason: Option<EndReason>,
     /// How long ago the hold ended, in milliseconds. A node whose machine was suspended may notice
     /// late that its lease had expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +201,8 @@ pub struct Holder {
     /// Node that the hold is on.
     pub node: String,
     /// Fencing token of the hold.
-    pub fence: u64,
+    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    pub fence: Fence,
     /// Time since the grant, in milliseconds.
     pub held_for_ms: u64,
     /// Time of the grant, in milliseconds since 1970 by the clock of the node that was asked.
@@ -226,7 +230,8 @@ pub struct Waiter {
 /// One page of the locks that have a holder or waiters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Locks {
+#[cfg_attr(feature = "schema", schema(as = Locks))]
+pub struct LockList {
     /// The locks, sorted by name.
     pub locks: Vec<LockInfo>,
     /// Value of `after` for the next page, if there is one.
@@ -330,13 +335,16 @@ pub struct Event {
     pub owner: String,
     /// Fencing token of the hold, if there is a hold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fence: Option<u64>,
-    /// Waiting time if the lock was acquired, holding time if the hold ended, in microseconds.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<u64>))]
+    pub fence: Option<Fence>,
+    /// Waiting time if the lock was acquired or the waiter gave up, holding time if the hold ended,
+    /// in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_us: Option<u64>,
-    /// Why the hold was lost.
+    /// Why the hold was lost. `node-stopped` also for a waiter that gave up because its node stops.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub reason: Option<EndReason>,
     /// Number of events that were left out before this one, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
@@ -350,6 +358,8 @@ pub struct Event {
 pub enum EventKind {
     /// A request started to wait.
     Waiting,
+    /// A request stopped waiting without the lock.
+    GaveUp,
     /// The lock was granted.
     Acquired,
     /// The holder released the lock.
@@ -359,6 +369,9 @@ pub enum EventKind {
     /// The client read too slowly, and `missed` events were left out. This event has no lock and no
     /// owner.
     Missed,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 impl EventKind {
@@ -366,10 +379,12 @@ impl EventKind {
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Waiting => "waiting",
+            EventKind::GaveUp => "gave-up",
             EventKind::Acquired => "acquired",
             EventKind::Released => "released",
             EventKind::Lost => "lost",
             EventKind::Missed => "missed",
+            EventKind::Other => "other",
         }
     }
 }
@@ -379,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_has_defaults_and_what_is_unknown_is_refused() {
+    fn missing_fields_have_defaults_and_unknown_fields_are_refused() {
         let request: AcquireRequest = serde_json::from_str("{}").unwrap();
         assert_eq!(request, AcquireRequest::default());
         assert_eq!(serde_json::to_string(&request).unwrap(), "{}");

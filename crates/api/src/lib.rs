@@ -1,5 +1,5 @@
-//! Types shared by all of Soloist: names, addresses, fences, moments, durations, and the JSON that
-//! a node and its clients exchange.
+//! Types shared by all of Soloist: names, addresses, fences, moments, durations, time-to-live
+//! arithmetic, the lock API ([`Locks`]), and the JSON that a node and its clients exchange.
 //!
 //! This crate does no I/O. The only code that reads a clock is behind the feature `clock`.
 
@@ -7,19 +7,30 @@ mod address;
 #[cfg(feature = "clock")]
 mod clock;
 mod duration;
+mod end_reason;
 mod fence;
+#[cfg(test)]
+mod golden;
 mod int_or_float;
 mod json;
+mod lock_error;
 mod lock_name;
+mod locks;
 mod moment;
 mod node_name;
+mod owner;
+pub mod ttl;
 
 pub use address::{Address, AddressError, Host};
 #[cfg(feature = "clock")]
 pub use clock::Reading;
 pub use duration::{DurationError, parse_duration};
-pub use fence::Fence;
+pub use end_reason::EndReason;
+pub use fence::{Fence, FenceError};
 pub use json::*;
+pub use lock_error::{AcquireError, Loss, ReleaseError, WithLockError};
 pub use lock_name::{LockName, LockNameError};
+pub use locks::{Guard, Lock, Locks, Request};
 pub use moment::{Moment, NAP_MAX, nap, wait_until};
 pub use node_name::{NodeName, NodeNameError};
+pub use owner::{OwnerError, check_owner};

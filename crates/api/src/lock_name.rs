@@ -79,9 +79,10 @@ impl LockName {
         }
         // Most names are plain, which is seen much faster.
         let is_plain = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        let control = match is_plain {
-            true => None,
-            false => name.chars().find(|c| c.is_control()),
+        let control = if is_plain {
+            None
+        } else {
+            name.chars().find(|c| c.is_control())
         };
         match control {
             Some(control) => Err(LockNameError::Control(control)),

@@ -10,35 +10,33 @@ use soloist_node::Shown;
 use soloist_node::config::{Config, Kept};
 use soloist_node::keepers::{KeeperNode, Known, Store};
 
-use crate::connect::{Connect, FINDING, block_on};
-use crate::{Verdict, output};
+use crate::connect::{Connect, Query, block_on};
+use crate::exit::FAILED;
+use crate::show::count;
+use crate::table::Table;
+use crate::{Verdict, help, output};
 
-/// Show the members and the keepers, or change the keepers
+/// Show the nodes of the cluster and their state, or change the keepers
 ///
 /// Members serve the locks. Each of them needs a lease, which the keepers' leader renews. A few of
 /// the members are keepers: they agree on the list of members. Without a majority of the keepers no
 /// node can join or leave, and all leases expire.
-///
-/// Exit codes: 0 success; 1 a keeper is down, or no leader can be reached; 2 invalid input; 69 no
-/// node can be reached; 74 unknown: the node that was asked is not a member.
 #[derive(clap::Args)]
-#[command(after_long_help = FINDING, args_conflicts_with_subcommands = true)]
+#[command(
+    after_long_help = help::asking(
+        &format!(
+            "0 all nodes answer; {FAILED} a node does not answer, or no leader can be reached"
+        ),
+        "the node that was asked is not a member",
+    ),
+    args_conflicts_with_subcommands = true
+)]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
 
     #[command(flatten)]
-    list: List,
-}
-
-#[derive(clap::Args)]
-struct List {
-    #[command(flatten)]
-    connect: Connect,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    query: Query,
 }
 
 #[derive(clap::Subcommand)]
@@ -67,15 +65,21 @@ struct Change {
 }
 
 const RECOVERY: &str = "\
-When a majority of the keepers is lost for good, nobody can be let in any more and all leases run out. Then, and only then:
-  1. Stop all nodes that still run, on all machines, and wait for a lease. Whoever runs on could still be inside.
-  2. On the machine of the keeper with the newest data:  soloist cluster recover --config soloist.toml --the-others-are-lost
+When a majority of the keepers is lost for good, no node can join and all leases expire. Then, and \
+only then:
+
+  1. Stop all nodes on all machines, and wait for a lease.
+     A node that still runs could still hold a lock.
+  2. On the machine of the keeper with the newest data:
+     soloist cluster recover --config soloist.toml --the-others-are-lost
   3. Start that node, then the others.
-  4. soloist cluster promote NODE, until there are three again.
-It asks all nodes that it knows first, and refuses if one of them still has a leader or is in a newer generation.
-Locks that were held are free then. The cluster goes on in its next generation: fences are higher than all that were given
-before, and nodes refuse keepers of the generation before. Recover on one machine only: two that recover on both sides of a
-partition make two clusters.";
+  4. soloist cluster promote NODE, until there are three keepers again.
+
+The command first asks all nodes that it knows, and refuses if one of them still has a leader or \
+is in a newer generation. Locks that were held are free afterwards. The cluster continues in its \
+next generation: fences are higher than all earlier ones, and nodes refuse keepers of the previous \
+generation. Recover on one machine only: two recoveries, on both sides of a partition, make two \
+clusters.";
 
 /// Recover from the permanent loss of a majority of the keepers
 ///
@@ -100,7 +104,7 @@ struct Recover {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         match self.command {
-            None => self.list.run(),
+            None => show(&self.query),
             Some(Command::Promote(change)) => change.run(true),
             Some(Command::Demote(change)) => change.run(false),
             Some(Command::Recover(recover)) => recover.run(),
@@ -108,82 +112,98 @@ impl Args {
     }
 }
 
-impl List {
-    fn run(self) -> Result<Verdict> {
-        let cluster = block_on(async { Ok(self.connect.client().await?.cluster().await?) })?;
-        if self.json {
-            output::json(&cluster)?;
-        } else {
-            output::text(&table(&cluster))?;
-        }
-        let mut keepers = cluster.nodes.iter().filter(|node| node.keeper);
-        let all_keep = keepers.all(|node| node.lease_ms.is_some());
-        let is_led = cluster.leader.is_some();
-        let verdict = Verdict::of(all_keep && is_led);
-        Ok(output::verdict(cluster.reason.as_deref(), verdict))
-    }
+fn show(query: &Query) -> Result<Verdict> {
+    let cluster = query.ask(async |client| client.cluster().await, page)?;
+    let answers = |node: &NodeInfo| node.health.is_some();
+    let is_well = cluster.leader.is_some() && cluster.nodes.iter().all(answers);
+    let verdict = Verdict::of(is_well);
+    Ok(output::verdict(cluster.reason.as_deref(), verdict))
 }
 
-fn table(cluster: &Cluster) -> String {
-    let state = match cluster.state {
-        NodeState::Member => "",
-        NodeState::Changing => ", which is about to begin",
-        _ => "; this node takes no part",
+fn page(cluster: &Cluster) -> String {
+    let nodes = count(cluster.nodes.len(), "node");
+    let (me, epoch) = (&cluster.node, cluster.epoch);
+    let mut page = match cluster.state {
+        NodeState::Member => format!("{nodes}, epoch {epoch}; as {me} sees it\n"),
+        NodeState::Changing => {
+            format!("{nodes}, epoch {epoch} is about to begin; as {me} sees it\n")
+        }
+        _ => format!("{me} is not a member now; it knows {nodes}\n"),
     };
-    let mut page = format!(
-        "{} nodes, epoch {}{state}; as {} sees it\n",
-        cluster.nodes.len(),
-        cluster.epoch,
-        cluster.node
-    );
-    match &cluster.leader {
-        Some(leader) => page += &format!("the keepers are led by {leader}\n\n"),
-        None => page += "the keepers' leader cannot be reached\n\n",
-    }
-    let names = cluster.nodes.iter().map(|node| node.name.chars().count());
-    let name = names.max().unwrap_or(0).max(4);
-    let addresses = cluster.nodes.iter().map(|node| node.address.len());
-    let address = addresses.max().unwrap_or(0).max(7);
-    let _ = writeln!(
-        page,
-        "{:<name$}  {:<address$}  {:<6}  {:>9}",
-        "node", "address", "keeper", "lease"
-    );
-    for node in &cluster.nodes {
-        let keeper = if node.keeper { "keeper" } else { "" };
-        let lease = lease(cluster, node);
-        let _ = writeln!(
-            page,
-            "{:<name$}  {:<address$}  {keeper:<6}  {lease:>9}",
-            node.name, node.address
-        );
+    let leader = match &cluster.leader {
+        Some(leader) => format!("the keepers are led by {leader}"),
+        None => "the keepers' leader cannot be reached".to_owned(),
+    };
+    let _ = writeln!(page, "{leader}; locks use {}\n", cluster.algorithm);
+    let head = [
+        "node", "address", "keeper", "lease", "locks", "holds", "waiters", "links", "version",
+    ];
+    let mut table = Table::new(head).optional(&["version", "links", "locks", "address"]);
+    cluster.nodes.iter().for_each(|node| table.row(row(node)));
+    page += &table.fit(output::width());
+    let silent = cluster.nodes.iter().filter(|node| node.health.is_none());
+    for node in silent {
+        let _ = writeln!(page, "{}", silence(cluster, node));
     }
     page
 }
 
-fn lease(cluster: &Cluster, node: &NodeInfo) -> String {
-    match node.lease_ms {
-        Some(ms) => format!("{ms} ms"),
-        None if cluster.leader.is_some() => "no member".to_owned(),
-        None => "-".to_owned(),
+fn row(node: &NodeInfo) -> [String; 9] {
+    let keeper = if node.keeper { "keeper" } else { "" };
+    let lease = node.lease_ms.map(|ms| format!("{ms} ms"));
+    let health = node.health.as_ref();
+    let cell = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    [
+        node.name.clone(),
+        node.address.clone(),
+        keeper.to_owned(),
+        cell(lease),
+        cell(health.map(|health| health.locks.to_string())),
+        cell(health.map(|health| health.holds.to_string())),
+        cell(health.map(|health| health.waiters.to_string())),
+        cell(health.map(|health| health.links_up.to_string())),
+        cell(health.map(|health| health.version.clone())),
+    ]
+}
+
+/// Why a node has no health. Only members are asked, and only members ask.
+fn silence(cluster: &Cluster, node: &NodeInfo) -> String {
+    let name = &node.name;
+    match &node.problem {
+        Some(problem) => format!("{name} is not a member: {problem}"),
+        None if cluster.state == NodeState::Outside => format!("{name} is not known"),
+        None if node.lease_ms.is_none() && cluster.leader.is_some() => {
+            format!("{name} is not a member: it is down or cut off")
+        }
+        None => format!("{name} does not answer"),
     }
 }
 
 impl Change {
     fn run(self, is_up: bool) -> Result<Verdict> {
-        block_on(async {
+        let cluster = block_on(async {
             let client = self.connect.client().await?;
             match is_up {
                 true => client.promote(&self.node).await?,
                 false => client.demote(&self.node).await?,
             }
-            Ok(())
+            // The change is made, even if the cluster cannot be shown now.
+            Ok(client.cluster().await.ok())
         })?;
         let node = &self.node;
         output::text(&match is_up {
             true => format!("{node} is a keeper\n"),
-            false => format!("{node} is no keeper\n"),
+            false => format!("{node} is not a keeper\n"),
         })?;
+        let keepers = cluster.iter().flat_map(|cluster| &cluster.nodes);
+        let keepers = keepers.filter(|node| node.keeper).count();
+        if keepers > 0 && keepers % 2 == 0 {
+            output::complain(&format!(
+                "warning: there are {keepers} keepers now, which tolerate no more losses than {}; \
+                 promote or demote one",
+                keepers - 1
+            ));
+        }
         Ok(Verdict::Well)
     }
 }
@@ -268,7 +288,7 @@ impl Recover {
         }
         output::text(&format!(
             "{} is now the only keeper of cluster {}, which is in generation {}. Epoch {} is followed by {}.\n\
-             Cut off for ever: {}.\n\
+             Cut off forever: {}.\n\
              What it knew before is kept in {}.\n\
              Start it, then the others, and promote two of them.\n",
             recovered.keeper,

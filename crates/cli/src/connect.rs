@@ -1,17 +1,12 @@
-//! How commands find their node.
+//! How commands find their node and ask it.
 
 use std::future::Future;
 
 use anyhow::{Context, Result};
-use soloist_client::{Client, ClientError, Target};
+use serde::Serialize;
+use soloist_client::{Client, ClientBuilder, ClientError, Target};
 
-/// Shown in the help of every command that talks to a node.
-pub const FINDING: &str = "\
-The node is the one that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock, https://host:port, or `up` for the cluster
-that `soloist up` runs for this user. Without them, it is the system's node (/run/soloist/soloist.sock) or that of this folder
-(./soloist.sock); if both are there, you must name one. The cluster of `soloist up` is used only if neither socket exists. For https,
-SOLOIST_CA is the file with the cluster's CA; SOLOIST_TOKEN or SOLOIST_TOKEN_FILE, or SOLOIST_CERTIFICATE and SOLOIST_KEY, show
-who one is.";
+use crate::output;
 
 #[derive(clap::Args)]
 pub struct Connect {
@@ -22,11 +17,42 @@ pub struct Connect {
 
 impl Connect {
     pub async fn client(&self) -> Result<Client, ClientError> {
+        self.client_with(Client::builder()).await
+    }
+
+    pub async fn client_with(&self, settings: ClientBuilder) -> Result<Client, ClientError> {
         let target = match &self.api {
             Some(target) => target.clone().with_env()?,
             None => Target::from_env()?,
         };
-        Client::connect(target).await
+        settings.connect(target).await
+    }
+}
+
+/// Options of the commands that ask a node one question.
+#[derive(clap::Args)]
+pub struct Query {
+    #[command(flatten)]
+    connect: Connect,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Query {
+    /// Asks the node, prints its answer (as JSON, or as `page` shows it), and returns it.
+    pub fn ask<T: Serialize>(
+        &self,
+        question: impl AsyncFnOnce(Client) -> Result<T, ClientError>,
+        page: impl FnOnce(&T) -> String,
+    ) -> Result<T> {
+        let answer = block_on(async { Ok(question(self.connect.client().await?).await?) })?;
+        match self.json {
+            true => output::json(&answer)?,
+            false => output::text(&page(&answer))?,
+        }
+        Ok(answer)
     }
 }
 

@@ -4,18 +4,24 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
+use soloist_client::Fence;
 use soloist_client::gate::{FileGate, GateError, Stale};
 
+use crate::exit::{FAILED, INVALID};
 use crate::{Verdict, output};
 
-const EXPLANATION: &str = "\
-The highest fence is kept in FILE, which is made if it is not there; processes on this machine may use it at the
-same time, and a crash leaves it whole. A file that is damaged refuses everybody.
-
-Exit codes: 0 admitted, 1 stale, 2 wrong input or a file that cannot be used. Go on after 0 only.
-
-Example, in a script that `soloist lock` runs:
-  soloist fence orders.gate \"$SOLOIST_FENCE\" && cp new-orders.csv orders.csv";
+/// The text after the options.
+fn explanation() -> String {
+    format!(
+        "The highest fence is stored in FILE, which is created if it does not exist. Processes on \
+         this machine may use it at the same time, and it survives a crash. A damaged file admits \
+         nothing.\n\n\
+         Exit codes: 0 admitted; {FAILED} stale; {INVALID} invalid input, or a file that cannot be \
+         used. Continue only after 0.\n\n\
+         Example, in a script that `soloist lock` runs:\n  \
+         soloist fence orders.gate \"$SOLOIST_FENCE\" && cp new-orders.csv orders.csv"
+    )
+}
 
 /// Admit a fence, or refuse it if a higher one was admitted before
 ///
@@ -23,34 +29,28 @@ Example, in a script that `soloist lock` runs:
 /// than its successor, and is refused. Equal fences are admitted, so that one holder may write many
 /// times.
 #[derive(clap::Args)]
-#[command(after_long_help = EXPLANATION)]
+#[command(after_long_help = explanation())]
 pub struct Args {
     /// File that stores the highest fence
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
     /// Fence of the writer, as in SOLOIST_FENCE
-    #[arg(value_name = "FENCE", value_parser = fence, allow_hyphen_values = true)]
-    fence: u64,
+    #[arg(value_name = "FENCE", allow_hyphen_values = true)]
+    fence: Fence,
 
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-fn fence(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|_| digits);
-    number.ok_or_else(|| format!("use a whole number from 0 to {}", u64::MAX))
-}
-
 #[derive(Serialize)]
 struct Answer {
     file: PathBuf,
-    fence: u64,
+    fence: Fence,
     admitted: bool,
     /// The highest fence that was admitted, including this one.
-    highest: u64,
+    highest: Fence,
 }
 
 impl Args {

@@ -12,36 +12,42 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use soloist_api::{Address, Host, NodeName, parse_duration};
+use soloist_api::{Address, Host, NodeName};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::FIRST_START;
-use soloist_node::config::{Config, Kept, Nodes};
+use soloist_node::config::{Api, Config, Kept, Nodes};
 use soloist_node::identity::Authority;
 
+use crate::duration::{self, Given};
 use crate::{Verdict, output};
 use folder::write;
 
 const EXPLANATION: &str = "\
-Makes, in the folder DIR:
-  ca.pem, ca.key            the cluster's CA; the key can make further nodes
-  NAME/soloist.toml         for each node: its configuration,
-  NAME/ca.pem               the CA's certificate,
-  NAME/node.pem, node.key   its certificate and key
-  NAME/data/first-start     for the first keeper: that it may begin the cluster, once
+Creates in the folder DIR:
+  ca.pem, ca.key           the cluster's CA; its key can make further nodes
+  NAME/soloist.toml        for each node: its configuration,
+  NAME/ca.pem              the CA's certificate,
+  NAME/node.pem, node.key  its certificate and key
+  NAME/data/first-start    for the first keeper: permission to begin the cluster
 
-The keepers agree on who takes part. A majority of them must run: of three, one may fail. Nodes join and leave as they
-are started and stopped; one that fails is left out after about a lease. One keeper is enough for a single node or a
-small cluster: it has no other part that must run, but if that node fails, everything stops until it is back.
+The keepers agree on the list of members. A majority of them must run: of three, one may fail. \
+Nodes join when they start and leave when they stop; a node that fails is evicted after about a \
+lease. One keeper is enough for a single node or a small cluster, but if that node fails, \
+everything stops until it is back.
 
-Nothing that is there is overwritten, and if anything fails, nothing is left behind.
+Existing files are never overwritten, and if anything fails, nothing is left behind.
+
+--client creates client certificates, which an API with `client_ca` in [api.tls] accepts. They \
+cannot be used to run a node.
 
 Examples:
   soloist init --nodes a=10.0.0.1:7401,b=10.0.0.2:7401,c=10.0.0.3:7401
-  soloist init --nodes a=127.0.0.1:7401     one node, which is its own keeper
-  soloist init --add d=10.0.0.4:7401        a node more, later; no other needs to be told
-  soloist init --client backup,ci           DIR/client-backup and DIR/client-ci, each with ca.pem, client.pem and
-                                            client.key: they are let in by [api.tls] client_ca, and are no nodes";
+  soloist init --nodes a=127.0.0.1:7401   one node, which is its own keeper
+  soloist init --add d=10.0.0.4:7401      a further node; no other file changes
+  soloist init --client backup,ci         makes DIR/client-backup, DIR/client-ci
+
+With the systemd unit in contrib/, use --socket /run/soloist/soloist.sock.";
 
 /// Create configurations, certificates and keys for a cluster
 ///
@@ -66,9 +72,17 @@ pub struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     keepers: Vec<NodeName>,
 
-    /// Time until the locks of a failed node are freed, from 500ms to 1h
-    #[arg(long, value_name = "D", default_value = "3s", value_parser = lease)]
-    lease: Duration,
+    #[arg(
+        long,
+        value_name = "D",
+        default_value_t = Given(Lease::default().length),
+        value_parser = lease,
+        help = format!(
+            "Time until the locks of a failed node are freed, from {}",
+            duration::range(Lease::LEAST, Lease::MOST)
+        )
+    )]
+    lease: Given,
 
     /// Add nodes to the cluster in DIR, with its CA and settings
     #[arg(
@@ -76,7 +90,7 @@ pub struct Args {
         value_name = "NAME=HOST:PORT,...",
         value_delimiter = ',',
         value_parser = node,
-        conflicts_with_all = ["nodes", "keepers", "lease", "cluster", "algorithm"]
+        conflicts_with_all = ["nodes", "keepers", "lease", "cluster", "algorithm", "socket"]
     )]
     add: Vec<(NodeName, Address)>,
 
@@ -85,7 +99,7 @@ pub struct Args {
         long,
         value_name = "NAME,...",
         value_delimiter = ',',
-        conflicts_with_all = ["nodes", "add", "keepers", "lease", "cluster", "algorithm"]
+        conflicts_with_all = ["nodes", "add", "keepers", "lease", "cluster", "algorithm", "socket"]
     )]
     client: Vec<NodeName>,
 
@@ -101,6 +115,10 @@ pub struct Args {
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
+    /// Unix socket of each node's API, absolute or relative to the node's folder
+    #[arg(long, value_name = "PATH", default_value = Api::SOCKET, value_parser = socket)]
+    socket: String,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -115,15 +133,16 @@ fn node(text: &str) -> Result<(NodeName, Address), String> {
     Ok((name, address))
 }
 
-fn lease(text: &str) -> Result<Duration, String> {
-    let (least, most) = (Lease::LEAST, Kept::LEASE_MOST);
-    let given = parse_duration(text).map_err(|error| error.to_string())?;
-    match (least..=most).contains(&given) {
-        true => Ok(given),
-        false => Err(format!(
-            "{given:?} is out of range: use {least:?} to {most:?}"
-        )),
+/// Accepts a path that can be written into a configuration as it is.
+fn socket(text: &str) -> Result<String, String> {
+    match text.chars().any(|c| c.is_control() || "\"\\".contains(c)) {
+        true => Err("use a path without quotes, backslashes and control characters".to_owned()),
+        false => Ok(text.to_owned()),
     }
+}
+
+fn lease(text: &str) -> Result<Given, String> {
+    duration::parse_within(text, Lease::LEAST, Lease::MOST)
 }
 
 #[derive(Serialize)]
@@ -181,12 +200,18 @@ impl Args {
         let ca = ["ca.pem", "ca.key"].map(str::to_owned);
         let entries: Vec<_> = ca.into_iter().chain(names).collect();
         folder::refuse_to_overwrite(&self.out, &entries)?;
+        let common = text::Common {
+            keepers: &keepers,
+            lease: self.lease.0,
+            algorithm,
+            socket: &self.socket,
+        };
         folder::make(&self.out, &entries, |whole| {
             let authority = Authority::new(self.cluster.as_str())?;
             write(&whole.join("ca.pem"), authority.certificate(), 0o644)?;
             write(&whole.join("ca.key"), &authority.key(), 0o600)?;
             for (_, name, address) in nodes.iter() {
-                let text = text::config((name, address), &keepers, self.lease, algorithm);
+                let text = text::config((name, address), &common);
                 let file = fill(whole, &authority, (name, address), &text)?;
                 // Do not hand out a configuration that the node would reject.
                 let config = Config::load(&file)?;
@@ -197,7 +222,7 @@ impl Args {
         })?;
         Ok(Made {
             cluster: Some(self.cluster.to_string()),
-            ..made(&self.out, &nodes, (&keepers, self.lease), algorithm)
+            ..made(&self.out, &nodes, (&keepers, self.lease.0), algorithm)
         })
     }
 

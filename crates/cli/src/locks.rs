@@ -1,79 +1,63 @@
 //! `soloist locks`.
 
-use std::fmt::Write as _;
-
 use anyhow::Result;
-use soloist_client::api::{LockInfo, Locks};
+use soloist_client::api::{LockInfo, LockList};
 
-use crate::connect::{Connect, FINDING, block_on};
-use crate::who::{quoted, time};
-use crate::{Verdict, output};
+use crate::connect::Query;
+use crate::show::{quoted, state, time};
+use crate::table::Table;
+use crate::{Verdict, help, output};
 
 /// List all locks that are held or waited for
-///
-/// Exit codes: 0 success; 2 invalid input; 69 no node can be reached; 74 the list may be
-/// incomplete, because some nodes do not answer, the node that was asked is cut off, or the epoch
-/// is changing.
 #[derive(clap::Args)]
-#[command(after_long_help = FINDING)]
+#[command(after_long_help = help::asking(
+    "0 success",
+    "the list may be incomplete: some nodes do not answer, the node that was asked is cut off, or \
+     the epoch is changing",
+))]
 pub struct Args {
     #[command(flatten)]
-    connect: Connect,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    query: Query,
 }
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        let locks = block_on(async { Ok(self.connect.client().await?.locks().await?) })?;
-        if self.json {
-            output::json(&locks)?;
-        } else {
-            output::text(&table(&locks))?;
-        }
+        let locks = self.query.ask(async |client| client.locks().await, page)?;
         Ok(output::verdict(locks.reason.as_deref(), Verdict::Well))
     }
 }
 
-fn table(locks: &Locks) -> String {
+fn page(locks: &LockList) -> String {
     if locks.locks.is_empty() {
         return match locks.reason {
             Some(_) => "no lock is known to be held or waited for\n".to_owned(),
             None => "no lock is held or waited for\n".to_owned(),
         };
     }
-    let names = locks
-        .locks
-        .iter()
-        .map(|lock| quoted(&lock.name).chars().count());
-    let name = names.max().unwrap_or(0).max(4);
-    let mut page = format!(
-        "{:<name$}  {:<7}  {:>7}  {:<20}  {:>9}  {:>8}  holder\n",
-        "lock", "state", "waiting", "algorithm", "held for", "fence"
-    );
-    for lock in &locks.locks {
-        line(lock, name, &mut page);
-    }
-    page
+    let head = [
+        "lock",
+        "state",
+        "waiting",
+        "algorithm",
+        "held for",
+        "fence",
+        "holder",
+    ];
+    let mut table = Table::new(head).optional(&["algorithm", "fence", "state"]);
+    locks.locks.iter().for_each(|lock| table.row(row(lock)));
+    table.fit(output::width())
 }
 
-fn line(lock: &LockInfo, name: usize, page: &mut String) {
-    let (held_for, fence, who) = match &lock.holder {
-        None => (String::new(), String::new(), String::new()),
-        Some(holder) => (
-            time(holder.held_for_ms),
-            holder.fence.to_string(),
-            format!("{} on {}", quoted(&holder.owner), holder.node),
-        ),
-    };
-    let _ = writeln!(
-        page,
-        "{:<name$}  {:<7}  {:>7}  {:<20}  {held_for:>9}  {fence:>8}  {who}",
+fn row(lock: &LockInfo) -> [String; 7] {
+    let holder = lock.holder.as_ref();
+    let cell = |text: Option<String>| text.unwrap_or_default();
+    [
         quoted(&lock.name),
-        crate::who::state(lock.state),
-        lock.waiting,
-        lock.algorithm,
-    );
+        state(lock.state).to_owned(),
+        lock.waiting.to_string(),
+        lock.algorithm.clone(),
+        cell(holder.map(|holder| time(holder.held_for_ms))),
+        cell(holder.map(|holder| holder.fence.to_string())),
+        cell(holder.map(|holder| format!("{} on {}", quoted(&holder.owner), holder.node))),
+    ]
 }

@@ -5,6 +5,8 @@ use std::io::{IsTerminal, stderr};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
+use crate::output;
+
 /// Logs events of at least this level, unless RUST_LOG sets other levels (`debug`, or per target,
 /// as in `info,soloist_node=debug`). Raft's own log is off unless RUST_LOG names it: keepers log
 /// the events of Raft that matter.
@@ -22,9 +24,8 @@ pub fn start(level: &str) {
         }),
         Err(_) => default(),
     };
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(stderr().is_terminal() && !no_colour)
+        .with_ansi(stderr().is_terminal() && !output::no_colour())
         .with_writer(stderr);
     tracing_subscriber::registry()
         .with(lines)

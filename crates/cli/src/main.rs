@@ -1,8 +1,6 @@
 //! The `soloist` command: one file per subcommand.
 //!
-//! Exit codes: 0 success; 1 a run failed, a fence is stale, a lock is free, or a node is down; 2
-//! invalid input; 3 a search was not exhausted; 69 no node can be reached; 70 the node panicked; 74
-//! the state of the cluster is unknown. `soloist lock` has exit codes of its own.
+//! The exit codes are in `exit.rs`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
@@ -12,7 +10,10 @@ mod cluster;
 mod completions;
 mod connect;
 mod demo;
+mod duration;
+mod exit;
 mod fence;
+mod help;
 mod init;
 mod lab;
 mod lock;
@@ -22,8 +23,10 @@ mod memory;
 mod node;
 mod output;
 mod processes;
+mod service;
+mod show;
 mod signals;
-mod status;
+mod table;
 mod up;
 mod watch;
 mod who;
@@ -32,7 +35,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use soloist_client::ClientError;
+use soloist_client::{AcquireError, ClientError};
+
+use exit::Verdict;
 
 /// Mutual exclusion for distributed systems, without a central server
 #[derive(Parser)]
@@ -49,9 +54,7 @@ enum Command {
     Init(init::Args),
     Node(node::Args),
     Lock(lock::Args),
-    #[command(hide = true)]
-    LockGuard(lock::guard::Args),
-    Status(status::Args),
+    #[command(visible_alias = "status")]
     Cluster(cluster::Args),
     Locks(locks::Args),
     Who(who::Args),
@@ -65,64 +68,52 @@ enum Command {
     Lab(lab::Command),
 }
 
-/// Outcome of a command that ran to its end.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Well,
-    /// Mutual exclusion was violated, a waiter was never served, or the command's question is
-    /// answered with no (a stale fence, a free lock, a node that is down).
-    Failed,
-    /// A search was not exhausted, so nothing is claimed.
-    Unknown,
-    /// The node that was asked is not a member, or other members do not answer it.
-    CannotTell,
-    /// An exit code chosen by the command.
-    Code(u8),
-}
-
-impl Verdict {
-    fn of(well: bool) -> Self {
-        if well { Verdict::Well } else { Verdict::Failed }
+impl Command {
+    fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Demo(args) => args.run(),
+            Command::Up(args) => args.run(),
+            Command::Init(args) => args.run(),
+            Command::Node(args) => args.run(),
+            Command::Lock(args) => args.run(),
+            Command::Cluster(args) => args.run(),
+            Command::Locks(args) => args.run(),
+            Command::Who(args) => args.run(),
+            Command::Watch(args) => args.run(),
+            Command::Fence(args) => args.run(),
+            Command::Bench(args) => args.run(),
+            Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(),
+            Command::Lab(command) => command.run(),
+        }
     }
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage_error(&error),
-    };
-    let result = match cli.command {
-        Command::Demo(args) => args.run(),
-        Command::Up(args) => args.run(),
-        Command::Init(args) => args.run(),
-        Command::Node(args) => args.run(),
-        Command::Lock(args) => args.run(),
-        Command::LockGuard(args) => args.run(),
-        Command::Status(args) => args.run(),
-        Command::Cluster(args) => args.run(),
-        Command::Locks(args) => args.run(),
-        Command::Who(args) => args.run(),
-        Command::Watch(args) => args.run(),
-        Command::Fence(args) => args.run(),
-        Command::Bench(args) => args.run(),
-        Command::Completions(args) => args.run(),
-        Command::Man(args) => args.run(),
-        Command::Lab(command) => command.run(),
-    };
+    let result = lock::guard::run_if_asked().unwrap_or_else(|| match Cli::try_parse() {
+        Ok(cli) => cli.command.run(),
+        Err(error) => Ok(usage_error(&error)),
+    });
     match result {
-        Ok(Verdict::Well) => ExitCode::SUCCESS,
-        Ok(Verdict::Failed) => ExitCode::from(1),
-        Ok(Verdict::Unknown) => ExitCode::from(3),
-        Ok(Verdict::CannotTell) => ExitCode::from(UNKNOWN),
-        Ok(Verdict::Code(code)) => ExitCode::from(code),
+        Ok(verdict) => verdict.into(),
         Err(error) => {
-            output::complain(&format!("error: {}", explain(&error)));
-            match error.downcast_ref::<ClientError>() {
-                Some(error) if error.is_unavailable() => ExitCode::from(NO_NODE),
-                _ => ExitCode::from(2),
-            }
+            let code = if is_unavailable(&error) {
+                exit::NO_NODE
+            } else {
+                exit::INVALID
+            };
+            output::error(&explain(&error), code);
+            ExitCode::from(code)
         }
     }
+}
+
+/// Returns whether no node can be reached, or the one that was asked is stopping.
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    let client = error.downcast_ref::<ClientError>();
+    let acquire = error.downcast_ref::<AcquireError>();
+    client.is_some_and(ClientError::is_unavailable)
+        || matches!(acquire, Some(AcquireError::Unavailable(_)))
 }
 
 /// The error and its causes on one line. A cause that the text already contains is not repeated.
@@ -142,23 +133,17 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     anyhow::Context::context(runtime, "cannot start the threads that the command needs")
 }
 
-/// No node can be reached. Same value as `EX_UNAVAILABLE`.
-const NO_NODE: u8 = 69;
-
-/// The cluster cannot determine who holds what: there is no majority of keepers, or some nodes do
-/// not answer. Same value as `EX_IOERR`.
-const UNKNOWN: u8 = 74;
-
 /// Prints an invalid value as one line, and help and all other errors as clap formats them.
-fn usage_error(error: &clap::Error) -> ExitCode {
-    if matches!(
-        error.kind(),
-        ErrorKind::ValueValidation | ErrorKind::InvalidValue
-    ) {
+fn usage_error(error: &clap::Error) -> Verdict {
+    let code = u8::try_from(error.exit_code()).unwrap_or(exit::INVALID);
+    let invalid_value = [ErrorKind::ValueValidation, ErrorKind::InvalidValue];
+    if invalid_value.contains(&error.kind()) || (error.use_stderr() && output::wants_json()) {
         let text = error.render().to_string();
-        output::complain(text.lines().next().unwrap_or_default());
-        return ExitCode::from(2);
+        let first = text.lines().take_while(|line| !line.is_empty());
+        let line = first.map(str::trim).collect::<Vec<_>>().join(" ");
+        output::error(line.strip_prefix("error: ").unwrap_or(&line), code);
+    } else {
+        let _ = error.print();
     }
-    let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    Verdict::Code(code)
 }

@@ -4,34 +4,35 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_api::parse_duration;
 use soloist_node::config::Config;
 use soloist_node::{Node, http};
 
-use crate::{Verdict, logging, output, signals};
+use crate::{Verdict, duration, exit, logging, output, service, signals};
 
 /// Run one node of a cluster
 ///
 /// `soloist init` creates the configuration, the certificate and the key. The node joins the
 /// cluster by itself. The first start of a cluster needs all keepers.
 ///
-/// SIGTERM or Ctrl-C drains the node: it admits no new holders, and existing holds may continue for
-/// the time given by --drain. After that time, or after a second signal, holds are no longer
-/// extended. The node waits until each hold is released or the time that was promised to its holder
-/// has passed (at most the lease). Then it leaves the cluster, so that nobody has to wait for its
-/// lease to expire.
+/// SIGTERM, SIGHUP or Ctrl-C drains the node: it admits no new holders, and existing holds may
+/// continue for the time given by --drain. After that time, or after a second signal, holds are no
+/// longer extended. The node waits until each hold is released or the time that was promised to its
+/// holder has passed (at most the lease). Then it leaves the cluster, so that nobody has to wait
+/// for its lease to expire.
 ///
 /// The log goes to stderr; RUST_LOG sets its level.
-///
-/// Exit code 70: the node failed (a panic) and should be restarted.
 #[derive(clap::Args)]
+#[command(after_long_help = format!(
+    "Exit code {}: the node failed (a panic) and should be restarted.",
+    exit::PANICKED
+))]
 pub struct Args {
     /// Configuration file of the node
     #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
     config: PathBuf,
 
     /// How long holds may continue after the node is told to stop, such as 30s or 5m
-    #[arg(long, value_name = "D", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::parse)]
     drain: Duration,
 }
 
@@ -62,8 +63,12 @@ impl Args {
                 "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
             );
         }
-        tracing::info!(node = node.name(), api = %server.socket().display(), "ready");
+        let addresses = server.addresses();
+        let tcp = addresses.tcp.map(tracing::field::display);
+        tracing::info!(node = node.name(), socket = %addresses.socket.display(), tcp, "ready");
+        service::notify(service::READY);
         signals.next().await;
+        service::notify(service::STOPPING);
         tracing::info!(drain = ?self.drain, "stopping: holds may go on, nobody new gets in");
         tokio::select! {
             () = node.stop(self.drain) => {}
@@ -78,9 +83,6 @@ impl Args {
     }
 }
 
-/// The node panicked. Same value as `EX_SOFTWARE`.
-const FAILED: i32 = 70;
-
 /// Ends this process as soon as the node fails, without any cleanup. Other members continue when
 /// the node's lease has expired.
 pub fn end_with(node: &Node) {
@@ -90,6 +92,6 @@ pub fn end_with(node: &Node) {
         output::complain(&format!(
             "error: the node has failed: {reason}; this is a bug: please report it with the lines above, and start the node again"
         ));
-        std::process::exit(FAILED)
+        std::process::exit(exit::PANICKED.into())
     });
 }

@@ -1,6 +1,6 @@
 //! Printing: results on stdout, as text or JSON; complaints on stderr.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -27,6 +27,28 @@ pub fn line_is_read(text: &str) -> Result<bool> {
     }
 }
 
+/// The text in bold, if stdout is a terminal and `NO_COLOR` is not set.
+pub fn bold(text: &str) -> String {
+    match io::stdout().is_terminal() && !no_colour() {
+        true => format!("\x1b[1m{text}\x1b[0m"),
+        false => text.to_owned(),
+    }
+}
+
+/// Returns whether `NO_COLOR` asks for plain text.
+pub fn no_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// Number of columns of the terminal, or that of `COLUMNS` if stdout is not a terminal. `None` if
+/// there is no limit.
+pub fn width() -> Option<usize> {
+    let terminal = rustix::termios::tcgetwinsize(io::stdout());
+    let terminal = terminal.ok().map(|size| usize::from(size.ws_col));
+    let given = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(given).filter(|&columns| columns > 0)
+}
+
 /// A progress bar. It draws on a terminal only.
 pub fn progress_bar(length: u64, what: &str) -> ProgressBar {
     let template = format!("{{wide_bar}} {{pos}}/{{len}} {what}, {{eta}} to go");
@@ -37,6 +59,24 @@ pub fn progress_bar(length: u64, what: &str) -> ProgressBar {
 /// Prints a line on stderr. Errors are ignored: there is nowhere left to report them.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Prints why the command failed, on stderr: as JSON if the command prints JSON.
+pub fn error(text: &str, exit_code: u8) {
+    let line = match wants_json() {
+        true => serde_json::json!({ "error": text, "exit_code": exit_code }).to_string(),
+        false => format!("error: {text}"),
+    };
+    complain(&line);
+}
+
+/// Returns whether the command line asks for JSON. Also right if the command line is invalid.
+pub fn wants_json() -> bool {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    // What follows the lock's name is another command's line.
+    let is_lock = arguments.peek().is_some_and(|command| command == "lock");
+    let own = arguments.take_while(|argument| argument != "--");
+    !is_lock && own.into_iter().any(|argument| argument == "--json")
 }
 
 /// Returns `known`, unless the cluster gave a reason why it cannot know. The reason is printed on

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use soloist_client::Target;
-use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
 use soloist_node::http;
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_node::local::{LocalCluster, LocalSettings};
 
 use crate::{Verdict, logging, node, output, signals};
 
@@ -62,17 +61,8 @@ impl Args {
         let folder = Folder::prepare(&announced)?;
         let data = tempfile::tempdir().context("no place for what keepers keep")?;
         let cluster = LocalCluster::start(LocalSettings {
-            nodes: self.nodes.into(),
-            rule: RuleSettings {
-                algorithm: self.algorithm.clone(),
-                ..RuleSettings::default()
-            },
-            tls: true,
-            folder: folder.path.clone(),
-            keepers: LocalKeepers {
-                lease: Lease::default(),
-                data: data.path().to_owned(),
-            },
+            data: data.path().to_owned(),
+            ..LocalSettings::new(self.nodes.into(), &folder.path).with_algorithm(&self.algorithm)
         })
         .await?;
         let mut servers = Vec::new();
@@ -107,8 +97,12 @@ impl Args {
             return output::json(up);
         }
         let (nodes, algorithm) = (up.nodes.len(), &up.algorithm);
+        let are_up = match nodes {
+            1 => "1 node is up".to_owned(),
+            _ => format!("{nodes} nodes are up"),
+        };
         output::text(&format!(
-            "{nodes} nodes are up ({algorithm}). In another terminal:\n\n  \
+            "{are_up} ({algorithm}). In another terminal:\n\n  \
              soloist lock nightly -- sh -c 'echo inside with fence $SOLOIST_FENCE; sleep 5'\n  \
              soloist who nightly\n  \
              soloist watch\n  \

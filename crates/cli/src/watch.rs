@@ -4,16 +4,17 @@ use anyhow::Result;
 use soloist_client::ClientError;
 use soloist_client::api::{Event, EventKind};
 
-use crate::connect::{Connect, FINDING, block_on};
-use crate::who::{quoted, time};
-use crate::{Verdict, output};
+use crate::connect::{Connect, block_on};
+use crate::show::{count, quoted, time};
+use crate::{Verdict, help, output};
 
 /// Show the events of the locks on a node as they happen
 ///
-/// Prints when a client starts to wait for a lock, acquires it, releases it or loses it. Stops on
-/// Ctrl-C, or when the node stops.
+/// Prints when a client of this node starts to wait for a lock, gives up, acquires it, releases it
+/// or loses it. Clients of other nodes are not shown: watch each node, or see `soloist locks` for
+/// the whole cluster. Stops on Ctrl-C, or when the node stops.
 #[derive(clap::Args)]
-#[command(after_long_help = FINDING)]
+#[command(after_long_help = help::FINDING)]
 pub struct Args {
     /// Show only locks whose name matches; * matches anything, as in billing/*
     #[arg(long, value_name = "PATTERN")]
@@ -35,6 +36,14 @@ impl Args {
     async fn watch(self) -> Result<Verdict> {
         let client = self.connect.client().await?;
         let mut events = client.events().await?;
+        if !self.json {
+            let cluster = client.cluster().await?;
+            output::complain(&format!(
+                "watching {}, one of {}: only its own clients are shown",
+                cluster.node,
+                count(cluster.nodes.len(), "node")
+            ));
+        }
         loop {
             let event = match events.next().await {
                 Ok(Some(event)) => event,
@@ -83,8 +92,8 @@ fn line(event: &Event) -> String {
     if let Some(after_us) = event.after_us {
         line += &format!(", after {}", time(after_us / 1000));
     }
-    if let Some(reason) = &event.reason {
-        line += &format!(", {}", quoted(reason));
+    if let Some(reason) = event.reason {
+        line += &format!(", {reason}");
     }
     line + "\n"
 }
@@ -114,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_anything() {
         for (pattern, name, wanted) in [
             ("a", "a", true),
             ("a", "ab", false),

@@ -25,7 +25,7 @@ fn completions_name_the_commands() {
 }
 
 #[test]
-fn there_is_a_manual_page_per_command() {
+fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert!(soloist(&["man", path]).status.success());

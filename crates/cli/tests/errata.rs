@@ -32,7 +32,7 @@ fn outcome(arguments: &str) -> String {
 }
 
 #[test]
-fn each_command_comes_to_what_the_page_says() {
+fn each_command_gives_what_the_page_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errata.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();

@@ -28,7 +28,7 @@ fn ends(output: &Output, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn the_late_are_refused() {
+fn lower_fences_are_refused() {
     let folder = tempdir().unwrap();
     ends(&fence(&folder, &["gate", "33"]), 0, &[]);
     ends(&fence(&folder, &["gate", "33"]), 0, &[]);

@@ -138,6 +138,34 @@ fn every_node_can_start_from_what_is_made() {
 }
 
 #[test]
+fn settings_that_are_commented_out_are_valid() {
+    let folder = tempdir().unwrap();
+    let options = format!("--nodes {NODES} --out x --socket /run/soloist/soloist.sock");
+    made(folder.path(), &options);
+    let file = folder.path().join("x/a/soloist.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let is_setting = |line: &str| line.starts_with('[') || line.contains(" = ");
+    let uncommented = text.lines().map(|line| match line.strip_prefix("# ") {
+        Some(setting) if is_setting(setting) => setting.replace("PORT", "7401"),
+        Some(_) => String::new(),
+        None => line.to_owned(),
+    });
+    let uncommented = uncommented.collect::<Vec<_>>().join("\n");
+    let config = Config::parse(&uncommented, &file).unwrap();
+    assert_eq!(config.api.socket, Path::new("/run/soloist/soloist.sock"));
+    assert!(config.api.tcp.is_some());
+    assert_eq!(
+        config.rules.rule("billing/eu").choice().name,
+        "lodha-kshemkalyani"
+    );
+    // What is commented out, apart from addresses, the group and the example, is the default.
+    let plain = Config::load(&file).unwrap();
+    assert_eq!(config.limits, plain.limits);
+    assert_eq!(config.members.lease, plain.members.lease);
+    assert_eq!(config.members.data, plain.members.data);
+}
+
+#[test]
 fn json_names_the_files() {
     let folder = tempdir().unwrap();
     let text = made(
@@ -164,7 +192,7 @@ fn json_names_the_files() {
 }
 
 #[test]
-fn keepers_and_lease_are_as_they_are_chosen() {
+fn keepers_and_lease_follow_the_options() {
     let folder = tempdir().unwrap();
     let path = folder.path();
     let nodes = "--nodes e=10.0.0.5:1,a=10.0.0.1:1,c=10.0.0.3:1,b=10.0.0.2:1";
@@ -194,8 +222,8 @@ fn keepers_and_lease_are_as_they_are_chosen() {
         ("--keepers a,a,b", &["--keepers", "two nodes", "\"a\""]),
         ("--keepers a,b", &["--keepers", "2 keepers", "than 1 would"]),
         ("--keepers a,b,c,e", &["4 keepers", "than 3 would"]),
-        ("--lease 499ms", &["--lease", "499ms", "500ms", "3600s"]),
-        ("--lease 3", &["--lease", "'3'", "unit"]),
+        ("--lease 499ms", &["--lease", "499ms", "500ms", "1h"]),
+        ("--lease 3x", &["--lease", "'3x'", "unit"]),
     ] {
         refused(path, &format!("{nodes} --out no {more}"), words);
     }
@@ -215,7 +243,7 @@ fn one_node_is_its_own_keeper() {
 }
 
 #[test]
-fn further_nodes_are_like_those_that_are_there() {
+fn added_nodes_have_the_same_settings() {
     let folder = tempdir().unwrap();
     let path = folder.path();
     made(path, &format!("--nodes {NODES} --lease 2s --out x"));
@@ -258,7 +286,7 @@ fn further_nodes_are_like_those_that_are_there() {
 }
 
 #[test]
-fn nodes_that_cannot_be_added_are_told() {
+fn nodes_that_cannot_be_added_are_refused() {
     let folder = tempdir().unwrap();
     let path = folder.path();
     refused(path, "--add d=10.0.0.4:1 --out x", &["cannot read x"]);
@@ -329,7 +357,7 @@ fn without_the_clusters_ca_no_node_is_added() {
 }
 
 #[test]
-fn the_help_shows_how_to_begin_and_how_to_go_on() {
+fn the_help_shows_first_and_next_steps() {
     let folder = tempdir().unwrap();
     let text = made(folder.path(), "--help");
     for word in [
@@ -374,7 +402,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn a_folder_with_other_things_keeps_them() {
+fn other_files_in_the_folder_are_kept() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("notes"), "mine").unwrap();
     made(folder.path(), &format!("--nodes {NODES} --out ."));
@@ -418,7 +446,7 @@ fn wrong_input_makes_nothing() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn a_folder_that_cannot_be_written_is_reported() {
     let folder = tempdir().unwrap();
     // The name is longer than any file system allows: the final move fails, and nothing is left
     // behind.
@@ -461,7 +489,7 @@ fn clients_get_certificates_that_no_node_can_use() {
 }
 
 #[test]
-fn clients_that_cannot_be_made_are_told() {
+fn invalid_client_names_are_refused() {
     let folder = tempdir().unwrap();
     refused(folder.path(), "--client x", &["the cluster's CA is needed"]);
     made(folder.path(), &format!("--nodes {NODES}"));

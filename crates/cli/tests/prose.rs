@@ -139,7 +139,7 @@ fn comments_fit_their_width() {
 }
 
 #[test]
-fn words_that_are_not_used_are_not_used() {
+fn forbidden_words_do_not_appear() {
     let mut faults = Vec::new();
     for (name, text) in files(&[".rs", ".md"]) {
         if name == "crates/cli/tests/prose.rs" {

@@ -1,113 +1,64 @@
 //! Acquiring a lock.
+//!
+//! Every request carries an id. If the connection breaks, the client sends the request again, and
+//! it keeps its place in the queue. If the response to a grant is lost, the node ends the hold
+//! after at most three seconds instead of the whole time to live.
 
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::time::Duration;
 
 use hyper::Method;
-use soloist_api::{AcquireRequest, ErrorKind, Hold};
+use soloist_api::ttl::grant_delay_max;
+use soloist_api::{AcquireError, AcquireRequest, ErrorKind, Hold, LockName, Locks, Request};
 use tokio::time::sleep;
 
 use crate::client::{PATIENCE, json, lock_path};
 use crate::connection::Call;
 use crate::guard::Held;
 use crate::keeper::loss_in;
-use crate::{Client, ClientError, Guard, Loss, Moment};
+use crate::{Client, ClientError, ClientGuard, Moment};
 
-/// Builder for a lock request. The request is sent when this is awaited; dropping the future before
-/// it completes cancels the request.
-///
-/// Every request carries an id. If the connection breaks, the client sends the request again, and
-/// it keeps its place in the queue. If the response to a grant is lost, the node ends the hold
-/// after at most three seconds instead of the whole time to live.
-#[must_use = "a lock is asked for only when this is awaited"]
-pub struct Acquire {
-    client: Client,
-    name: String,
-    wait: Option<Duration>,
-    ttl: Option<Duration>,
-    owner: Option<String>,
-}
+impl Locks for Client {
+    type Guard = ClientGuard;
 
-/// Why a lock was not acquired.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AcquireError {
-    /// The lock was not granted in time: others hold it or were ahead in the queue.
-    #[error("{reason}")]
-    NotGranted {
-        /// The lock's name.
-        lock: String,
-        /// The node's explanation.
-        reason: String,
-    },
-    /// The lock was not granted in time, and it is not known whether it is held: the node is cut
-    /// off from the cluster, or other nodes do not answer it.
-    #[error("{reason}")]
-    Unknown {
-        /// The lock's name.
-        lock: String,
-        /// The node's explanation.
-        reason: String,
-    },
-    /// The lock was granted, but lost before the client could confirm it.
-    #[error("lock {lock:?} was granted but lost before the client could confirm it: {}", .loss.reason)]
-    Lost {
-        /// The lock's name.
-        lock: String,
-        /// Why and when it was lost.
-        loss: Loss,
-    },
-    /// The node rejected the request or is unreachable.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-}
-
-impl Acquire {
-    pub(crate) fn new(client: Client, name: &str) -> Self {
-        Acquire {
-            client,
-            name: name.to_owned(),
-            wait: None,
-            ttl: None,
-            owner: None,
-        }
-    }
-
-    /// Sets the maximum time to wait. By default, the request waits until the lock is granted. With
-    /// zero, it does not queue behind others: it takes only as long as it takes to find out whether
-    /// the lock is free.
-    pub fn wait(mut self, within: Duration) -> Self {
-        self.wait = Some(within);
-        self
-    }
-
-    /// Sets the time to live of the hold. The guard renews the hold by itself. If this process
-    /// dies, others wait this long for the lock. Defaults to the node's setting.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = Some(ttl);
-        self
-    }
-
-    /// Sets the name of the holder, shown in lists of holders and waiters. Defaults to the host
-    /// name and process id.
-    pub fn owner(mut self, owner: &str) -> Self {
-        self.owner = Some(owner.to_owned());
-        self
-    }
-
-    async fn run(self) -> Result<Guard, AcquireError> {
-        let path = format!("{}/acquire", lock_path(&self.name)?);
-        let owner = self.owner.clone().unwrap_or_else(myself);
-        let request = Asking::new(&self.client);
+    async fn request(&self, request: Request) -> Result<ClientGuard, AcquireError> {
         let asked = Moment::now();
+        let answer = self.granted(&request, asked).await;
+        let hold = answer.map_err(|error| acquire_error(&request.lock, error))?;
+        self.confirmed(request.lock, hold, asked).await
+    }
+}
+
+fn acquire_error(lock: &LockName, error: ClientError) -> AcquireError {
+    let lock = lock.clone();
+    match error {
+        ClientError::Refused {
+            kind: ErrorKind::NotGranted,
+            detail,
+            ..
+        } => AcquireError::NotGranted { lock, detail },
+        ClientError::Refused {
+            kind: ErrorKind::Unavailable,
+            detail,
+            ..
+        } => AcquireError::Unknown { lock, detail },
+        error if error.is_unavailable() => AcquireError::Unavailable(error.into()),
+        error => AcquireError::Refused(error.into()),
+    }
+}
+
+impl Client {
+    /// Sends a request, again if its connection breaks, and returns the granted hold.
+    async fn granted(&self, request: &Request, asked: Moment) -> Result<Hold, ClientError> {
+        let path = format!("{}/acquire", lock_path(request.lock.as_str())?);
+        let owner = request.owner.as_deref().map_or_else(myself, str::to_owned);
+        let pending = PendingRequest::new(self);
         let call = || {
             let left = |wait: Duration| wait.saturating_sub(Moment::now().since(asked));
             let body = AcquireRequest {
-                wait_ms: self.wait.map(|wait| milliseconds(left(wait))),
+                wait_ms: request.wait.map(|wait| milliseconds(left(wait))),
                 ttl_ms: self.ttl.map(milliseconds),
                 owner: Some(owner.clone()),
-                request_id: Some(request.id.clone()),
+                request_id: Some(pending.id.clone()),
             };
             Call {
                 method: Method::POST,
@@ -115,41 +66,18 @@ impl Acquire {
                 body: Some(json(&body)),
             }
         };
-        let patience = self.wait.map(|wait| wait.saturating_add(PATIENCE));
+        let patience = request.wait.map(|wait| wait.saturating_add(PATIENCE));
         let mut breaks = RESENDS.iter();
         let answer = loop {
-            let answer = self.client.node.exchange(call, patience).await;
+            let answer = self.node.exchange(call, patience).await;
             match (answer, breaks.next()) {
                 (Err(ClientError::Broken { .. }), Some(pause)) => sleep(*pause).await,
-                (answer, _) => break answer,
+                (answer, _) => break answer?,
             }
         };
-        let answer = answer?;
         // From here on, dropping `Held` releases a granted hold; the request is not cancelled.
-        request.answered();
-        let hold: Hold = self
-            .client
-            .understand(&answer)
-            .map_err(|error| match error {
-                ClientError::Refused {
-                    kind: ErrorKind::NotGranted,
-                    detail,
-                    ..
-                } => AcquireError::NotGranted {
-                    lock: self.name.clone(),
-                    reason: detail,
-                },
-                ClientError::Refused {
-                    kind: ErrorKind::Unavailable,
-                    detail,
-                    ..
-                } => AcquireError::Unknown {
-                    lock: self.name.clone(),
-                    reason: detail,
-                },
-                other => AcquireError::Client(other),
-            })?;
-        self.confirmed(hold, asked).await
+        pending.answered();
+        self.understand(&answer)
     }
 
     /// Creates the guard of a granted hold.
@@ -159,24 +87,29 @@ impl Acquire {
     /// renewed and its validity counted from the renewal. The first renewal also confirms to the
     /// node that the grant was received. If it is not sent here, the guard's background task sends
     /// it soon.
-    async fn confirmed(self, hold: Hold, asked: Moment) -> Result<Guard, AcquireError> {
+    async fn confirmed(
+        &self,
+        lock: LockName,
+        hold: Hold,
+        asked: Moment,
+    ) -> Result<ClientGuard, AcquireError> {
         let ttl = Duration::from_millis(hold.valid_for_ms);
-        let held = Held::new(self.client.clone(), hold);
-        if Moment::now().since(asked) < ttl / 4 {
-            return Ok(Guard::new(held, ttl, asked, false));
+        let held = Held::new(self.clone(), lock, hold);
+        if Moment::now().since(asked) < grant_delay_max(ttl) {
+            return Ok(ClientGuard::new(held, ttl, asked, false));
         }
         let sent = Moment::now();
-        match self.client.renew(held.id(), ttl).await {
+        match self.renew(held.id(), ttl).await {
             Ok(hold) => {
                 let ttl = Duration::from_millis(hold.valid_for_ms);
-                Ok(Guard::new(held, ttl, sent, true))
+                Ok(ClientGuard::new(held, ttl, sent, true))
             }
             Err(error) => match loss_in(&error) {
                 Some(loss) => Err(AcquireError::Lost {
-                    lock: self.name,
+                    lock: held.lock().clone(),
                     loss,
                 }),
-                None => Err(error.into()),
+                None => Err(acquire_error(held.lock(), error)),
             },
         }
     }
@@ -190,17 +123,17 @@ const RESENDS: [Duration; 3] = [
     Duration::from_millis(500),
 ];
 
-/// A request in progress. Dropping it before [`answered`](Asking::answered) cancels the request at
-/// the node, in the background.
-struct Asking {
+/// A request in progress. Dropping it before [`answered`](PendingRequest::answered) cancels the
+/// request at the node, in the background.
+struct PendingRequest {
     client: Client,
     id: String,
     is_answered: bool,
 }
 
-impl Asking {
+impl PendingRequest {
     fn new(client: &Client) -> Self {
-        Asking {
+        PendingRequest {
             client: client.clone(),
             id: format!("{:032x}", rand::random::<u128>()),
             is_answered: false,
@@ -212,7 +145,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if self.is_answered {
             return;
@@ -222,15 +155,6 @@ impl Drop for Asking {
         // If this fails, the node drops the request by itself a little later.
         let cancel = async move { drop(client.cancel(&id).await) };
         self.client.in_background(cancel);
-    }
-}
-
-impl IntoFuture for Acquire {
-    type Output = Result<Guard, AcquireError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
     }
 }
 

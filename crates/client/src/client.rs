@@ -1,11 +1,12 @@
 //! The client of one node.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
 use serde::de::DeserializeOwned;
-use soloist_api::{self as api, Cluster, ErrorKind, Hold, LockInfo, Locks, RenewRequest};
+use soloist_api::{self as api, Cluster, ErrorKind, Hold, LockInfo, LockList, RenewRequest};
 use tokio::runtime::Handle;
 
 use crate::background::Background;
@@ -15,7 +16,7 @@ use crate::keeper::Young;
 use crate::path::escaped;
 use crate::target::Place;
 use crate::tls::Tls;
-use crate::{Acquire, Events, Target, TargetError};
+use crate::{Events, Target, TargetError};
 
 /// Timeout of requests that the node answers without waiting, though it may ask other nodes first.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,6 +28,7 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// A client belongs to the runtime in which [`connect`](Client::connect) was called: holds are
 /// renewed there, and only while that runtime runs.
+// Methods: acquiring in `acquire.rs`, requests in the background in `background.rs`.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) node: Arc<Connections>,
@@ -34,16 +36,45 @@ pub struct Client {
     pub(crate) background: Arc<Background>,
     /// Renews holds, and releases them when their guards are dropped, on whatever thread that is.
     pub(crate) runtime: Handle,
+    /// Time to live of holds, or `None` for the node's setting.
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// Settings of a client, see [`Client::builder`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing happens until `connect` is called"]
+pub struct ClientBuilder {
+    ttl: Option<Duration>,
 }
 
 impl Client {
-    /// Connects to a node.
+    /// Returns the settings of a client, all of them defaults.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use soloist_client::{Client, Target};
+    ///
+    /// let client = Client::builder().ttl(Duration::from_secs(10));
+    /// let client = client.connect(Target::from_env()?).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Connects to a node, with the default settings.
     ///
     /// If the target does not name a node, this connects to the node that the system runs or to the
     /// one in the working folder. If both answer, this fails with [`ClientError::Ambiguous`]. The
     /// cluster of `soloist up` is used only if neither of them has a socket. A socket in the
     /// working folder or of `soloist up` is ignored if it belongs to another user, except root.
     pub async fn connect(target: Target) -> Result<Client, ClientError> {
+        Self::builder().connect(target).await
+    }
+
+    async fn find(target: &Target) -> Result<Connections, ClientError> {
         let (mut tried, mut silent) = (Vec::new(), None);
         let mut found: Option<Connections> = None;
         for place in &target.places {
@@ -58,7 +89,7 @@ impl Client {
                 Some(found) if place.is_up() || place.is_same(&found.place) => continue,
                 _ => {}
             }
-            let node = match Self::open(&target, place).await {
+            let node = match Self::open(target, place).await {
                 Ok(node) => node,
                 Err(ClientError::Unreachable(attempts)) => {
                     silent = silent.or(place.exists().then_some(place));
@@ -78,15 +109,7 @@ impl Client {
             }
             found = Some(node);
         }
-        match found {
-            None => Err(ClientError::Unreachable(tried)),
-            Some(node) => Ok(Client {
-                node: node.into(),
-                young: Arc::default(),
-                background: Arc::default(),
-                runtime: Handle::current(),
-            }),
-        }
+        found.ok_or(ClientError::Unreachable(tried))
     }
 
     async fn open(target: &Target, place: &Place) -> Result<Connections, ClientError> {
@@ -111,22 +134,17 @@ impl Client {
         self.node.place.to_string()
     }
 
-    /// Requests a lock. The request is sent when the result is awaited.
-    pub fn acquire(&self, name: &str) -> Acquire {
-        Acquire::new(self.clone(), name)
-    }
-
     /// Returns the holder of a lock and its waiters.
     pub async fn lock_info(&self, name: &str) -> Result<LockInfo, ClientError> {
         self.get(&lock_path(name)?).await
     }
 
     /// Returns all locks that have a holder or waiters.
-    pub async fn locks(&self) -> Result<Locks, ClientError> {
-        let mut all: Locks = self.get("/v1/locks").await?;
+    pub async fn locks(&self) -> Result<LockList, ClientError> {
+        let mut all: LockList = self.get("/v1/locks").await?;
         while let Some(after) = all.next.take() {
             let path = format!("/v1/locks?after={}", escaped(&after));
-            let page: Locks = self.get(&path).await?;
+            let page: LockList = self.get(&path).await?;
             // A page that does not advance would be requested forever.
             if page.next.as_ref().is_some_and(|next| *next <= after) {
                 return Err(self.garbled("the pages of the list of locks do not advance"));
@@ -206,9 +224,10 @@ impl Client {
             body: None,
         };
         let answer = self.node.exchange(call, Some(patience)).await?;
-        match answer.status.is_success() {
-            true => Ok(()),
-            false => Err(self.refused(&answer)),
+        if answer.status.is_success() {
+            Ok(())
+        } else {
+            Err(self.refused(&answer))
         }
     }
 
@@ -263,6 +282,37 @@ impl Client {
     }
 }
 
+impl ClientBuilder {
+    /// Sets the time to live of the client's holds. Guards renew their holds by themselves; if the
+    /// process dies, others wait this long for its locks. Defaults to the node's setting. Nodes
+    /// refuse requests with a time to live that is longer than they allow.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Connects to a node, see [`Client::connect`].
+    pub async fn connect(self, target: Target) -> Result<Client, ClientError> {
+        let node = Client::find(&target).await?;
+        Ok(Client {
+            node: node.into(),
+            young: Arc::default(),
+            background: Arc::default(),
+            runtime: Handle::current(),
+            ttl: self.ttl,
+        })
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("node", &self.place())
+            .field("ttl", &self.ttl)
+            .finish_non_exhaustive()
+    }
+}
+
 pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
     // An empty segment would result in a different path, and the node's error would not mention the
     // name.
@@ -308,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_system_comes_first_and_two_nodes_are_one_too_many() {
+    async fn the_system_node_comes_first_and_two_nodes_are_ambiguous() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let listen = |name: &str| UnixListener::bind(at(name)).unwrap();
@@ -325,7 +375,7 @@ mod tests {
         assert!(connect().await.is_ok());
         std::fs::remove_file(at("folder")).unwrap();
         let _other = listen("folder");
-        let error = connect().await.err().expect("two nodes answer").to_string();
+        let error = connect().await.expect_err("two nodes answer").to_string();
         for word in ["/system", "/folder", "--api", "SOLOIST_API"] {
             assert!(error.contains(word), "{error}");
         }
@@ -334,8 +384,7 @@ mod tests {
         drop(system);
         let error = connect()
             .await
-            .err()
-            .expect("the node is ambiguous")
+            .expect_err("the node is ambiguous")
             .to_string();
         for word in ["/system (does not answer)", "/up"] {
             assert!(error.contains(word), "{error}");

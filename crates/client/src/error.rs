@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use soloist_api::ErrorKind;
+use soloist_api::{EndReason, ErrorKind};
 
 use crate::TargetError;
 
@@ -66,7 +66,7 @@ pub enum ClientError {
         /// Description of the error, for people.
         detail: String,
         /// Why the hold ended, if that is the error.
-        reason: Option<String>,
+        reason: Option<EndReason>,
         /// How long ago the hold ended, if the node knows.
         ended_ago: Option<Duration>,
     },

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use soloist_api::{ErrorKind, Hold};
+use soloist_api::{EndReason, ErrorKind, Hold, Loss, ttl};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
-use crate::{Client, ClientError, Loss, LossReason, Moment, reached};
+use crate::{Client, ClientError, Moment, reached};
 
 /// How long the node is asked to think before it says that nothing has happened.
 const LISTEN_FOR: Duration = Duration::from_secs(30);
@@ -123,7 +123,7 @@ impl Keeper {
             _ = &mut over => return,
             loss = self.lost() => loss,
         };
-        let expired = loss.reason == LossReason::Expired;
+        let expired = loss.reason == EndReason::Expired;
         self.standing
             .send_modify(|standing| standing.loss = Some(loss));
         if expired {
@@ -150,16 +150,16 @@ impl Keeper {
 
     /// Renews until the node says that there is nothing to renew.
     async fn renew(&self) -> Loss {
-        let mut pause = match self.is_confirmed {
-            true => self.lives_for() / 3,
-            false => Duration::ZERO,
+        let mut pause = if self.is_confirmed {
+            ttl::renew_after(self.lives_for())
+        } else {
+            Duration::ZERO
         };
         loop {
             sleep(pause).await;
             let sent = Moment::now();
-            // The next attempt is made over a new connection, so it is no use to wait for long.
-            let patience = (self.lives_for() / 2).max(Duration::from_millis(10));
-            match self.client.renew(&self.hold, patience).await {
+            let timeout = ttl::renewal_timeout(self.lives_for());
+            match self.client.renew(&self.hold, timeout).await {
                 Ok(hold) => {
                     let ttl = Duration::from_millis(hold.valid_for_ms);
                     self.standing.send_modify(|standing| {
@@ -171,11 +171,11 @@ impl Keeper {
                     if let Some(loss) = self.ending(&hold) {
                         return loss;
                     }
-                    pause = self.lives_for() / 3;
+                    pause = ttl::renew_after(self.lives_for());
                 }
                 Err(error) => match loss_in(&error) {
                     Some(loss) => return loss,
-                    None => pause = self.pause_after_failure(),
+                    None => pause = ttl::renewal_pause(self.lives_for()),
                 },
             }
         }
@@ -197,7 +197,7 @@ impl Keeper {
                 Ok(_) => Duration::from_millis(100),
                 Err(error) => match loss_in(&error) {
                     Some(loss) => return loss,
-                    None => self.pause_after_failure(),
+                    None => ttl::renewal_pause(self.lives_for()),
                 },
             };
             sleep(pause).await;
@@ -206,16 +206,10 @@ impl Keeper {
 
     /// The node stops: the hold is valid for as long as was promised, and then lost.
     fn ending(&self, hold: &Hold) -> Option<Loss> {
-        let reason = hold.ending.as_deref()?;
         Some(Loss {
-            reason: LossReason::from_name(reason),
+            reason: hold.ending?,
             since: self.standing.borrow().valid_until,
         })
-    }
-
-    /// Several attempts fit into what is left when a renewal has failed.
-    fn pause_after_failure(&self) -> Duration {
-        (self.lives_for() / 15).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
     /// Whatever the node would say: without renewal, the hold is over when its time has run out.
@@ -225,7 +219,7 @@ impl Keeper {
             reached(valid_until).await;
             if self.standing.borrow().valid_until == valid_until {
                 return Loss {
-                    reason: LossReason::Expired,
+                    reason: EndReason::Expired,
                     since: valid_until,
                 };
             }
@@ -245,8 +239,8 @@ pub(crate) fn loss_in(error: &ClientError) -> Option<Loss> {
         return None;
     };
     let reason = match kind {
-        ErrorKind::NoSuchHold => LossReason::Forgotten,
-        ErrorKind::Ended => LossReason::from_name(reason.as_deref().unwrap_or("ended")),
+        ErrorKind::NoSuchHold => EndReason::Forgotten,
+        ErrorKind::Ended => reason.unwrap_or(EndReason::Other),
         _ => return None,
     };
     Some(Loss {

@@ -195,11 +195,12 @@ impl Target {
             return Ok(Target::socket(path));
         }
         let Some((scheme, _)) = text.split_once("://") else {
-            return match text.contains('/') {
-                true => Ok(Target::socket(text)),
-                false => Err(wrong(
+            return if text.contains('/') {
+                Ok(Target::socket(text))
+            } else {
+                Err(wrong(
                     "neither a scheme nor a path (put ./ before a socket in this folder)",
-                )),
+                ))
             };
         };
         let tls = match scheme {
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_read() {
+    fn targets_are_parsed() {
         assert_eq!(place("unix:/a/b.sock"), "unix:/a/b.sock");
         assert_eq!(place("unix:///a/b.sock"), "unix:/a/b.sock");
         assert_eq!(place("unix:b.sock"), "unix:b.sock");
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused_with_the_reason() {
+    fn an_invalid_target_is_refused_with_the_reason() {
         for (text, word) in [
             ("", "scheme"),
             ("unix:", "path"),

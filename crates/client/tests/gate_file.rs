@@ -7,14 +7,28 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use proptest::prelude::*;
+use soloist_client::Fence;
 use soloist_client::gate::{FileGate, GateError, Stale};
 use tempfile::{TempDir, tempdir};
+
+fn fence(number: u64) -> Fence {
+    Fence::from_number(number)
+}
+
+fn admit(gate: &FileGate, number: u64) -> Result<(), GateError> {
+    gate.admit(fence(number))
+}
+
+/// The highest fence that the gate has admitted.
+fn highest(gate: &FileGate) -> Option<u64> {
+    gate.seen().unwrap().map(Fence::number)
+}
 
 /// Creates a folder with a gate that has admitted `fence`.
 fn seen(fence: u64) -> (TempDir, FileGate) {
     let folder = tempdir().unwrap();
     let gate = FileGate::open(&folder.path().join("gate")).unwrap();
-    gate.admit(fence).unwrap();
+    admit(&gate, fence).unwrap();
     (folder, gate)
 }
 
@@ -27,7 +41,7 @@ fn stale(result: Result<(), GateError>) -> Stale {
 
 fn is_damaged(gate: &FileGate) {
     for fence in [0, 41, 42, u64::MAX] {
-        let error = gate.admit(fence).unwrap_err();
+        let error = admit(gate, fence).unwrap_err();
         assert!(matches!(error, GateError::Damaged { .. }), "{error}");
     }
     assert!(matches!(gate.seen(), Err(GateError::Damaged { .. })));
@@ -37,31 +51,31 @@ fn is_damaged(gate: &FileGate) {
 fn the_highest_fence_survives() {
     let (folder, gate) = seen(42);
     assert_eq!(
-        stale(gate.admit(41)),
+        stale(admit(&gate, 41)),
         Stale {
-            seen: 42,
-            given: 41
+            seen: fence(42),
+            given: fence(41)
         }
     );
-    gate.admit(42).unwrap();
+    admit(&gate, 42).unwrap();
     let again = FileGate::open(&folder.path().join("gate")).unwrap();
-    assert_eq!(again.seen().unwrap(), Some(42));
-    assert_eq!(stale(again.admit(41)).seen, 42);
-    again.admit(43).unwrap();
-    assert_eq!(stale(gate.admit(42)).seen, 43);
+    assert_eq!(highest(&again), Some(42));
+    assert_eq!(stale(admit(&again, 41)).seen, fence(42));
+    admit(&again, 43).unwrap();
+    assert_eq!(stale(admit(&gate, 42)).seen, fence(43));
 }
 
 #[test]
-fn work_is_done_for_the_admitted_only() {
+fn only_admitted_fences_do_work() {
     let (_folder, gate) = seen(42);
-    assert_eq!(gate.run(42, || "done").unwrap(), "done");
+    assert_eq!(gate.run(fence(42), || "done").unwrap(), "done");
     let mut touched = false;
-    assert!(gate.run(41, || touched = true).is_err());
+    assert!(gate.run(fence(41), || touched = true).is_err());
     assert!(!touched);
 }
 
 #[test]
-fn a_file_torn_at_any_byte_refuses_everybody() {
+fn a_file_truncated_at_any_byte_admits_nobody() {
     let (folder, gate) = seen(42);
     let path = folder.path().join("gate");
     let whole = fs::read(&path).unwrap();
@@ -72,11 +86,11 @@ fn a_file_torn_at_any_byte_refuses_everybody() {
         assert_eq!(fs::read(&path).unwrap(), &whole[..length]);
     }
     fs::write(&path, &whole).unwrap();
-    assert_eq!(gate.seen().unwrap(), Some(42));
+    assert_eq!(highest(&gate), Some(42));
 }
 
 #[test]
-fn a_file_bent_at_any_byte_refuses_everybody() {
+fn a_file_damaged_at_any_byte_admits_nobody() {
     let (folder, gate) = seen(42);
     let path = folder.path().join("gate");
     let whole = fs::read(&path).unwrap();
@@ -100,16 +114,16 @@ fn a_crash_while_the_new_value_is_written_keeps_the_old_one() {
     let next = fs::read(other.0.path().join("gate")).unwrap();
     for length in 0..=next.len() {
         fs::write(&new, &next[..length]).unwrap();
-        assert_eq!(gate.seen().unwrap(), Some(42));
-        assert_eq!(stale(gate.admit(41)).seen, 42);
-        gate.admit(42).unwrap();
+        assert_eq!(highest(&gate), Some(42));
+        assert_eq!(stale(admit(&gate, 41)).seen, fence(42));
+        admit(&gate, 42).unwrap();
     }
     // A leftover `.new` file does no harm.
-    gate.admit(44).unwrap();
+    admit(&gate, 44).unwrap();
     assert!(!new.exists());
     // After a crash just after the rename, the new value counts.
     fs::write(&path, &next).unwrap();
-    assert_eq!(gate.seen().unwrap(), Some(43));
+    assert_eq!(highest(&gate), Some(43));
 }
 
 #[test]
@@ -118,10 +132,10 @@ fn links_lead_to_one_gate() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink("gate", &link).unwrap();
     let linked = FileGate::open(&link).unwrap();
-    assert_eq!(stale(linked.admit(41)).seen, 42);
-    linked.admit(50).unwrap();
+    assert_eq!(stale(admit(&linked, 41)).seen, fence(42));
+    admit(&linked, 50).unwrap();
     assert!(link.symlink_metadata().unwrap().is_symlink());
-    assert_eq!(gate.seen().unwrap(), Some(50));
+    assert_eq!(highest(&gate), Some(50));
     let nowhere = folder.path().join("nowhere");
     std::os::unix::fs::symlink("missing", &nowhere).unwrap();
     assert!(matches!(
@@ -131,10 +145,10 @@ fn links_lead_to_one_gate() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn unusable_files_are_named() {
     let folder = tempdir().unwrap();
     let error = |path: &Path| {
-        let opened = FileGate::open(path).and_then(|gate| gate.admit(1));
+        let opened = FileGate::open(path).and_then(|gate| admit(&gate, 1));
         opened.unwrap_err().to_string()
     };
     assert!(error(&folder.path().join("no/gate")).contains("no"));
@@ -153,8 +167,8 @@ fn many_at_once_are_admitted_in_order() {
             scope.spawn(move || {
                 // Each thread opens its own gate, as a process would.
                 let gate = FileGate::open(path).unwrap();
-                for fence in (first..60).step_by(4) {
-                    let _ = gate.run(fence, || append(log, fence));
+                for number in (first..60).step_by(4) {
+                    let _ = gate.run(fence(number), || append(log, number));
                 }
             });
         }
@@ -184,8 +198,8 @@ fn victim() {
         return;
     };
     let gate = FileGate::open(path.as_ref()).unwrap();
-    for fence in gate.seen().unwrap().unwrap_or(0) + 1.. {
-        gate.admit(fence).unwrap();
+    for fence in highest(&gate).unwrap_or(0) + 1.. {
+        admit(&gate, fence).unwrap();
         println!("admitted {fence}");
     }
 }
@@ -217,9 +231,9 @@ fn killed_at_any_moment() {
         while let Some(fence) = admitted() {
             last = fence;
         }
-        let seen = gate.seen().unwrap().unwrap();
+        let seen = highest(&gate).unwrap();
         assert!(seen == last || seen == last + 1, "{seen} after {last}");
-        assert_eq!(stale(gate.admit(last - 1)).seen, seen);
+        assert_eq!(stale(admit(&gate, last - 1)).seen, fence(seen));
     }
 }
 
@@ -230,7 +244,7 @@ proptest! {
         let folder = tempdir().unwrap();
         let file = FileGate::open(&folder.path().join("gate")).unwrap();
         let memory = soloist_client::gate::Gate::new();
-        for fence in fences {
+        for fence in fences.into_iter().map(fence) {
             prop_assert_eq!(file.admit(fence).is_ok(), memory.admit(fence).is_ok());
             prop_assert_eq!(file.seen().unwrap(), memory.seen());
         }

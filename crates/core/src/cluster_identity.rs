@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn epochs_of_generations_do_not_meet() {
+    fn epochs_of_different_generations_never_overlap() {
         let first = Generation::first(1);
         let second = first.next(2).unwrap();
         assert!(first.last_epoch() < second.first_epoch());

@@ -12,9 +12,12 @@ pub mod limits;
 #[cfg(feature = "lint-check")]
 mod lint_check;
 pub mod locks;
+mod lookup_map;
 mod mutant;
+pub mod name_hash;
 mod near_end;
 pub mod notice;
+pub mod rows;
 pub mod rules;
 
 pub use mutant::Mutant;

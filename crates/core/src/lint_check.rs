@@ -14,3 +14,8 @@ pub(crate) fn walks_a_hash_map(map: &HashMap<u64, u64>) -> u64 {
     }
     last
 }
+
+/// `Duration::from_mins` is newer than the oldest supported compiler.
+pub(crate) fn needs_a_newer_compiler() -> std::time::Duration {
+    std::time::Duration::from_mins(1)
+}

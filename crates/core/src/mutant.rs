@@ -44,11 +44,6 @@ pub enum Mutant {
     PromiseShortened,
     /// A node that is draining leaves while its clients still rely on its promises.
     LeaveWhilePromised,
-    /// A node panics while it handles a request for a lock. Not a fault in a rule: it shows the
-    /// effects of a panic.
-    PanicInCore,
-    /// The keepers' leader panics when it handles a message. Likewise not a fault in a rule.
-    PanicInLeader,
     /// A lock is forgotten although not all nodes with a machine for it have offered it, or
     /// messages are in flight. This and the next three are faults of the locks, too.
     ForgetUnbalanced,
@@ -60,6 +55,11 @@ pub enum Mutant {
     FenceForgotten,
     /// A report or an epoch counts as complete although its last piece is missing.
     PieceForgotten,
+    /// If two members report the same lock, the first of them is believed.
+    FirstIsBelieved,
+    /// A new leader does not notice that a member has not installed the epoch, and that no leader
+    /// knows what it starts with.
+    StuckUnnoticed,
 }
 
 #[cfg(feature = "mutants")]
@@ -68,7 +68,7 @@ static PLANTED: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "mutants")]
 impl Mutant {
     /// All faults of the epochs.
-    pub const ALL: [Mutant; 16] = [
+    pub const ALL: [Mutant; 18] = [
         Mutant::NoFreeze,
         Mutant::AnyEpoch,
         Mutant::GrantUnconfirmed,
@@ -85,6 +85,8 @@ impl Mutant {
         Mutant::NoBackOff,
         Mutant::LeaveWhilePromised,
         Mutant::PieceForgotten,
+        Mutant::FirstIsBelieved,
+        Mutant::StuckUnnoticed,
     ];
 
     /// Plants this fault for the whole process, replacing the one before. `None` removes it.

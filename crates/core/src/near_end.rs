@@ -1,4 +1,5 @@
 //! For tests: starts numbers near their maximum, since a cluster would take years to use them up.
+//! This is for the whole process, so a test that does it must be the only one of its binary.
 
 #[cfg(feature = "mutants")]
 use std::sync::atomic::{AtomicU64, Ordering};

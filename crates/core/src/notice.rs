@@ -1,6 +1,6 @@
 //! Log lines. The core has no logger: a notice is an effect, and the caller writes it.
 
-use soloist_api::{LockName, NodeName};
+use soloist_api::NodeName;
 
 use crate::locks::ReceiveError;
 
@@ -34,13 +34,13 @@ pub enum Notice {
         /// Number of pieces of its report.
         pieces: u32,
     },
-    /// From the leader: two members report the same lock. Both are evicted.
-    HeldTwice(LockName),
+    /// From the leader: these two members report the same lock. Both are evicted.
+    HeldTwice([NodeName; 2]),
     /// From a member: a message that arrived before its epoch was installed is refused now.
     EarlyMessage(ReceiveError),
     /// From a member: the epoch has more pieces than are allowed.
     TooManyPieces(u32),
-    /// From a member: a piece from the leader cannot be decoded. All pieces are requested again
-    /// after the next renewal.
-    UnreadablePiece,
+    /// From a member: what the leader sent for the beginning of an epoch contradicts itself. All
+    /// pieces are requested again after the next renewal.
+    UnsoundPieces,
 }

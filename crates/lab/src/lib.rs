@@ -3,16 +3,20 @@
 
 #![warn(clippy::iter_over_hash_type)]
 
-pub mod check;
-pub mod claims;
+pub mod breadth_first;
+mod channels;
 mod compare;
+pub mod epochs;
 pub mod network;
 pub mod report;
 pub mod scenario;
+mod script;
+pub mod search;
 mod shape_spec;
 pub mod simulate;
 pub mod swarm;
 pub mod world;
 
+pub use channels::assumed_channels;
 pub use compare::compare;
 pub use shape_spec::ShapeSpec;

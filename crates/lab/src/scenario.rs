@@ -31,7 +31,7 @@
 //! assert_eq!(soloist_lab::scenario::replay(text).unwrap(), text);
 //! ```
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -41,8 +41,11 @@ use soloist_algorithms::{
     Algorithm, Channels, Choice, Config, Effect, Message, NameError, NodeId, Outbox, Phase, Place,
     ShapeError, Start,
 };
+use soloist_core::rules::RuleError;
 
 use crate::network::Envelope;
+use crate::script;
+pub use crate::script::{Difference, first_difference};
 use crate::shape_spec::ShapeSpec;
 use crate::world::{self, Event, Fault, World};
 
@@ -77,6 +80,9 @@ pub enum ScenarioError {
     /// An invalid shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// Rules that a node would not take.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
 }
 
 /// Runs a scenario and returns its text with the actual transcript under each step.
@@ -95,28 +101,10 @@ impl Visitor for Replay<'_> {
 
     fn visit<A: Algorithm>(self) -> Self::Output {
         let mut stage = Stage::<A>::new(self.head)?;
-        let mut result = String::new();
-        let mut in_steps = false;
-        for (number, line) in self.text.lines().enumerate() {
-            let comment = line.is_empty() || line.starts_with('#');
-            if let Some(step) = line.strip_prefix("> ") {
-                in_steps = true;
-                let _ = writeln!(result, "{line}");
-                stage.step(step).map_err(|reason| ScenarioError::Line {
-                    line: number + 1,
-                    reason,
-                })?;
-                result.push_str(&std::mem::take(&mut stage.transcript));
-            } else if line.starts_with('>') {
-                return Err(ScenarioError::Line {
-                    line: number + 1,
-                    reason: format!("'{line}': a step begins with '> '"),
-                });
-            } else if comment || !in_steps {
-                let _ = writeln!(result, "{line}");
-            }
-        }
-        Ok(result)
+        script::play(self.text, |step| {
+            stage.step(step)?;
+            Ok(std::mem::take(&mut stage.transcript))
+        })
     }
 }
 
@@ -143,31 +131,9 @@ impl Head {
     ];
 
     fn read(text: &str) -> Result<Self, ScenarioError> {
-        let mut values: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            if line.starts_with('>') {
-                break;
-            }
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let (key, value) = line.split_once(' ').unwrap_or((line, ""));
-            if !Self::KEYS.contains(&key) {
-                let reason = format!("'{key}' is not a key; use {}", Self::KEYS.join(", "));
-                return Err(ScenarioError::Line {
-                    line: number,
-                    reason,
-                });
-            }
-            values.insert(key, (number, value.trim()));
-        }
-        let value = |key: &str| values.get(key).map(|(_, value)| *value);
-        let bad = |key: &str, what: &str| {
-            let (line, value) = values[key];
-            let reason = format!("{key} '{value}': {what}");
-            ScenarioError::Line { line, reason }
-        };
-
+        let values = script::Head::read(text, &Self::KEYS)?;
+        let value = |key: &str| values.value(key);
+        let bad = |key: &str, what: &str| values.wrong(key, what);
         let algorithm = value("algorithm").ok_or(ScenarioError::Missing("algorithm"))?;
         let choice = Choice::parse(algorithm, value("variant").unwrap_or_default())?;
         let names: Vec<String> = match (value("names"), value("nodes")) {

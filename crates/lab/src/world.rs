@@ -79,6 +79,24 @@ pub fn forgets_together<A: Algorithm>(config: &Config<A::Shape>) -> bool {
         && NodeId::all(config.place.nodes()).all(is_silent)
 }
 
+/// Judges mutual exclusion when a node has entered: no other node is inside, and the node was not
+/// inside already, which `twice` says.
+pub(crate) fn two_inside(
+    newcomer: NodeId,
+    mut phases: impl Iterator<Item = (NodeId, Phase)>,
+    twice: bool,
+) -> Result<(), Fault> {
+    let other = phases.find(|&(node, phase)| node != newcomer && phase == Phase::Inside);
+    match other {
+        Some((other, _)) => Err(Fault::TwoInside { newcomer, other }),
+        None if twice => Err(Fault::TwoInside {
+            newcomer,
+            other: newcomer,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// A violation of what must hold in a cluster of correct nodes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -240,7 +258,8 @@ impl<A: Algorithm> World<A> {
         self.note_entry(node, out)
     }
 
-    /// Counts a node that entered, and checks that no other node is inside.
+    /// Counts a node that entered, and checks that no other node is inside. If the count says that
+    /// two are, but no other node is, the node entered twice.
     fn note_entry(&mut self, newcomer: NodeId, out: &Outbox<A::Message>) -> Result<(), Fault> {
         if !out.entered() {
             return Ok(());
@@ -249,12 +268,8 @@ impl<A: Algorithm> World<A> {
         if self.inside == 1 {
             return Ok(());
         }
-        let mut others = self.iter().filter(|(node, _)| *node != newcomer);
-        // No other node is inside: a faulty node entered twice.
-        let other = others
-            .find(|(_, state)| state.phase() == Phase::Inside)
-            .map_or(newcomer, |(other, _)| other);
-        Err(Fault::TwoInside { newcomer, other })
+        let phases = self.iter().map(|(node, state)| (node, state.phase()));
+        two_inside(newcomer, phases, true)
     }
 
     /// Checks every node's own invariant.

@@ -11,8 +11,12 @@ fn every_scenario_replays_to_its_own_text() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        let replayed = soloist_lab::scenario::replay(&text)
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let replayed = match name.starts_with("epochs-") {
+            true => soloist_lab::epochs::text::replay(&text),
+            false => soloist_lab::scenario::replay(&text),
+        };
+        let replayed = replayed.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         if update {
             std::fs::write(&path, &replayed).unwrap();
         } else {
@@ -24,7 +28,7 @@ fn every_scenario_replays_to_its_own_text() {
 }
 
 #[test]
-fn what_is_no_scenario_is_refused_with_the_reason() {
+fn an_invalid_scenario_is_refused_with_the_reason() {
     for (text, reason) in [
         ("nodes 3\n", "needs 'algorithm'"),
         ("algorithm raymond\n", "needs 'nodes'"),
@@ -57,5 +61,74 @@ fn what_is_no_scenario_is_refused_with_the_reason() {
     ] {
         let error = soloist_lab::scenario::replay(text).unwrap_err().to_string();
         assert!(error.contains(reason), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
+    let head = "algorithm raymond\nnames a b c\n";
+    for (text, reason) in [
+        ("nodes 3\n", "needs 'algorithm'"),
+        ("algorithm raymond\n", "needs 'nodes'"),
+        ("algorithm raymnod\nnodes 3\n", "did you mean 'raymond'?"),
+        (
+            "algorithm raymond\nnodes 0\n",
+            "line 2: nodes '0': use 1 to 16",
+        ),
+        ("algorithm raymond\nnodes 17\n", "use 1 to 16 nodes"),
+        (
+            "algorithm raymond\nnames A B\n",
+            "line 2: names 'A B': invalid name \"A\"",
+        ),
+        ("algorithm raymond\nnames a a\n", "'a' is there twice"),
+        ("algorithm raymond\nnodes 2\nlease 1\n", "line 3: lease '1'"),
+        ("algorithm raymond\nnodes 2\nlease 1ms\n", "use 500ms to"),
+        (
+            "algorithm raymond\nnodes 2\ndrift 51\n",
+            "use a number from 0 to 50",
+        ),
+        (
+            "algorithm raymond\nnodes 2\ndown n0 n1\n",
+            "some node has to be up",
+        ),
+        ("algorithm raymond\nnodes 2\ndown n2\n", "no such node"),
+        (
+            "algorithm raymond\nnodes 2\nshape line\n",
+            "'shape' is not a key; use algorithm",
+        ),
+        (
+            &format!("{head}> dance a\n"),
+            "line 3: 'dance a' is not a step; use request NODE",
+        ),
+        (&format!("{head}> request d\n"), "no node 'd'"),
+        (&format!("{head}> release a\n"), "no client is inside"),
+        (&format!("{head}> start a\n"), "this node is up"),
+        (
+            &format!("{head}> crash a\n> request a\n"),
+            "line 4: a is down",
+        ),
+        (&format!("{head}> pause a\n> request a\n"), "a is paused"),
+        (
+            &format!("{head}> stop a\n> run\n> request a\n"),
+            "a is down",
+        ),
+        (
+            &format!("{head}> deliver a b\n"),
+            "no such message is in flight",
+        ),
+        (
+            &format!("{head}> deliver L1 b\n"),
+            "no such message is in flight",
+        ),
+        (&format!("{head}> commit L2\n"), "no leader 'L2'"),
+        (&format!("{head}> wait 2h\n"), "the longest wait is 3600s"),
+        (&format!("{head}> wait soon\n"), "soon"),
+        (
+            &format!("{head}> cut a b\n> request a\n> deliver a b\n"),
+            "is cut",
+        ),
+    ] {
+        let error = soloist_lab::epochs::text::replay(text).unwrap_err();
+        assert!(error.to_string().contains(reason), "{text:?}: {error}");
     }
 }

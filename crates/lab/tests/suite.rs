@@ -2,7 +2,7 @@
 //! tests that run in parallel.
 
 use soloist_algorithms::Kind;
-use soloist_lab::check::suite;
+use soloist_lab::search::suite;
 
 /// The page whose table `soloist lab suite --long --markdown` generates.
 const PAGE: &str = include_str!("../../../docs/searched.md");
@@ -44,12 +44,12 @@ fn the_tree_and_the_torus() {
 }
 
 #[test]
-fn the_fair_one() {
+fn the_fair_algorithm() {
     search(|kind| kind == Kind::LodhaKshemkalyani);
 }
 
 #[test]
-fn the_others() {
+fn the_other_algorithms() {
     let of_the_papers = &Kind::ALL[..5];
     search(|kind| !of_the_papers.contains(&kind));
 }

@@ -28,7 +28,7 @@ fn every_run_is_safe_and_serves_everybody() {
 /// A load so low that a restless token circulates thousands of times between two requests is not a
 /// fault. Nor is a hold that outlasts thousands of demands.
 #[test]
-fn a_run_is_neither_cut_short_nor_given_up_while_all_is_well() {
+fn a_healthy_run_is_neither_shortened_nor_abandoned() {
     for (algorithm, load, hold) in [
         ("le-lann", "poisson:0.00001", "1"),
         ("le-lann", "think:100000", "1"),
@@ -60,7 +60,7 @@ fn response_times_count_from_the_demand() {
 }
 
 #[test]
-fn time_that_runs_out_is_an_error_not_a_figure() {
+fn a_measurement_that_times_out_is_an_error() {
     let setup = Setup {
         hold: "1e9".parse().unwrap(),
         entries: 100_000,
@@ -115,7 +115,7 @@ fn crashed_nodes_recover_and_everybody_is_served() {
 
 /// Crashes in quick succession, for half of the run, with a request waiting at every node.
 #[test]
-fn a_hail_of_crashes_is_survived() {
+fn many_crashes_in_a_row_are_survived() {
     for (variants, channels) in [
         ("", Channels::Fifo),
         ("piggyback,greedy", Channels::Fifo),
@@ -137,7 +137,7 @@ fn a_hail_of_crashes_is_survived() {
 
 /// The swarm crashes nodes only if recovery is promised.
 #[test]
-fn seeds_keep_to_what_is_promised() {
+fn seeded_runs_keep_the_promises() {
     for seed in 0..RUNS {
         let setup = swarm::setup(seed);
         let variants = setup.choice.variants;
@@ -222,7 +222,7 @@ fn the_same_runs_catch_the_printed_rules() {
 /// The totals are correct whatever the order in which the cores take the runs, also if stopped
 /// early.
 #[test]
-fn a_swarm_adds_up_its_runs() {
+fn a_swarm_sums_its_runs() {
     let swarm = swarm::run(Among::All, 100, 150, &|| true, &|| ()).unwrap();
     assert_eq!((swarm.seed, swarm.runs), (100, 150));
     assert!(swarm.is_well());

@@ -46,12 +46,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 max: Duration::from_millis(100),
             },
             api: Api {
-                socket: folder.join(format!("{name}.sock")),
                 tcp: Some(ApiTcp {
                     listen: "127.0.0.1:0".parse()?,
                     token_file: None,
                     tls: None,
                 }),
+                ..Api::at(folder.join(format!("{name}.sock")))
             },
             limits: Limits::default(),
             metrics: Metrics::default(),

@@ -129,12 +129,13 @@ impl Remembered {
             let (mine, found) = (mine.generation, found.generation);
             return Err(Stranger::Generation { mine, found });
         }
-        match epoch < self.epoch {
-            true => Err(Stranger::Epoch {
+        if epoch < self.epoch {
+            Err(Stranger::Epoch {
                 mine: self.epoch,
                 found: epoch,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 }
@@ -361,6 +362,28 @@ mod tests {
         let cluster = cluster(0, 1);
         assert_eq!(again.get(), Some(Remembered { cluster, epoch }));
         assert_eq!(*again.shown().borrow(), Some(cluster));
+    }
+
+    #[test]
+    fn the_file_keeps_its_form() {
+        let remembered = Remembered {
+            cluster: cluster(1, 0x0102_0304_0506_0708),
+            epoch: 41,
+        };
+        let golden = "\
+# The cluster that this node belongs to. Soloist writes this file; do not edit it.
+# To join another cluster, stop the node and delete its data folder.
+format = 1
+cluster = \"07070707070707070707070707070707\"
+generation = 1
+nonce = \"0102030405060708\"
+epoch = 41
+";
+        assert_eq!(text(&remembered), golden);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(FILE_NAME), golden).unwrap();
+        let memory = ClusterMemory::load(folder.path()).unwrap();
+        assert_eq!(memory.get(), Some(remembered));
     }
 
     #[tokio::test]

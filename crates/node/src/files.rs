@@ -4,33 +4,14 @@
 //! nodes away from it. Therefore half of the limit is reserved for the node's own port and its
 //! files.
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use soloist_transport::files::limit;
+pub use soloist_transport::files::raise_limit;
 
 /// Maximum number of connections per listener of the API, however many files may be open.
 const LISTENER_CONNECTIONS_MAX: usize = 4096;
 /// Maximum number of connections that a follower forwards to the leader, however many files may be
 /// open.
 const FORWARDS_MAX: usize = 1024;
-/// The limit to assume if there is none.
-const UNLIMITED: u64 = 1 << 20;
-
-/// Raises this process's soft limit of open files to its hard limit, and returns the limit now in
-/// force.
-pub fn raise_limit() -> u64 {
-    let mut limits = getrlimit(Resource::Nofile);
-    if limits.current != limits.maximum {
-        limits.current = limits.maximum;
-        if let Err(error) = setrlimit(Resource::Nofile, limits) {
-            tracing::warn!("cannot raise the limit of open files: {error}");
-        }
-    }
-    limit()
-}
-
-fn limit() -> u64 {
-    let limits = getrlimit(Resource::Nofile);
-    limits.current.unwrap_or(UNLIMITED)
-}
 
 /// Returns the number of connections that each listener of the API may have. Listeners do not share
 /// their connections, so that strangers on one do not keep the clients of the other out.

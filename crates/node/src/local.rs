@@ -9,12 +9,12 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Api, Config, Kept, Metrics, Nodes, NodesError, Security, Ttl};
-use crate::identity::{Authority, Identity, IdentityError};
 use crate::{FIRST_START, Node, StartError};
 use soloist_api::{Address, NodeName};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleError, RuleSettings, Rules};
+use soloist_transport::identity::{Authority, Identity, IdentityError};
 
 /// Settings of a local cluster.
 #[derive(Clone, Debug)]
@@ -25,19 +25,34 @@ pub struct LocalSettings {
     pub rule: RuleSettings,
     /// Whether links use TLS.
     pub tls: bool,
-    /// Folder for the nodes' Unix sockets.
-    pub folder: PathBuf,
-    /// Settings of the keepers.
-    pub keepers: LocalKeepers,
-}
-
-/// Settings of the keepers: the first three nodes, or the first one if there are fewer than three.
-#[derive(Clone, Debug)]
-pub struct LocalKeepers {
     /// How long members may rely on being members.
     pub lease: Lease,
+    /// Folder for the nodes' Unix sockets.
+    pub folder: PathBuf,
     /// Folder for the nodes' persistent state, with one folder per node.
     pub data: PathBuf,
+}
+
+impl LocalSettings {
+    /// Settings with TLS, the default rule and the default lease. Sockets and state are in
+    /// `folder`.
+    pub fn new(nodes: usize, folder: &Path) -> Self {
+        LocalSettings {
+            nodes,
+            rule: RuleSettings::default(),
+            tls: true,
+            lease: Lease::default(),
+            folder: folder.to_owned(),
+            data: folder.join("data"),
+        }
+    }
+
+    /// Sets the algorithm of all locks.
+    #[must_use]
+    pub fn with_algorithm(mut self, name: &str) -> Self {
+        self.rule.algorithm = name.to_owned();
+        self
+    }
 }
 
 /// Why the cluster cannot start.
@@ -68,6 +83,7 @@ pub enum LocalError {
 const READY_MAX: Duration = Duration::from_secs(60);
 
 /// A cluster whose nodes are called `n1`, `n2` and so on.
+#[derive(Debug)]
 pub struct LocalCluster {
     /// The nodes, in the order of their numbers.
     pub nodes: Vec<Node>,
@@ -78,25 +94,17 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts all nodes, on free ports.
+    /// Starts all nodes, on free ports. The first three are the keepers, or the first one if there
+    /// are fewer than three.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// use soloist_core::rules::RuleSettings;
-    /// use soloist_core::epochs::lease::Lease;
-    /// use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+    /// use soloist_node::local::{LocalCluster, LocalSettings};
+    /// use soloist_node::{Guard, Locks};
     ///
     /// let folder = tempfile::tempdir().unwrap();
-    /// let cluster = LocalCluster::start(LocalSettings {
-    ///     nodes: 3,
-    ///     rule: RuleSettings::default(),
-    ///     tls: true,
-    ///     folder: folder.path().to_owned(),
-    ///     keepers: LocalKeepers {
-    ///         lease: Lease::default(),
-    ///         data: folder.path().join("data"),
-    ///     },
-    /// }).await.unwrap();
+    /// let settings = LocalSettings::new(3, folder.path());
+    /// let cluster = LocalCluster::start(settings).await.unwrap();
     /// let lock = cluster.nodes[1].lock("nightly").unwrap();
     /// let guard = lock.acquire().await.unwrap();
     /// println!("inside, with fence {}", guard.fence());
@@ -122,7 +130,7 @@ impl LocalCluster {
         let nodes = Nodes::new(roster)?;
         let rules = Rules::for_any(&settings.rule, &[])?;
         if let Some((_, first, _)) = nodes.iter().next() {
-            let data = settings.keepers.data.join(first.as_str());
+            let data = settings.data.join(first.as_str());
             std::fs::create_dir_all(&data)?;
             std::fs::write(data.join(FIRST_START), "")?;
         }
@@ -135,10 +143,7 @@ impl LocalCluster {
                 security: Security::Insecure,
                 rules: rules.clone(),
                 ttl: Ttl::default(),
-                api: Api {
-                    socket: socket(&settings.folder, name),
-                    tcp: None,
-                },
+                api: Api::at(socket(&settings.folder, name)),
                 // Its only client is usually the program that runs it.
                 limits: Limits::alone(),
                 metrics: Metrics::default(),
@@ -191,15 +196,14 @@ fn members(
     name: &NodeName,
     address: &Address,
 ) -> Result<Kept, NodesError> {
-    let LocalKeepers { lease, data } = &settings.keepers;
     let count = if nodes.len() < 3 { 1 } else { 3 };
     let first = nodes.iter().take(count);
     let first = first.map(|(_, name, address)| (name.clone(), address.clone()));
     Ok(Kept {
         address: address.clone(),
         keepers: Nodes::new(first)?,
-        data: data.join(name.as_str()),
-        lease: *lease,
+        data: settings.data.join(name.as_str()),
+        lease: settings.lease,
     })
 }
 

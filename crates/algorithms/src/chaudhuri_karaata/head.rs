@@ -194,7 +194,7 @@ impl Head {
     pub(super) fn check_request(&self, from: NodeId, origin: NodeId) -> Result<(), &'static str> {
         let Place { me, shape } = &self.place;
         if self.has_queued(origin) {
-            return Err("it asked before and was not granted yet");
+            return Err("its previous request has not been granted");
         }
         let Some(side) = shape.head_towards(*me, origin) else {
             let on_the_way = shape.towards_member(*me, origin) == Some(from);
@@ -207,11 +207,11 @@ impl Head {
             return Ok(());
         }
         if origin != from {
-            return Err("a head asks in its own name");
+            return Err("a head requests for itself");
         }
         // It can request the token back only with, or after, the token that this head asked it for.
         if self.token.is_red(from, false) {
-            return Err("the token is on its side and was not asked for");
+            return Err("the token is on its side and was not requested");
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl Head {
     pub(super) fn invariant(&self) -> Result<(), &'static str> {
         let shape = &self.place.shape;
         if self.token == Token::Green && !self.queue.is_empty() {
-            return Err("somebody is queued although the token is green");
+            return Err("a request is queued although the token is green");
         }
         // Theorem 4 (ii) counts the plane's nodes and one request per plane, c² + c.
         let members = shape.plane_len(shape.plane(self.place.me));
@@ -261,7 +261,7 @@ impl Head {
         }
         match self.token {
             Token::Red { asked, .. } if asked == self.queue.is_empty() => {
-                Err("a red head has asked exactly while somebody is queued")
+                Err("a red head has requested the token exactly while a request is queued")
             }
             _ => Ok(()),
         }

@@ -62,7 +62,7 @@ use head::{Head, OFF_THE_WAY, Token};
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
-    about: "procedures P1-P4 by the letter: requests between planes get lost, nodes wait for ever",
+    about: "procedures P1-P4 as printed: requests between planes get lost, nodes wait forever",
     excludes: &[],
 };
 
@@ -293,7 +293,7 @@ impl ChaudhuriKaraata {
         }
         if member == *me {
             if self.phase != Phase::Waiting {
-                return Err("this node has not asked");
+                return Err("this node has not requested");
             }
             self.phase = Phase::Inside;
             out.enter();

@@ -48,7 +48,7 @@ impl LodhaKshemkalyani {
                 errands,
             } => {
                 if satisfied.sequence == 0 {
-                    return Err("who started inside has nobody to tell");
+                    return Err("a node that started inside has no request to report");
                 }
                 self.check_satisfied(from, Some(*satisfied))?;
                 self.check_extras(*highest, errands)
@@ -84,10 +84,10 @@ impl LodhaKshemkalyani {
             return Ok(());
         }
         if self.deferred.contains(request.node) {
-            return Err("it asked before and has no reply yet");
+            return Err("its previous request has no reply yet");
         }
         if self.phase == Phase::Idle && Some(request) <= self.done {
-            return Err("it asks after a request that goes later was satisfied");
+            return Err("it requests after a later request was satisfied");
         }
         if self.rv.contains(request.node) && request < self.my_request() {
             return Err("it has answered our request and goes before it");
@@ -113,7 +113,7 @@ impl LodhaKshemkalyani {
                 return Err("an answer from or to a node that there is not");
             }
             if answers == request.node || answers == self.place.me {
-                return Err("an answer that nobody carries");
+                return Err("an answer that no node carries");
             }
             if request < self.my_request() || !RequestId::is_sequence(request.sequence) {
                 return Err("an answer to a request that does not come after ours");

@@ -81,7 +81,7 @@ use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
-    about: "Fig. 2 to the letter: a deadlock, and two nodes inside, at N = 3",
+    about: "Fig. 2 as printed: a deadlock, and two nodes inside, at N = 3",
     excludes: &["clock-everywhere", "one-reply"],
 };
 
@@ -323,7 +323,7 @@ impl Algorithm for LodhaKshemkalyani {
             return if clear && self.errands.is_empty() {
                 Ok(())
             } else {
-                Err("an idle node keeps answers or requests")
+                Err("an idle node stores answers or requests")
             };
         }
         if (self.phase == Phase::Inside) != self.may_execute_cs() {

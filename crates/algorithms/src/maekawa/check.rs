@@ -122,7 +122,7 @@ impl Maekawa {
             Phase::Waiting if locked == self.members.len() => Err("waits although it has them all"),
             Phase::Idle | Phase::Inside if self.failed => Err("failed without a request"),
             _ if self.failed && self.members.contains(&Standing::LockedInquired) => {
-                Err("a node that was told FAILED defers an INQUIRE")
+                Err("a node that received FAILED defers an INQUIRE")
             }
             _ => Ok(()),
         }

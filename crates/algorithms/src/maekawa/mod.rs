@@ -64,7 +64,7 @@ use message::MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Requ
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
-    about: "steps (2) to (4) by the letter: deadlock, and two nodes inside",
+    about: "steps (2) to (4) as printed: deadlock, and two nodes inside",
     excludes: &[],
 };
 

@@ -40,7 +40,7 @@ use resting::{Resting, RestingToken};
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 0,
     name: "as-published",
-    about: "Fig. 2 by the letter: a node may wait for ever",
+    about: "Fig. 2 as printed: a node may wait forever",
     excludes: &["resting"],
 };
 

@@ -102,7 +102,7 @@ impl Resting {
 
     pub(super) fn invariant(&self, place: &Place<Torus>, phase: Phase) -> Result<(), &'static str> {
         if self.called && place.me != self.home {
-            return Err("a CALL was kept elsewhere than at home");
+            return Err("a CALL was stored at a node other than home");
         }
         if self.token_in_row && place.me != self.gate {
             return Err("only a gate knows that the token is in its row");
@@ -116,7 +116,9 @@ impl Resting {
             (Phase::Idle, Some(_)) if place.me != self.home => {
                 Err("the token rests away from home")
             }
-            (Phase::Idle, Some(_)) if self.called || self.alerted => Err("the token does not hear"),
+            (Phase::Idle, Some(_)) if self.called || self.alerted => {
+                Err("the token does not react")
+            }
             _ => Ok(()),
         }
     }

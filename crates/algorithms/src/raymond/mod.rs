@@ -89,7 +89,7 @@ pub const DUPLICATES: Variant = Variant {
 pub const AS_PUBLISHED: Variant = Variant {
     bit: 5,
     name: "as-published",
-    about: "recovery by the letter of §8.1 (3) and (4): a recovered node may wait for ever",
+    about: "recovery as printed in §8.1 (3) and (4): a recovered node may wait forever",
     excludes: &["second-wait"],
 };
 
@@ -269,7 +269,7 @@ impl Algorithm for Raymond {
             return Err("USING without the privilege");
         }
         if self.asked && (self.has_token() || self.holder.is_none()) {
-            return Err("ASKED although there is nobody to ask");
+            return Err("ASKED although the node has the privilege");
         }
         if (self.phase == Phase::Waiting) != self.request_q.contains(&self.place.me) {
             return Err("a node waits exactly while it is in its own REQUEST_Q");
@@ -284,7 +284,7 @@ impl Algorithm for Raymond {
             return Err("the privilege rests although REQUEST_Q has entries");
         }
         if !self.has_token() && !self.asked {
-            return Err("REQUEST_Q has entries but the HOLDER was not asked");
+            return Err("REQUEST_Q has entries but no REQUEST went to the HOLDER");
         }
         Ok(())
     }
@@ -386,7 +386,7 @@ impl Raymond {
     /// Returns an error with the reason if no correct neighbour sends this message in this state.
     fn check(&self, from: NodeId, message: RaymondMessage) -> Result<(), &'static str> {
         if !self.place.shape.is_neighbour(self.place.me, from) {
-            return Err("it is no neighbour in the tree");
+            return Err("it is not a neighbour in the tree");
         }
         match message {
             RaymondMessage::Request => self.check_request(from),
@@ -418,7 +418,7 @@ impl Raymond {
             return Ok(());
         }
         if self.holder == Some(from) && !self.asked {
-            return Err("the privilege is on its own side and was not asked for");
+            return Err("the privilege is on its own side and was not requested");
         }
         let queue = &self.request_q;
         let neighbours = || self.place.shape.neighbours(self.place.me).len();
@@ -428,7 +428,7 @@ impl Raymond {
             queue.len() > neighbours()
         };
         if twice {
-            return Err("it asked before and was not given the privilege since");
+            return Err("its previous request has not been served");
         }
         Ok(())
     }
@@ -444,7 +444,7 @@ impl Raymond {
             return Err("the privilege is not on its side");
         }
         if !self.asked && !self.is_lax() {
-            return Err("it was not asked for the privilege");
+            return Err("no REQUEST for the privilege was sent to it");
         }
         Ok(())
     }

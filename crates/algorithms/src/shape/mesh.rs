@@ -83,7 +83,7 @@ impl Shape for Mesh {
             Ok(size) if size >= 1 => Ok(size as usize),
             _ => Err(ShapeError::bad(
                 form,
-                format!("'{part}' is no number from 1 to {}", u32::MAX),
+                format!("'{part}' is not a number from 1 to {}", u32::MAX),
             )),
         };
         let (rows, columns, planes) = (size(rows)?, size(columns)?, size(planes)?);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_numbers() {
+    fn invalid_values_are_refused_with_the_numbers() {
         let refused = |form: &str, nodes| Torus::parse(form, nodes).unwrap_err().to_string();
         assert!(refused("3x3", 10).contains("10 nodes in 3 rows need 4 columns, not 3"));
         assert!(refused("0x3", 3).contains("not 0"));

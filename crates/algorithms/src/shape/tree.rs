@@ -302,7 +302,7 @@ fn read_edges(text: &str, nodes: usize) -> Result<Vec<(NodeId, NodeId)>, ShapeEr
         let ends = ends.and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
         let Some((one, other)) = ends else {
             return refuse(format!(
-                "'{line}' is no edge: write two node numbers, as in 0-1"
+                "'{line}' is not an edge: write two node numbers, as in 0-1"
             ));
         };
         for end in [one, other] {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Result;
+use soloist_node::{Guard, Locks};
 
 use super::single::cluster;
 use super::{Measured, Samples};

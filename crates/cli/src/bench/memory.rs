@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use soloist_core::rules::RuleSettings;
-use soloist_node::Node;
+use soloist_node::{Guard, Locks, Node};
 
 use super::single::cluster;
 use super::{Measured, Samples};

@@ -11,25 +11,33 @@ mod single;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
+use crate::show::microseconds;
 use crate::{Verdict, output};
 use samples::Samples;
 
-const EXPLANATION: &str = "\
-Workloads:
-  tcp, tls, unix            floors: a byte there and back between two tasks, without Soloist
-  reacquire embedded        acquire and release on the node that has the token, in one program
-  reacquire api             the same through the node's Unix socket, by the Rust client
-  eight locks               8 clients, each with a lock of its own, on 5 nodes
-  contended N, hand-over N  N nodes, two clients on each, want one lock and do nothing inside; the hand-over is from the
-                            release to the next entry
-  60 nodes                  500 acquisitions a second in all, of 500 locks, from 60 nodes
-  idle locks, live locks    memory that locks leave behind once they were used, and of locks that are held
-
-All nodes run in one process. Two cores and many nodes measure the scheduler, too: look at the ratios.";
-
 /// The workloads, for the help.
 fn explanation() -> String {
-    format!("{EXPLANATION}\n\n{}", faults::EXPLANATION)
+    let list = format!(
+        "\
+Workloads:
+  tcp, tls, unix      floors: one byte back and forth, without Soloist
+  reacquire embedded  acquire and release on the node that has the token
+  reacquire api       the same with the Rust client, through the Unix socket
+  eight locks         {CLIENTS} clients with a lock each, on {NODES} nodes
+  contended N         two clients on each of N nodes want the same lock
+  hand-over N         the same: from a release to the next entry elsewhere
+  {OPEN_NODES} nodes            {A_SECOND} acquisitions per second, of {OPEN_LOCKS} locks
+  idle locks          memory that remains of locks that were used once
+  live locks          memory of locks that are held",
+        CLIENTS = single::CLIENTS,
+        NODES = single::NODES,
+        OPEN_NODES = open_loop::NODES,
+        A_SECOND = open_loop::A_SECOND,
+        OPEN_LOCKS = open_loop::LOCKS,
+    );
+    let note = "All nodes run in one process. With few cores and many nodes, the scheduler is \
+                measured too: compare the ratios to the floors.";
+    format!("{list}\n\n{note}\n\n{}", faults::explanation())
 }
 
 /// Measure the lock, and compare it with what the machine can do
@@ -108,6 +116,24 @@ impl Measured {
             bytes_each: None,
             bound: None,
         }
+    }
+
+    /// What is measured besides times.
+    fn notes(&self) -> String {
+        let ratio = self.ratio.as_ref();
+        let ratio = ratio.map(|ratio| format!("{:.2} x {}", ratio.times, ratio.floor));
+        let messages = self.messages.map(|m| format!("{m:.2} messages each"));
+        let bytes = self.bytes_each.map(|b| format!("{b:.0} bytes each"));
+        let bound = self.bound.as_ref().zip(self.times.as_ref());
+        let bound = bound.map(|(bound, times)| {
+            let longest = microseconds(times.max_us);
+            format!("longest {longest}, expected at most {}", bound.what)
+        });
+        let notes: Vec<_> = [ratio, messages, bytes, bound]
+            .into_iter()
+            .flatten()
+            .collect();
+        notes.join(", ")
     }
 
     fn beside(mut self, floor: &'static str, floors: &[Measured]) -> Self {
@@ -220,43 +246,45 @@ impl Report<'_> {
     }
 
     fn head(&self) -> Result<()> {
-        if self.args.json {
-            return Ok(());
+        self.line(&["workload", "per second", "p50", "p90", "p99"].map(str::to_owned))
+    }
+
+    /// Prints a line of the table: the workload, then numbers.
+    fn line(&self, cells: &[String; 5]) -> Result<()> {
+        let [name, numbers @ ..] = cells;
+        let [rate, p50, p90, p99] = numbers;
+        match self.args.json {
+            true => Ok(()),
+            false => output::text(&format!(
+                "{name:<38}  {rate:>10}  {p50:>8}  {p90:>8}  {p99:>8}\n"
+            )),
         }
-        output::text(&format!(
-            "{:<40} {:>12} {:>10} {:>10} {:>10}  {}\n",
-            "workload", "a second", "p50 us", "p90 us", "p99 us", "beside the floor; else"
-        ))
     }
 
     fn add(&mut self, measured: Measured) -> Result<()> {
-        if !self.args.json {
-            let time = |time: Option<f64>| time.map_or_else(String::new, |us| format!("{us:.1}"));
-            let times = measured.times.as_ref();
-            let mut rest = Vec::new();
-            rest.extend(
-                measured
-                    .ratio
-                    .as_ref()
-                    .map(|ratio| format!("{:.2} x {}", ratio.times, ratio.floor)),
-            );
-            rest.extend(measured.messages.map(|m| format!("{m:.2} messages")));
-            rest.extend(measured.bytes_each.map(|b| format!("{b:.0} bytes each")));
-            rest.extend(measured.bound.as_ref().zip(times).map(|(bound, times)| {
-                let (longest, most) = (times.max_us / 1000.0, bound.us / 1000.0);
-                format!("longest {longest:.0} ms of {most:.0} ms ({})", bound.what)
-            }));
-            output::text(&format!(
-                "{:<40} {:>12.0} {:>10} {:>10} {:>10}  {}\n",
-                measured.workload,
-                measured.operations_per_second,
-                time(times.map(|t| t.p50_us)),
-                time(times.map(|t| t.p90_us)),
-                time(times.map(|t| t.p99_us)),
-                rest.join(", "),
-            ))?;
+        let times = measured.times.as_ref();
+        let time = |time: Option<f64>| time.map(microseconds).unwrap_or_default();
+        self.line(&[
+            measured.workload.clone(),
+            rate(measured.operations_per_second),
+            time(times.map(|t| t.p50_us)),
+            time(times.map(|t| t.p90_us)),
+            time(times.map(|t| t.p99_us)),
+        ])?;
+        let notes = measured.notes();
+        if !notes.is_empty() && !self.args.json {
+            output::text(&format!("    {notes}\n"))?;
         }
         self.measured.push(measured);
         Ok(())
+    }
+}
+
+/// A rate with three significant digits if it is small.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        _ if per_second >= 100.0 => format!("{per_second:.0}"),
+        _ if per_second >= 10.0 => format!("{per_second:.1}"),
+        _ => format!("{per_second:.2}"),
     }
 }

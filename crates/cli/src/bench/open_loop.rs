@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use soloist_core::rules::RuleSettings;
+use soloist_node::{Guard, Locks};
 
 use super::single::cluster;
 use super::{Measured, Samples};
 
-const NODES: usize = 60;
-const LOCKS: usize = 500;
-const A_SECOND: u32 = 500;
+pub const NODES: usize = 60;
+pub const LOCKS: usize = 500;
+pub const A_SECOND: u32 = 500;
 
 /// Starts this many acquisitions at a fixed rate, each on another node and of another lock, without
 /// waiting for earlier ones.
@@ -41,6 +42,6 @@ pub async fn measure(acquisitions: usize) -> Result<Measured> {
     }
     let seconds = begin.elapsed().as_secs_f64();
     cluster.stop().await;
-    let name = "60 nodes, 500 locks, 500 a second";
+    let name = format!("{NODES} nodes, {LOCKS} locks, {A_SECOND} per second");
     Ok(Measured::new(name, "wait for an entry", seconds, &samples))
 }

@@ -3,15 +3,19 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use soloist_client::{Client, Target};
-use soloist_core::epochs::lease::Lease;
+use soloist_client::{Client, Guard, Locks, Target};
 use soloist_core::rules::RuleSettings;
 use soloist_node::http;
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_node::local::{LocalCluster, LocalSettings};
 
 use super::{Measured, Samples};
 
 const WHAT: &str = "acquire and release";
+
+/// Number of nodes of the cluster.
+pub const NODES: usize = 5;
+/// Number of clients that have a lock each.
+pub const CLIENTS: usize = 8;
 
 /// Number of operations per measurement, where a single one is too short for the clock.
 const BATCH: usize = 100;
@@ -23,23 +27,14 @@ pub async fn cluster(
 ) -> Result<(LocalCluster, tempfile::TempDir)> {
     let folder = tempfile::tempdir().context("no place for sockets")?;
     let settings = LocalSettings {
-        nodes,
-        rule: RuleSettings {
-            algorithm: algorithm.to_owned(),
-            ..RuleSettings::default()
-        },
         tls,
-        folder: folder.path().to_owned(),
-        keepers: LocalKeepers {
-            lease: Lease::default(),
-            data: folder.path().join("data"),
-        },
+        ..LocalSettings::new(nodes, folder.path()).with_algorithm(algorithm)
     };
     Ok((LocalCluster::start(settings).await?, folder))
 }
 
 pub async fn embedded(rounds: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let lock = cluster.nodes[0].lock("bench")?;
     // Fetch the token first.
     lock.acquire().await?.release().await?;
@@ -61,16 +56,17 @@ pub async fn embedded(rounds: usize) -> Result<Measured> {
 }
 
 pub async fn over_the_api(rounds: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let server = http::serve(&cluster.nodes[0]).await?;
     let target = Target::parse(&format!("unix:{}", server.socket().display()))?;
     let client = Client::connect(target).await?;
-    client.acquire("bench").await?.release().await?;
+    let lock = client.lock("bench")?;
+    lock.acquire().await?.release().await?;
     let mut samples = Samples::default();
     let begin = Instant::now();
     for _ in 0..rounds {
         let asked = Instant::now();
-        client.acquire("bench").await?.release().await?;
+        lock.acquire().await?.release().await?;
         samples.add(asked.elapsed());
     }
     let seconds = begin.elapsed().as_secs_f64();
@@ -80,14 +76,14 @@ pub async fn over_the_api(rounds: usize) -> Result<Measured> {
 }
 
 pub async fn eight_locks(rounds: usize) -> Result<Measured> {
-    let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
+    let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let begin = Instant::now();
-    let clients = (0..8).map(|client| {
-        let lock = cluster.nodes[client % 5].lock(&format!("bench/{client}"));
+    let clients = (0..CLIENTS).map(|client| {
+        let lock = cluster.nodes[client % NODES].lock(&format!("bench/{client}"));
         tokio::spawn(async move {
             let lock = lock?;
             let mut samples = Samples::default();
-            for _ in 0..rounds / 8 {
+            for _ in 0..rounds / CLIENTS {
                 let asked = Instant::now();
                 lock.acquire().await?.release().await?;
                 samples.add(asked.elapsed());

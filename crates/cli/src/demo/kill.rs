@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use soloist_client::Client;
+use soloist_client::{Client, Fence, Guard, Lock, Locks};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::shared_file::SharedFile;
-use super::{Args, Turn, tell};
+use super::{Args, LOCK, Log, Turn};
+use crate::Verdict;
 use crate::processes::{Processes, name};
-use crate::{Verdict, output};
 
 /// Measurements of the kill.
 #[derive(Serialize)]
@@ -20,11 +20,11 @@ pub struct Killed {
     node: String,
     lease_ms: u128,
     /// Fence of the worker that was inside.
-    fence: u64,
+    fence: Fence,
     /// Time from the kill to the next entry.
     takeover_ms: u128,
     next_worker: String,
-    next_fence: u64,
+    next_fence: Fence,
     /// Time from the restart until the node was a member again.
     back_after_ms: u128,
 }
@@ -33,14 +33,14 @@ impl fmt::Display for Killed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} was killed inside (fence {}); {} entered {} ms later (fence {}; the lease is {} ms); \
-             started again, it took part after {} ms",
+            "{} was killed while it held the lock; {} entered {} ms after the kill\n\
+             (the lease of {} ms counts from its last renewal, shortly before the kill)\n\
+             {} was restarted and was a member again after {} ms",
             self.node,
-            self.fence,
             self.next_worker,
             self.takeover_ms,
-            self.next_fence,
             self.lease_ms,
+            self.node,
             self.back_after_ms
         )
     }
@@ -52,8 +52,17 @@ enum News {
     /// The worker is inside, on the node that will be killed.
     Inside {
         worker: String,
-        fence: u64,
+        fence: Fence,
     },
+}
+
+/// What the workers are to do.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    Work,
+    /// The next worker of this node that enters waits inside until the node is killed.
+    Linger(usize),
+    Stop,
 }
 
 /// Everything that a worker needs.
@@ -61,10 +70,11 @@ enum News {
 struct Job {
     shared_file: SharedFile,
     news: mpsc::UnboundedSender<News>,
-    end: Instant,
-    /// The node to kill, once it is time to kill it.
-    doomed: watch::Receiver<Option<usize>>,
+    order: watch::Receiver<Order>,
 }
+
+/// Maximum time for the takeover, in addition to two leases.
+const TAKEOVER_MAX: Duration = Duration::from_secs(10);
 
 pub async fn show(args: &Args) -> Result<Verdict> {
     let nodes = usize::from(args.nodes);
@@ -72,18 +82,23 @@ pub async fn show(args: &Args) -> Result<Verdict> {
         nodes >= 2,
         "--kill needs at least 2 nodes, and --nodes says 1"
     );
-    let mut processes = Processes::start(nodes, args.lease, &args.algorithm).await?;
+    let mut processes = Processes::start(nodes, args.lease.0, &args.algorithm).await?;
     let shared_file = SharedFile::new(processes.folder())?;
-    args.introduce("node processes")?;
-    let begin = Instant::now();
-    let end = begin + Duration::from_secs(args.seconds) + args.lease;
-    let (doom, doomed) = watch::channel(None);
+    let mut show = Show {
+        log: Log::start(args, &shared_file, "node processes")?,
+        lease: args.lease.0,
+        dead: None,
+        killed: None,
+    };
+    let begin = show.log.begin();
+    let (kill_at, end) = (begin + args.duration() / 4, begin + args.duration());
+    let give_up_at = end.max(kill_at + 2 * args.lease.0 + TAKEOVER_MAX);
+    let (order, orders) = watch::channel(Order::Work);
     let (news, mut heard) = mpsc::unbounded_channel();
     let job = Job {
         shared_file: shared_file.clone(),
         news,
-        end,
-        doomed,
+        order: orders,
     };
     let mut workers = Vec::new();
     for number in 1..=nodes {
@@ -91,15 +106,7 @@ pub async fn show(args: &Args) -> Result<Verdict> {
     }
     // The last node: not a keeper, if there are enough nodes.
     let victim = nodes;
-    let mut show = Show {
-        args,
-        begin,
-        seen: Vec::new(),
-        killed: None,
-        killed_at: None,
-    };
-    let doom_at = begin + Duration::from_secs(args.seconds) / 4;
-    while Instant::now() < end || workers.iter().flatten().any(|worker| !worker.is_finished()) {
+    while workers.iter().flatten().any(|worker| !worker.is_finished()) {
         let timeout = tokio::time::sleep(Duration::from_millis(50));
         tokio::select! {
             Some(news) = heard.recv() => match news {
@@ -108,7 +115,7 @@ pub async fn show(args: &Args) -> Result<Verdict> {
                     processes.kill(victim)?;
                     shared_file.note(&format!("killed {worker} {fence}"))?;
                     workers[victim - 1].drain(..).for_each(|worker| worker.abort());
-                    doom.send_replace(None);
+                    order.send_replace(Order::Work);
                     show.die(&worker, fence, killed_at)?;
                 }
                 News::Turn(turn, entered) => {
@@ -124,70 +131,75 @@ pub async fn show(args: &Args) -> Result<Verdict> {
             },
             () = timeout => {}
         }
-        if Instant::now() >= doom_at && show.killed_at.is_none() && doom.borrow().is_none() {
-            doom.send_replace(Some(victim));
+        show.progress()?;
+        let now = Instant::now();
+        if now >= kill_at && show.dead.is_none() && *order.borrow() == Order::Work {
+            order.send_replace(Order::Linger(victim));
+        }
+        if now >= end && (show.killed.is_some() || now >= give_up_at) {
+            order.send_replace(Order::Stop);
         }
     }
     for worker in workers.into_iter().flatten() {
         worker.await??;
     }
-    let seconds = begin.elapsed().as_secs_f64();
-    let mut summary = args.sum_up(&show.seen, &shared_file, seconds)?;
+    while let Ok(News::Turn(turn, entered)) = heard.try_recv() {
+        show.turn(turn, entered)?;
+    }
+    let killed = show.killed;
     ensure!(
-        show.killed.is_some(),
-        "nobody entered after the kill: give it more time with --seconds"
+        killed.is_some(),
+        "no worker entered after the kill: the machine may be overloaded"
     );
-    summary.kill = show.killed;
-    args.conclude(summary)
+    show.log.conclude(killed)
 }
 
 /// Progress of the demo.
 struct Show<'a> {
-    args: &'a Args,
-    begin: Instant,
-    seen: Vec<Turn>,
-    killed: Option<Killed>,
+    log: Log<'a>,
+    lease: Duration,
     /// The killed node, the fence of its worker, and the time of the kill.
-    killed_at: Option<(String, u64, Instant)>,
+    dead: Option<(String, Fence, Instant)>,
+    killed: Option<Killed>,
 }
 
 impl Show<'_> {
-    fn say(&self, text: &str) -> Result<()> {
-        match self.args.json {
-            true => Ok(()),
-            false => output::text(&format!(
-                "{:>7.3} s  {text}\n",
-                self.begin.elapsed().as_secs_f64()
-            )),
-        }
+    fn progress(&mut self) -> Result<()> {
+        let (dead, lease) = (&self.dead, self.lease);
+        let is_over = self.killed.is_some();
+        self.log.progress(|| {
+            let (node, ..) = dead.as_ref().filter(|_| !is_over)?;
+            Some(format!("waiting for the lease of {node} ({lease:?})"))
+        })
     }
 
-    fn die(&mut self, worker: &str, fence: u64, at: Instant) -> Result<()> {
-        self.say(&format!(
-            "{worker:<7} is inside with fence {fence}: its node is killed (kill -9)"
-        ))?;
+    fn die(&mut self, worker: &str, fence: Fence, at: Instant) -> Result<()> {
         let node = worker.split('/').next().unwrap_or_default();
-        self.killed_at = Some((node.to_owned(), fence, at));
+        self.log.headline(&format!(
+            "KILL      {node} (kill -9) while {worker} holds the lock, fence {fence}"
+        ))?;
+        self.dead = Some((node.to_owned(), fence, at));
         Ok(())
     }
 
     /// Records a turn of a worker. Returns whether it is the first one after the kill.
     fn turn(&mut self, turn: Turn, entered: Instant) -> Result<bool> {
         let mut is_next = false;
-        if let Some((node, fence, at)) = &self.killed_at
+        if let Some((node, fence, at)) = &self.dead
             && self.killed.is_none()
             && turn.fence > *fence
         {
             let takeover = entered.saturating_duration_since(*at);
             is_next = true;
-            self.say(&format!(
-                "{:<7} entered {} ms after the kill",
+            self.log.headline(&format!(
+                "TAKEOVER  {} entered {} ms after the kill, fence {}",
                 turn.worker,
-                takeover.as_millis()
+                takeover.as_millis(),
+                turn.fence
             ))?;
             self.killed = Some(Killed {
                 node: node.clone(),
-                lease_ms: self.args.lease.as_millis(),
+                lease_ms: self.lease.as_millis(),
                 fence: *fence,
                 takeover_ms: takeover.as_millis(),
                 next_worker: turn.worker.clone(),
@@ -195,10 +207,7 @@ impl Show<'_> {
                 back_after_ms: 0,
             });
         }
-        if !self.args.json {
-            tell(self.begin.elapsed(), &turn)?;
-        }
-        self.seen.push(turn);
+        self.log.turn(turn)?;
         Ok(is_next)
     }
 
@@ -206,8 +215,8 @@ impl Show<'_> {
         if let Some(killed) = &mut self.killed {
             killed.back_after_ms = after.as_millis();
         }
-        self.say(&format!(
-            "{node:<7} was started again and takes part, {} ms later",
+        self.log.headline(&format!(
+            "RETURN    {node} was restarted and is a member again after {} ms",
             after.as_millis()
         ))
     }
@@ -225,17 +234,22 @@ impl Job {
         for worker in 1..=count {
             let client = Client::connect(processes.target(number)).await?;
             let worker = format!("{}/{worker}", name(number));
-            workers.push(tokio::spawn(self.clone().work(client, number, worker)));
+            let lock = client.lock(LOCK)?.owner(&worker);
+            workers.push(tokio::spawn(self.clone().work(lock, number, worker)));
         }
         Ok(workers)
     }
 
-    async fn work(self, client: Client, node: usize, worker: String) -> Result<()> {
-        while Instant::now() < self.end {
+    async fn work(self, lock: Lock<Client>, node: usize, worker: String) -> Result<()> {
+        loop {
             let asked = Instant::now();
-            let guard = client.acquire("demo/counter").owner(&worker).await?;
+            let guard = lock.acquire().await?;
             let (entered, fence) = (Instant::now(), guard.fence());
-            if *self.doomed.borrow() == Some(node) {
+            let order = *self.order.borrow();
+            if order == Order::Stop {
+                return Ok(guard.release().await?);
+            }
+            if order == Order::Linger(node) {
                 self.shared_file.note(&format!("enter {worker} {fence}"))?;
                 let _ = self.news.send(News::Inside { worker, fence });
                 // Its node is killed while it waits here.
@@ -252,6 +266,5 @@ impl Job {
             guard.release().await?;
             let _ = self.news.send(News::Turn(turn, entered));
         }
-        Ok(())
     }
 }

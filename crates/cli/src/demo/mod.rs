@@ -2,20 +2,21 @@
 //! may change at a time.
 
 mod kill;
+mod log;
 mod shared_file;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use serde::Serialize;
-use soloist_api::parse_duration;
+use anyhow::{Context, Result};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
-use soloist_node::Lock;
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::{Guard, Lock, Locks, Node};
 use tokio::sync::mpsc;
 
-use crate::{Verdict, output};
+use crate::Verdict;
+use crate::duration::{self, Given};
+use log::{Log, Turn};
 use shared_file::SharedFile;
 
 /// Show mutual exclusion at work, in a few seconds
@@ -27,7 +28,7 @@ use shared_file::SharedFile;
 ///
 /// With --kill, each node is a process of its own, and one of them is killed while its worker holds
 /// the lock. The next worker enters when the lease of the dead node has expired. Then the node is
-/// restarted and joins again.
+/// restarted and joins again. The demo takes longer than --seconds if the lease requires it.
 #[derive(clap::Args)]
 pub struct Args {
     /// Number of nodes
@@ -50,48 +51,36 @@ pub struct Args {
     #[arg(long)]
     kill: bool,
 
-    /// Time without contact after which a node is evicted, from 500ms to 60s
-    #[arg(long, value_name = "D", default_value = "3s", value_parser = parse_duration)]
-    lease: Duration,
+    #[arg(
+        long,
+        value_name = "D",
+        default_value_t = Given(Lease::default().length),
+        value_parser = lease,
+        help = format!(
+            "Time without contact after which a node is evicted, from {}",
+            duration::range(Lease::LEAST, LEASE_MAX)
+        )
+    )]
+    lease: Given,
+
+    /// Print a line for every entry
+    #[arg(short, long)]
+    verbose: bool,
 
     /// Print only the summary, as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "verbose")]
     json: bool,
 }
 
-/// One turn of a worker, as the worker saw it.
-struct Turn {
-    worker: String,
-    fence: u64,
-    number: u64,
-    waited: Duration,
-    inside: Duration,
-}
+/// The longest lease that a demo of seconds has a use for.
+const LEASE_MAX: Duration = Duration::from_secs(60);
 
-#[derive(Serialize)]
-struct Summary {
-    algorithm: String,
-    nodes: u16,
-    workers: usize,
-    seconds: f64,
-    entries: usize,
-    /// The number in the shared file at the end.
-    counter: u64,
-    /// Number of entries, according to the journal, while another worker was inside.
-    overlaps: usize,
-    fences_rise: bool,
-    fewest_turns: usize,
-    most_turns: usize,
-    longest_wait_ms: u128,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kill: Option<kill::Killed>,
+fn lease(text: &str) -> Result<Given, String> {
+    duration::parse_within(text, Lease::LEAST, LEASE_MAX)
 }
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        if self.lease < Lease::LEAST || self.lease > Duration::from_secs(60) {
-            bail!("--lease {:?}: use {:?} to 60s", self.lease, Lease::LEAST);
-        }
         let runtime = super::runtime()?;
         match self.kill {
             true => runtime.block_on(kill::show(&self)),
@@ -101,34 +90,20 @@ impl Args {
 
     async fn show(&self) -> Result<Verdict> {
         let folder = tempfile::tempdir().context("no place for the shared file")?;
-        let settings = LocalSettings {
-            nodes: self.nodes.into(),
-            rule: RuleSettings {
-                algorithm: self.algorithm.clone(),
-                ..RuleSettings::default()
-            },
-            tls: true,
-            folder: folder.path().to_owned(),
-            keepers: LocalKeepers {
-                lease: Lease {
-                    length: self.lease,
-                    ..Lease::default()
-                },
-                data: folder.path().join("data"),
-            },
-        };
+        let mut settings = LocalSettings::new(self.nodes.into(), folder.path());
+        settings.rule.algorithm = self.algorithm.clone();
+        settings.lease.length = self.lease.0;
         let cluster = LocalCluster::start(settings).await?;
         let shared_file = SharedFile::new(folder.path())?;
-        self.introduce("nodes")?;
-        let begin = Instant::now();
-        let end = begin + Duration::from_secs(self.seconds);
+        let mut log = Log::start(self, &shared_file, "nodes")?;
+        let end = log.begin() + self.duration();
         let (sender, mut turns) = mpsc::unbounded_channel();
         let mut workers = Vec::new();
         for node in &cluster.nodes {
             for number in 1..=self.workers {
                 let worker = Worker {
                     name: format!("{}/{number}", node.name()),
-                    lock: node.lock("demo/counter")?,
+                    lock: node.lock(LOCK)?,
                     shared_file: shared_file.clone(),
                     turns: sender.clone(),
                 };
@@ -136,133 +111,46 @@ impl Args {
             }
         }
         drop(sender);
-        let mut seen = Vec::new();
         while let Some(turn) = turns.recv().await {
-            if !self.json {
-                tell(begin.elapsed(), &turn)?;
-            }
-            seen.push(turn);
+            log.turn(turn)?;
+            log.progress(|| None)?;
         }
         for worker in workers {
             worker.await??;
         }
-        let seconds = begin.elapsed().as_secs_f64();
         cluster.stop().await;
-        self.conclude(self.sum_up(&seen, &shared_file, seconds)?)
+        log.conclude(None)
     }
 
-    fn introduce(&self, nodes: &str) -> Result<()> {
-        if self.json {
-            return Ok(());
-        }
-        let workers = self.nodes * self.workers;
-        output::text(&format!(
-            "{} {nodes} with TLS links, {workers} workers, one lock ({}), {} s\n",
-            self.nodes, self.algorithm, self.seconds
-        ))
-    }
-
-    fn conclude(&self, summary: Summary) -> Result<Verdict> {
-        self.print(&summary)?;
-        let counted = summary.counter == summary.entries as u64;
-        Ok(Verdict::of(
-            counted && summary.overlaps == 0 && summary.fences_rise,
-        ))
-    }
-
-    fn sum_up(&self, seen: &[Turn], shared_file: &SharedFile, seconds: f64) -> Result<Summary> {
-        let workers = usize::from(self.nodes) * usize::from(self.workers);
-        let mut turns = std::collections::HashMap::new();
-        for turn in seen {
-            *turns.entry(turn.worker.as_str()).or_insert(0_usize) += 1;
-        }
-        let waits = seen.iter().map(|turn| turn.waited.as_millis());
-        let (overlaps, fences_rise) = shared_file.judge()?;
-        Ok(Summary {
-            algorithm: self.algorithm.clone(),
-            nodes: self.nodes,
-            workers,
-            seconds,
-            entries: seen.len(),
-            counter: shared_file.counter()?,
-            overlaps,
-            fences_rise,
-            fewest_turns: if turns.len() < workers {
-                0
-            } else {
-                turns.values().copied().min().unwrap_or(0)
-            },
-            most_turns: turns.values().copied().max().unwrap_or(0),
-            longest_wait_ms: waits.max().unwrap_or(0),
-            kill: None,
-        })
-    }
-
-    fn print(&self, summary: &Summary) -> Result<()> {
-        if self.json {
-            return output::json(summary);
-        }
-        let fences = if summary.fences_rise {
-            "fences rise"
-        } else {
-            "FENCES DO NOT RISE"
-        };
-        output::text(&format!(
-            "\n{} entries in {:.1} s; the number in the file is {}; {} overlapped; {fences}\n\
-             each worker had {} to {} turns and waited {} ms at most\n",
-            summary.entries,
-            summary.seconds,
-            summary.counter,
-            match summary.overlaps {
-                0 => "nothing".to_owned(),
-                overlaps => format!("{overlaps} ENTRIES"),
-            },
-            summary.fewest_turns,
-            summary.most_turns,
-            summary.longest_wait_ms,
-        ))?;
-        match &summary.kill {
-            Some(killed) => output::text(&killed.to_string()),
-            None => Ok(()),
-        }
+    /// How long the workers work.
+    fn duration(&self) -> Duration {
+        Duration::from_secs(self.seconds)
     }
 }
 
-fn tell(at: Duration, turn: &Turn) -> Result<()> {
-    let Turn {
-        worker,
-        fence,
-        number,
-        ..
-    } = turn;
-    output::text(&format!(
-        "{:>7.3} s  {worker:<7} wrote {number:>3}  fence {fence}  waited {:>4} ms, inside {:>3} ms\n",
-        at.as_secs_f64(),
-        turn.waited.as_millis(),
-        turn.inside.as_millis(),
-    ))
-}
+/// The lock that guards the shared file.
+const LOCK: &str = "demo/counter";
 
 struct Worker {
     name: String,
-    lock: Lock,
+    lock: Lock<Node>,
     shared_file: SharedFile,
     turns: mpsc::UnboundedSender<Turn>,
 }
 
 impl Worker {
     async fn work(self, end: Instant) -> Result<()> {
-        while Instant::now() < end {
+        loop {
             let asked = Instant::now();
             let guard = self.lock.acquire().await?;
             let entered = Instant::now();
-            let number = self
-                .shared_file
-                .add_one(&self.name, guard.fence().number())
-                .await?;
+            if entered >= end {
+                return Ok(guard.release().await?);
+            }
+            let number = self.shared_file.add_one(&self.name, guard.fence()).await?;
             let turn = Turn {
                 worker: self.name.clone(),
-                fence: guard.fence().number(),
+                fence: guard.fence(),
                 number,
                 waited: entered - asked,
                 inside: entered.elapsed(),
@@ -270,6 +158,5 @@ impl Worker {
             guard.release().await?;
             let _ = self.turns.send(turn);
         }
-        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use soloist_api::Fence;
 
 /// A counter in a file, and a journal of entries.
 #[derive(Clone)]
@@ -26,11 +27,11 @@ impl SharedFile {
     }
 
     /// Increments the counter, slowly and without any locking of its own. Returns the new value.
-    pub async fn add_one(&self, worker: &str, fence: u64) -> Result<u64> {
+    pub async fn add_one(&self, worker: &str, fence: Fence) -> Result<u64> {
         self.note(&format!("enter {worker} {fence}"))?;
         let number = self.counter()? + 1;
         // A pause of 20 to 179 ms that differs between turns, without a random generator.
-        let pause = fence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let pause = fence.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         tokio::time::sleep(Duration::from_millis(20 + pause % 160)).await;
         fs::write(&self.counter, number.to_string())?;
         self.note(&format!("leave {worker} {fence}"))?;
@@ -55,7 +56,7 @@ impl SharedFile {
     pub fn judge(&self) -> Result<(usize, bool)> {
         let journal = fs::read_to_string(&self.journal)?;
         let mut inside: Option<&str> = None;
-        let (mut overlaps, mut rise, mut last) = (0, true, 0_u64);
+        let (mut overlaps, mut rise, mut last) = (0, true, Fence::default());
         for line in journal.lines() {
             let Some((what, who)) = line.split_once(' ') else {
                 bail!("the journal has the line {line:?}");
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_journal_shows_what_overlaps() {
+    fn the_journal_shows_overlaps() {
         let folder = tempfile::tempdir().unwrap();
         let shared_file = SharedFile::new(folder.path()).unwrap();
         for line in ["enter a 1", "leave a 1", "enter b 2", "leave b 2"] {

@@ -4,50 +4,66 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use soloist_api::{Address, NodeName};
-use soloist_node::config::Nodes;
+use soloist_core::epochs::lease::Lease;
+use soloist_core::limits::Limits;
+use soloist_node::config::{Nodes, Ttl};
 
 use super::Made;
+use crate::duration;
+
+/// What the nodes of a cluster have in common.
+pub struct Common<'a> {
+    pub keepers: &'a Nodes,
+    pub lease: Duration,
+    pub algorithm: &'a str,
+    /// The API's socket.
+    pub socket: &'a str,
+}
 
 /// The configuration of one node, keeper or not.
-pub fn config(
-    (name, address): (&NodeName, &Address),
-    keepers: &Nodes,
-    lease: Duration,
-    algorithm: &str,
-) -> String {
+pub fn config((name, address): (&NodeName, &Address), common: &Common<'_>) -> String {
     let mut text = format!("name = \"{name}\"\n");
     // The address of a keeper is in [keepers].
-    if keepers.id(name.as_str()).is_none() {
+    if common.keepers.id(name.as_str()).is_none() {
         let _ = writeln!(text, "address = \"{address}\"");
     }
-    let lease = match lease.subsec_millis() {
-        0 => format!("{}s", lease.as_secs()),
-        _ => format!("{}ms", lease.as_millis()),
-    };
+    let (lease, drift) = (duration::text(common.lease), Lease::default().drift);
     let _ = write!(
         text,
         "
-# Where this node listens, if the address that others dial is not its own (behind NAT).
-# listen = \"0.0.0.0:7401\"
+# docs/configuration.md describes every setting. What is commented out here is the default or an
+# example.
 
-# A node that fails is left out after about so long. The same on every node.
+# Where this node listens, if that is not the address that others dial (NAT, containers).
+# listen = \"0.0.0.0:PORT\"
+
+# Folder of what the node must remember: its cluster and, on a keeper, the store.
+# data = \"data\"
+
+# Locks of a node that fails are free after about this time. The same on every node.
 lease = \"{lease}\"
 
-# They agree on who takes part. The same list on every node; `soloist cluster` shows who they are by now.
+# How much the rates of two clocks may differ, in percent. The same on every node.
+# drift = {drift}
+
+# The first keepers, which agree on the list of members. The same on every node.
+# `soloist cluster` shows the current ones.
 [keepers]
 "
     );
-    list(&mut text, keepers);
-    text + &rest(algorithm)
-}
-
-fn list(text: &mut String, nodes: &Nodes) {
-    for (_, name, address) in nodes.iter() {
+    for (_, name, address) in common.keepers.iter() {
         let _ = writeln!(text, "{name} = \"{address}\"");
     }
+    text + &rest(common)
 }
 
-fn rest(algorithm: &str) -> String {
+fn rest(common: &Common<'_>) -> String {
+    let Common {
+        algorithm, socket, ..
+    } = common;
+    let (ttl, client) = (Ttl::default(), Limits::default().client);
+    let (ttl_default, ttl_max) = (duration::text(ttl.default), duration::text(ttl.max));
+    let (holds, waiters) = (client.holds, client.waiters);
     format!(
         "
 # Paths are relative to this file.
@@ -56,19 +72,37 @@ ca = \"ca.pem\"
 certificate = \"node.pem\"
 key = \"node.key\"
 
-# The same on every node, but for the times.
+# The same on every node, except for the times to live.
 [locks]
 algorithm = \"{algorithm}\"
-ttl_default = \"10s\"
-ttl_max = \"1h\"
+# max_local_turns = 1
+ttl_default = \"{ttl_default}\"
+ttl_max = \"{ttl_max}\"
 
-# Locks that have another algorithm; the first pattern that matches counts.
+# Other algorithms for some locks; the first pattern that matches counts.
 # [[lock]]
 # pattern = \"billing/*\"
 # algorithm = \"fair\"
 
 [api]
-socket = \"soloist.sock\"
+socket = \"{socket}\"
+# Let the users of a group connect; otherwise only this node's user and root can.
+# socket_group = \"soloist\"
+# For clients on other machines: TCP with TLS, and a token or client certificates.
+# listen = \"0.0.0.0:7400\"
+# token_file = \"token\"
+# [api.tls]
+# certificate = \"node.pem\"
+# key = \"node.key\"
+# client_ca = \"ca.pem\"
+
+# Quotas of each client, and of the whole node.
+# [limits]
+# client_holds = {holds}
+# client_waiters = {waiters}
+
+# [metrics]
+# lock_names = false
 "
     )
 }

@@ -6,35 +6,35 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
-use soloist_lab::check::{Case, Crashes, ENDLESS, Verdict as Found};
+use soloist_lab::assumed_channels;
+use soloist_lab::search::{Case, Crashes, ENDLESS, Limits, Verdict as Found};
 
-use super::run::read_shape;
 use super::searched::{self, Timed};
 use super::settings;
-use crate::{Verdict, output};
+use crate::{Verdict, output, show};
 
 const EXPLANATION: &str = "\
-What is checked in every state and on every step: at most one node is inside; a token algorithm has
-one token; the paper's own invariants; entries follow the order of their requests, where the
-algorithm orders them; fences rise, that is, a chain of messages leads from each entry to the next;
-nothing a correct node sends is refused; and where nothing more can happen, everybody was served.
-Then, over all endless runs that are fair (a message under way arrives some time, who is inside
-leaves some time): nobody waits for ever.
+In every state and on every step the search checks: at most one node is inside; a token algorithm \
+has one token; the paper's own invariants hold; entries follow the order of their requests, where \
+the algorithm orders them; fences increase, that is, a chain of messages leads from each entry to \
+the next; no message of a correct node is refused; and where nothing more can happen, every request \
+was served. Then it checks over all endless runs that are fair (every message in flight arrives \
+eventually, and every node that is inside leaves eventually) that no node waits forever.
 
-A violation is printed as a scenario, a shortest one (of endless runs, a short one), which
-`soloist lab replay` plays back. Smaller numbers of requests are searched first. After something less
-than two inside, up to 5 million states are searched for that.
+A violation is printed as a scenario, which `soloist lab replay` plays back. It is a shortest one; \
+of endless runs, it is a short one. Smaller numbers of requests are searched first. After a \
+violation other than two nodes inside, up to 5 million states are searched for that.
 
-Exit codes: 0 all is well, 1 a violation, 2 wrong input, 3 not exhausted (more states than allowed
-or than memory holds: nothing is claimed).
+Exit codes: 0 everything holds; 1 a violation; 2 invalid input; 3 not exhausted: there are more \
+states than allowed, or than fit in memory, and nothing is claimed.
 
 Examples:
-  soloist lab check --algorithm raymond --nodes 5 --shape line --requests 2
-  soloist lab check --algorithm raymond --nodes 3 --requests endless
-  soloist lab check --algorithm maekawa --nodes 7 --requesters 0,1,2,3 --inside each
-  soloist lab check --algorithm maekawa --variant as-published --nodes 4 --shape grid
-  soloist lab check --algorithm raymond --nodes 3 --channels fifo --crashes 1
-  soloist lab check --algorithm ricart-agrawala --nodes 3 --requests 2 --forget";
+  soloist lab check -a raymond -n 5 --shape line --requests 2
+  soloist lab check -a raymond -n 3 --requests endless
+  soloist lab check -a maekawa -n 7 --requesters 0,1,2,3 --inside each
+  soloist lab check -a maekawa --variant as-published -n 4 --shape grid
+  soloist lab check -a raymond -n 3 --crashes 1
+  soloist lab check -a ricart-agrawala -n 3 --requests 2 --forget";
 
 /// Search every interleaving of a small cluster
 ///
@@ -47,12 +47,28 @@ pub struct Args {
     #[arg(long, short, value_name = "A")]
     algorithm: String,
 
-    /// Number of nodes, at most 64
-    #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        short,
+        value_name = "N",
+        value_parser = settings::nodes,
+        allow_hyphen_values = true,
+        help = format!("Number of nodes, at most {}", Limits::NODES_MAX)
+    )]
     nodes: usize,
 
-    /// Requests per node: a number up to 254, or endless (for algorithms without counters)
-    #[arg(long, short, value_name = "R", value_parser = requests, default_value = "1", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        short,
+        value_name = "R",
+        value_parser = requests,
+        default_value = "1",
+        allow_hyphen_values = true,
+        help = format!(
+            "Requests per node: a number up to {}, or endless (for algorithms without counters)",
+            Limits::REQUESTS_MAX
+        )
+    )]
     requests: u8,
 
     /// Nodes that request, such as 0,2,5; the others only serve [default: all]
@@ -89,7 +105,8 @@ pub struct Args {
 
     /// Maximum number of crashes (raymond only)
     ///
-    /// A node that crashes loses its state but not its messages, and then recovers.
+    /// A node that crashes loses its state but not its messages, and then recovers. Messages keep
+    /// their order if recovery needs it, unless --channels says otherwise.
     #[arg(long, value_name = "C", value_parser = crashes, default_value = "0", allow_hyphen_values = true)]
     crashes: u8,
 
@@ -140,7 +157,18 @@ enum Inside {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         if self.neighbours && self.crashes == 0 {
-            bail!("--neighbours says who may crash together: give --crashes from 2 to 15 with it");
+            bail!(
+                "--neighbours says who may crash together: give --crashes from 2 to {} with it",
+                Limits::CRASHES_MAX
+            );
+        }
+        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let assumed = choice.kind.info().channels;
+        if self.channels.is_none() && assumed_channels(choice, self.crashes > 0) != assumed {
+            output::complain(&format!(
+                "note: messages keep their order, which the recovery of {} needs; --channels {assumed} searches without",
+                choice.name
+            ));
         }
         let mut reports = Vec::new();
         for start in self.starts() {
@@ -186,24 +214,27 @@ impl Args {
 
     fn search(&self, start: Start) -> Result<Timed> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let assumed = assumed_channels(choice, self.crashes > 0);
         let requesters = self.requesters.as_ref();
         let case = Case {
-            shape: read_shape(self.shape.as_deref())?,
+            shape: settings::read_shape(self.shape.as_deref())?,
             start,
-            channels: self.channels,
             requesters: requesters.map(|nodes| {
                 let nodes: BTreeSet<u32> = nodes.iter().copied().collect();
                 nodes.into_iter().map(NodeId::new).collect()
             }),
-            crashes: Crashes {
-                most: self.crashes,
-                neighbours_too: self.neighbours,
+            limits: Limits {
+                channels: self.channels.unwrap_or(assumed),
+                crashes: Crashes {
+                    most: self.crashes,
+                    neighbours_too: self.neighbours,
+                },
+                forgets: self.forget,
+                keep_history: !self.no_history,
+                endless_runs: !self.safety_only,
+                messages_max: self.max_messages.unwrap_or(usize::MAX),
+                states_max: self.max_states,
             },
-            forgets: self.forget,
-            keep_history: !self.no_history,
-            endless_runs: !self.safety_only,
-            messages_max: self.max_messages,
-            states_max: self.max_states,
             ..Case::new(choice, self.nodes, self.requests)
         };
         searched::search(&case)
@@ -214,15 +245,15 @@ fn describe(timed: &Timed) -> String {
     let Timed { report, .. } = timed;
     let mut text = String::new();
     let requests = match report.requests {
-        Some(1) => "one request a node".to_owned(),
-        Some(requests) => format!("{requests} requests a node"),
-        None => "requests without end".to_owned(),
+        Some(1) => "one request per node".to_owned(),
+        Some(requests) => format!("{requests} requests per node"),
+        None => "endless requests".to_owned(),
     };
     let _ = write!(
         text,
-        "{}, {} nodes, {}, {}, {requests}",
+        "{}, {}, {}, {}, {requests}",
         report.label(),
-        report.nodes,
+        show::count(report.nodes, "node"),
         report.shape,
         report.channels
     );
@@ -290,16 +321,19 @@ fn describe(timed: &Timed) -> String {
 
 fn requests(given: &str) -> Result<u8, String> {
     match given.parse() {
-        Ok(requests) if (1..ENDLESS).contains(&requests) => Ok(requests),
+        Ok(requests) if (1..=Limits::REQUESTS_MAX).contains(&requests) => Ok(requests),
         _ if given == "endless" => Ok(ENDLESS),
-        _ => Err("use a number from 1 to 254, or endless".to_owned()),
+        _ => Err(format!(
+            "use a number from 1 to {}, or endless",
+            Limits::REQUESTS_MAX
+        )),
     }
 }
 
 fn crashes(given: &str) -> Result<u8, String> {
     match given.parse() {
-        Ok(crashes) if crashes <= 15 => Ok(crashes),
-        _ => Err("use a number from 0 to 15".to_owned()),
+        Ok(crashes) if crashes <= Limits::CRASHES_MAX => Ok(crashes),
+        _ => Err(format!("use a number from 0 to {}", Limits::CRASHES_MAX)),
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use soloist_algorithms::{Choice, Kind};
-use soloist_lab::claims::{self, Examined, comparison, markdown};
-use soloist_lab::report::Table;
+use soloist_claims::{self as claims, Examined, comparison, markdown};
 
+use crate::table::Table;
 use crate::{Verdict, output};
 
 /// Examine the claims that the papers make about their algorithms
@@ -95,6 +95,7 @@ fn text(claims: &[Examined], comparisons: &[comparison::Table]) -> String {
     for comparison in comparisons {
         let mut table = Table::new(&comparison.head);
         comparison.rows.iter().for_each(|row| table.row(row));
+        let table = table.fit(output::width());
         let _ = writeln!(page, "{}\n{}\n\n{table}", comparison.title, comparison.note);
     }
     page

@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use soloist_algorithms::Choice;
 use soloist_lab::compare;
-use soloist_lab::report::{Table, plot};
+use soloist_lab::report::plot;
 use soloist_lab::simulate::{Load, Report, Setup};
 
 use super::settings;
+use crate::table::Table;
 use crate::{Verdict, output};
+
+/// Default number of entries of a run.
+const ENTRIES_PER_NODE: u64 = 20;
+const ENTRIES_MIN: u64 = 1000;
 
 /// Simulate many algorithms, sizes and loads, and compare them in a table
 ///
@@ -22,12 +27,17 @@ use crate::{Verdict, output};
 /// Jain's index of the entries per node; and the most times that any waiter was overtaken.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Example:\n  soloist lab compare --algorithms raymond,raymond+greedy,maekawa \
-    --nodes 4,16,64,256 --load light,heavy --plot compare.svg"
+    after_long_help = "Example:\n  soloist lab compare -a raymond,raymond+greedy -n 4,16,64 --plot compare.svg"
 )]
 pub struct Args {
     /// Algorithms separated by commas, with variants after a plus (raymond+greedy), or all
-    #[arg(long, short, value_name = "A,B", default_value = "all")]
+    #[arg(
+        long,
+        short,
+        visible_alias = "algorithm",
+        value_name = "A,B",
+        default_value = "all"
+    )]
     algorithms: String,
 
     /// Numbers of nodes, separated by commas
@@ -45,8 +55,16 @@ pub struct Args {
     )]
     load: Vec<Load>,
 
-    /// Entries per run [default: 20 per node, at least 1000; with burst, one per node]
-    #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "E",
+        value_parser = settings::count,
+        allow_hyphen_values = true,
+        help = format!(
+            "Entries per run [default: {ENTRIES_PER_NODE} per node, at least {ENTRIES_MIN}; with \
+             burst, one per node]"
+        )
+    )]
     entries: Option<u64>,
 
     #[command(flatten)]
@@ -69,7 +87,7 @@ impl Args {
     pub fn run(self) -> Result<Verdict> {
         let setups = self.setups()?;
         if let Some(path) = &self.plot {
-            check_writable(path)?;
+            check_plot(path)?;
         }
         let bar = output::progress_bar(setups.len() as u64, "runs");
         let reports = compare(&setups, &|_| bar.inc(1))?;
@@ -79,7 +97,7 @@ impl Args {
         } else if self.csv {
             output::text(&csv(&reports)?)?;
         } else {
-            output::text(&table(&reports).to_string())?;
+            output::text(&table(&reports).fit(output::width()))?;
         }
         // Print the table first, so that it is not lost if the plot cannot be written.
         if let Some(path) = &self.plot {
@@ -95,7 +113,7 @@ impl Args {
         for &load in &self.load {
             for &nodes in &self.nodes {
                 for &choice in &choices {
-                    let default = (20 * nodes as u64).max(1000);
+                    let default = (ENTRIES_PER_NODE * nodes as u64).max(ENTRIES_MIN);
                     let entries = settings::entries_for(load, nodes, self.entries, default)?;
                     setups.push(self.world.setup(choice, nodes, load, entries));
                 }
@@ -125,7 +143,14 @@ fn choices(given: &str) -> Result<Vec<Choice>> {
 }
 
 /// Fails if the plot obviously cannot be written, before hours of simulation.
-fn check_writable(path: &Path) -> Result<()> {
+fn check_plot(path: &Path) -> Result<()> {
+    let extension = path.extension().unwrap_or_default();
+    if !extension.eq_ignore_ascii_case("svg") {
+        bail!(
+            "--plot {}: plots are written as SVG; use a name that ends with .svg",
+            path.display()
+        );
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -160,7 +185,8 @@ fn table(reports: &[Report]) -> Table {
         "jain",
         "overtaken",
         "result",
-    ]);
+    ])
+    .optional(&["idle", "bytes", "shape", "jain", "overtaken"]);
     for report in reports {
         let measures = &report.measures;
         table.row([

@@ -7,6 +7,7 @@ use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::{Algorithm, Kind, Message, Shape};
 
+use crate::show::wrapped;
 use crate::{Verdict, output};
 
 /// List the algorithms with their papers, channels, messages, shapes and variants
@@ -91,7 +92,7 @@ impl Args {
         } else {
             let mut page = String::new();
             for listed in &all {
-                describe(listed, &mut page);
+                describe(listed, output::width(), &mut page);
             }
             output::text(&page)?;
         }
@@ -99,28 +100,44 @@ impl Args {
     }
 }
 
-fn describe(listed: &Listed, page: &mut String) {
+/// Column in which the values of a description begin.
+const VALUES: usize = 14;
+
+fn describe(listed: &Listed, width: Option<usize>, page: &mut String) {
+    let mut line = |text: String, indent: usize| {
+        let _ = writeln!(page, "{}", wrapped(&text, indent, width));
+    };
     let aliases = match listed.aliases {
         [] => String::new(),
         aliases => format!(" ({})", aliases.join(", ")),
     };
-    let _ = writeln!(page, "{}{aliases}", listed.name);
-    let _ = writeln!(page, "    {}", listed.paper);
-    let _ = writeln!(page, "    channels  {}", listed.channels);
-    let _ = writeln!(page, "    messages  {}", listed.messages.join(" "));
+    line(format!("{}{aliases}", listed.name), 0);
+    line(format!("    {}", listed.paper), 4);
+    line(format!("    channels  {}", listed.channels), VALUES);
+    line(
+        format!("    messages  {}", listed.messages.join(" ")),
+        VALUES,
+    );
+    let both = listed.shapes.iter().chain(&listed.variants);
+    let name = both.map(|item| item.name.len()).max().unwrap_or(0);
     let mut column = |title: &str, items: &[Named]| {
         for (index, item) in items.iter().enumerate() {
             let title = if index == 0 { title } else { "" };
-            let _ = writeln!(page, "    {title:<8}  {:<18}{}", item.name, item.about);
+            let text = format!("    {title:<8}  {:<name$}  {}", item.name, item.about);
+            line(text, VALUES + name + 2);
         }
     };
     column("shapes", &listed.shapes);
     column("variants", &listed.variants);
     for preset in &listed.presets {
-        let _ = writeln!(
-            page,
-            "    also as   {} = variant {}: {}",
-            preset.name, preset.variant, preset.paper
+        let ListedPreset {
+            name,
+            variant,
+            paper,
+        } = preset;
+        line(
+            format!("    also as   {name} = variant {variant}: {paper}"),
+            VALUES,
         );
     }
     page.push('\n');

@@ -1,8 +1,9 @@
-//! `soloist lab`: simulation and exhaustive search of the algorithms.
+//! `soloist lab`: simulation and exhaustive search of the algorithms and of the epochs.
 
 mod check;
 mod claims;
 mod compare;
+mod epochs;
 mod list;
 mod replay;
 mod run;
@@ -27,6 +28,9 @@ pub enum Command {
     Suite(suite::Args),
     Claims(claims::Args),
     Swarm(swarm::Args),
+    /// Simulate, search and replay changes of epoch
+    #[command(subcommand)]
+    Epochs(epochs::Command),
 }
 
 impl Command {
@@ -40,6 +44,7 @@ impl Command {
             Command::Suite(args) => args.run(),
             Command::Claims(args) => args.run(),
             Command::Swarm(args) => args.run(),
+            Command::Epochs(command) => command.run(),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `soloist lab replay`.
+//! `soloist lab replay`, and what it shares with `soloist lab epochs replay`.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use soloist_lab::scenario;
+use soloist_lab::scenario::{self, ScenarioError, first_difference};
 
 use crate::{Verdict, output};
 
@@ -14,12 +14,30 @@ use crate::{Verdict, output};
 /// are in the scenario's comments.
 #[derive(clap::Args)]
 pub struct Args {
-    /// File of the scenario, or - for standard input
-    file: PathBuf,
+    #[command(flatten)]
+    text: Text,
 }
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
+        self.text.replay(scenario::replay)
+    }
+}
+
+/// A run as text.
+#[derive(clap::Args)]
+pub struct Text {
+    /// File of the text, or - for standard input
+    file: PathBuf,
+
+    /// Print nothing, and exit with 1 at the first line that is not what happens
+    #[arg(long)]
+    check: bool,
+}
+
+impl Text {
+    /// Replays the text with this function.
+    pub fn replay(self, play: fn(&str) -> Result<String, ScenarioError>) -> Result<Verdict> {
         let name = self.file.display();
         let text = if self.file.as_os_str() == "-" {
             std::io::read_to_string(std::io::stdin())
@@ -27,7 +45,20 @@ impl Args {
             std::fs::read_to_string(&self.file)
         };
         let text = text.with_context(|| format!("cannot read '{name}'"))?;
-        let played = scenario::replay(&text).with_context(|| name.to_string())?;
+        let played = play(&text).with_context(|| name.to_string())?;
+        if self.check {
+            let Some(difference) = first_difference(&text, &played) else {
+                return Ok(Verdict::Well);
+            };
+            let show = |line: Option<String>| line.unwrap_or_else(|| "(the end)".to_owned());
+            output::complain(&format!(
+                "{name}: line {} is not what happens\n  expected: {}\n  actual:   {}",
+                difference.line,
+                show(difference.expected),
+                show(difference.actual),
+            ));
+            return Ok(Verdict::Failed);
+        }
         output::text(&played)?;
         let is_well = !played.lines().any(|line| line.starts_with("FAULT "));
         Ok(Verdict::of(is_well))

@@ -3,40 +3,40 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 use soloist_algorithms::{Choice, NodeId, Start};
-use soloist_lab::ShapeSpec;
-use soloist_lab::report::Table;
 use soloist_lab::simulate::{Crashes, Load, Report, Setup, Summary, simulate};
 
 use super::settings;
+use crate::show::count;
+use crate::table::Table;
 use crate::{Verdict, output};
 
 const EXPLANATION: &str = "\
 Loads:
-  light         one request at a time: when all is quiet, and after a pause, a random node asks
-  heavy         every node asks again at once after it leaves
-  burst         all nodes ask at once, one entry each
-  poisson:RATE  RATE requests a message delay in all, at random nodes, busy or not
-  think:MEAN    every node pauses for a random time of this mean before it asks again
+  light         one request at a time, by a random node, after a pause
+  heavy         every node requests again as soon as it leaves
+  burst         all nodes request at the same time, one entry each
+  poisson:RATE  RATE requests per message delay in total, by random nodes
+  think:MEAN    every node pauses for a random time before it requests again
 
-A waiter counts as overtaken by an entry that was asked for after the waiter's own request had
-arrived, that is, after every message that it sent on asking was delivered. Response times begin
-when a node asks; with poisson, when somebody wants in, also at a node that is busy.
+A waiter counts as overtaken by an entry that was requested after the waiter's own request had \
+arrived, that is, after every message that it sent with its request was delivered. The response \
+time starts with the request; with poisson, it includes the time until a busy node can request.
 
-A crash (times are in message delays) loses a node's state, not its messages. Who waited there asks
-again when the node restarts, which is when all that it had sent has arrived; an entry ends when its
-node crashes inside. Neighbours are never down together. Crashes stop when half of the entries were
-made. Unless --channels says otherwise, messages then keep their order if recovery needs it.
+A crash loses a node's state, but not the messages in flight. Waiters of that node request again \
+when it restarts, which is when all its messages have arrived. An entry ends when its node crashes \
+inside. Neighbours are never down together. Crashes stop after half of the entries. Messages then \
+keep their order if recovery needs it, unless --channels says otherwise.
 
-Exit codes: 0 all is well, 1 two nodes were inside or somebody was left waiting, 2 wrong input.
+Exit codes: 0 success; 1 two nodes were inside, or a request was left waiting; 2 invalid input.
 
 Examples:
-  soloist lab run --algorithm raymond --nodes 31 --shape kary:2 --variant piggyback
-  soloist lab run --algorithm maekawa --nodes 13 --load light --delay constant --json
-  soloist lab run --algorithm raymond --nodes 31 --crashes 20:5
-  soloist lab run --algorithm torus --variant as-published --nodes 9 --load light";
+  soloist lab run -a raymond -n 31 --shape kary:2 --variant piggyback
+  soloist lab run -a maekawa -n 13 --load light --delay constant --json
+  soloist lab run -a raymond -n 31 --crashes 20:5
+  soloist lab run -a torus --variant as-published -n 9 --load light";
 
 /// Simulate one algorithm and measure it
 ///
@@ -86,18 +86,25 @@ pub struct Args {
     #[arg(long, value_name = "NODE", value_parser = settings::node, allow_hyphen_values = true)]
     inside: Option<u32>,
 
-    /// Number of entries [default: 10000; with burst, one per node]
-    #[arg(long, value_name = "E", value_parser = settings::count, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "E",
+        value_parser = settings::count,
+        allow_hyphen_values = true,
+        help = format!("Number of entries [default: {}; with burst, one per node]", Setup::ENTRIES)
+    )]
     entries: Option<u64>,
 
-    /// Mean time between crashes of random nodes, and how long each is down [default for DOWN: 5]
-    ///
-    /// Times are in message delays. Only for algorithms that recover from crashes.
     #[arg(
         long,
         value_name = "EVERY[:DOWN]",
         value_parser = settings::setting::<Crashes>,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        help = format!(
+            "Mean time between crashes of random nodes, and how long each is down, in message \
+             delays; only for algorithms that recover from crashes [default for DOWN: {}]",
+            Crashes::DOWN
+        )
     )]
     crashes: Option<Crashes>,
 
@@ -122,7 +129,7 @@ impl Args {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
         let entries = settings::entries_for(self.load, self.nodes, self.entries, Setup::ENTRIES)?;
         let setup = Setup {
-            shape: read_shape(self.shape.as_deref())?,
+            shape: settings::read_shape(self.shape.as_deref())?,
             start: self.start()?,
             crashes: self.crashes,
             ..self.world.setup(choice, self.nodes, self.load, entries)
@@ -161,19 +168,6 @@ impl Args {
     }
 }
 
-/// Reads a shape: the name of a form, or a file that lists it.
-pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
-    let Some(given) = given else {
-        return Ok(ShapeSpec::Default);
-    };
-    let Some(path) = given.strip_prefix("file:") else {
-        return Ok(ShapeSpec::Form(given.to_owned()));
-    };
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the shape from '{path}'"))?;
-    Ok(ShapeSpec::Listing(text))
-}
-
 /// Prints what went wrong, if anything, on stderr.
 fn verdict(report: &Report) -> Verdict {
     if let Some(first) = &report.first_violation {
@@ -197,9 +191,9 @@ fn describe(timed: &Timed) -> String {
     let mut page = String::new();
     let _ = writeln!(
         page,
-        "{}, {} nodes, shape {}, {} load, delay {}, channels {}, hold {}, seed {}\n",
+        "{}, {}, shape {}, {} load, delay {}, channels {}, hold {}, seed {}\n",
         report.label(),
-        report.nodes,
+        count(report.nodes, "node"),
         report.shape,
         report.load,
         report.delay,
@@ -218,7 +212,7 @@ fn describe(timed: &Timed) -> String {
     for (name, count) in &measures.messages_by_kind {
         line(&format!("  {name}"), *count);
     }
-    let _ = writeln!(page, "{table}");
+    let _ = writeln!(page, "{}", table.fit(output::width()));
     let mut table = Table::new(["in message delays", "mean", "p50", "p99", "max"]);
     let mut line = |name: &str, summary: &Summary| {
         let numbers = [summary.mean, summary.p50, summary.p99, summary.max];
@@ -227,7 +221,7 @@ fn describe(timed: &Timed) -> String {
     };
     line("response time", &measures.response_time);
     line("synchronisation delay", &measures.sync_delay);
-    let _ = writeln!(page, "{table}");
+    let _ = writeln!(page, "{}", table.fit(output::width()));
     let _ = writeln!(
         page,
         "bytes per entry {:.1}; idle messages per delay {:.3}; Jain's index {:.4}; a waiter was \
@@ -241,7 +235,7 @@ fn describe(timed: &Timed) -> String {
     );
     let _ = writeln!(
         page,
-        "violations {}, unserved {}, crashes {}; {} events in {:.3} s, {:.1} million a second",
+        "violations {}, unserved {}, crashes {}; {} events in {:.3} s, {:.1} million per second",
         report.violations,
         report.unserved,
         report.crashes,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::check::{Case, Pass, Progress, Report, Verdict as Found};
+use soloist_lab::search::{Case, Pass, Progress, Report, Verdict as Found};
 
 use crate::memory;
 

@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice};
+use soloist_lab::ShapeSpec;
 use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 
 /// Behaviour of the simulated world.
@@ -86,6 +87,19 @@ pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -
         (Load::Burst, _) => Ok(nodes as u64),
         (_, given) => Ok(given.unwrap_or(default)),
     }
+}
+
+/// Reads a shape: the name of a form, or a file that lists it.
+pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
+    let Some(given) = given else {
+        return Ok(ShapeSpec::Default);
+    };
+    let Some(path) = given.strip_prefix("file:") else {
+        return Ok(ShapeSpec::Form(given.to_owned()));
+    };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the shape from '{path}'"))?;
+    Ok(ShapeSpec::Listing(text))
 }
 
 /// Parses a number of nodes.

@@ -2,16 +2,17 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_lab::check::{Verdict as Found, suite};
-use soloist_lab::report::Table;
+use soloist_lab::search::{Verdict as Found, suite};
 
 use super::searched::{self, Timed};
+use crate::table::Table;
 use crate::{Verdict, output};
 
 /// Search the cases on which the claims about the algorithms rest
 ///
-/// Repaired rules must hold in every case, and the rules as printed must fail as expected. Exit
-/// code 1 if one case has another outcome.
+/// Repaired rules must hold in every case, and the rules as printed must fail as expected. Each
+/// case is printed on stderr when it ends, and the table of all cases at the end. Exit code 1 if
+/// one case has another outcome.
 #[derive(clap::Args)]
 pub struct Args {
     /// Include the cases that take many minutes and up to 20 GB of memory
@@ -43,16 +44,22 @@ impl Args {
         let chosen = self.algorithm.as_deref();
         let chosen = chosen.map(|name| soloist_algorithms::Choice::parse(name, ""));
         let chosen = chosen.transpose()?.map(|choice| choice.kind);
-        let list = suite::list().into_iter().filter(|listed| {
+        let mut list = suite::list();
+        list.retain(|listed| {
             let kind = listed.case.choice.kind;
             (self.long || !listed.long) && chosen.is_none_or(|chosen| chosen == kind)
         });
         let mut rows = Vec::new();
-        for listed in list {
+        let cases = list.len();
+        for (listed, number) in list.into_iter().zip(1..) {
             let mut timed = searched::search(&listed.case)?;
             timed.report.transcript = None;
             let expected = listed.expected;
-            rows.push(Row { timed, expected });
+            let row = Row { timed, expected };
+            // Cases that ended are not lost if the suite is interrupted.
+            let line = format!("{number}/{cases}  {}", cells(&row).join("  "));
+            output::complain(line.trim_end());
+            rows.push(row);
         }
         match (self.json, self.markdown) {
             (true, _) => output::json(&rows)?,
@@ -92,9 +99,9 @@ fn head() -> Vec<&'static str> {
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut table = Table::new(head());
+    let mut table = Table::new(head()).optional(&["steps M/s", "safety M/s", "seconds"]);
     rows.iter().for_each(|row| table.row(cells(row)));
-    table.to_string()
+    table.fit(output::width())
 }
 
 fn markdown(rows: &[Row]) -> String {

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use soloist_algorithms::Choice;
-use soloist_lab::report::Table;
 use soloist_lab::swarm::{self, Among, Swarm, Tally};
 
 use super::settings;
+use crate::table::Table;
 use crate::{Verdict, output};
 
 /// Number of runs if neither --runs nor --minutes is given.
@@ -28,13 +28,20 @@ const FAILURES_SHOWN: usize = 20;
 /// on any number of cores.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Exit codes: 0 all is well, 1 some run failed, 2 wrong input.\n\n\
+    after_long_help = "Exit codes: 0 success; 1 a run failed; 2 invalid input.\n\n\
     Examples:\n  soloist lab swarm --runs 5000 --seed 1\n  soloist lab swarm --minutes 10 --json\n  \
     soloist lab swarm --algorithm raymond --variant as-published --runs 100"
 )]
 pub struct Args {
-    /// Number of runs, with consecutive seeds [default: 1000; with --minutes, as many as fit]
-    #[arg(long, value_name = "K", value_parser = settings::count, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        value_parser = settings::count,
+        allow_hyphen_values = true,
+        help = format!(
+            "Number of runs, with consecutive seeds [default: {RUNS}; with --minutes, as many as fit]"
+        )
+    )]
     runs: Option<u64>,
 
     /// First seed
@@ -86,7 +93,7 @@ impl Args {
         if self.json {
             output::json(&swarm)?;
         } else {
-            output::text(&table(&swarm).to_string())?;
+            output::text(&table(&swarm).fit(output::width()))?;
         }
         complain(&swarm);
         Ok(Verdict::of(swarm.is_well()))
@@ -125,7 +132,8 @@ fn table(swarm: &Swarm) -> Table {
         "violations",
         "unserved",
         "failed runs",
-    ]);
+    ])
+    .optional(&["messages", "entries"]);
     let mut row = |tally: &Tally| {
         let counts = [
             tally.runs,

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use soloist_api::parse_duration;
-use soloist_client::{AcquireError, Client, Guard};
+use soloist_api::ttl::WARNING;
+use soloist_client::{LockName, LockNameError, Request};
 
-use super::NOT_ACQUIRED;
-use super::session::WARNING;
-use crate::connect::{Connect, FINDING};
+use super::owner;
+use crate::connect::Connect;
+use crate::exit::{INVALID, LOST, NO_NODE, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, UNKNOWN};
+use crate::{duration, help};
 
 /// The text after the options. Each paragraph is one line, which clap wraps.
 fn explanation() -> String {
@@ -32,19 +33,22 @@ fn explanation() -> String {
         "Two cases are not covered: a process that left the group (setsid), and killing \
          `soloist lock` and its guard process at the same time. A resource that checks fences is \
          safe even then.",
-        "Exit codes: the command's own (128+N if signal N ended it); 75, or that of -E, if others \
-         held the lock until the wait was over; 74 if the lock was not acquired in time and the \
-         cluster cannot tell whether it is held (no majority of keepers, or nodes that do not \
-         answer; the reason is on stderr); 76 if the lock was lost while the command ran; 127 if \
-         the command was not found, 126 if it cannot be run; 69 if no node can be reached; 2 for \
-         wrong input; 128+N if signal N arrived while waiting.",
+        &format!(
+            "Exit codes: the command's own (128+N if signal N ended it); {NOT_ACQUIRED}, or that \
+             of -E, if others held the lock until the wait was over; {UNKNOWN} if the lock was not \
+             acquired in time and the cluster cannot tell whether it is held (no majority of \
+             keepers, or nodes that do not answer; the reason is on stderr); {LOST} if the lock \
+             was lost while the command ran; {NOT_FOUND} if the command was not found, \
+             {NOT_EXECUTABLE} if it cannot be run; {NO_NODE} if no node can be reached; {INVALID} \
+             for invalid input; 128+N if signal N arrived while waiting."
+        ),
     ];
     paragraphs.join("\n\n")
 }
 
 /// Run a command while holding a lock, as flock(1) does on one machine
 #[derive(clap::Args)]
-#[command(after_long_help = format!("{}\n\n{FINDING}", explanation()))]
+#[command(after_long_help = format!("{}\n\n{}", explanation(), help::FINDING))]
 pub struct Args {
     /// Give up immediately if the lock is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "wait")]
@@ -55,18 +59,18 @@ pub struct Args {
     wait: Option<Duration>,
 
     /// Time after which the lock is freed if this machine dies, such as 10s [default: the node's]
-    #[arg(long, value_name = "TIME", value_parser = duration, allow_negative_numbers = true)]
-    ttl: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_negative_numbers = true)]
+    pub ttl: Option<Duration>,
 
     /// Exit code if the lock is not acquired in time, 0 to 255
     #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", default_value_t = NOT_ACQUIRED, allow_negative_numbers = true)]
     pub not_acquired: u8,
 
     /// Grace period between SIGTERM and SIGKILL
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, allow_negative_numbers = true)]
     pub grace: Duration,
 
-    /// Name shown by `soloist who` [default: host and process id]
+    /// Name shown by `soloist who` [default: user, host, program and process id]
     #[arg(long)]
     owner: Option<String>,
 
@@ -96,42 +100,28 @@ impl Args {
         self.verbose || std::io::stderr().is_terminal()
     }
 
-    pub async fn acquire(&self, client: &Client) -> Result<Guard, AcquireError> {
-        let mut acquire = client.acquire(&self.name);
+    pub fn request(&self) -> Result<Request, LockNameError> {
+        let mut request = Request::new(LockName::new(&self.name)?);
         if self.nonblock {
-            acquire = acquire.wait(Duration::ZERO);
+            request = request.wait(Duration::ZERO);
         }
         if let Some(wait) = self.wait {
-            acquire = acquire.wait(wait);
+            request = request.wait(wait);
         }
-        if let Some(ttl) = self.ttl {
-            acquire = acquire.ttl(ttl);
-        }
-        if let Some(owner) = &self.owner {
-            acquire = acquire.owner(owner);
-        }
-        acquire.await
+        let owner = self.owner.clone();
+        let owner = owner.unwrap_or_else(|| owner::default(&self.command[0]));
+        Ok(request.owner(&owner))
     }
 }
 
 /// One day, which is also the longest wait that nodes allow.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-const DURATION_FORM: &str =
-    "use a number of seconds, such as 5 or 0.5, or a whole number and a unit, such as 500ms or 2m";
-
-/// Parses a number of seconds, as flock(1) does, or a duration with a unit.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
-    let given = seconds.and_then(Result::ok).or(parse_duration(text).ok());
-    given.ok_or_else(|| DURATION_FORM.to_owned())
-}
-
 fn wait_time(text: &str) -> Result<Duration, String> {
-    let given = duration(text)?;
-    let most = WAIT_MAX.as_secs();
+    let given = duration::parse(text)?;
     let in_range = (given <= WAIT_MAX).then_some(given);
     in_range.ok_or_else(|| {
-        format!("the longest wait is {most} seconds; leave it out to wait for as long as it takes")
+        let most = duration::text(WAIT_MAX);
+        format!("the longest wait is {most}; leave it out to wait for as long as it takes")
     })
 }

@@ -51,7 +51,7 @@ impl GuardProcess {
         // Not by path: the file may have been replaced since this process was started.
         let mut child = Command::new("/proc/self/exe")
             .arg0("soloist")
-            .args(["lock-guard", "--grace-ms"])
+            .arg(ARGUMENT)
             .arg(grace.as_millis().to_string())
             .process_group(0)
             .stdin(Stdio::piped())
@@ -124,19 +124,31 @@ impl GuardProcess {
     }
 }
 
-/// Internal: started by `soloist lock`
-#[derive(clap::Args)]
-pub struct Args {
-    #[arg(long)]
+/// First argument of a guard process; the second one is the grace period in milliseconds. This is
+/// not a subcommand, because shells would complete it and clap would suggest it.
+const ARGUMENT: &str = "lock-guard";
+
+/// Runs the guard process if this process was started as one.
+pub fn run_if_asked() -> Option<Result<Verdict>> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != ARGUMENT {
+        return None;
+    }
+    let grace_ms = arguments.next().unwrap_or_default();
+    let grace_ms = grace_ms.to_string_lossy().parse();
+    Some(grace_ms.context("no grace period").and_then(|grace_ms| {
+        let watch = Watch { grace_ms };
+        block_on(watch.run()).map(|()| Verdict::Well)
+    }))
+}
+
+/// The guard process itself.
+struct Watch {
     grace_ms: u64,
 }
 
-impl Args {
-    pub fn run(self) -> Result<Verdict> {
-        block_on(self.watch()).map(|()| Verdict::Well)
-    }
-
-    async fn watch(self) -> Result<()> {
+impl Watch {
+    async fn run(self) -> Result<()> {
         survive_signals();
         let parents_group = getpgid(getppid()).context("no parent process")?;
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;

@@ -6,6 +6,7 @@
 
 mod args;
 pub mod guard;
+mod owner;
 mod session;
 mod signals;
 mod terminal;
@@ -21,22 +22,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
-use soloist_client::{AcquireError, Guard};
+use soloist_client::{AcquireError, Client, ClientGuard, Guard, Locks, ReleaseError};
 
 use crate::connect::block_on;
-use crate::{UNKNOWN, Verdict, output};
+use crate::exit::{LOST, NOT_EXECUTABLE, NOT_FOUND, UNKNOWN};
+use crate::{Verdict, output};
 use guard::GuardProcess;
 use session::{Ended, Session};
 use signals::Signals;
 use terminal::Terminal;
 use work::Work;
-
-/// Not acquired in time. Same value as `EX_TEMPFAIL`; -E sets another one.
-const NOT_ACQUIRED: u8 = 75;
-/// The lock was lost while the command ran.
-const LOST: u8 = 76;
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
 
 /// Maximum time to wait until the node has processed the cancellation of a request.
 const CANCEL_MAX: Duration = Duration::from_millis(500);
@@ -50,8 +45,13 @@ impl Args {
         // From here on, signals are passed on to the command, or cancel the wait.
         let mut signals = Signals::new()?;
         let ended_by = |signal: Signal| Ok(128 + signal.as_raw() as u8);
+        let request = self.request()?;
+        let settings = match self.ttl {
+            Some(ttl) => Client::builder().ttl(ttl),
+            None => Client::builder(),
+        };
         let client = tokio::select! {
-            client = self.connect.client() => client?,
+            client = self.connect.client_with(settings) => client?,
             signal = signals.next() => return ended_by(signal),
         };
         if client.is_last_resort() {
@@ -62,7 +62,7 @@ impl Args {
         }
         let mut process = GuardProcess::start(self.grace)?;
         let acquired = tokio::select! {
-            acquired = self.acquire(&client) => acquired,
+            acquired = client.request(request) => acquired,
             never = waiting::tell(&client, &self.name), if self.is_talkative() => match never {},
             signal = signals.next() => {
                 // Leave the queue now instead of when the node notices the closed connection.
@@ -72,21 +72,21 @@ impl Args {
         };
         let lock = match acquired {
             Ok(lock) => lock,
-            Err(AcquireError::NotGranted { reason, .. }) => {
+            Err(AcquireError::NotGranted { detail, .. }) => {
                 if self.is_talkative() {
-                    output::complain(&reason);
+                    output::complain(&detail);
                 }
                 return Ok(self.not_acquired);
             }
-            Err(AcquireError::Unknown { reason, .. }) => {
-                output::complain(&format!("error: {reason}"));
+            Err(AcquireError::Unknown { detail, .. }) => {
+                output::complain(&format!("error: {detail}"));
                 return Ok(UNKNOWN);
             }
-            Err(AcquireError::Client(error)) => return Err(error.into()),
-            Err(error) => {
+            Err(error @ AcquireError::Lost { .. }) => {
                 output::complain(&format!("error: {error}"));
                 return Ok(LOST);
             }
+            Err(error) => return Err(error.into()),
         };
         let code = match process.ready().await {
             Ok(()) => self.work(&lock, &mut process, signals).await,
@@ -101,7 +101,12 @@ impl Args {
     }
 
     /// Runs the command until it and all processes that it left behind have ended.
-    async fn work(&self, lock: &Guard, process: &mut GuardProcess, signals: Signals) -> Result<u8> {
+    async fn work(
+        &self,
+        lock: &ClientGuard,
+        process: &mut GuardProcess,
+        signals: Signals,
+    ) -> Result<u8> {
         if lock.valid_for().is_zero() {
             output::complain("error: the lock was lost before the command began");
             return Ok(LOST);
@@ -138,10 +143,10 @@ impl Args {
         }
     }
 
-    fn spawn(&self, lock: &Guard, group: Pid) -> io::Result<Pid> {
+    fn spawn(&self, lock: &ClientGuard, group: Pid) -> io::Result<Pid> {
         let child = Command::new(&self.command[0])
             .args(&self.command[1..])
-            .env("SOLOIST_LOCK", lock.lock())
+            .env("SOLOIST_LOCK", lock.name().as_str())
             .env("SOLOIST_FENCE", lock.fence().to_string())
             .process_group(group.as_raw_pid())
             .spawn()?;
@@ -150,11 +155,11 @@ impl Args {
 
     /// Exit code if the release failed. The command's own exit code counts only if the lock was
     /// held until the command ended.
-    fn not_released(&self, error: &soloist_client::ReleaseError, code: u8) -> Result<u8> {
+    fn not_released(&self, error: &ReleaseError, code: u8) -> Result<u8> {
         match error {
             // The loss was reported when it happened.
             _ if code == LOST => Ok(LOST),
-            soloist_client::ReleaseError::Lost(loss) => {
+            ReleaseError::Lost(loss) => {
                 output::complain(&format!("error: lock {:?}: {loss}", self.name));
                 Ok(LOST)
             }

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_current_process_group, waitpid};
-use soloist_client::{Guard, Moment, reached};
+use soloist_api::ttl::{kill_before, warn_before};
+use soloist_client::{ClientGuard, Guard, Moment, reached};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
@@ -14,16 +15,8 @@ use super::terminal::Terminal;
 use super::work::Work;
 use crate::output;
 
-/// Maximum margin between SIGKILL and the time at which another holder may enter. Killing takes a
-/// moment, and timers fire late.
-const KILL_BEFORE_MAX: Duration = Duration::from_millis(500);
-
-/// SIGTERM is sent when 1/`WARNING` of the lock's time to live is left. That is late enough to
-/// tolerate delayed renewals, for example while the keepers elect another leader.
-pub const WARNING: u32 = 8;
-
 pub struct Session<'a> {
-    lock: &'a Guard,
+    lock: &'a ClientGuard,
     process: &'a mut GuardProcess,
     grace: Duration,
     leave_children: bool,
@@ -44,7 +37,7 @@ pub enum Ended {
 
 impl<'a> Session<'a> {
     pub fn new(
-        lock: &'a Guard,
+        lock: &'a ClientGuard,
         process: &'a mut GuardProcess,
         grace: Duration,
         leave_children: bool,
@@ -71,8 +64,7 @@ impl<'a> Session<'a> {
 
     /// The latest time until which the group may run, given the last known renewal.
     fn last_moment(&self) -> Moment {
-        let before = (self.lock.ttl() / 20).min(KILL_BEFORE_MAX);
-        self.lock.valid_until().before(before)
+        self.lock.valid_until().before(kill_before(self.lock.ttl()))
     }
 
     pub fn tell_validity(&mut self) {
@@ -104,7 +96,7 @@ impl<'a> Session<'a> {
             }
             let warn_at = self
                 .last_moment()
-                .before(self.grace.min(self.lock.ttl() / WARNING));
+                .before(self.grace.min(warn_before(self.lock.ttl())));
             tokio::select! {
                 _ = children.recv() => {}
                 signal = signals.next() => work.signal(signal),
@@ -141,7 +133,7 @@ impl<'a> Session<'a> {
     }
 
     fn lose(&mut self, work: &Work, why: &str) {
-        output::complain(&format!("error: lock {:?}: {why}", self.lock.lock()));
+        output::complain(&format!("error: lock {:?}: {why}", self.lock.name()));
         self.lost = true;
         let kill_at = (Moment::now() + self.grace).min(self.last_moment());
         self.process.tell_until(kill_at);

@@ -1,12 +1,13 @@
 //! Signals that are passed on to the command.
 
-use std::fs;
 use std::future::poll_fn;
 use std::task::Poll;
 
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
+
+use crate::signals::is_ignored;
 
 const PASSED_ON: [Signal; 6] = [
     Signal::INT,
@@ -24,11 +25,10 @@ impl Signals {
     /// Installs the handlers. Signals that are ignored (nohup, background jobs) stay ignored, and
     /// the command inherits that.
     pub fn new() -> Result<Self> {
-        let ignored = ignored();
         let mut signals = Vec::new();
         for signal in PASSED_ON {
             let number = signal.as_raw();
-            if ignored & (1 << (number - 1)) == 0 {
+            if !is_ignored(number) {
                 let stream = unix::signal(SignalKind::from_raw(number))
                     .with_context(|| format!("cannot handle signal {number}"))?;
                 signals.push((signal, stream));
@@ -49,12 +49,4 @@ impl Signals {
         })
         .await
     }
-}
-
-/// Bit mask of the signals that this process ignores.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let bits = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    bits.unwrap_or(0)
 }

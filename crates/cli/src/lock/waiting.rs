@@ -8,7 +8,7 @@ use soloist_client::api::LockInfo;
 use tokio::time::sleep;
 
 use crate::output;
-use crate::who::quoted;
+use crate::show::quoted;
 
 /// Shorter waits are not reported.
 const FIRST_AFTER: Duration = Duration::from_millis(500);

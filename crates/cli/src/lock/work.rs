@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_proc_is_read_whatever_the_name_is() {
+    fn a_proc_line_is_parsed_for_any_process_name() {
         assert!(runs_in_group("7 (sleep) S 1 42 42 0 -1", 42));
         assert!(runs_in_group("7 (a) Z 1 9 (b) R 1 42 42", 42));
         assert!(!runs_in_group("7 (sleep) Z 1 42 42 0 -1", 42));

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use soloist_client::api::{self, NodeState};
 use soloist_client::{Client, Target};
+use soloist_testing::free;
 use tempfile::TempDir;
 
 use crate::network::{Namespace, Network};
-use crate::{LEASE, LOCKS, free, until};
+use crate::{LEASE, LOCKS, until};
 
 /// Parameters of a cluster.
 pub struct Plan {

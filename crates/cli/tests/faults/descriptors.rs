@@ -4,10 +4,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use soloist_testing::wait::within;
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, within};
+use crate::{ALL, GRACE, LEASE, LOCKS};
 
 /// The soft limit on most systems. The test also makes it the hard limit, so that nodes cannot
 /// raise it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LOCKS, all_but, keepers_but};
+use crate::{ALL, GRACE, LOCKS, all_but, isolation, keepers_but};
 
 /// Members that cannot reach each other are not evicted before 10 s. These tests take less.
 const LEASE: Duration = Duration::from_secs(3);
@@ -23,6 +23,9 @@ async fn start(nodes: usize) -> Cluster {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_cannot_reach_the_leader_goes_through_a_follower() {
+    if isolation::is_missing() {
+        return;
+    }
     let mut cluster = start(5).await;
     let mut workers = Workers::new();
     let leader = cluster.led_by(4, &[0, 1, 2]).await;
@@ -55,6 +58,9 @@ async fn a_member_that_cannot_reach_the_leader_goes_through_a_follower() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leadership_stays_where_it_is_when_each_keeper_reaches_half_of_the_members() {
+    if isolation::is_missing() {
+        return;
+    }
     let cluster = start(7).await;
     let mut workers = Workers::new();
     let all: Vec<usize> = (0..7).collect();

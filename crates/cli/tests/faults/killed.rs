@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use soloist_client::api::{EventKind, LockState};
-use soloist_client::{Events, Moment};
+use soloist_client::{EndReason, Events, Guard, Moment};
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, all_but, keepers_but, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_next_follows_a_killed_holder_after_its_lease() {
+async fn next_waiter_enters_after_a_killed_holders_lease_expires() {
     let mut cluster = Cluster::start(Plan::default()).await;
     let mut workers = Workers::new();
     let mut holders = Vec::new();
@@ -75,7 +75,7 @@ async fn nobody_waits_long_for_a_killed_waiter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_keeper_is_not_missed_and_comes_back_from_its_disk() {
+async fn locks_work_without_a_killed_keeper_and_it_returns_from_its_disk() {
     let mut cluster = Cluster::start(Plan::default()).await;
     let leader = cluster.led_by(4, &[0, 1, 2]).await;
     let [victim, other] = keepers_but(leader);
@@ -183,7 +183,7 @@ async fn without_a_majority_of_keepers_nobody_is_inside() {
     println!("told of the loss ({}) after {after:?}", loss.reason);
     assert!(after < LEASE + LEASE / 2, "{after:?}");
     let reason = lost_event(&mut events, "raymond/held").await;
-    assert_eq!(reason.as_deref(), Some("epoch-lost"));
+    assert_eq!(reason, Some(EndReason::EpochLost));
 
     let client = cluster.client(5).await;
     for node in [5, leader, others[3]] {
@@ -209,7 +209,7 @@ async fn without_a_majority_of_keepers_nobody_is_inside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_goes_on_after_a_power_failure() {
+async fn everything_continues_after_a_power_failure() {
     let mut cluster = Cluster::start(Plan::default()).await;
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &ALL, &LOCKS);
@@ -232,7 +232,7 @@ async fn all_goes_on_after_a_power_failure() {
 }
 
 /// The reason in the next event that reports the loss of this lock.
-async fn lost_event(events: &mut Events, lock: &str) -> Option<String> {
+async fn lost_event(events: &mut Events, lock: &str) -> Option<EndReason> {
     let found = async {
         loop {
             let event = events.next().await.unwrap().expect("the stream goes on");

@@ -10,13 +10,14 @@
 //! - The other modules are the faults.
 //!
 //! Some tests need the privilege to create namespaces, and the tools `unshare`, `nsenter`, `ip` and
-//! `nft`. Without them those tests fail.
+//! `nft`. Without them those tests are left out and say so, or fail under `./check`: see
+//! `isolation`.
 
+mod addresses;
 mod cluster;
 mod descriptors;
 mod forwarding;
-#[path = "../../../node/tests/common/free.rs"]
-mod free;
+mod isolation;
 mod killed;
 mod leadership;
 mod manual;
@@ -32,7 +33,9 @@ mod returns;
 mod stores;
 mod workers;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use soloist_testing::wait::within;
 
 /// The locks of most tests, each with another algorithm.
 const LOCKS: [&str; 4] = [
@@ -57,16 +60,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Waits until a condition holds.
 async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     within(PATIENCE, what, condition).await;
-}
-
-/// Waits until a condition holds, at most for `limit`, and returns how long that took.
-async fn within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) -> Duration {
-    let began = Instant::now();
-    while !condition().await {
-        assert!(began.elapsed() < limit, "not within {limit:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    began.elapsed()
 }
 
 /// All nodes except one.

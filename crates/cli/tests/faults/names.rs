@@ -4,11 +4,12 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use soloist_client::api::NodeState;
-use soloist_client::{Client, Target};
+use soloist_client::{Client, Guard, Target};
+use soloist_testing::free;
 
 use crate::cluster::{Cluster, Plan, stderr};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, free, until};
+use crate::{ALL, GRACE, LEASE, LOCKS, until};
 
 /// A process that is killed on drop.
 struct Running(std::process::Child);
@@ -21,7 +22,7 @@ impl Drop for Running {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_node_gets_in_only_when_that_is_gone() {
+async fn a_copy_of_a_node_joins_only_after_the_original_is_gone() {
     let mut cluster = Cluster::start(Plan::default()).await;
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &ALL, &LOCKS);

@@ -4,18 +4,20 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
+use soloist_client::Guard;
+
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, raw, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paused_holder_is_followed_and_learns_it_when_it_wakes() {
+async fn a_paused_holder_is_succeeded_and_told_when_it_resumes() {
     let cluster = Cluster::start(Plan::default()).await;
     pause_the_holder(&cluster, 4).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paused_leader_leads_no_more_when_it_wakes() {
+async fn a_paused_leader_no_longer_leads_when_it_resumes() {
     let cluster = Cluster::start(Plan::default()).await;
     let leader = cluster.led_by(4, &[0, 1, 2]).await;
     let asked = if leader == 1 { 2 } else { 1 };

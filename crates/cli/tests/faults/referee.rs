@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use soloist_client::gate::{Gates, Stale};
-use soloist_client::{Guard, Loss, ReleaseError};
+use soloist_client::{ClientGuard, EndReason, Fence, Guard, Locks, Loss, ReleaseError};
+use soloist_testing::wait::within;
 
+use crate::PATIENCE;
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{PATIENCE, within};
 
 #[derive(Default)]
 pub struct Referee {
@@ -37,8 +38,8 @@ struct Book {
 struct Entered {
     worker: String,
     lock: String,
-    fence: u64,
-    guard: Arc<Guard>,
+    fence: Fence,
+    guard: Arc<ClientGuard>,
 }
 
 /// An entry of a worker.
@@ -46,7 +47,7 @@ struct Entered {
 pub struct Entry {
     pub worker: String,
     pub lock: String,
-    pub fence: u64,
+    pub fence: Fence,
     pub at: Instant,
 }
 
@@ -54,14 +55,14 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub struct Lost {
     pub worker: String,
-    pub reason: String,
+    pub reason: EndReason,
 }
 
 /// A worker that is inside.
 pub struct Inside {
     referee: Arc<Referee>,
     number: u64,
-    guard: Option<Arc<Guard>>,
+    guard: Option<Arc<ClientGuard>>,
 }
 
 impl Referee {
@@ -71,11 +72,11 @@ impl Referee {
 
     /// Records the entry of a worker that was granted a lock. Returns `None` if the hold has
     /// expired or its fence is stale.
-    pub fn enter(self: &Arc<Self>, worker: &str, guard: Guard) -> Option<Inside> {
+    pub fn enter(self: &Arc<Self>, worker: &str, guard: ClientGuard) -> Option<Inside> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let guard = Arc::new(guard);
         let mut book = self.book();
-        let (lock, fence) = (guard.lock().to_owned(), guard.fence());
+        let (lock, fence) = (guard.name().to_string(), guard.fence());
         if guard.valid_for().is_zero() {
             return None;
         }
@@ -164,7 +165,7 @@ impl Referee {
     }
 
     /// Waits for the next entry into a lock with a higher fence than this one, and returns it.
-    pub async fn follows(&self, lock: &str, fence: u64) -> Entry {
+    pub async fn follows(&self, lock: &str, fence: Fence) -> Entry {
         let mut found = None;
         within(PATIENCE, "the next one goes in", async || {
             let entries = self.book();
@@ -199,23 +200,23 @@ impl Referee {
 }
 
 impl Inside {
-    pub fn guard(&self) -> &Guard {
+    pub fn guard(&self) -> &ClientGuard {
         self.guard.as_ref().expect("it is taken at the end")
     }
 
-    pub fn fence(&self) -> u64 {
+    pub fn fence(&self) -> Fence {
         self.guard().fence()
     }
 
     /// Writes to the resource that the lock protects.
     pub fn write(&self) -> Result<(), Stale> {
         let guard = self.guard();
-        let resource = self.referee.resources.of(guard.lock());
+        let resource = self.referee.resources.of(guard.name().as_str());
         let written = resource.run(guard.fence(), || ());
         if let Err(stale) = written
             && !guard.valid_for().is_zero()
         {
-            let text = format!("whoever holds {} is refused: {stale}", guard.lock());
+            let text = format!("the holder of {} is refused: {stale}", guard.name());
             self.referee.book().violations.push(text);
         }
         written
@@ -225,7 +226,7 @@ impl Inside {
     pub fn lost(&self, loss: &Loss) {
         let mut book = self.referee.book();
         let worker = book.inside[&self.number].worker.clone();
-        let reason = loss.reason.name().to_owned();
+        let reason = loss.reason;
         book.losses.push(Lost { worker, reason });
     }
 
@@ -266,7 +267,7 @@ async fn the_referee_sees_two_inside_and_fences_that_do_not_rise() {
     }
     assert_eq!(workers.referee.violations(), [""; 0]);
     let client = other.client(0).await;
-    let late = client.acquire("raymond/a").await.unwrap();
+    let late = client.lock("raymond/a").unwrap().acquire().await.unwrap();
     assert!(workers.referee.enter("late", late).is_none());
     let found = workers.referee.violations();
     assert!(found[0].contains("is refused"), "{found:?}");

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use soloist_client::{EndReason, Guard};
+
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS};
@@ -56,7 +58,7 @@ async fn a_rolling_restart_loses_nothing_of_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_lease_of_one_who_leaves() {
+async fn nobody_waits_for_the_lease_of_a_member_that_leaves() {
     let mut cluster = start().await;
     let mut workers = Workers::new();
     let waiting = workers.start(&cluster, &[0, 2], &LOCKS);
@@ -115,7 +117,7 @@ async fn nodes_join_later_and_leave_again() {
     }
     for lost in workers.referee.losses() {
         assert!(more.contains(&lost.worker), "{lost:?}");
-        assert_eq!(lost.reason, "node-stopped", "{lost:?}");
+        assert_eq!(lost.reason, EndReason::NodeStopped, "{lost:?}");
     }
     assert_eq!(holder.write(), Ok(()));
     holder.leave().await.expect("it was not lost");

@@ -54,7 +54,7 @@ async fn replaced_keepers_that_return_make_no_second_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keeper_that_stayed_follows_no_replaced_one_that_returns() {
+async fn a_remaining_keeper_does_not_follow_a_replaced_one_that_returns() {
     let mut cluster = six(2 * LEASE).await;
     let mut workers = Workers::new();
     let names = workers.start(&cluster, &SIX, &LOCKS);
@@ -158,7 +158,7 @@ async fn returns_after_recovery(cases: &[[Back; 2]]) {
 
 /// The keeper that returns knows neither the new keeper nor the leader, yet its vote is needed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keeper_that_slept_through_changes_gives_the_majority_that_is_needed() {
+async fn a_keeper_that_missed_changes_provides_the_missing_vote() {
     let mut cluster = Cluster::start(Plan::default()).await;
     let mut workers = Workers::new();
     workers.start(&cluster, &[0, 2, 3, 4], &LOCKS);

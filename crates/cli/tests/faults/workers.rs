@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_client::{AcquireError, Client, Target};
+use soloist_client::{AcquireError, Client, Guard, Lock, Locks, Target};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -56,7 +56,8 @@ impl Workers {
     pub async fn enter(&self, cluster: &Cluster, node: usize, lock: &str) -> Inside {
         let name = format!("n{node} holder of {lock}");
         let client = cluster.client(node).await;
-        let guard = client.acquire(lock).owner(&name).await.unwrap();
+        let lock = client.lock(lock).unwrap().owner(&name);
+        let guard = lock.acquire().await.unwrap();
         let inside = self.referee.enter(&name, guard);
         inside.expect("it does not come too late")
     }
@@ -85,8 +86,10 @@ impl Worker {
     /// Enters and leaves forever.
     async fn work(self) {
         loop {
-            if let Ok(client) = Client::connect(self.target.clone()).await {
-                while let Ok(()) = self.turn(&client).await {
+            let client = Client::builder().ttl(TTL);
+            if let Ok(client) = client.connect(self.target.clone()).await {
+                let lock = client.lock(&self.lock).unwrap().owner(&self.name);
+                while let Ok(()) = self.turn(&lock).await {
                     sleep(OUTSIDE).await;
                 }
             }
@@ -94,9 +97,8 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, client: &Client) -> Result<(), AcquireError> {
-        let asked = client.acquire(&self.lock).owner(&self.name).ttl(TTL);
-        let guard = asked.await?;
+    async fn turn(&self, lock: &Lock<Client>) -> Result<(), AcquireError> {
+        let guard = lock.acquire().await?;
         let Some(inside) = self.referee.enter(&self.name, guard) else {
             return Ok(());
         };

@@ -14,7 +14,7 @@ fn check(arguments: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_holds_exits_with_0() {
+fn a_check_that_holds_exits_with_0() {
     let (code, text) = check("--algorithm raymond --nodes 3 --requests 2");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("holds") && text.contains("states"), "{text}");
@@ -28,7 +28,7 @@ fn what_holds_exits_with_0() {
 
 /// Cases that fail, most of them with the rules as printed.
 #[test]
-fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
+fn a_failed_check_exits_with_1_and_replays_to_the_same_fault() {
     for (arguments, word, faults) in [
         (
             "fair --variant as-published --nodes 3 --requests 2",
@@ -51,7 +51,7 @@ fn what_fails_exits_with_1_and_replays_to_the_same_fault() {
             false,
         ),
         (
-            "raymond --nodes 2 --shape line --crashes 1",
+            "raymond --nodes 2 --shape line --channels any --crashes 1",
             "BROKEN",
             false,
         ),
@@ -139,11 +139,23 @@ fn every_start_is_as_good_as_any() {
 }
 
 #[test]
-fn who_does_not_ask_only_serves() {
+fn a_node_that_does_not_request_only_serves() {
     let few = json("check --algorithm maekawa --nodes 4 --requesters 1,3 --json");
     let all = json("check --algorithm maekawa --nodes 4 --json");
     assert_eq!(few["requesters"], serde_json::json!([1, 3]));
     assert!(few["states"].as_u64() < all["states"].as_u64());
+}
+
+#[test]
+fn crashes_are_searched_in_order_if_recovery_needs_it() {
+    let output = lab("check -a raymond -n 2 --crashes 1");
+    assert_eq!(output.status.code(), Some(0));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("fifo"), "{stdout}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("--channels any"), "{stderr}");
+    let report = json("check -a raymond --variant second-wait -n 2 --crashes 1 --json");
+    assert_eq!(report["channels"], "any");
 }
 
 #[test]

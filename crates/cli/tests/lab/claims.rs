@@ -41,7 +41,7 @@ fn claims_are_printed_as_a_page_and_as_text() {
 }
 
 #[test]
-fn claims_of_no_paper_are_refused() {
+fn claims_of_an_unknown_paper_are_refused() {
     let papers = ["maekawa", "raymond", "lodha-kshemkalyani", "neamatollahi"];
     for given in ["central", "ra", "raymnd", "-1", "all"] {
         refused(&format!("claims --paper {given}"), &papers);

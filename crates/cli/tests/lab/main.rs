@@ -3,6 +3,7 @@
 mod check;
 mod claims;
 mod compare;
+mod epochs;
 mod run;
 mod swarm;
 
@@ -186,7 +187,7 @@ fn bad_input_is_refused_in_one_line() {
 }
 
 #[test]
-fn nothing_but_the_result_goes_into_a_pipe() {
+fn only_the_result_goes_into_a_pipe() {
     let output = lab("run --algorithm raymond --nodes 5 --entries 100 --json");
     assert!(output.stderr.is_empty(), "{output:?}");
     assert!(!output.stdout.contains(&0x1b), "no colours in a pipe");

@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
-use soloist_client::{Client, Guard};
+use soloist_client::{Client, ClientGuard, Guard, Locks};
+use soloist_testing::referee::Referee;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::PATIENCE;
 use crate::processes::{Cluster, NodeProcess};
-use crate::referee::Referee;
 
 const NODES: usize = 5;
 const CLIENTS: usize = 8;
 const ENTRIES: usize = 3;
 
-async fn granted(client: &Client) -> Guard {
-    let asked = client.acquire("all/want").wait(PATIENCE);
-    asked.await.expect("everybody is served")
+async fn granted(client: &Client) -> ClientGuard {
+    let lock = client.lock("all/want").unwrap();
+    let acquired = lock.acquire_within(PATIENCE).await;
+    acquired.expect("everybody is served")
 }
 
 async fn enter(client: Client, referee: Referee) {
@@ -46,7 +47,7 @@ async fn contend(nodes: &[NodeProcess]) {
 }
 
 #[test]
-fn everybody_is_served_one_at_a_time_with_every_algorithm() {
+fn every_waiter_is_served_one_at_a_time_with_every_algorithm() {
     let runtime = Runtime::new().unwrap();
     for choice in Choice::all() {
         println!("{}", choice.name);

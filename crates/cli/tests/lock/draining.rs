@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use soloist_client::Guard;
+use soloist_client::{ClientGuard, Fence, Guard, Locks};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -13,7 +13,7 @@ use crate::{PATIENCE, Running, stderr, until};
 const STAYS: &str = "echo in; exec sleep 1000";
 
 /// Waits until a hold is renewed once more.
-async fn renewed(guard: &Guard) {
+async fn renewed(guard: &ClientGuard) {
     let renewed = guard.renewed_after(guard.valid_until());
     timeout(PATIENCE, renewed).await.expect("it is renewed");
 }
@@ -26,14 +26,13 @@ fn waiting(node: &NodeProcess, lock: &str) -> u64 {
 }
 
 #[test]
-fn a_node_that_is_told_to_end_lets_its_holds_go_on() {
+fn a_stopping_node_keeps_its_holds() {
     let cluster = Cluster::init(2, "raymond");
     let mut nodes = cluster.start_all();
     let runtime = Runtime::new().unwrap();
     let guard = runtime.block_on(async {
-        let client = nodes[0].client().await;
-        let asked = client.acquire("a").ttl(Duration::from_millis(900));
-        asked.await.unwrap()
+        let client = nodes[0].client_with_ttl(Duration::from_millis(900)).await;
+        client.lock("a").unwrap().acquire().await.unwrap()
     });
     let mut waits = Running::start(&mut nodes[1].lock("a", "echo $SOLOIST_FENCE"));
     until("somebody waits elsewhere", || waiting(&nodes[1], "a") == 1);
@@ -52,12 +51,12 @@ fn a_node_that_is_told_to_end_lets_its_holds_go_on() {
     runtime.block_on(guard.release()).unwrap();
     nodes[0].ended_well();
     // The lock was granted to the next waiter before the node left.
-    assert!(waits.line().parse::<u64>().unwrap() > fence);
+    assert!(waits.line().parse::<Fence>().unwrap() > fence);
     assert_eq!(waits.code(), Some(0));
 }
 
 #[test]
-fn a_command_under_the_lock_comes_to_its_own_end() {
+fn a_command_under_the_lock_runs_to_completion() {
     let cluster = Cluster::init(1, "raymond");
     let mut nodes = cluster.start_all();
     let mut command = nodes[0].lock("a", "echo in; read go; exit 7");
@@ -110,7 +109,7 @@ fn holds_that_do_not_end_in_time_are_lost() {
 }
 
 #[test]
-fn without_holds_it_ends_at_once() {
+fn a_node_without_holds_stops_immediately() {
     let cluster = Cluster::init(1, "raymond");
     for signal in [Signal::TERM, Signal::INT] {
         let mut node = cluster.start(0, "--drain 1h");

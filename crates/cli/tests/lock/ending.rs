@@ -11,7 +11,7 @@ use crate::{Nodes, Running, runs, until};
 const STUBBORN: &str = "sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 0.05; done'";
 
 #[test]
-fn what_the_command_left_behind_is_ended_before_the_lock_is_free() {
+fn leftover_processes_are_ended_before_the_lock_is_released() {
     let nodes = Nodes::start(1);
     let mut running = Running::start(&mut nodes.lock(0, "a", "sleep 1000 & echo $!; exit 4"));
     let left_behind = running.process();
@@ -20,7 +20,7 @@ fn what_the_command_left_behind_is_ended_before_the_lock_is_free() {
 }
 
 #[test]
-fn what_does_not_end_is_killed_after_the_grace_and_the_lock_is_held_till_then() {
+fn a_command_that_does_not_end_is_killed_after_the_grace_period_and_held_until_then() {
     let nodes = Nodes::start(2);
     // The grace period is longer than the time to live: the lock is renewed during it.
     let script = format!("{STUBBORN} & read go; exit 4");
@@ -37,7 +37,7 @@ fn what_does_not_end_is_killed_after_the_grace_and_the_lock_is_held_till_then() 
 }
 
 #[test]
-fn children_may_be_left_behind_if_that_is_wanted() {
+fn children_may_outlive_the_lock_on_request() {
     let nodes = Nodes::start(1);
     let script = "sleep 1000 >/dev/null & echo $!; exit 4";
     let mut running = Running::start(&mut nodes.lock(0, "--leave-children a", script));
@@ -63,7 +63,7 @@ fn nothing_survives_its_parent_by_more_than_the_time_to_live() {
 }
 
 #[test]
-fn a_command_whose_parent_was_killed_is_asked_first() {
+fn a_command_whose_parent_was_killed_gets_sigterm_first() {
     let nodes = Nodes::start(1);
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("note");
@@ -109,7 +109,7 @@ fn the_command_does_not_run_on_without_its_guard() {
 }
 
 #[test]
-fn the_guard_ends_with_the_rest() {
+fn the_guard_process_ends_with_the_command() {
     let nodes = Nodes::start(1);
     let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 0.01"));
     let guard = getpgid(Some(running.process()));

@@ -22,7 +22,7 @@ fn the_commands_exit_code_is_passed_on() {
 }
 
 #[test]
-fn a_command_that_cannot_run_is_told_from_one_that_fails() {
+fn a_command_that_cannot_start_has_its_own_exit_code() {
     let nodes = Nodes::start(1);
     for (program, code) in [("no-such-program-anywhere", 127), ("/etc/passwd", 126)] {
         let output = nodes.soloist(0).args(["lock", "a", program]).output();
@@ -71,7 +71,7 @@ fn standard_input_and_arguments_pass_through() {
 }
 
 #[test]
-fn a_lock_that_is_held_is_not_waited_for_beyond_what_was_asked() {
+fn waiting_for_a_held_lock_ends_at_the_requested_time() {
     let nodes = Nodes::start(2);
     let mut holder = Running::start(&mut nodes.lock(0, "a", "echo in; cat >&2; sleep 1000"));
     holder.line();
@@ -93,7 +93,7 @@ fn a_lock_that_is_held_is_not_waited_for_beyond_what_was_asked() {
 }
 
 #[test]
-fn it_says_whom_it_waits_for_if_it_is_asked_to() {
+fn verbose_names_the_holder_it_waits_for() {
     let nodes = Nodes::start(2);
     let mut holder =
         Running::start(&mut nodes.lock(0, "--owner ann a", "echo in; exec sleep 1000"));
@@ -113,7 +113,7 @@ fn it_says_whom_it_waits_for_if_it_is_asked_to() {
 }
 
 #[test]
-fn who_waits_gets_the_lock_when_it_is_released() {
+fn a_waiter_gets_the_lock_when_it_is_released() {
     let nodes = Nodes::start(2);
     let mut holder = Running::start(nodes.lock(0, "a", "echo in; read go").stdin(Stdio::piped()));
     holder.line();
@@ -161,7 +161,7 @@ fn wrong_input_is_refused_with_the_value_and_what_to_do() {
         (vec!["--ttl", "2h", "a", "true"], ["7200", "3600"]),
         (vec!["-w", "-1", "a", "true"], ["'-1'", "seconds"]),
         (vec!["-w", "nan", "a", "true"], ["'nan'", "unit"]),
-        (vec!["-w", "2d", "a", "true"], ["'2d'", "86400"]),
+        (vec!["-w", "2d", "a", "true"], ["'2d'", "24h"]),
         (vec!["-E", "256", "a", "true"], ["256", "255"]),
         (vec!["--api", "host", "a", "true"], ["\"host\"", "unix:"]),
         (vec!["-n", "-w", "1", "a", "true"], ["-n", "-w"]),
@@ -178,7 +178,7 @@ fn wrong_input_is_refused_with_the_value_and_what_to_do() {
 }
 
 #[test]
-fn without_a_node_it_says_what_was_tried() {
+fn without_a_node_the_error_lists_what_was_tried() {
     let folder = tempfile::tempdir().unwrap();
     let soloist = |api: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));

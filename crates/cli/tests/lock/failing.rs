@@ -9,9 +9,9 @@ use crate::{Running, until};
 #[test]
 fn a_node_that_panics_ends_and_says_so() {
     for (mutant, says) in [
-        ("PanicInCore", "its core panicked"),
+        ("panic-in-state", "its core panicked"),
         (
-            "PanicInLeader",
+            "panic-in-leader",
             "the leader's task panicked: a planted fault",
         ),
     ] {
@@ -24,7 +24,7 @@ fn a_node_that_panics_ends_and_says_so() {
         command.env("SOLOIST_MUTANT", mutant);
         command.stderr(File::create(&log).unwrap());
         let mut node = Running::start(&mut command);
-        if mutant == "PanicInCore" {
+        if mutant == "panic-in-state" {
             until("it takes part", || said().contains("taking part"));
             let mut lock = Command::new(env!("CARGO_BIN_EXE_soloist"));
             lock.env("SOLOIST_API", cluster.file(0, "soloist.sock"));

@@ -36,7 +36,7 @@ fn the_demo_kills_a_holder_and_the_next_one_enters() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said() {
+fn impossible_demos_and_benchmarks_are_refused() {
     for (arguments, word) in [
         ("demo --kill --nodes 1", "at least 2 nodes"),
         ("demo --lease 100ms", "100ms"),
@@ -109,10 +109,12 @@ fn members_keepers_and_leases_are_shown_and_keepers_changed() {
     let demoted = cluster("demote n2");
     assert_eq!(
         stdout(&demoted),
-        "n2 is no keeper\n",
+        "n2 is not a keeper\n",
         "{}",
         stderr(&demoted)
     );
+    let warning = "there are 2 keepers now";
+    assert!(stderr(&demoted).contains(warning), "{}", stderr(&demoted));
     until("it is shown", || {
         json(&cluster("--json"))["nodes"][2]["keeper"] == false
     });
@@ -229,7 +231,7 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
 }
 
 #[test]
-fn a_node_that_is_cut_off_says_that_it_knows_nothing() {
+fn a_node_that_is_cut_off_reports_unknown() {
     let (_cluster, mut nodes) = three();
     let rest = nodes.split_off(1);
     drop(rest);
@@ -247,7 +249,7 @@ fn a_node_that_is_cut_off_says_that_it_knows_nothing() {
     let shown = nodes[0].soloist().arg("cluster").output().unwrap();
     assert_eq!(shown.status.code(), Some(74));
     assert!(
-        stdout(&shown).contains("takes no part"),
+        stdout(&shown).contains("n0 is not a member now"),
         "{}",
         stdout(&shown)
     );

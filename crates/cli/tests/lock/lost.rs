@@ -15,7 +15,7 @@ fn a_node_that_stops_ends_the_command() {
     let shell = running.process();
     nodes
         .runtime
-        .block_on(nodes.cluster.nodes[0].stop(Duration::ZERO));
+        .block_on(nodes.served.cluster.nodes[0].stop(Duration::ZERO));
     assert_eq!(running.code(), Some(76));
     assert!(!runs(shell));
     let mut said = String::new();
@@ -25,7 +25,7 @@ fn a_node_that_stops_ends_the_command() {
 }
 
 #[test]
-fn a_command_that_obeys_is_not_killed() {
+fn a_command_that_ends_on_sigterm_is_not_killed() {
     let nodes = Nodes::start(1);
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("note");
@@ -35,7 +35,7 @@ fn a_command_that_obeys_is_not_killed() {
     running.line();
     nodes
         .runtime
-        .block_on(nodes.cluster.nodes[0].stop(Duration::ZERO));
+        .block_on(nodes.served.cluster.nodes[0].stop(Duration::ZERO));
     assert_eq!(running.code(), Some(76), "not the command's 0");
     assert_eq!(std::fs::read_to_string(note).unwrap(), "asked\n");
 }

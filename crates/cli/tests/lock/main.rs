@@ -6,15 +6,11 @@ mod draining;
 mod ending;
 mod exit_codes;
 mod failing;
-#[path = "../../../node/tests/common/free.rs"]
-mod free;
 mod kept;
 mod look;
 mod lost;
 mod processes;
 mod readme;
-#[path = "../../../node/tests/common/referee.rs"]
-mod referee;
 mod shows;
 mod signals;
 mod starting;
@@ -27,10 +23,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use soloist_core::epochs::lease::Lease;
-use soloist_core::rules::RuleSettings;
-use soloist_node::http::{self, ApiServer};
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_testing::served::Served;
 use tokio::runtime::Runtime;
 
 /// Timeout that is longer than any step takes, so that a test fails instead of hanging.
@@ -39,46 +32,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A cluster in this process, to whose sockets the executable connects.
 struct Nodes {
     runtime: Runtime,
-    cluster: LocalCluster,
-    servers: Vec<Option<ApiServer>>,
-    _folder: tempfile::TempDir,
+    served: Served,
 }
 
 impl Nodes {
     fn start(count: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let runtime = Runtime::new().unwrap();
-        let (cluster, servers) = runtime.block_on(async {
-            let settings = LocalSettings {
-                nodes: count,
-                rule: RuleSettings::default(),
-                tls: false,
-                folder: folder.path().to_owned(),
-                keepers: LocalKeepers {
-                    lease: Lease::default(),
-                    data: folder.path().join("data"),
-                },
-            };
-            let cluster = LocalCluster::start(settings).await.unwrap();
-            let mut servers = Vec::new();
-            for node in &cluster.nodes {
-                servers.push(Some(http::serve(node).await.unwrap()));
-            }
-            (cluster, servers)
-        });
-        Nodes {
-            runtime,
-            cluster,
-            servers,
-            _folder: folder,
-        }
+        let served = runtime.block_on(Served::start(count));
+        Nodes { runtime, served }
     }
 
     /// The executable, connected to a node.
     fn soloist(&self, node: usize) -> Command {
-        let server = self.servers[node].as_ref().expect("the node runs");
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
-        command.env("SOLOIST_API", server.socket());
+        command.env("SOLOIST_API", self.served.socket(node));
         command
     }
 
@@ -100,7 +67,7 @@ impl Nodes {
     /// Drops the node's API server without a shutdown.
     fn cut(&mut self, node: usize) {
         let _entered = self.runtime.enter();
-        drop(self.servers[node].take());
+        self.served.cut(node);
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use soloist_client::{Client, Target};
+use soloist_testing::free;
 use tempfile::TempDir;
 
-use crate::{Running, free, stderr, until};
+use crate::{Running, stderr, until};
 
 /// Nodes that are configured but not necessarily running.
 pub struct Cluster {
@@ -67,10 +69,21 @@ impl Cluster {
 
     /// Starts a node, with options separated by spaces. It may not be ready when this returns.
     pub fn start(&self, node: usize, options: &str) -> NodeProcess {
+        self.start_with(node, options, |_| {})
+    }
+
+    /// Starts a node whose command is changed before.
+    pub fn start_with(
+        &self,
+        node: usize,
+        options: &str,
+        change: impl FnOnce(&mut Command),
+    ) -> NodeProcess {
         let log = self.file(node, "log");
         let mut command = self.command(node);
         command.args(options.split_whitespace());
         command.stderr(File::create(&log).unwrap());
+        change(&mut command);
         NodeProcess {
             running: Running::start(&mut command),
             socket: self.file(node, "soloist.sock"),
@@ -120,6 +133,11 @@ impl NodeProcess {
 
     pub fn target(&self) -> Target {
         Target::socket(&self.socket)
+    }
+
+    pub async fn client_with_ttl(&self, ttl: Duration) -> Client {
+        let client = Client::builder().ttl(ttl);
+        client.connect(self.target()).await.unwrap()
     }
 
     pub async fn client(&self) -> Client {

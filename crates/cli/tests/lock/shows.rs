@@ -16,10 +16,30 @@ fn the_demo_shows_that_nothing_overlapped() {
     let output = soloist(&["demo", "--seconds", "2"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for word in ["5 nodes", "10 workers", "nothing overlapped", "fences rise"] {
+    for word in ["5 nodes", "10 workers", "0 overlaps", "fences rise"] {
         assert!(text.contains(word), "no {word:?} in {text}");
     }
-    assert!(text.lines().filter(|line| line.contains("wrote")).count() > 5);
+    assert!(text.lines().count() <= 13, "a short log: {text}");
+    let output = soloist(&["demo", "--seconds", "1", "--verbose"]);
+    let text = stdout(&output);
+    let entries = text.lines().filter(|line| line.contains("inside"));
+    assert!(entries.count() > 5, "{text}");
+}
+
+#[test]
+fn the_demo_shows_a_kill_and_its_takeover() {
+    let output = soloist(&["demo", "--kill", "--seconds", "4", "--lease", "1s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let standing_out: Vec<&str> = text.lines().filter(|line| line.contains(">>>")).collect();
+    let [kill, takeover, back] = standing_out[..] else {
+        panic!("three lines stand out: {text}");
+    };
+    assert!(kill.contains("KILL") && kill.contains("n5"), "{text}");
+    assert!(takeover.contains("TAKEOVER") && takeover.contains("after the kill"));
+    assert!(back.contains("n5 was restarted"), "{text}");
+    assert!(text.contains("0 overlaps"), "{text}");
+    assert!(text.contains("counts from its last renewal"), "{text}");
 }
 
 #[test]
@@ -59,7 +79,7 @@ fn a_workload_is_measured_beside_its_floor() {
 }
 
 #[test]
-fn a_workload_that_is_not_there_is_not_measured() {
+fn an_unknown_workload_is_refused() {
     let output = soloist(&["bench", "--quick", "--only", "reaquire"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(

@@ -28,7 +28,7 @@ fn signals_reach_the_command_which_decides_what_comes_of_them() {
 }
 
 #[test]
-fn a_command_that_a_signal_ends_gives_128_and_its_number() {
+fn a_command_killed_by_a_signal_exits_with_128_plus_its_number() {
     let nodes = Nodes::start(1);
     for (signal, name) in PASSED_ON {
         let mut running = Running::start(&mut nodes.lock(0, "a", "echo ready; exec sleep 1000"));
@@ -68,7 +68,7 @@ fn a_signal_while_waiting_ends_the_waiting() {
 }
 
 #[test]
-fn what_is_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let nodes = Nodes::start(1);
     let inner = nodes.lock(0, "a", "echo $$; read go; exit 6");
     let mut outer = Command::new("sh");

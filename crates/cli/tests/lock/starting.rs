@@ -3,12 +3,15 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+
+use rustix::process::Signal;
 
 use crate::processes::Cluster;
-use crate::stderr;
+use crate::{PATIENCE, stderr};
 
 #[test]
-fn a_port_in_use_is_told() {
+fn a_port_in_use_is_reported() {
     let cluster = Cluster::init(1, "raymond");
     let taken = TcpListener::bind(cluster.address(0)).unwrap();
     cluster.refused(0, &[cluster.address(0), "in use", "another node"]);
@@ -21,7 +24,7 @@ fn a_port_in_use_is_told() {
 }
 
 #[test]
-fn a_second_node_on_the_same_socket_is_told() {
+fn a_second_node_on_the_same_socket_is_refused() {
     let cluster = Cluster::init(2, "raymond");
     let mut first = cluster.start(0, "");
     first.ready();
@@ -33,6 +36,25 @@ fn a_second_node_on_the_same_socket_is_told() {
     assert_eq!(status["node"], "n0");
     first.end();
     first.ended_well();
+}
+
+#[test]
+fn a_service_manager_is_notified_and_a_closed_terminal_stops_the_node_in_order() {
+    let cluster = Cluster::init(1, "raymond");
+    let manager = UnixDatagram::bind(cluster.file(0, "notify")).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = || {
+        let mut bytes = [0; 64];
+        let length = manager.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    };
+    let mut node = cluster.start_with(0, "--drain 0s", |command| {
+        command.env("NOTIFY_SOCKET", cluster.file(0, "notify"));
+    });
+    assert_eq!(told(), "READY=1");
+    node.running.signal(Signal::HUP);
+    assert_eq!(told(), "STOPPING=1");
+    node.ended_well();
 }
 
 #[test]
@@ -64,9 +86,9 @@ fn an_api_that_others_could_use_unprotected_is_refused() {
 }
 
 #[test]
-fn an_address_to_listen_on_that_cannot_be_is_told() {
+fn an_invalid_listen_address_is_refused() {
     let cluster = Cluster::init(1, "raymond");
-    cluster.change(0, "# listen = \"0.0.0.0:7401\"", "listen = \"0.0.0.0\"");
+    cluster.change(0, "# listen = \"0.0.0.0:PORT\"", "listen = \"0.0.0.0\"");
     cluster.refused(0, &["listen", "0.0.0.0", "HOST:PORT"]);
 }
 

@@ -86,7 +86,7 @@ fn the_command_reads_from_the_terminal_and_gives_it_back() {
 }
 
 #[test]
-fn control_c_is_for_the_command() {
+fn control_c_reaches_the_command() {
     let nodes = Nodes::start(1);
     let script = "$SOLOIST lock a -- sh -c 'trap \"exit 9\" INT; echo ready; read line'
         echo code $?; read line; echo outer $line";
@@ -99,7 +99,7 @@ fn control_c_is_for_the_command() {
 }
 
 #[test]
-fn control_z_stops_and_the_shell_can_go_on() {
+fn control_z_stops_and_the_shell_can_continue() {
     let nodes = Nodes::start(1);
     // With job control, as in an interactive shell.
     let script =

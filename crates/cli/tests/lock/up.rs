@@ -56,7 +56,7 @@ impl User {
 }
 
 #[test]
-fn what_it_says_to_do_works_without_arguments() {
+fn the_printed_commands_work_without_arguments() {
     let user = User::new();
     let (mut up, said) = user.up("up --nodes 3");
     for word in [
@@ -125,7 +125,7 @@ fn json_names_every_socket() {
 }
 
 #[test]
-fn a_second_one_is_refused_and_the_first_goes_on() {
+fn a_second_cluster_is_refused_and_the_first_continues() {
     let user = User::new();
     let (mut up, _) = user.up("up --nodes 1");
     let second = user.soloist("up --nodes 1").output().unwrap();
@@ -141,7 +141,7 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
-fn what_a_killed_one_left_behind_is_replaced() {
+fn sockets_of_a_killed_cluster_are_replaced() {
     let user = User::new();
     let (mut up, _) = user.up("up --nodes 2");
     up.signal(Signal::KILL);
@@ -155,7 +155,7 @@ fn what_a_killed_one_left_behind_is_replaced() {
 }
 
 #[test]
-fn wrong_input_is_told() {
+fn wrong_input_is_reported() {
     let user = User::new();
     for (arguments, word) in [
         ("up --nodes 0", "0"),
@@ -186,7 +186,7 @@ fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
 }
 
 #[test]
-fn a_node_of_this_folder_is_asked_before_the_cluster_that_is_up() {
+fn the_node_of_the_current_folder_comes_before_a_cluster_of_up() {
     let (user, mut up, _cluster, node) = beside_a_node();
     let here = |arguments: &str| {
         let mut command = user.soloist(arguments);
@@ -207,7 +207,7 @@ fn a_node_of_this_folder_is_asked_before_the_cluster_that_is_up() {
 }
 
 #[test]
-fn a_node_that_is_down_is_not_replaced_by_the_cluster_that_is_up() {
+fn a_cluster_of_up_does_not_replace_a_node_that_is_down() {
     let (user, mut up, cluster, mut node) = beside_a_node();
     node.running.signal(Signal::KILL);
     node.running.code();

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Stale, check, record};
+use crate::Fence;
 
 /// A gate that stores its highest fence in a file. It survives crashes, and processes on one
 /// machine can share it.
@@ -16,14 +17,15 @@ use super::{Stale, check, record};
 /// else, the gate rejects every fence: starting again from an empty gate would admit stale holders.
 ///
 /// ```
+/// use soloist_client::Fence;
 /// use soloist_client::gate::{FileGate, GateError};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("orders.gate");
 ///
 /// let gate = FileGate::open(&path).unwrap();
-/// gate.admit(8).unwrap();
-/// let late = FileGate::open(&path).unwrap().admit(7);
-/// assert!(matches!(late, Err(GateError::Stale(stale)) if stale.seen == 8));
+/// gate.admit(Fence::from_number(8)).unwrap();
+/// let late = FileGate::open(&path).unwrap().admit(Fence::from_number(7));
+/// assert!(matches!(late, Err(GateError::Stale(stale)) if stale.seen == Fence::from_number(8)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct FileGate {
@@ -95,13 +97,13 @@ impl FileGate {
     ///
     /// Work done after this call may still come too late, since a higher fence may be admitted in
     /// between. Where that matters, use [`run`](Self::run).
-    pub fn admit(&self, fence: u64) -> Result<(), GateError> {
+    pub fn admit(&self, fence: Fence) -> Result<(), GateError> {
         self.run(fence, || ())
     }
 
     /// Admits `fence` and runs `work` before any other fence is admitted. Does not run `work` if
     /// the fence is rejected.
-    pub fn run<R>(&self, fence: u64, work: impl FnOnce() -> R) -> Result<R, GateError> {
+    pub fn run<R>(&self, fence: Fence, work: impl FnOnce() -> R) -> Result<R, GateError> {
         let _locked = self.lock()?;
         let seen = self.read()?;
         check(seen, fence)?;
@@ -116,7 +118,7 @@ impl FileGate {
     }
 
     /// The highest fence admitted so far, or `None` if there was none.
-    pub fn seen(&self) -> Result<Option<u64>, GateError> {
+    pub fn seen(&self) -> Result<Option<Fence>, GateError> {
         let _locked = self.lock()?;
         self.read()
     }
@@ -138,7 +140,7 @@ impl FileGate {
         Ok(file)
     }
 
-    fn read(&self) -> Result<Option<u64>, GateError> {
+    fn read(&self) -> Result<Option<Fence>, GateError> {
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(failed("open", &self.path))?,
@@ -159,7 +161,7 @@ impl FileGate {
         }
     }
 
-    fn write(&self, fence: u64) -> Result<(), GateError> {
+    fn write(&self, fence: Fence) -> Result<(), GateError> {
         let new = self.beside(".new");
         let written = File::create(&new).and_then(|mut file| {
             file.write_all(record::write(fence).as_bytes())?;

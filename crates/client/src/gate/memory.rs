@@ -6,22 +6,25 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Stale, check};
+use crate::Fence;
 
 /// A gate for one resource, in memory. Its state is lost when the process ends; see
 /// [`FileGate`](super::FileGate) for a persistent gate.
 ///
 /// ```
+/// use soloist_client::Fence;
 /// use soloist_client::gate::{Gate, Stale};
 ///
 /// let gate = Gate::new();
-/// assert_eq!(gate.admit(7), Ok(()));
-/// assert_eq!(gate.admit(7), Ok(())); // the same holder again
-/// assert_eq!(gate.admit(8), Ok(()));
-/// assert_eq!(gate.admit(7), Err(Stale { seen: 8, given: 7 }));
+/// let (one, two) = (Fence::from_number(7), Fence::from_number(8));
+/// assert_eq!(gate.admit(one), Ok(()));
+/// assert_eq!(gate.admit(one), Ok(())); // the same holder again
+/// assert_eq!(gate.admit(two), Ok(()));
+/// assert_eq!(gate.admit(one), Err(Stale { seen: two, given: one }));
 /// ```
 #[derive(Debug, Default)]
 pub struct Gate {
-    seen: Mutex<Option<u64>>,
+    seen: Mutex<Option<Fence>>,
 }
 
 impl Gate {
@@ -34,13 +37,13 @@ impl Gate {
     ///
     /// Work done after this call may still come too late, since a higher fence may be admitted in
     /// between. Where that matters, use [`run`](Self::run).
-    pub fn admit(&self, fence: u64) -> Result<(), Stale> {
+    pub fn admit(&self, fence: Fence) -> Result<(), Stale> {
         self.run(fence, || ())
     }
 
     /// Admits `fence` and runs `work` before any other fence is admitted. Does not run `work` if
     /// the fence is rejected.
-    pub fn run<R>(&self, fence: u64, work: impl FnOnce() -> R) -> Result<R, Stale> {
+    pub fn run<R>(&self, fence: Fence, work: impl FnOnce() -> R) -> Result<R, Stale> {
         let mut seen = self.lock();
         check(*seen, fence)?;
         *seen = Some(fence);
@@ -48,12 +51,12 @@ impl Gate {
     }
 
     /// The highest fence admitted so far, or `None` if there was none.
-    pub fn seen(&self) -> Option<u64> {
+    pub fn seen(&self) -> Option<Fence> {
         *self.lock()
     }
 
     /// Ignores poisoning: if `work` panicked, its fence was admitted all the same.
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Fence>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -62,12 +65,13 @@ impl Gate {
 /// forever: a new gate in its place would admit stale holders.
 ///
 /// ```
+/// use soloist_client::Fence;
 /// use soloist_client::gate::Gates;
 ///
 /// let gates = Gates::new();
-/// gates.of("accounts/7").admit(12).unwrap();
-/// gates.of("accounts/8").admit(3).unwrap();
-/// assert!(gates.of("accounts/7").admit(11).is_err());
+/// gates.of("accounts/7").admit(Fence::from_number(12)).unwrap();
+/// gates.of("accounts/8").admit(Fence::from_number(3)).unwrap();
+/// assert!(gates.of("accounts/7").admit(Fence::from_number(11)).is_err());
 /// ```
 #[derive(Debug)]
 pub struct Gates<K = String> {
@@ -113,14 +117,22 @@ mod tests {
 
     use super::*;
 
+    fn admit(gate: &Gate, fence: u64) -> Result<(), Stale> {
+        gate.admit(Fence::from_number(fence))
+    }
+
+    fn run<R>(gate: &Gate, fence: u64, work: impl FnOnce() -> R) -> Result<R, Stale> {
+        gate.run(Fence::from_number(fence), work)
+    }
+
     #[test]
     fn zero_and_the_highest_are_fences() {
         let gate = Gate::new();
         assert_eq!(gate.seen(), None);
-        assert_eq!(gate.admit(0), Ok(()));
-        assert_eq!(gate.admit(u64::MAX), Ok(()));
-        assert_eq!(gate.admit(u64::MAX), Ok(()));
-        let stale = gate.admit(u64::MAX - 1).unwrap_err();
+        assert_eq!(admit(&gate, 0), Ok(()));
+        assert_eq!(admit(&gate, u64::MAX), Ok(()));
+        assert_eq!(admit(&gate, u64::MAX), Ok(()));
+        let stale = admit(&gate, u64::MAX - 1).unwrap_err();
         assert!(
             stale
                 .to_string()
@@ -129,34 +141,34 @@ mod tests {
     }
 
     #[test]
-    fn work_is_not_done_for_the_stale() {
+    fn stale_fences_do_no_work() {
         let gate = Gate::new();
-        assert_eq!(gate.run(2, || "done"), Ok("done"));
+        assert_eq!(run(&gate, 2, || "done"), Ok("done"));
         let mut touched = false;
-        assert!(gate.run(1, || touched = true).is_err());
+        assert!(run(&gate, 1, || touched = true).is_err());
         assert!(!touched);
     }
 
     #[test]
-    fn a_panic_inside_does_not_open_or_shut_the_gate() {
+    fn a_panic_inside_the_gate_leaves_it_unchanged() {
         let gate = Gate::new();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            gate.run(5, || panic!("work went wrong"))
+            run(&gate, 5, || panic!("work went wrong"))
         }));
         assert!(caught.is_err());
-        assert!(gate.admit(4).is_err());
-        assert_eq!(gate.admit(5), Ok(()));
+        assert!(admit(&gate, 4).is_err());
+        assert_eq!(admit(&gate, 5), Ok(()));
     }
 
     #[test]
-    fn what_is_done_inside_is_in_order_of_fences() {
+    fn work_inside_follows_the_order_of_fences() {
         let (gate, last) = (Gate::new(), AtomicU64::new(0));
         thread::scope(|scope| {
             for first in 0..4 {
                 let (gate, last) = (&gate, &last);
                 scope.spawn(move || {
                     for fence in (first..4000).step_by(4) {
-                        let _ = gate.run(fence, || {
+                        let _ = run(gate, fence, || {
                             let before = last.swap(fence, Ordering::Relaxed);
                             assert!(before <= fence, "{fence} wrote after {before}");
                         });
@@ -164,7 +176,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(gate.seen(), Some(3999));
+        assert_eq!(gate.seen(), Some(Fence::from_number(3999)));
     }
 
     proptest! {
@@ -173,10 +185,10 @@ mod tests {
             let gate = Gate::new();
             let mut highest = None;
             for fence in fences {
-                let admitted = gate.admit(fence).is_ok();
+                let admitted = admit(&gate, fence).is_ok();
                 prop_assert_eq!(admitted, highest <= Some(fence));
                 highest = highest.max(Some(fence));
-                prop_assert_eq!(gate.seen(), highest);
+                prop_assert_eq!(gate.seen().map(Fence::number), highest);
             }
         }
     }

@@ -15,6 +15,8 @@ mod record;
 pub use file::{FileGate, GateError};
 pub use memory::{Gate, Gates};
 
+use crate::Fence;
+
 /// The fence is lower than one that was admitted before: its holder has lost the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -22,13 +24,13 @@ pub use memory::{Gate, Gates};
 )]
 pub struct Stale {
     /// The highest fence admitted so far.
-    pub seen: u64,
+    pub seen: Fence,
     /// The rejected fence.
-    pub given: u64,
+    pub given: Fence,
 }
 
 /// The rule that all gates apply.
-fn check(seen: Option<u64>, given: u64) -> Result<(), Stale> {
+fn check(seen: Option<Fence>, given: Fence) -> Result<(), Stale> {
     match seen {
         Some(seen) if given < seen => Err(Stale { seen, given }),
         _ => Ok(()),

@@ -1,18 +1,20 @@
 //! Content of a gate's file: one line with the fence and a checksum, so that a torn or altered file
 //! is never read as some other fence.
 
+use crate::Fence;
+
 const BEGIN: &str = "soloist-fence 1 ";
 
 /// Maximum length of a record. A longer file is damaged.
 pub(super) const LONGEST: usize = BEGIN.len() + 20 + 1 + 8 + 1;
 
-pub(super) fn write(fence: u64) -> String {
+pub(super) fn write(fence: Fence) -> String {
     let body = format!("{BEGIN}{fence}");
     format!("{body} {:08x}\n", check_sum(body.as_bytes()))
 }
 
 /// Returns the fence if `bytes` are exactly what [`write()`] produces for it.
-pub(super) fn read(bytes: &[u8]) -> Option<u64> {
+pub(super) fn read(bytes: &[u8]) -> Option<Fence> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (fence, _) = text.strip_prefix(BEGIN)?.split_once(' ')?;
     let fence = fence.parse().ok()?;
@@ -33,19 +35,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_the_one_that_others_know() {
+    fn the_checksum_matches_known_values() {
         assert_eq!(check_sum(b"123456789"), 0xcbf4_3926);
     }
 
     #[test]
-    fn the_form_stays() {
+    fn the_form_does_not_change() {
         // Files written by older versions must stay readable.
-        assert_eq!(read(b"soloist-fence 1 42 195bbc66\n"), Some(42));
+        assert_eq!(
+            read(b"soloist-fence 1 42 195bbc66\n"),
+            Some(Fence::from_number(42))
+        );
     }
 
     #[test]
     fn only_what_was_written_is_read() {
-        for fence in [0, 1, 9, 10, 12_345, u64::MAX] {
+        for fence in [0, 1, 9, 10, 12_345, u64::MAX].map(Fence::from_number) {
             let good = write(fence).into_bytes();
             assert!(good.len() <= LONGEST);
             assert_eq!(read(&good), Some(fence));

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use soloist_api::NodeName;
-use soloist_client::{Client, ClientError, Target};
+use soloist_client::{Client, ClientError, Guard, Target};
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
 use soloist_node::config::{Api, ApiTcp, ApiTls, Config, Metrics, Security, Ttl};
 use soloist_node::http::{self, ApiServer};
 use soloist_node::identity::Authority;
+use soloist_testing::alone::alone;
 use tempfile::TempDir;
 
-use crate::alone::alone;
 use crate::held;
 
 const TOKEN: &str = "correct-horse-battery-staple-0001";
@@ -39,12 +39,12 @@ impl Guarded {
             client_ca: demand_certificate.then_some(ca),
         };
         let api = Api {
-            socket: folder.path().join("s.sock"),
             tcp: Some(ApiTcp {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 token_file: Some(write("token", TOKEN)),
                 tls: Some(tls),
             }),
+            ..Api::at(folder.path().join("s.sock"))
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().into();
@@ -153,7 +153,7 @@ async fn a_token_never_goes_over_the_network_in_the_clear() {
 }
 
 #[tokio::test]
-async fn who_is_no_node_is_told_from_one() {
+async fn other_certificates_are_not_taken_for_nodes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("s.sock");
     let listener = tokio::net::UnixListener::bind(&path).unwrap();

@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use soloist_client::api::{EventKind, LockState};
+use soloist_client::{Guard, Locks};
 
 use crate::{Nodes, held, soon, until, waiting};
 
 #[tokio::test]
-async fn who_holds_and_who_waits() {
+async fn holders_and_waiters() {
     let nodes = Nodes::start(2).await;
     let (one, two) = (nodes.client(0).await, nodes.client(1).await);
-    let guard = one.acquire("a/ü").owner("ann").await.unwrap();
-    let waiter = tokio::spawn(two.acquire("a/ü").owner("bob").into_future());
+    let lock = one.lock("a/ü").unwrap().owner("ann");
+    let guard = lock.acquire().await.unwrap();
+    let lock = two.lock("a/ü").unwrap().owner("bob");
+    let waiter = tokio::spawn(async move { lock.acquire().await });
     until("it waits", async || waiting(&two, "a/ü").await == 1).await;
     let info = two.lock_info("a/ü").await.unwrap();
     assert_eq!(info.state, LockState::Held);
@@ -53,7 +56,8 @@ async fn events_come_as_they_happen_and_end_with_the_node() {
     let mut nodes = Nodes::start(1).await;
     let client = nodes.client(0).await;
     let mut events = client.events().await.unwrap();
-    let guard = client.acquire("a").owner("ann").await.unwrap();
+    let lock = client.lock("a").unwrap().owner("ann");
+    let guard = lock.acquire().await.unwrap();
     let fence = guard.fence();
     guard.release().await.unwrap();
     let mut seen = Vec::new();

@@ -1,67 +1,64 @@
 //! Tests of the client against real nodes.
 
-#[path = "../../../node/tests/common/alone.rs"]
-mod alone;
 mod connecting;
 mod guards;
+mod lock_api;
 mod looking;
 mod resending;
 
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use soloist_client::{Client, Guard, Target};
+use soloist_client::{Client, ClientGuard, Locks, Target};
 use soloist_core::epochs::lease::Lease;
-use soloist_core::rules::RuleSettings;
-use soloist_node::http::{self, ApiServer};
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
-use tempfile::TempDir;
+use soloist_testing::served::Served;
+use soloist_testing::wait::within;
 
 /// Longer than anything here takes, so that a test fails instead of waiting forever.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Nodes {
-    cluster: LocalCluster,
-    servers: Vec<Option<ApiServer>>,
-    _folder: TempDir,
+struct Nodes(Served);
+
+impl Deref for Nodes {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.0
+    }
+}
+
+impl DerefMut for Nodes {
+    fn deref_mut(&mut self) -> &mut Served {
+        &mut self.0
+    }
 }
 
 impl Nodes {
     async fn start(count: usize) -> Self {
-        let folder = TempDir::new().unwrap();
-        let settings = LocalSettings {
-            nodes: count,
-            rule: RuleSettings::default(),
-            tls: false,
-            folder: folder.path().to_owned(),
-            keepers: LocalKeepers {
-                lease: Lease::default(),
-                data: folder.path().join("data"),
-            },
+        Nodes(Served::start(count).await)
+    }
+
+    /// Starts nodes that are not evicted meanwhile, however busy the machine is.
+    async fn start_steady(count: usize) -> Self {
+        let lease = Lease {
+            length: Duration::from_secs(60),
+            ..Lease::default()
         };
-        let cluster = LocalCluster::start(settings).await.unwrap();
-        let mut servers = Vec::new();
-        for node in &cluster.nodes {
-            servers.push(Some(http::serve(node).await.unwrap()));
-        }
-        Nodes {
-            cluster,
-            servers,
-            _folder: folder,
-        }
+        Nodes(Served::start_with(count, lease).await)
     }
 
     fn target(&self, node: usize) -> Target {
-        Target::socket(self.servers[node].as_ref().unwrap().socket())
+        Target::socket(self.socket(node))
     }
 
     async fn client(&self, node: usize) -> Client {
         Client::connect(self.target(node)).await.unwrap()
     }
 
-    /// Drops the node's API server without notice to its clients.
-    fn cut(&mut self, node: usize) {
-        drop(self.servers[node].take());
+    async fn client_with_ttl(&self, node: usize, ttl: Duration) -> Client {
+        let client = Client::builder().ttl(ttl);
+        client.connect(self.target(node)).await.unwrap()
     }
 }
 
@@ -71,12 +68,7 @@ async fn waiting(client: &Client, lock: &str) -> u64 {
 
 /// Polls until `condition` holds.
 async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    let wait = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    soon(what, wait).await;
+    within(PATIENCE, what, condition).await;
 }
 
 /// Awaits `future`, and panics if it takes too long.
@@ -87,8 +79,7 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-async fn held(client: &Client, lock: &str) -> Guard {
-    soon("the lock is granted", client.acquire(lock).into_future())
-        .await
-        .unwrap()
+async fn held(client: &Client, lock: &str) -> ClientGuard {
+    let lock = client.lock(lock).unwrap();
+    soon("the lock is granted", lock.acquire()).await.unwrap()
 }

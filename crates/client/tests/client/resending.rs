@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use soloist_client::{Client, Target};
+use soloist_client::{Client, Guard, Locks, Target};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -42,7 +42,7 @@ impl Cutter {
 
     async fn client(&self) -> Client {
         let target = Target::socket(self.folder.path().join("cut.sock"));
-        Client::connect(target).await.unwrap()
+        Client::builder().ttl(TTL).connect(target).await.unwrap()
     }
 }
 
@@ -82,8 +82,8 @@ async fn a_grant_whose_answer_is_lost_is_granted_again_at_once() {
     for cuts in [1, 2, 3] {
         let cutter = Cutter::new(&nodes, cuts);
         let client = cutter.client().await;
-        let acquire = client.acquire("a").ttl(TTL).into_future();
-        let guard = soon("the grant is repeated", acquire).await.unwrap();
+        let lock = client.lock("a").unwrap();
+        let guard = soon("the grant is repeated", lock.acquire()).await.unwrap();
         assert_eq!(cutter.left.load(Ordering::SeqCst), 0);
         guard.release().await.unwrap();
     }
@@ -92,8 +92,8 @@ async fn a_grant_whose_answer_is_lost_is_granted_again_at_once() {
 #[tokio::test]
 async fn a_grant_is_confirmed_soon_and_then_lives_for_its_time_to_live() {
     let nodes = Nodes::start(1).await;
-    let client = nodes.client(0).await;
-    let guard = client.acquire("a").ttl(TTL).await.unwrap();
+    let client = nodes.client_with_ttl(0, TTL).await;
+    let guard = held(&client, "a").await;
     until("it is confirmed", async || {
         // Ask the node, because the validity that the guard receives is also limited by the node's
         // lease.
@@ -107,10 +107,11 @@ async fn a_grant_is_confirmed_soon_and_then_lives_for_its_time_to_live() {
 #[tokio::test]
 async fn a_request_that_is_dropped_is_cancelled_at_once() {
     let nodes = Nodes::start(1).await;
-    let (one, two) = (nodes.client(0).await, nodes.client(0).await);
+    let (one, two) = (nodes.client(0).await, nodes.client_with_ttl(0, TTL).await);
     let guard = held(&one, "a").await;
     {
-        let mut acquire = two.acquire("a").ttl(TTL).into_future();
+        let lock = two.lock("a").unwrap();
+        let mut acquire = std::pin::pin!(lock.acquire());
         let waits = async {
             until("it waits", async || waiting(&one, "a").await == 1).await;
         };
@@ -120,7 +121,8 @@ async fn a_request_that_is_dropped_is_cancelled_at_once() {
         }
     }
     guard.release().await.unwrap();
-    let next = one.acquire("a").wait(Duration::from_secs(20));
-    let next = soon("nobody else has it", next.into_future()).await;
+    let next = one.lock("a").unwrap();
+    let next = next.acquire_within(Duration::from_secs(20));
+    let next = soon("nobody else has it", next).await;
     next.unwrap().release().await.unwrap();
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_two_minutes_and_are_forgiven() {
+    fn pauses_double_up_to_two_minutes_and_are_reset() {
         let mut back_off = BackOff::default();
         let mut now = Moment::default();
         for seconds in [1, 2, 4, 8, 16, 32, 64, 120, 120] {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_counts_for_nothing_and_restarts_do() {
+    fn one_restart_does_not_count_and_repeated_ones_do() {
         let mut back_off = BackOff::default();
         let now = Moment::default();
         for seconds in [0, 1, 2, 4] {

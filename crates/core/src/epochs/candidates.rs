@@ -116,9 +116,10 @@ impl Candidates {
             _ => took.max(candidate.slowest),
         };
         candidate.passed += 1;
-        match candidate.passed < PROBES {
-            true => candidate.probe(now, out),
-            false => candidate.ready = Some(now),
+        if candidate.passed < PROBES {
+            candidate.probe(now, out);
+        } else {
+            candidate.ready = Some(now);
         }
     }
 
@@ -148,10 +149,8 @@ impl Candidates {
         let candidate = all.find(|known| known.member == *member)?;
         let most = lease.renewed_every();
         let time = (candidate.slowest * REPORT_FACTOR).clamp(REPORT_MIN.min(most), most);
-        Some(match Mutant::JoinUnprobed.planted() {
-            true => most,
-            false => time,
-        })
+        let is_probed = !Mutant::JoinUnprobed.planted();
+        Some(if is_probed { time } else { most })
     }
 
     /// The ends of the join windows of candidates that are ready.

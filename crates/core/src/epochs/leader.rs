@@ -3,12 +3,14 @@
 //!
 //! This state machine only decides; its caller commits each decision through Raft. A new leader
 //! starts from the roster alone. It must assume that leases granted by its predecessors run for a
-//! full lease more, and members report to it again.
+//! full lease more, and members report to it again. What members held when an epoch began is only
+//! known to the leader that installed it: if it dies before all members have installed that epoch,
+//! its successor begins another one.
 
 mod gone;
 mod reports;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use self::reports::{Report, Reports};
@@ -19,8 +21,11 @@ use super::message::{ToKeepers, ToMember};
 use super::pace::Pace;
 use super::partitions::Partitions;
 use super::roster::{Change, Command, Member, Roster};
+use crate::locks::HeldLock;
 use crate::mutant::Mutant;
+use crate::name_hash::HashKeys;
 use crate::notice::Notice;
+use crate::rows::Rows;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
@@ -42,6 +47,7 @@ pub struct LeaderEffects {
 }
 
 /// The keepers' leader, from its election to the end of its term.
+// Methods: reports in `leader/reports.rs`, members given up in `leader/gone.rs`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Leader {
     lease: Lease,
@@ -71,6 +77,11 @@ pub struct Leader {
     confirming: Option<(Moment, Vec<(Member, u64)>)>,
     partitions: Partitions,
     reports: Reports,
+    /// What the members of the epoch that was begun last hold, once all have reported to this
+    /// leader.
+    holds: Option<Vec<Rows<HeldLock>>>,
+    /// For the epochs that it begins.
+    keys: HashKeys,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -97,8 +108,8 @@ struct Known {
 
 impl Leader {
     /// Starts a term. This keeper was elected, has confirmed that, and has applied everything that
-    /// was agreed before.
-    pub fn elected(lease: Lease, now: Moment, roster: &Roster) -> Self {
+    /// was agreed before. The secret of the keys must be new.
+    pub fn elected(lease: Lease, now: Moment, roster: &Roster, keys: HashKeys) -> Self {
         let mut leader = Leader {
             lease,
             members: Vec::new(),
@@ -116,6 +127,8 @@ impl Leader {
             confirming: None,
             partitions: Partitions::default(),
             reports: Reports::default(),
+            holds: None,
+            keys,
         };
         leader.know(now, roster);
         leader
@@ -157,15 +170,16 @@ impl Leader {
         known.heard = now;
         match message {
             // It was admitted and does not know it yet.
-            ToKeepers::Join => out.sends.extend(known.catch_up(roster, 0)),
+            ToKeepers::Join => out.sends.extend(self.catch_up(place, roster, 0)),
             ToKeepers::Probed { .. } => {}
             ToKeepers::Renew { number, .. } if known.is_leaving => self.ask(from, number),
             ToKeepers::Renew { number, installed } => {
-                out.sends.extend(known.catch_up(roster, installed));
                 if Mutant::GrantUnconfirmed.planted() {
                     known.until = now + self.lease.guarded();
                     out.sends.push((from.clone(), ToMember::Granted { number }));
                 }
+                out.sends.extend(self.catch_up(place, roster, installed));
+                self.suspected |= self.is_stuck(roster, installed);
                 self.ask(from, number);
             }
             ToKeepers::Report {
@@ -179,9 +193,10 @@ impl Leader {
                 }
             }
             ToKeepers::SendHolds { epoch, number } => {
-                let holds = roster.holds(epoch, number);
-                let holds = holds.filter(|_| !roster.is_changing());
-                out.sends.extend(holds.map(|holds| (from.clone(), holds)));
+                if roster.installed() == Some(epoch) && epoch == self.begun {
+                    let holds = self.holds(epoch, number);
+                    out.sends.extend(holds.map(|holds| (from.clone(), holds)));
+                }
             }
             ToKeepers::Leave => {
                 known.is_leaving = true;
@@ -192,7 +207,7 @@ impl Leader {
                 self.end_epoch(roster, epoch);
             }
             ToKeepers::Unreached { lives } => {
-                let lives: HashSet<u64> = lives.into_iter().collect();
+                let lives: BTreeSet<u64> = lives.into_iter().collect();
                 let members = self.members.iter().map(|known| known.member.incarnation);
                 let missed = members.filter(|life| lives.contains(life));
                 self.partitions
@@ -232,12 +247,11 @@ impl Leader {
     /// The proposed command was applied to the roster.
     pub fn applied(&mut self, now: Moment, roster: &Roster, out: &mut LeaderEffects) {
         self.proposing = false;
-        self.reports.staged();
         self.keep_up(now, roster, out);
         if std::mem::take(&mut self.is_news) {
-            let told = self.members.iter();
+            let all = 0..self.members.len();
             out.sends
-                .extend(told.filter_map(|known| known.catch_up(roster, 0)));
+                .extend(all.filter_map(|place| self.catch_up(place, roster, 0)));
         }
         self.act(now, roster, out);
     }
@@ -246,7 +260,6 @@ impl Leader {
     /// all, the roster shows it.
     pub fn refused(&mut self) {
         self.proposing = false;
-        self.reports.stage_again();
     }
 
     /// The confirmation in progress failed, but the term continues: it is tried again.
@@ -290,6 +303,12 @@ impl Leader {
         members.map(|known| (&known.member, known.until, known.is_leaving))
     }
 
+    /// Number of holds in the reports for the epoch that was begun last.
+    pub fn holds_reported(&self) -> usize {
+        let pieces = self.holds.iter().flatten();
+        pieces.map(Rows::len).sum()
+    }
+
     fn has(&self, member: &Member) -> bool {
         self.members.iter().any(|known| known.member == *member)
     }
@@ -322,11 +341,13 @@ impl Leader {
     /// Takes over the members of the epoch that was begun last. A member that is not known yet may
     /// have been granted a lease a moment ago by another leader.
     fn know(&mut self, now: Moment, roster: &Roster) {
-        let before: HashMap<Member, Known> = self
-            .members
-            .drain(..)
-            .map(|known| (known.member.clone(), known))
-            .collect();
+        let before = self.members.drain(..);
+        let before = before.map(|known| (known.member.incarnation, known));
+        let before: BTreeMap<u64, Known> = before.collect();
+        let before = |member: &Member| {
+            let known = before.get(&member.incarnation);
+            known.filter(|known| known.member == *member).cloned()
+        };
         let members = roster.begun().map_or(&[][..], |change| &change.members);
         let fresh = |member: &Member| {
             // No leader has granted it a lease yet, so if it is gone, the wait for it is short.
@@ -334,10 +355,11 @@ impl Leader {
             let is_new = report_time.is_some() || Mutant::NewLeaderDoesNotWait.planted();
             Known {
                 member: member.clone(),
-                until: match is_new {
-                    true => now + self.lease.renewed_every(),
+                until: if is_new {
+                    now + self.lease.renewed_every()
+                } else {
                     // Another leader's lease may have been longer.
-                    false => now + self.lease.guarded().max(roster.longest_lease()),
+                    now + self.lease.guarded().max(roster.longest_lease())
                 },
                 heard: now,
                 since: now,
@@ -350,7 +372,7 @@ impl Leader {
         };
         let known = members.iter().map(|member| Known {
             report: Report::Missing,
-            ..before.get(member).cloned().unwrap_or_else(|| fresh(member))
+            ..before(member).unwrap_or_else(|| fresh(member))
         });
         self.members = known.collect();
         self.candidates.forget(now, &self.lease, members);
@@ -358,13 +380,21 @@ impl Leader {
         self.begun_at = now;
         self.others_reported = None;
         self.reports = Reports::default();
+        self.holds = None;
         self.suspected = false;
     }
 
     /// An installed epoch cannot continue. Another one begins, unless that happened lately.
     fn end_epoch(&mut self, roster: &Roster, epoch: u64) {
-        let installed = roster.installed().map(|(change, _)| change.epoch);
-        self.suspected |= installed == Some(epoch) && !roster.is_changing();
+        self.suspected |= roster.installed() == Some(epoch) && !roster.is_changing();
+    }
+
+    /// Whether a member that has installed this epoch last cannot install the next one, because the
+    /// leader that knew what that starts with is gone.
+    fn is_stuck(&self, roster: &Roster, installed: u64) -> bool {
+        let is_behind = roster.installed().is_some_and(|epoch| installed < epoch);
+        let is_known = self.holds.is_some() || Mutant::StuckUnnoticed.planted();
+        is_behind && !roster.is_changing() && !is_known
     }
 
     fn ask_to_join(&mut self, now: Moment, from: &Member, out: &mut LeaderEffects) {
@@ -446,17 +476,20 @@ impl Leader {
         // wait for its report.
         let mut leaving = self.members.iter().filter(|known| known.is_leaving);
         let is_parting = leaving.any(|known| known.until > now);
-        let is_due = match is_changing || is_parting {
-            true => is_smaller,
-            false => is_smaller || gathered || is_suspected,
+        let is_due = if is_changing || is_parting {
+            is_smaller
+        } else {
+            is_smaller || gathered || is_suspected
         };
         if is_due && roster.next_epoch() <= roster.last_epoch() {
             self.notice_evictions(now, is_changing, notices);
             let stay = stay.clone().map(|known| &known.member);
             let members = stay.chain(ready.members());
+            let epoch = roster.next_epoch();
             let change = Change {
-                epoch: roster.next_epoch(),
+                epoch,
                 members: members.cloned().collect(),
+                key: self.keys.of(epoch),
             };
             if is_suspected {
                 self.calm_until = now + self.lease.length;
@@ -469,29 +502,32 @@ impl Leader {
         }
         if is_changing {
             let install = self.installation(notices);
-            self.is_news |= !matches!(install, None | Some(Command::Stage { .. }));
+            self.is_news |= install.is_some();
             return install;
         }
         let held_off = self.back_off.held_off();
         (held_off != roster.held_off()).then_some(Command::HoldOff(held_off))
     }
-}
 
-impl Known {
     /// The message with what this member does not know yet, or has not answered.
-    fn catch_up(&self, roster: &Roster, installed: u64) -> Option<(Member, ToMember)> {
+    fn catch_up(
+        &self,
+        place: usize,
+        roster: &Roster,
+        installed: u64,
+    ) -> Option<(Member, ToMember)> {
+        let known = &self.members[place];
+        let change = roster.begun()?;
         let message = if roster.is_changing() {
-            let is_open = !self.report.is_whole();
-            let change = roster.begun().filter(|_| is_open)?;
-            ToMember::Begin(change.clone())
+            (!known.report.is_whole()).then(|| ToMember::Begin(change.clone()))?
         } else {
-            let (change, pieces) = roster.installed()?;
-            (installed < change.epoch).then(|| ToMember::Install {
+            let pieces = self.holds.as_ref().filter(|_| installed < change.epoch)?;
+            ToMember::Install {
                 change: change.clone(),
                 pieces: pieces.len() as u32,
                 first: pieces.first().cloned(),
-            })?
+            }
         };
-        Some((self.member.clone(), message))
+        Some((known.member.clone(), message))
     }
 }

@@ -1,4 +1,8 @@
-//! Leases: how long a member may rely on being one.
+//! Leases: how long a member may rely on being one, and every time that follows from that.
+//!
+//! No other file divides or multiplies a lease, so that the relations between these times can be
+//! seen, and are tested, in one place. What clients do with a time to live is in
+//! [`soloist_api::ttl`].
 
 use std::time::Duration;
 
@@ -26,6 +30,10 @@ impl Default for Lease {
 impl Lease {
     /// The shortest length that can be set.
     pub const LEAST: Duration = Duration::from_millis(500);
+    /// The longest length that can be set.
+    pub const MOST: Duration = Duration::from_secs(60 * 60);
+    /// Number of renewals that a member sends per lease.
+    pub const RENEWALS: u32 = 3;
 
     /// How long the keepers wait before they act without a member. When a clock that is slow by
     /// `drift` shows the lease's length, the keepers' clock may already show this. Rounded up.
@@ -44,13 +52,59 @@ impl Lease {
 
     /// Interval between a member's renewals.
     pub fn renewed_every(&self) -> Duration {
-        self.length / 3
+        self.length / Self::RENEWALS
     }
 
-    /// Maximum round-trip time between the leader and a node. A candidate that takes longer cannot
-    /// join, and a member looks for another leader.
+    /// Maximum round-trip time between the leader and a node, including the dial. A candidate that
+    /// takes longer cannot join, and a member looks for another leader.
     pub fn answered_within(&self) -> Duration {
         (self.length / 6).clamp(Duration::from_millis(100), Duration::from_secs(2))
+    }
+
+    /// Longest pause between two attempts to find the leader. Leases run out during the search, so
+    /// it is short compared with a lease.
+    pub fn search_pause_max(&self) -> Duration {
+        (self.length / 24).clamp(Duration::from_millis(30), Duration::from_millis(200))
+    }
+
+    /// How long a leader that no majority follows keeps its connections. Nodes that stay connected
+    /// to it do not look for a leader that has a majority.
+    pub fn unfollowed_max(&self) -> Duration {
+        self.length / 6
+    }
+
+    /// How long a node remembers that it could not reach a keeper, and prefers other ways.
+    pub fn detour_for(&self) -> Duration {
+        self.length
+    }
+
+    /// A forwarded connection without traffic for this long is closed. A member that uses it renews
+    /// its lease several times in that time.
+    pub fn forward_idle_max(&self) -> Duration {
+        (self.length * 2).max(Duration::from_secs(5))
+    }
+
+    /// How much the delays of messages may vary before that is attributed to a clock.
+    pub fn clock_jitter(&self) -> Duration {
+        (self.length / 3).min(Duration::from_secs(1))
+    }
+
+    /// Clocks are compared over one to two of these windows, so that a clock that goes wrong after
+    /// a day is detected as soon as one that was always wrong.
+    pub fn clock_window(&self) -> Duration {
+        self.length * 8
+    }
+
+    /// Times of the keepers' elections: when the leader dies, another one leads well before leases
+    /// expire.
+    pub fn elections(&self) -> Elections {
+        let timeout = (self.length / 12).clamp(Elections::TIMEOUT_LEAST, Duration::from_secs(2));
+        Elections { timeout }
+    }
+
+    /// Timeout of the keepers' operations that need a majority.
+    pub fn majority_within(&self) -> Duration {
+        (self.length).clamp(Duration::from_secs(1), Duration::from_secs(5))
     }
 
     /// How long a statement that is repeated with each renewal stays valid.
@@ -66,9 +120,152 @@ impl Lease {
     }
 }
 
+/// Times of elections among the keepers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Elections {
+    /// The base of the others.
+    pub timeout: Duration,
+}
+
+impl Elections {
+    /// The shortest timeout that can be set.
+    pub const TIMEOUT_LEAST: Duration = Duration::from_millis(50);
+
+    /// Interval of a leader's heartbeats. A follower must answer within it.
+    pub fn heartbeat_every(&self) -> Duration {
+        self.timeout / 5
+    }
+
+    /// How long a keeper that has heard from a leader votes for no other one.
+    pub fn leader_lease(&self) -> Duration {
+        self.timeout * 2
+    }
+
+    /// How long a candidate that a keeper voted for may be silent before the keeper canvasses. The
+    /// jitter, from 0 to 1, keeps keepers from standing for election simultaneously.
+    pub fn candidate_silence_max(&self, jitter: f64) -> Duration {
+        self.timeout.mul_f64(1.0 + jitter)
+    }
+
+    /// How long a leader may be silent before a keeper canvasses, with this jitter.
+    pub fn leader_silence_max(&self, jitter: f64) -> Duration {
+        self.leader_lease() + self.candidate_silence_max(jitter)
+    }
+
+    /// The longest time that a leader may be silent before all others canvass.
+    pub fn takeover_max(&self) -> Duration {
+        self.leader_silence_max(1.0)
+    }
+
+    /// How long a leader that hands over waits for another one to lead. It must be longer than
+    /// followers wait for a silent leader, and short enough that members' leases outlast it.
+    pub fn handover_max(&self) -> Duration {
+        self.takeover_max() + self.timeout
+    }
+
+    /// A connection between keepers on which requests stay unanswered for this long is closed.
+    pub fn connection_silence_max(&self) -> Duration {
+        self.timeout * 10
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Leases of every length that can be set, in steps of a tenth.
+    fn lengths() -> impl Iterator<Item = Lease> {
+        let longer = |length: &Duration| Some(*length * 11 / 10);
+        let lengths = std::iter::successors(Some(Lease::LEAST), longer);
+        let lengths = lengths.take_while(|length| *length <= Lease::MOST);
+        lengths.chain([Lease::MOST]).map(|length| Lease {
+            length,
+            ..Lease::default()
+        })
+    }
+
+    /// The keepers act without a member only after it has stopped.
+    #[test]
+    fn the_keepers_wait_longer_than_a_member_relies_on_its_lease() {
+        for lease in lengths() {
+            assert!(lease.guarded() > lease.length, "{lease:?}");
+            // So the lease of a member that died has ended before others complain of it, and it is
+            // evicted without a quarrel.
+            assert!(lease.apart_after() > lease.guarded(), "{lease:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_loses_one_renewal_keeps_its_lease() {
+        for lease in lengths() {
+            let every = lease.renewed_every();
+            // A renewal is answered before the next one, and a second attempt fits the lease.
+            assert!(lease.answered_within() < every, "{lease:?}");
+            assert!(
+                every * 2 + lease.answered_within() < lease.length,
+                "{lease:?}"
+            );
+            // A statement that comes with each renewal lasts until the next one, but not longer
+            // than until the one after that.
+            assert!(
+                every < lease.patience() && lease.patience() < every * 2,
+                "{lease:?}"
+            );
+            // A forwarded connection with renewals is not idle.
+            assert!(every * 2 < lease.forward_idle_max(), "{lease:?}");
+        }
+    }
+
+    /// A member that renewed its lease just before the leader died keeps it: another keeper is
+    /// elected, and the member finds it.
+    #[test]
+    fn an_election_fits_a_lease() {
+        for lease in lengths() {
+            let elections = lease.elections();
+            // The renewal was sent up to this long before the leader died.
+            let renewed = lease.renewed_every();
+            // A canvass and an election take up to a timeout, if a keeper does not answer.
+            let elected = renewed + elections.takeover_max() + elections.timeout;
+            assert!(elected < lease.length, "{lease:?}");
+            let found = elected + lease.search_pause_max() + lease.answered_within();
+            // The lower bounds of these times leave too little of the shortest leases: there, a
+            // member may lose its lease although it renewed it in time.
+            let is_shortest = lease.length < Duration::from_millis(600);
+            assert!(found < lease.length || is_shortest, "{lease:?}");
+        }
+    }
+
+    #[test]
+    fn a_handover_fits_a_lease() {
+        for lease in lengths() {
+            let elections = lease.elections();
+            assert!(elections.handover_max() > elections.takeover_max());
+            let handed_over = lease.renewed_every() + elections.handover_max();
+            assert!(handed_over < lease.length, "{lease:?}");
+        }
+    }
+
+    /// A leader that no majority follows lets its members go in time to find another one.
+    #[test]
+    fn a_leader_without_a_majority_gives_up_in_time() {
+        for lease in lengths() {
+            let gone = lease.renewed_every() + lease.unfollowed_max();
+            let found = gone + lease.search_pause_max() + lease.answered_within();
+            assert!(found < lease.length, "{lease:?}");
+        }
+    }
+
+    #[test]
+    fn a_leader_sends_several_heartbeats_before_others_canvass() {
+        for lease in lengths() {
+            let elections = lease.elections();
+            let every = elections.heartbeat_every();
+            assert!(every * 5 <= elections.timeout);
+            assert!(elections.leader_silence_max(0.0) > elections.leader_lease());
+            assert!(elections.leader_silence_max(0.0) < elections.takeover_max());
+            assert!(elections.takeover_max() < elections.connection_silence_max());
+        }
+    }
 
     #[test]
     fn keepers_wait_for_the_slowest_clock() {

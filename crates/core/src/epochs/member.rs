@@ -1,32 +1,31 @@
 //! A node's part in the epochs: it renews its lease, freezes, reports and installs, and drives the
 //! lock table in between.
 //!
-//! Every call first checks the clock: without a valid lease, the node takes part in nothing. A
-//! lapse is final: the node and its waiters come back as a new incarnation.
+//! Every call first checks the clock: without a valid lease, the node takes part in nothing. The
+//! only way to change the table, [`Participant::table_mut`], does so. A lapse is final: the node
+//! and its waiters come back as a new incarnation.
 
 mod arriving;
 mod change;
+mod leased_table;
 mod leaving;
 mod report;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use soloist_algorithms::NodeId;
 
 use self::arriving::Arriving;
+use self::leased_table::LeasedTable;
 use self::report::Report;
 use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::roster::{Change, Member};
 use crate::locks::wire::WireError;
-use crate::locks::{
-    Ask, AskError, Effects, HoldError, HoldId, Inside, ReceiveError, Table, Ticket, wire,
-};
+use crate::locks::{Effects, HoldError, HoldId, Inside, ReceiveError, Table, wire};
 use crate::mutant::Mutant;
 use crate::notice::Notice;
-use soloist_api::LockName;
 use soloist_api::Moment;
 
 /// Effects of one event.
@@ -45,18 +44,17 @@ pub struct MemberEffects {
 }
 
 /// A node's state machine for taking part in the epochs.
+// Methods: changes of epoch in `member/change.rs`, leaving in `member/leaving.rs`.
 #[derive(Clone, Hash)]
 pub struct Participant {
     me: Member,
-    table: Table,
+    table: LeasedTable,
     lease: Lease,
     stage: Stage,
     /// The current epoch, or `None` while the node is frozen or not a member.
     current: Option<Current>,
     /// The epoch that it was last told to report for.
     begun: u64,
-    /// Until when it may rely on being a member.
-    valid_until: Option<Moment>,
     /// When to send the next renewal, `Join` or `Leave`. `None` once the keepers know that it has
     /// left.
     renew_at: Option<Moment>,
@@ -112,12 +110,11 @@ impl Participant {
     pub fn new(me: Member, table: Table, lease: Lease, now: Moment) -> Self {
         Participant {
             me,
-            table,
+            table: LeasedTable::new(table),
             lease,
             stage: Stage::Outside,
             current: None,
             begun: 0,
-            valid_until: None,
             renew_at: Some(now),
             renewals: Vec::new(),
             renewals_sent: 0,
@@ -139,9 +136,16 @@ impl Participant {
         &self.me
     }
 
-    /// The lock table.
+    /// The lock table as of the last event. It may contain holds whose lease has expired since.
     pub fn table(&self) -> &Table {
-        &self.table
+        self.table.get()
+    }
+
+    /// The lock table as of now, to read or to change it. If the lease has expired, the holds are
+    /// lost first. This is the only way to change the table.
+    pub fn table_mut(&mut self, now: Moment, out: &mut MemberEffects) -> &mut Table {
+        self.check_lease(now, out);
+        self.table.at(now)
     }
 
     /// Whether the node is a member, and of which epoch.
@@ -155,50 +159,20 @@ impl Participant {
 
     /// Until when its holds are valid, whatever else happens.
     pub fn valid_until(&self) -> Option<Moment> {
-        self.valid_until
+        self.table.valid_until()
     }
 
-    /// See [`Table::acquire`].
-    pub fn acquire(
-        &mut self,
-        now: Moment,
-        name: &LockName,
-        ask: Ask,
-        out: &mut MemberEffects,
-    ) -> Result<Ticket, AskError> {
-        self.check_lease(now, out);
-        self.table.acquire(now, name, ask, &mut out.locks)
-    }
-
-    /// See [`Table::cancel`].
-    pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut MemberEffects) -> bool {
-        self.check_lease(now, out);
-        self.table.cancel(now, ticket, &mut out.locks)
-    }
-
-    /// See [`Table::release`].
+    /// Releases a hold, and leaves if the node is draining and this was the last one.
     pub fn release(
         &mut self,
         now: Moment,
         hold: HoldId,
         out: &mut MemberEffects,
     ) -> Result<(), HoldError> {
-        self.check_lease(now, out);
-        let released = self.table.release(now, hold, &mut out.locks);
+        let table = self.table_mut(now, out);
+        let released = table.release(now, hold, &mut out.locks);
         self.leave_if_over(now, out);
         released
-    }
-
-    /// See [`Table::renew`].
-    pub fn renew(
-        &mut self,
-        now: Moment,
-        hold: HoldId,
-        ttl: Option<Duration>,
-        out: &mut MemberEffects,
-    ) -> Result<Option<Moment>, HoldError> {
-        self.check_lease(now, out);
-        self.table.renew(now, hold, ttl)
     }
 
     /// Handles bytes from this incarnation of another member. They may be anything.
@@ -214,10 +188,11 @@ impl Participant {
         let epoch = wire::epoch(bytes).ok_or_else(short)?;
         let is_current = |current: &&Current| current.epoch == epoch || Mutant::AnyEpoch.planted();
         if let Some(current) = self.current.as_ref().filter(is_current) {
-            return match current.places.get(&from) {
-                Some(&place) => self.table.receive(now, place, bytes, &mut out.locks),
-                None => Ok(()),
+            let Some(&place) = current.places.get(&from) else {
+                return Ok(());
             };
+            let table = self.table_mut(now, out);
+            return table.receive(now, place, bytes, &mut out.locks);
         }
         // Other members have already installed the epoch that this node has reported for and will
         // install. None can be in a later one, and earlier ones are over.
@@ -261,7 +236,7 @@ impl Participant {
                 if self.stage != Stage::Member => {}
             ToMember::Granted { number } => {
                 self.granted(now, number);
-                if self.valid_until.is_some()
+                if self.valid_until().is_some()
                     && let Some((change, inside)) = self.pending.take()
                 {
                     self.install(now, change, inside, out);
@@ -302,8 +277,7 @@ impl Participant {
 
     /// Handles everything that has become due.
     pub fn tick(&mut self, now: Moment, out: &mut MemberEffects) {
-        self.check_lease(now, out);
-        self.table.tick(now, &mut out.locks);
+        self.table_mut(now, out).tick(now, &mut out.locks);
         self.leave_if_over(now, out);
         if self.renew_at.is_some_and(|at| at <= now) {
             self.say_hello(now, out);
@@ -319,23 +293,16 @@ impl Participant {
         }
     }
 
-    /// Checks the lease and returns the table, so that what the caller reads from it is covered by
-    /// the lease.
-    pub fn look(&mut self, now: Moment, out: &mut MemberEffects) -> &mut Table {
-        self.check_lease(now, out);
-        &mut self.table
-    }
-
     /// When [`tick`](Participant::tick) next has something to do.
     pub fn next_deadline(&self) -> Option<Moment> {
-        let lease = self.valid_until;
+        let locks = self.table().next_deadline();
         let leaves = self.is_to_leave().then(Moment::default);
-        let all = [self.table.next_deadline(), lease, self.renew_at, leaves];
+        let all = [locks, self.valid_until(), self.renew_at, leaves];
         all.into_iter().flatten().min()
     }
 
     fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
-        if self.valid_until.is_some_and(|until| until <= now) && !Mutant::LapseUnnoticed.planted() {
+        if self.table.has_expired(now) {
             self.lapse(now, out);
         }
     }
@@ -344,21 +311,18 @@ impl Participant {
     /// before that is worthless.
     pub fn wake(&mut self, now: Moment, out: &mut MemberEffects) {
         self.renewals.clear();
-        if self.valid_until.is_some() {
+        if self.valid_until().is_some() {
             self.lapse(now, out);
         }
     }
 
     /// Ends the membership. The node comes back as a new incarnation.
     fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
-        // A lapse may be noticed late, for example after the machine slept.
-        let since = self.valid_until.map_or(now, |until| until.min(now));
-        self.table.lose(since, &mut out.locks);
+        self.table.lose(now, &mut out.locks);
         self.me.incarnation = self.me.incarnation.wrapping_add(1);
         self.stage = Stage::Outside;
         self.current = None;
         self.begun = 0;
-        self.valid_until = None;
         self.renewals.clear();
         self.installed = 0;
         self.pending = None;
@@ -392,7 +356,8 @@ impl Participant {
                 if self.is_suspicious {
                     self.suspect(out);
                 }
-                if let Some(epoch) = self.table.epoch().filter(|_| self.table.is_exhausted()) {
+                let table = self.table();
+                if let Some(epoch) = table.epoch().filter(|_| table.is_exhausted()) {
                     out.keepers.push(ToKeepers::Exhausted { epoch });
                 }
                 let lives = self.unreached.clone();
@@ -407,14 +372,12 @@ impl Participant {
     fn granted(&mut self, now: Moment, number: u64) {
         let mut renewals = self.renewals.iter();
         if let Some((_, sent)) = renewals.find(|(sent, _)| *sent == number) {
-            let from = match Mutant::LeaseFromAnswer.planted() {
-                true => now,
-                false => *sent,
-            };
+            let is_late = Mutant::LeaseFromAnswer.planted();
+            let from = if is_late { now } else { *sent };
             let until = from + self.lease.length;
             // A late answer is worthless, above all to a node that has no lease yet.
             if until > now {
-                self.valid_until = self.valid_until.max(Some(until));
+                self.table.extend(until);
             }
             self.renewals.retain(|(other, _)| *other > number);
         }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::pieces::Piece;
 use super::roster::Change;
-use soloist_api::LockName;
+use crate::locks::HeldLock;
+use crate::name_hash::NameHash;
+use crate::rows::Rows;
 use soloist_api::NodeName;
 
 /// Sent by a member, or by a node that wants to be one.
@@ -37,8 +38,9 @@ pub enum ToKeepers {
         pieces: u32,
         /// Index of this piece, from 0.
         number: u32,
-        /// The locks in this piece, ordered by name.
-        held: Vec<LockName>,
+        /// The hashes of the names of the locks in this piece, with the key of the epoch. Sorted,
+        /// also from piece to piece.
+        held: Rows<NameHash>,
     },
     /// Sent by a member that is installing an epoch, to ask for a piece of the held locks.
     SendHolds {
@@ -114,8 +116,8 @@ pub enum ToMember {
         change: Change,
         /// Number of pieces of the held locks.
         pieces: u32,
-        /// The first piece, if there is one.
-        first: Option<Piece>,
+        /// The first piece, if there is one. Pieces are sorted, also from piece to piece.
+        first: Option<Rows<HeldLock>>,
     },
     /// A piece of the locks that members hold when an epoch begins.
     Holds {
@@ -124,7 +126,7 @@ pub enum ToMember {
         /// Index of the piece.
         number: u32,
         /// The piece.
-        piece: Piece,
+        piece: Rows<HeldLock>,
     },
     /// The receiver and these members could not reach each other, so it may not join yet.
     Barred {

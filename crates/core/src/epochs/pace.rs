@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_come_at_once_and_then_at_a_steady_pace() {
+    fn changes_are_immediate_and_then_paced() {
         let after = |millis| Moment::default() + Duration::from_millis(millis);
         let mut pace = Pace::new(after(0));
         let mut changes = Vec::new();

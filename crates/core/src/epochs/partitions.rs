@@ -76,9 +76,10 @@ impl Partitions {
         if !about.is_empty() {
             self.complaints.insert(from, Complaint { said: now, about });
         }
-        self.decide_at = match self.complaints.is_empty() {
-            true => None,
-            false => self.decide_at.or(Some(now + lease.renewed_every())),
+        self.decide_at = if self.complaints.is_empty() {
+            None
+        } else {
+            self.decide_at.or(Some(now + lease.renewed_every()))
         };
     }
 
@@ -229,11 +230,15 @@ impl Partitions {
         is_member: impl Fn(&NodeName) -> bool,
     ) -> Vec<NodeName> {
         let barred = self.barred.iter().filter(|known| now < known.until);
-        let apart_from = barred.flat_map(|known| match known.name == *name {
-            true => known.apart_from.clone(),
-            // The other of the two may have come back first.
-            false if known.apart_from.contains(name) => vec![known.name.clone()],
-            false => Vec::new(),
+        let apart_from = barred.flat_map(|known| {
+            if known.name == *name {
+                known.apart_from.clone()
+            } else if known.apart_from.contains(name) {
+                // The other of the two may have come back first.
+                vec![known.name.clone()]
+            } else {
+                Vec::new()
+            }
         });
         apart_from.filter(is_member).collect()
     }
@@ -305,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_the_later_one_goes() {
+    fn the_later_of_two_partitioned_members_is_evicted() {
         assert_eq!(parted(&[(1, &[3])]), [3]);
         assert_eq!(parted(&[(3, &[1])]), [3]);
         assert_eq!(parted(&[(1, &[3]), (3, &[1])]), [3]);
@@ -314,13 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_apart_from_most_goes_and_nobody_else() {
+    fn only_the_member_partitioned_from_most_others_is_evicted() {
         assert_eq!(parted(&[(0, &[1, 2, 3, 4])]), [0]);
         assert_eq!(parted(&[(2, &[0]), (3, &[0]), (4, &[0])]), [0]);
     }
 
     #[test]
-    fn a_member_that_alone_complains_of_many_goes_though_few_were_heard_since() {
+    fn a_member_that_alone_complains_about_many_is_evicted() {
         let mut trial = Trial::new();
         let members = (0..).zip(&trial.names).map(|(life, name)| Staying {
             life,
@@ -341,18 +346,18 @@ mod tests {
     }
 
     #[test]
-    fn of_two_groups_one_goes() {
+    fn one_of_two_partitioned_groups_is_evicted() {
         assert_eq!(parted(&[(0, &[3, 4]), (1, &[3, 4]), (2, &[3, 4])]), [4, 3]);
     }
 
     #[test]
-    fn nobody_goes_if_most_would_have_to() {
+    fn nobody_is_evicted_if_most_would_have_to_be() {
         let all = [0, 1, 2, 3, 4];
         assert_eq!(parted(&all.map(|from| (from, &all[..]))), [0; 0]);
     }
 
     #[test]
-    fn who_was_not_heard_since_may_be_dead() {
+    fn a_member_that_was_silent_since_may_be_dead() {
         let mut trial = Trial::new();
         trial.complain(1, 0, &[1]);
         trial.complain(2, 0, &[1]);
@@ -362,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_that_is_taken_back_or_old_does_not_count() {
+    fn withdrawn_and_old_complaints_do_not_count() {
         let mut trial = Trial::new();
         trial.complain(1, 0, &[1]);
         trial.complain(2, 0, &[]);
@@ -376,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_nobody_reaches_goes_though_others_complain_one_by_one() {
+    fn a_member_that_nobody_reaches_is_evicted_though_complaints_arrive_one_by_one() {
         let mut trial = Trial::new();
         trial.complain(1, 3, &[0]);
         assert_eq!(trial.decide(2, None), [3]);
@@ -385,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_stay_apart_the_same_one_goes_each_time() {
+    fn the_same_of_two_partitioned_members_is_evicted_each_time() {
         let mut trial = Trial::new();
         for now in [0, 30, 80, 150] {
             trial.complain(now, 3, &[4]);
@@ -397,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_again_and_again_is_kept_out_for_longer() {
+    fn a_member_that_is_evicted_repeatedly_is_barred_for_longer() {
         let (mut partitions, lease) = (Partitions::default(), Lease::default());
         let (a, b) = (name("a"), name("b"));
         let mut now = 0;

@@ -4,117 +4,48 @@
 //! can take, and renewals go through between pieces.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::roster::HeldLock;
-use crate::limits::{HOLD_BYTES, Limits};
+use crate::limits::Limits;
+use crate::locks::HeldLock;
 use crate::mutant::Mutant;
-use soloist_api::LockName;
+use crate::rows::{Row, Rows};
 
-/// Maximum size of a piece, unless a single lock is larger.
+/// Maximum size of a piece.
 const PIECE_BYTES: usize = 512 << 10;
 
 /// Number of pieces in flight at a time.
 const WINDOW: usize = 4;
 
-/// Maximum size of everything that is held in a cluster, in reports or in the roster. Quotas keep
-/// it [below that](Limits::shared_by).
-pub const HOLDS_BYTES_MAX: usize = 9 * Limits::NAME_BYTES_MOST;
-
 /// Maximum number of pieces of a list.
-const PIECES_MAX: u32 = (HOLDS_BYTES_MAX / (PIECE_BYTES / 2)) as u32;
+const PIECES_MAX: u32 = (Limits::HOLDS_MAX * HeldLock::BYTES / PIECE_BYTES + 1) as u32;
 
 #[cfg(feature = "mutants")]
-static PIECE_BYTES_SET: std::sync::atomic::AtomicUsize =
-    std::sync::atomic::AtomicUsize::new(PIECE_BYTES);
+thread_local! {
+    static PIECE_BYTES_SET: std::cell::Cell<usize> = const { std::cell::Cell::new(PIECE_BYTES) };
+}
 
-/// Sets the size of pieces for the whole process, so that tests with few locks have many pieces.
+/// Sets the size of pieces on this thread, so that tests with few locks have many pieces.
+/// Each has at least one row.
 #[cfg(feature = "mutants")]
 pub fn set_piece_bytes(bytes: Option<usize>) {
     let bytes = bytes.unwrap_or(PIECE_BYTES);
-    PIECE_BYTES_SET.store(bytes, std::sync::atomic::Ordering::Relaxed);
+    PIECE_BYTES_SET.set(bytes);
 }
 
 #[cfg(feature = "mutants")]
-pub(super) fn piece_bytes() -> usize {
-    PIECE_BYTES_SET.load(std::sync::atomic::Ordering::Relaxed)
+fn piece_bytes() -> usize {
+    PIECE_BYTES_SET.get()
 }
 
 #[cfg(not(feature = "mutants"))]
-pub(super) const fn piece_bytes() -> usize {
+const fn piece_bytes() -> usize {
     PIECE_BYTES
 }
 
-/// Some of the locks that are held when an epoch begins, encoded. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Piece(Arc<[u8]>);
-
-impl fmt::Debug for Piece {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Piece({} bytes)", self.0.len())
-    }
-}
-
-impl Piece {
-    /// Encodes all of these in pieces, in order.
-    pub fn pack(holds: &[HeldLock]) -> Vec<Piece> {
-        let sizes = holds.iter().map(|held| held.lock.as_str().len());
-        let ranges = ranges(sizes);
-        let pieces = ranges.into_iter().map(|range| {
-            let bytes = postcard::to_allocvec(&holds[range]);
-            Piece(bytes.expect("locks can be written").into())
-        });
-        pieces.collect()
-    }
-
-    /// Decodes the piece, or returns `None` if the bytes are invalid.
-    pub fn unpack(&self) -> Option<Vec<HeldLock>> {
-        match postcard::take_from_bytes(&self.0) {
-            Ok((holds, [])) => Some(holds),
-            _ => None,
-        }
-    }
-
-    /// Size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.0.len()
-    }
-}
-
-/// Maximum number of pieces for this many names with this many bytes in total; at least one.
-pub(super) fn pieces_max(names: usize, bytes: usize) -> u32 {
-    // Each piece may fall short of the limit by one name.
-    let least = piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
-    let pieces = (1 + bytes / least.max(1)).min(names).max(1);
-    u32::try_from(pieces).unwrap_or(u32::MAX)
-}
-
-/// Number of bytes that these names take.
-pub(super) fn bytes_of(names: &[LockName]) -> usize {
-    let sizes = names.iter().map(|name| name.as_str().len() + HOLD_BYTES);
-    sizes.sum()
-}
-
-/// Ranges of consecutive names that fit into one piece, given the length of each name.
-fn ranges(sizes: impl Iterator<Item = usize>) -> Vec<std::ops::Range<usize>> {
-    let limit = piece_bytes();
-    let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
-    let mut filled = 0;
-    for (place, size) in sizes.enumerate() {
-        filled += size + HOLD_BYTES;
-        match ranges.last_mut() {
-            Some(last) if filled <= limit => last.end = place + 1,
-            _ => {
-                ranges.push(place..place + 1);
-                filled = size + HOLD_BYTES;
-            }
-        }
-    }
-    ranges
+/// Cuts a list into pieces.
+pub fn cut<R: Row>(rows: &[R]) -> Vec<Rows<R>> {
+    let most = (piece_bytes() / R::BYTES).max(1);
+    rows.chunks(most).map(Rows::new).collect()
 }
 
 /// A list that arrives in pieces.
@@ -178,74 +109,29 @@ impl<T> Incoming<T> {
     }
 }
 
-impl Serialize for Piece {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Piece {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(Bytes)
-    }
-}
-
-struct Bytes;
-
-impl<'de> Visitor<'de> for Bytes {
-    type Value = Piece;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("bytes")
-    }
-
-    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Piece, E> {
-        Ok(Piece(bytes.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut bytes: A) -> Result<Piece, A::Error> {
-        let mut all = Vec::new();
-        while let Some(byte) = bytes.next_element()? {
-            all.push(byte);
-        }
-        Ok(Piece(all.into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn holds(number: u32, length: usize) -> Vec<HeldLock> {
-        let held = |holder| HeldLock {
-            lock: LockName::new(&format!("{holder:0>length$}")).unwrap(),
-            holder,
-        };
-        (0..number).map(held).collect()
-    }
+    use crate::name_hash::HashKey;
+    use soloist_algorithms::NodeId;
+    use soloist_api::LockName;
 
     #[test]
-    fn pieces_have_all_locks_and_no_more_bytes_than_allowed() {
-        for (number, length, pieces) in [(0, 1, 0), (1, 256, 1), (1000, 9, 1), (10_000, 256, 6)] {
-            let holds = holds(number, length);
-            let packed = Piece::pack(&holds);
-            assert_eq!(packed.len(), pieces);
-            assert!(packed.iter().all(|piece| piece.bytes() <= PIECE_BYTES));
-            let unpacked = packed.iter().flat_map(|piece| piece.unpack().unwrap());
-            assert_eq!(unpacked.collect::<Vec<_>>(), holds);
-            let bytes = number as usize * (length + HOLD_BYTES);
-            let most = pieces_max(number as usize, bytes) as usize;
-            assert!((pieces..=pieces + 1).contains(&most) && most > 0, "{most}");
+    fn pieces_have_all_rows_and_no_more_bytes_than_allowed() {
+        let key = HashKey::from_bytes([7; 16]);
+        for (number, pieces) in [(0, 0), (1, 1), (26_214, 1), (26_215, 2), (100_000, 4)] {
+            let held = |number: u32| HeldLock {
+                lock: key.hash(&LockName::new(&number.to_string()).unwrap()),
+                holder: NodeId::new(number),
+            };
+            let held: Vec<_> = (0..number).map(held).collect();
+            let cut = cut(&held);
+            assert_eq!(cut.len(), pieces);
+            let bytes = |piece: &Rows<HeldLock>| piece.len() * HeldLock::BYTES;
+            assert!(cut.iter().all(|piece| bytes(piece) <= PIECE_BYTES));
+            let all = cut.iter().flat_map(|piece| piece.iter());
+            assert_eq!(all.collect::<Vec<_>>(), held);
         }
-    }
-
-    #[test]
-    fn a_piece_is_written_as_its_bytes() {
-        let piece = Piece::pack(&holds(3, 10)).remove(0);
-        let bytes = postcard::to_allocvec(&piece).unwrap();
-        assert_eq!(bytes.len(), piece.bytes() + 1);
-        assert_eq!(postcard::from_bytes::<Piece>(&bytes).unwrap(), piece);
-        assert_eq!(Piece([7, 1][..].into()).unpack(), None);
     }
 
     #[test]

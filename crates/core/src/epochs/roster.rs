@@ -1,17 +1,16 @@
 //! The roster: the state that the keepers agree on. It changes when members join or leave, never
-//! for a lock.
+//! for a lock, and does not grow with the number of locks.
 
-mod staging;
+pub mod old;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use soloist_api::{Address, Fence, LockName, NodeName};
+use soloist_api::{Address, Fence, NodeName};
 
-use super::message::ToMember;
-use super::pieces::Piece;
 use crate::cluster_identity::{ClusterIdentity, Generation};
+use crate::name_hash::HashKey;
 use crate::near_end::epochs_skipped;
 
 /// One incarnation of a node. A node that was restarted, or whose lease expired, is another member.
@@ -32,6 +31,8 @@ pub struct Change {
     pub epoch: u64,
     /// Its members.
     pub members: Vec<Member>,
+    /// The key with which names of held locks are hashed in its reports, and when it is installed.
+    pub key: HashKey,
 }
 
 impl Change {
@@ -40,18 +41,9 @@ impl Change {
         let names = self.members.iter().map(|member| &member.name);
         let lives = self.members.iter().map(|member| member.incarnation);
         self.epoch <= Fence::EPOCH_MAX
-            && names.collect::<HashSet<_>>().len() == self.members.len()
-            && lives.collect::<HashSet<_>>().len() == self.members.len()
+            && names.collect::<BTreeSet<_>>().len() == self.members.len()
+            && lives.collect::<BTreeSet<_>>().len() == self.members.len()
     }
-}
-
-/// A lock that was held when its epoch began.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct HeldLock {
-    /// The lock.
-    pub lock: LockName,
-    /// Index of its holder among the members.
-    pub holder: u32,
 }
 
 /// A replicated command.
@@ -73,12 +65,10 @@ pub enum Command {
     /// installed.
     Begin(Change),
     /// All members of the epoch that was begun last have reported, and it starts with what they
-    /// hold.
+    /// hold. Only the leader knows what that is.
     Install {
         /// The epoch's number.
         epoch: u64,
-        /// What its members hold.
-        holds: Vec<HeldLock>,
     },
     /// Gives an identity to a cluster that was created before clusters had one. Epochs had 24 bits
     /// of a fence then. From here on they have 32, and continue above all fences that were granted.
@@ -90,24 +80,6 @@ pub enum Command {
     /// previous list. The next leader learns it from here. It is not part of `Begin`, which must
     /// not grow with information that is not essential.
     HoldOff(Vec<HeldOff>),
-    /// Some of what the members of the epoch that was begun last hold, if not all of it fits into
-    /// one command. Pieces from index 0 replace all that were staged before: a new leader starts
-    /// over.
-    Stage {
-        /// The epoch's number.
-        epoch: u64,
-        /// Number of pieces before these.
-        first: u32,
-        /// The pieces.
-        pieces: Vec<Piece>,
-    },
-    /// Like `Install`, but with the staged pieces. They take effect now, all at once.
-    InstallStaged {
-        /// The epoch's number.
-        epoch: u64,
-        /// Number of pieces.
-        pieces: u32,
-    },
 }
 
 /// A node that must wait before it may join.
@@ -129,41 +101,16 @@ pub enum Applied {
 }
 
 /// The replicated state: the epochs so far, and what later leaders must know.
+// Methods: installs that arrive in pieces in `roster/staging.rs`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Roster {
     cluster: Option<ClusterIdentity>,
     is_founded: bool,
     longest_lease: Duration,
     begun: Option<Change>,
-    installed: Option<(Change, Vec<Piece>)>,
-    /// The staged pieces of what members of the epoch that was begun last hold.
-    staged: Vec<Piece>,
+    /// The epoch that was installed last.
+    installed: Option<u64>,
     held_off: Vec<HeldOff>,
-}
-
-/// The serialized roster of a cluster from before clusters had an identity.
-#[derive(Deserialize)]
-pub struct OldRoster {
-    is_founded: bool,
-    longest_lease: Duration,
-    begun: Option<Change>,
-    installed: Option<(Change, Vec<HeldLock>)>,
-}
-
-impl From<OldRoster> for Roster {
-    fn from(old: OldRoster) -> Self {
-        Roster {
-            cluster: None,
-            is_founded: old.is_founded,
-            longest_lease: old.longest_lease,
-            begun: old.begun,
-            installed: old
-                .installed
-                .map(|(change, holds)| (change, Piece::pack(&holds))),
-            staged: Vec::new(),
-            held_off: Vec::new(),
-        }
-    }
 }
 
 impl Roster {
@@ -202,30 +149,14 @@ impl Roster {
         self.begun.as_ref()
     }
 
-    /// The epoch that was installed last, and what its members held then.
-    pub fn installed(&self) -> Option<(&Change, &[Piece])> {
-        let (change, pieces) = self.installed.as_ref()?;
-        Some((change, pieces))
-    }
-
-    /// A piece of what was held when this epoch was installed, or `None` if it was not installed
-    /// last.
-    pub(super) fn holds(&self, epoch: u64, number: u32) -> Option<ToMember> {
-        let (_, pieces) = self
-            .installed()
-            .filter(|(change, _)| change.epoch == epoch)?;
-        let piece = pieces.get(number as usize)?.clone();
-        Some(ToMember::Holds {
-            epoch,
-            number,
-            piece,
-        })
+    /// The epoch that was installed last.
+    pub fn installed(&self) -> Option<u64> {
+        self.installed
     }
 
     /// Whether an epoch was begun and is not installed yet.
     pub fn is_changing(&self) -> bool {
-        let number = |change: &Change| change.epoch;
-        self.begun.as_ref().map(number) != self.installed().map(|(change, _)| change.epoch)
+        self.begun.as_ref().map(|change| change.epoch) != self.installed
     }
 
     /// The number of the next epoch.
@@ -256,19 +187,25 @@ impl Roster {
     /// leases. Nothing is installed, because the installed epoch that this keeper knows may not be
     /// the last.
     pub fn recovered(&self, cluster: ClusterIdentity) -> Self {
-        let members = self.begun.as_ref().map(|change| change.members.clone());
+        let before = self.begun.as_ref();
         Roster {
             cluster: Some(cluster),
             is_founded: true,
             longest_lease: self.longest_lease,
             begun: Some(Change {
                 epoch: cluster.generation.first_epoch(),
-                members: members.unwrap_or_default(),
+                members: before.map_or_else(Vec::new, |change| change.members.clone()),
+                key: before.map(|change| change.key).unwrap_or_default(),
             }),
             installed: None,
-            staged: Vec::new(),
             held_off: self.held_off.clone(),
         }
+    }
+
+    /// Whether this epoch was begun last, and is not installed yet.
+    fn is_open(&self, epoch: u64) -> bool {
+        let begun = self.begun.as_ref();
+        self.is_changing() && begun.is_some_and(|change| change.epoch == epoch)
     }
 
     fn identify(&mut self, cluster: ClusterIdentity) -> Applied {
@@ -278,7 +215,6 @@ impl Roster {
         }
         self.cluster = Some(cluster);
         self.installed = None;
-        self.staged.clear();
         if let Some(change) = &mut self.begun {
             change.epoch = renumbered(change);
         }
@@ -307,24 +243,13 @@ impl Roster {
                     && change.is_sound() =>
             {
                 self.begun = Some(change);
-                self.staged.clear();
                 Applied::Done
             }
-            Command::Stage {
-                epoch,
-                first,
-                pieces,
-            } => self.stage(epoch, first, pieces),
-            Command::InstallStaged { epoch, pieces } => self.install_staged(epoch, pieces),
             Command::Identify { cluster } => self.identify(cluster),
-            Command::Install { epoch, holds } if self.is_changing() => match &self.begun {
-                Some(change) if change.epoch == epoch && all_held_by(&holds, change) => {
-                    self.installed = Some((change.clone(), Piece::pack(&holds)));
-                    self.staged.clear();
-                    Applied::Done
-                }
-                _ => Applied::Refused,
-            },
+            Command::Install { epoch } if self.is_open(epoch) => {
+                self.installed = Some(epoch);
+                Applied::Done
+            }
             _ => Applied::Refused,
         }
     }
@@ -334,16 +259,6 @@ impl Roster {
 /// bits, its fences are above all that were granted in it.
 fn renumbered(change: &Change) -> u64 {
     (change.epoch + 1) << 8
-}
-
-/// Returns whether no lock occurs twice, and every holder is a member.
-fn all_held_by(holds: &[HeldLock], change: &Change) -> bool {
-    let mut locks: Vec<_> = holds.iter().map(|held| &held.lock).collect();
-    locks.sort_unstable();
-    locks.windows(2).all(|pair| pair[0] != pair[1])
-        && holds
-            .iter()
-            .all(|held| (held.holder as usize) < change.members.len())
 }
 
 #[cfg(test)]
@@ -359,19 +274,17 @@ mod tests {
         }
     }
 
-    pub(super) fn begin(epoch: u64, names: &[&str]) -> Command {
+    fn begin(epoch: u64, names: &[&str]) -> Command {
         let members = names.iter().zip(1..);
-        let members = members.map(|(name, life)| member(name, life)).collect();
-        Command::Begin(Change { epoch, members })
+        Command::Begin(Change {
+            epoch,
+            members: members.map(|(name, life)| member(name, life)).collect(),
+            key: HashKey::from_bytes([7; 16]),
+        })
     }
 
-    pub(super) fn install(epoch: u64, holds: &[(&str, u32)]) -> Command {
-        let held = |&(lock, holder): &(&str, u32)| HeldLock {
-            lock: LockName::new(lock).unwrap(),
-            holder,
-        };
-        let holds = holds.iter().map(held).collect();
-        Command::Install { epoch, holds }
+    fn install(epoch: u64) -> Command {
+        Command::Install { epoch }
     }
 
     #[test]
@@ -383,16 +296,16 @@ mod tests {
             (applied, roster.is_changing(), roster.next_epoch())
         };
         use Applied::{Done, Refused};
-        let (applied, changing, _) = all(vec![install(1, &[]), begin(2, &["a"])]);
+        let (applied, changing, _) = all(vec![install(1), begin(2, &["a"])]);
         assert_eq!((applied, changing), (vec![Refused, Refused], false));
         let (applied, changing, next) = all(vec![begin(1, &["a", "b"]), begin(1, &["a"])]);
         assert_eq!((applied, changing, next), (vec![Done, Refused], true, 2));
-        let (applied, changing, _) = all(vec![install(1, &[("x", 1)]), install(1, &[])]);
+        let (applied, changing, _) = all(vec![install(1), install(1)]);
         assert_eq!((applied, changing), (vec![Done, Refused], false));
         // An epoch that was begun may never be installed: the next one replaces it.
-        let (applied, changing, _) = all(vec![begin(2, &["a"]), begin(3, &["b"]), install(2, &[])]);
+        let (applied, changing, _) = all(vec![begin(2, &["a"]), begin(3, &["b"]), install(2)]);
         assert_eq!((applied, changing), (vec![Done, Done, Refused], true));
-        assert_eq!(roster.installed().unwrap().0.epoch, 1);
+        assert_eq!(roster.installed(), Some(1));
     }
 
     fn in_generation(number: u8) -> ClusterIdentity {
@@ -409,22 +322,21 @@ mod tests {
             lease: Duration::from_secs(9),
         });
         roster.apply(begin(1, &["a", "b"]));
-        roster.apply(install(1, &[("x", 0)]));
+        roster.apply(install(1));
         let second = ClusterIdentity {
             generation: first.generation.next(0).unwrap(),
             ..first
         };
         let mut next = roster.recovered(second);
         assert!(next.begun().unwrap().epoch > first.generation.last_epoch());
-        assert_eq!(
-            next.begun().unwrap().members,
-            roster.begun().unwrap().members
-        );
+        let (before, after) = (roster.begun().unwrap(), next.begun().unwrap());
+        assert_eq!(after.members, before.members);
+        assert_eq!(after.key, before.key);
         assert_eq!((next.installed(), next.is_changing()), (None, true));
         assert_eq!(next.longest_lease(), Duration::from_secs(9));
         let epoch = next.next_epoch();
         assert_eq!(next.apply(begin(epoch, &["a"])), Applied::Done);
-        assert_eq!(next.apply(install(epoch, &[("y", 0)])), Applied::Done);
+        assert_eq!(next.apply(install(epoch)), Applied::Done);
     }
 
     #[test]
@@ -446,7 +358,7 @@ mod tests {
         for (old, number) in [(1, 0), (65_534, 0), (65_535, 1), ((1 << 24) - 2, 255)] {
             let mut roster = Roster::default();
             roster.apply(begin(1, &["a"]));
-            roster.apply(install(1, &[("x", 0)]));
+            roster.apply(install(1));
             roster.begun.as_mut().unwrap().epoch = old;
             let last_given = (old << 40) | ((1 << 40) - 1);
             assert_eq!(roster.first_generation(0).unwrap().number, number);
@@ -472,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn leases_of_leaders_before_are_known_until_they_are_over() {
+    fn leases_of_earlier_leaders_are_remembered_until_they_end() {
         let mut roster = Roster::default();
         assert!(!roster.is_founded());
         let seconds = Duration::from_secs;
@@ -494,9 +406,10 @@ mod tests {
         let mut roster = Roster::default();
         assert_eq!(roster.apply(begin(1, &["a", "a"])), Applied::Refused);
         assert_eq!(roster.apply(begin(1, &["a"])), Applied::Done);
-        assert_eq!(roster.apply(install(1, &[("x", 1)])), Applied::Refused);
-        let twice = install(1, &[("x", 0), ("x", 0)]);
-        assert_eq!(roster.apply(twice), Applied::Refused);
-        assert_eq!(roster.apply(install(1, &[("x", 0)])), Applied::Done);
+        for wrong in [0, 2, u64::MAX] {
+            assert_eq!(roster.apply(install(wrong)), Applied::Refused);
+            assert_eq!(roster.apply(begin(wrong, &["a", "a"])), Applied::Refused);
+        }
+        assert_eq!(roster.apply(install(1)), Applied::Done);
     }
 }

@@ -1,16 +1,17 @@
 //! All locks of a table: a map by name that can also be walked in name order, a few locks at a
 //! time.
 
-use std::collections::hash_map::{self, HashMap};
+use std::collections::hash_map;
 use std::collections::{BTreeSet, btree_set};
 use std::ops::{Bound, Index};
 
 use super::lock::Lock;
+use crate::lookup_map::LookupMap;
 use soloist_api::LockName;
 
 #[derive(Clone, Default)]
 pub(super) struct LocksByName {
-    locks: HashMap<LockName, Lock>,
+    locks: LookupMap<LockName, Lock>,
     /// The same names, in order. A lock stays in both while it is unused for a short time, so that
     /// using it repeatedly costs nothing here.
     names: BTreeSet<LockName>,
@@ -42,10 +43,6 @@ impl LocksByName {
         self.locks.get_mut(name)
     }
 
-    pub fn contains_key(&self, name: &LockName) -> bool {
-        self.locks.contains_key(name)
-    }
-
     /// The lock of this name, or the vacant entry for it.
     pub fn entry(&mut self, name: &LockName) -> Result<&mut Lock, Vacant<'_>> {
         match self.locks.entry(name.clone()) {
@@ -62,9 +59,9 @@ impl LocksByName {
         self.names.remove(name);
     }
 
-    /// All locks, in no particular order.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Lock> {
-        self.locks.values_mut()
+    /// Changes all locks. See [`LookupMap::update_all`].
+    pub fn update_all(&mut self, update: impl FnMut(&mut Lock)) {
+        self.locks.update_all(update);
     }
 
     /// All names, in order.
@@ -86,9 +83,7 @@ impl LocksByName {
 
     /// Returns memory that is no longer needed.
     pub fn shrink(&mut self) {
-        if self.locks.len() < self.locks.capacity() / 8 {
-            self.locks.shrink_to(self.locks.len() * 2);
-        }
+        self.locks.shrink();
     }
 }
 

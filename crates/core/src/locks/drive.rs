@@ -12,7 +12,7 @@ use super::deadlines::Due;
 use super::forget::weight;
 use super::lock::{Hold, Lock, Waiter};
 use super::table::Context;
-use super::{AskError, Effects, FIRST_PROMISE, Grant, HoldId, LockEvent, wire};
+use super::{Effects, FIRST_PROMISE, Grant, HoldId, LockEvent, RequestError, wire};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
@@ -24,14 +24,14 @@ pub(super) fn lock_of<'t>(
     most: usize,
     now: Moment,
     out: &mut Effects,
-) -> Result<&'t mut Lock, AskError> {
+) -> Result<&'t mut Lock, RequestError> {
     let count = locks.len();
     match locks.entry(name) {
         Ok(lock) => {
             context.begin_if_unbegun(now, name, lock, out);
             Ok(lock)
         }
-        Err(_) if count >= most => Err(AskError::LocksFull(count)),
+        Err(_) if count >= most => Err(RequestError::LocksFull(count)),
         Err(vacant) => {
             let lock = vacant.insert(context.new_lock(name, now));
             context.begin(now, name, lock, out);
@@ -41,10 +41,10 @@ pub(super) fn lock_of<'t>(
 }
 
 impl Context {
-    pub(super) fn check_ttl(&self, ttl: Duration) -> Result<(), AskError> {
+    pub(super) fn check_ttl(&self, ttl: Duration) -> Result<(), RequestError> {
         let max = self.settings.ttl_max;
         if ttl.is_zero() || ttl > max {
-            return Err(AskError::Ttl { given: ttl, max });
+            return Err(RequestError::Ttl { given: ttl, max });
         }
         Ok(())
     }

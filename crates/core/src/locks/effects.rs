@@ -4,12 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use soloist_algorithms::NodeId;
 
 use super::wire;
 use soloist_api::Moment;
-use soloist_api::{Fence, LockName};
+use soloist_api::{EndReason, Fence, LockName};
 
 /// Identifies a waiter on this node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,48 +59,11 @@ pub struct Grant {
     pub expires: Option<Moment>,
 }
 
-/// Why a hold ended.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// Its holder released it.
-    Released,
-    /// Its time to live ran out: the holder did not renew it.
-    Expired,
-    /// Its node lost its lease, and no longer has authority over the hold.
-    EpochLost,
-    /// Its node was stopped.
-    NodeStopped,
-}
-
-impl End {
-    /// Its name in the API, in logs and in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            End::Released => "released",
-            End::Expired => "expired",
-            End::EpochLost => "epoch-lost",
-            End::NodeStopped => "node-stopped",
-        }
-    }
-
-    /// Whether the holder lost it instead of releasing it.
-    pub fn is_loss(self) -> bool {
-        self != End::Released
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// Why a waiter was denied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Denial {
     /// Not granted in time.
-    Late,
+    NotGranted,
     /// The node is stopping.
     NodeStopped,
 }
@@ -137,8 +99,23 @@ pub enum LockEvent {
         ticket: Ticket,
         /// The lock that it waited for.
         lock: LockName,
+        /// The name that the client gave.
+        owner: Arc<str>,
+        /// How long the waiter waited.
+        waited: Duration,
         /// The reason.
         denial: Denial,
+    },
+    /// A waiter was cancelled by its client, and no longer waits.
+    Cancelled {
+        /// The waiter.
+        ticket: Ticket,
+        /// The lock that it waited for.
+        lock: LockName,
+        /// The name that the client gave.
+        owner: Arc<str>,
+        /// How long the waiter waited.
+        waited: Duration,
     },
     /// A hold ended.
     Ended {
@@ -151,7 +128,7 @@ pub enum LockEvent {
         /// Its fence.
         fence: Fence,
         /// The reason.
-        end: End,
+        end: EndReason,
         /// How long it was held.
         held: Duration,
     },
@@ -178,6 +155,14 @@ impl Effects {
         let begins = std::iter::once(0).chain(self.sends.iter().map(|&(_, end)| end));
         let sends = self.sends.iter().zip(begins);
         sends.map(|(&(to, end), begin)| (to, &self.bytes[begin..end]))
+    }
+
+    /// The hold that this waiter was granted, if it was.
+    pub fn granted(&self, waiter: Ticket) -> Option<HoldId> {
+        self.events.iter().find_map(|event| match event {
+            LockEvent::Granted { ticket, grant, .. } if *ticket == waiter => Some(grant.hold),
+            _ => None,
+        })
     }
 
     /// Removes all effects but keeps the memory.

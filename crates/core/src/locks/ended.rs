@@ -1,22 +1,23 @@
 //! Holds that have ended, so that their holders can be told why.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use super::{End, HoldError, HoldId};
-use soloist_api::Moment;
+use super::{HoldError, HoldId};
+use crate::lookup_map::LookupMap;
+use soloist_api::{EndReason, Moment};
 
 /// Maximum number of holds to remember.
 const MAX: usize = 1 << 14;
 
 #[derive(Clone, Default)]
 pub(super) struct EndedHolds {
-    ends: HashMap<HoldId, (End, Moment)>,
+    ends: LookupMap<HoldId, (EndReason, Moment)>,
     /// The ids, the oldest first.
     order: VecDeque<HoldId>,
 }
 
 impl EndedHolds {
-    pub fn note(&mut self, hold: HoldId, end: End, at: Moment) {
+    pub fn note(&mut self, hold: HoldId, end: EndReason, at: Moment) {
         if self.order.len() == MAX
             && let Some(oldest) = self.order.pop_front()
         {

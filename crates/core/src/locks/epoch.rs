@@ -4,7 +4,7 @@
 //! released and expire, and waiters come and go. The effects of that on other nodes wait for the
 //! next epoch, which starts with fresh state machines of the algorithms.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use soloist_algorithms::{Machine, NodeId, Start};
 
 use super::deadlines::Due;
 use super::lock::Lock;
-use super::quota::bytes_of;
 use super::table::Context;
-use super::{Effects, End, Table};
+use super::{Effects, Inside, Table};
 use crate::mutant::Mutant;
+use crate::name_hash::{HashKey, NameHash};
 use crate::near_end::fences_skipped;
 use crate::rules::Rules;
 use soloist_api::Moment;
-use soloist_api::{Fence, LockName};
+use soloist_api::{EndReason, Fence, LockName};
 
 /// How long requests of other nodes may take to arrive at the beginning of an epoch.
 const STAND_BACK: Duration = Duration::from_millis(50);
@@ -29,20 +29,22 @@ const STAND_BACK: Duration = Duration::from_millis(50);
 const BEGUN_AT_ONCE: usize = 1024;
 
 #[cfg(feature = "mutants")]
-static BEGUN_AT_ONCE_SET: std::sync::atomic::AtomicUsize =
-    std::sync::atomic::AtomicUsize::new(BEGUN_AT_ONCE);
+thread_local! {
+    static BEGUN_AT_ONCE_SET: std::cell::Cell<usize> =
+        const { std::cell::Cell::new(BEGUN_AT_ONCE) };
+}
 
-/// Sets how many locks begin an epoch in one step, for the whole process, so that tests with few
-/// locks take many steps.
+/// Sets how many locks begin an epoch in one step on this thread, so that tests with few locks take
+/// many steps.
 #[cfg(feature = "mutants")]
 pub fn set_begun_at_once(locks: Option<usize>) {
     let locks = locks.unwrap_or(BEGUN_AT_ONCE);
-    BEGUN_AT_ONCE_SET.store(locks, std::sync::atomic::Ordering::Relaxed);
+    BEGUN_AT_ONCE_SET.set(locks);
 }
 
 #[cfg(feature = "mutants")]
 fn begun_at_once() -> usize {
-    BEGUN_AT_ONCE_SET.load(std::sync::atomic::Ordering::Relaxed)
+    BEGUN_AT_ONCE_SET.get()
 }
 
 #[cfg(not(feature = "mutants"))]
@@ -63,52 +65,15 @@ pub struct Epoch {
     pub inside: Inside,
 }
 
-/// Which node was inside which lock when an epoch began.
-#[derive(Clone, Default, Debug)]
-pub struct Inside(HashMap<LockName, NodeId>);
-
-impl Inside {
-    /// Reserves room for this many locks, so that adding them one by one does not reallocate
-    /// repeatedly.
-    pub fn reserve(&mut self, locks: usize) {
-        self.0.reserve(locks);
-    }
-
-    fn get(&self, name: &LockName) -> Option<NodeId> {
-        self.0.get(name).copied()
-    }
-
-    /// Records that the node that was inside has left.
-    pub(super) fn forget(&mut self, name: &LockName) {
-        self.0.remove(name);
-    }
-}
-
-impl Extend<(LockName, NodeId)> for Inside {
-    fn extend<I: IntoIterator<Item = (LockName, NodeId)>>(&mut self, inside: I) {
-        self.0.extend(inside);
-    }
-}
-
-impl FromIterator<(LockName, NodeId)> for Inside {
-    fn from_iter<I: IntoIterator<Item = (LockName, NodeId)>>(inside: I) -> Self {
-        Inside(inside.into_iter().collect())
-    }
-}
-
-impl Hash for Inside {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let mut inside: Vec<_> = self.0.iter().collect();
-        inside.sort_unstable();
-        inside.hash(hasher);
-    }
-}
-
 /// An epoch, with the algorithms for its number of nodes.
 #[derive(Clone)]
 pub(super) struct Current {
     pub epoch: Epoch,
     rules: Rules,
+    /// Locks that a node was inside of when the epoch began, and that were forgotten since. They
+    /// start from their initial state again. By name: another lock whose name has the same hash
+    /// must not change its state while nodes take part in it.
+    left: BTreeSet<LockName>,
 }
 
 impl Hash for Current {
@@ -119,7 +84,7 @@ impl Hash for Current {
             nodes,
             inside,
         } = &self.epoch;
-        (number, me, nodes, inside).hash(hasher);
+        (number, me, nodes, inside, &self.left).hash(hasher);
     }
 }
 
@@ -131,9 +96,18 @@ impl Current {
         NodeId::from_index((hash % self.epoch.nodes as u64) as usize)
     }
 
-    /// The node that was inside a lock when the epoch began, if any.
+    /// The node that was inside a lock when the epoch began, if any, and if the lock was not
+    /// forgotten since.
     pub fn inside(&self, name: &LockName) -> Option<NodeId> {
-        self.epoch.inside.get(name)
+        let inside = self.epoch.inside.get(name)?;
+        (!self.left.contains(name)).then_some(inside)
+    }
+
+    /// Records that a lock is forgotten: the node that was inside has left.
+    pub fn forget(&mut self, name: &LockName) {
+        if self.inside(name).is_some() {
+            self.left.insert(name.clone());
+        }
     }
 
     /// Creates this node's state machine for a lock.
@@ -168,10 +142,10 @@ impl Context {
     fn was_given_back(&self, name: &LockName, lock: &Lock) -> bool {
         let has_others = self.nodes > 1;
         has_others
-            && self.was_mine(name)
             && lock.hold.is_none()
             && lock.turns_left == 0
             && !lock.waiters.is_empty()
+            && self.was_mine(name)
     }
 }
 
@@ -198,37 +172,26 @@ impl Table {
         context.idle.clear();
         context.offers.clear();
         context.held_bytes = 0;
-        for lock in self.locks.all_mut() {
+        self.locks.update_all(|lock| {
             lock.machine = None;
             lock.is_listed = false;
             lock.balance = 0;
             lock.offer = None;
             lock.last_end = None;
             context.deadlines.remove(lock.stands_back.take());
-        }
+        });
     }
 
     /// The locks that are held on this node, in name order.
     pub fn held(&self) -> Vec<LockName> {
-        self.held_after(None, usize::MAX)
+        self.context.holds.sorted_values(LockName::clone)
     }
 
-    /// Like [`held`](Table::held), but only locks after this name, and at most this many bytes of
-    /// them; at least one.
-    pub fn held_after(&self, name: Option<&LockName>, bytes: usize) -> Vec<LockName> {
-        let locks = self.locks.after(name.map(LockName::as_str));
-        let held = locks.filter(|(_, lock)| lock.hold.is_some());
-        let mut total = 0_usize;
-        let fitting = held.enumerate().take_while(|(place, (name, _))| {
-            total = total.saturating_add(bytes_of(name));
-            *place == 0 || total <= bytes
-        });
-        fitting.map(|(_, (name, _))| name.clone()).collect()
-    }
-
-    /// Upper bound on the bytes of all [held](Table::held) locks.
-    pub fn held_bytes_max(&self) -> usize {
-        self.context.usage.name_bytes()
+    /// The hashes of the names of all [held](Table::held) locks, sorted, each once.
+    pub fn held_hashes(&self, key: &HashKey) -> Vec<NameHash> {
+        let mut hashes = self.context.holds.sorted_values(|name| key.hash(name));
+        hashes.dedup();
+        hashes
     }
 
     /// Installs an epoch. Its number must be higher than that of every earlier one. Holds of this
@@ -253,13 +216,11 @@ impl Table {
         context.clock = 0;
         context.nodes = epoch.nodes;
         // A lock that was released since the report still has to be passed on by this node.
-        let mine = epoch.inside.0.iter().filter(|(_, node)| **node == epoch.me);
-        let mut given_back: Vec<_> = mine.map(|(name, _)| name.clone()).collect();
-        given_back
-            .retain(|name| !self.locks.contains_key(name) && !Mutant::ReleaseForgotten.planted());
-        given_back.sort_unstable();
-        let mut waited_for: Vec<_> = context.tickets.values().cloned().collect();
-        waited_for.sort_unstable();
+        let mut given_back = std::mem::take(&mut context.given_back);
+        given_back.retain(|name| {
+            epoch.inside.get(name) == Some(epoch.me) && !Mutant::ReleaseForgotten.planted()
+        });
+        let mut waited_for = context.tickets.sorted_values(LockName::clone);
         waited_for.dedup();
         // The last one begins first. Locks with waiters come first; locks that are held can wait.
         context.unbegun = self.locks.names().rev().cloned().collect();
@@ -267,6 +228,7 @@ impl Table {
         context.unbegun.extend(waited_for.into_iter().rev());
         context.current = Some(Current {
             rules: context.settings.rules.sized(epoch.nodes),
+            left: BTreeSet::new(),
             epoch,
         });
         self.begin_some(now, out);
@@ -302,6 +264,7 @@ impl Table {
     /// next epoch.
     pub fn lose(&mut self, now: Moment, out: &mut Effects) {
         self.freeze();
-        self.end_all(now, End::EpochLost, out);
+        self.end_all(now, EndReason::EpochLost, out);
+        self.context.given_back.clear();
     }
 }

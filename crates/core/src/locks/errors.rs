@@ -5,12 +5,12 @@ use std::time::Duration;
 use soloist_algorithms::Violation;
 
 use super::wire::WireError;
-use super::{End, QuotaError, RequestId};
-use soloist_api::LockName;
+use super::{QuotaError, RequestId};
+use soloist_api::{EndReason, LockName};
 
 /// Why a request was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AskError {
+pub enum RequestError {
     /// An invalid time to live.
     #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
     Ttl {
@@ -46,13 +46,13 @@ pub enum AskError {
 pub enum HoldError {
     /// It has already ended.
     #[error("this hold has ended: {0}")]
-    Ended(End),
+    Ended(EndReason),
     /// There is no such hold, or it ended long ago.
     #[error("this node knows no such hold")]
     Unknown,
     /// An invalid time to live.
     #[error(transparent)]
-    Ttl(AskError),
+    Ttl(RequestError),
 }
 
 /// Why a peer's bytes were refused. The state is unchanged.
@@ -87,5 +87,5 @@ pub enum ReceiveError {
     },
     /// Too many locks.
     #[error(transparent)]
-    Full(AskError),
+    Full(RequestError),
 }

@@ -43,9 +43,6 @@
 //! could forge a token: no algorithm here tolerates such members. Nothing that it sends makes a
 //! node panic or grow without bound.
 
-use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
-
 use soloist_algorithms::{NodeId, NodeSet, Phase};
 
 use super::drive::lock_of;
@@ -54,6 +51,7 @@ use super::lock::Lock;
 use super::table::Context;
 use super::wire::LockMessage;
 use super::{Effects, ReceiveError, Table, wire};
+use crate::lookup_map::LookupMap;
 use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
@@ -124,8 +122,8 @@ pub(super) struct Offer {
 }
 
 /// The offers made to this node, for the locks whose home it is.
-#[derive(Clone, Default)]
-pub(super) struct Offers(HashMap<LockName, Gathered>);
+#[derive(Clone, Default, Hash)]
+pub(super) struct Offers(LookupMap<LockName, Gathered>);
 
 #[derive(Clone, Hash)]
 struct Gathered {
@@ -143,9 +141,7 @@ impl Offers {
 
     /// Returns memory that is no longer needed.
     pub fn shrink(&mut self) {
-        if self.0.len() < self.0.capacity() / 8 {
-            self.0.shrink_to(self.0.len() * 2);
-        }
+        self.0.shrink();
     }
 
     /// Removes a node's offer. Returns whether there was one.
@@ -161,14 +157,6 @@ impl Offers {
             self.0.remove(name);
         }
         true
-    }
-}
-
-impl Hash for Offers {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let mut offers: Vec<_> = self.0.iter().collect();
-        offers.sort_unstable_by_key(|(name, _)| *name);
-        offers.hash(hasher);
     }
 }
 
@@ -199,8 +187,7 @@ impl Context {
         self.clock = self.clock.max(machine.clock());
         self.floor = self.floor.max(lock.fence);
         let current = self.current.as_mut().expect("it takes part in the epoch");
-        // The node that was inside at first has left.
-        current.epoch.inside.forget(name);
+        current.forget(name);
     }
 }
 
@@ -486,5 +473,26 @@ impl Context {
         let bytes: usize = held.iter().map(|(_, bytes)| bytes.len()).sum();
         self.held_bytes -= bytes;
         held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_of_each_message() {
+        let balance = 0x0102_0304_0506_0708;
+        for (message, bytes) in [
+            (Word::Offer(balance), &[0, 8, 7, 6, 5, 4, 3, 2, 1][..]),
+            (Word::Withdraw(balance), &[1, 8, 7, 6, 5, 4, 3, 2, 1]),
+            (Word::Resume, &[2]),
+            (Word::Forget, &[3]),
+            (Word::Ask, &[4]),
+        ] {
+            let (encoded, length) = message.encode();
+            assert_eq!(&encoded[..length], bytes);
+            assert_eq!(Word::decode(bytes), Some(message));
+        }
     }
 }

@@ -14,6 +14,7 @@ mod epoch;
 mod errors;
 mod forget;
 mod idle;
+mod inside;
 mod lock;
 mod quota;
 mod requests;
@@ -23,13 +24,14 @@ mod view;
 pub mod wire;
 
 pub use counts::Counts;
-pub use effects::{Denial, Effects, End, Grant, HoldId, LockEvent, NotAHold, Ticket};
+pub use effects::{Denial, Effects, Grant, HoldId, LockEvent, NotAHold, Ticket};
+pub use epoch::Epoch;
 #[cfg(feature = "mutants")]
 pub use epoch::set_begun_at_once;
-pub use epoch::{Epoch, Inside};
-pub use errors::{AskError, HoldError, ReceiveError};
+pub use errors::{HoldError, ReceiveError, RequestError};
+pub use inside::{HeldLock, Inside};
 pub use quota::{Client, Quantity, QuotaError};
 pub use requests::{FIRST_PROMISE, NotARequestId, RESEND_WITHIN, RequestId, Resumed};
-pub use settings::{Ask, Settings};
+pub use settings::{LockRequest, Settings};
 pub use table::Table;
 pub use view::{HolderView, LockView, Page, WaiterView};

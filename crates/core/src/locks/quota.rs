@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::{HOLD_BYTES, Limits, Quota};
+use crate::limits::{Limits, Quota};
 use soloist_api::LockName;
 
 /// Identifies a client of a node: by Unix user, token or certificate. Cheap to clone.
@@ -37,11 +37,7 @@ impl fmt::Debug for Client {
 
 /// A request would exceed a quota.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "{} on this node already, and {} allows no more: release some, or ask its operator to raise the limit",
-    self.used(),
-    self.key()
-)]
+#[error("{} on this node already, and {}", self.used(), self.advice())]
 pub struct QuotaError {
     /// The client whose quota it is, or `None` for that of the whole node.
     pub client: Option<Client>,
@@ -58,12 +54,14 @@ pub enum Quantity {
     Holds,
     /// Waiters.
     Waiters,
-    /// Bytes in the names of locks that are held or waited for, plus a constant per lock.
+    /// Bytes in the names of locks that are held or waited for.
     NameBytes,
+    /// Holds, with the waiters that may become holds: this member's [share](Limits::share).
+    Share,
 }
 
 impl QuotaError {
-    /// The limit's key in the configuration.
+    /// The limit's key in the configuration, or `share`.
     pub fn key(&self) -> &'static str {
         match (&self.client, self.what) {
             (None, Quantity::Holds) => "limits.holds",
@@ -72,6 +70,21 @@ impl QuotaError {
             (Some(_), Quantity::Holds) => "limits.client_holds",
             (Some(_), Quantity::Waiters) => "limits.client_waiters",
             (Some(_), Quantity::NameBytes) => "limits.client_name_bytes",
+            (_, Quantity::Share) => "share",
+        }
+    }
+
+    fn advice(&self) -> String {
+        let holds = Limits::HOLDS_SHARED;
+        match self.what {
+            Quantity::Share => format!(
+                "that is its share of the {holds} that all members of the cluster may have: \
+                 release some, or use another node"
+            ),
+            _ => format!(
+                "{} allows no more: release some, or ask its operator to raise the limit",
+                self.key()
+            ),
         }
     }
 
@@ -82,13 +95,9 @@ impl QuotaError {
         };
         let max = self.max;
         match self.what {
-            Quantity::Holds => format!("{whose} {max} holds and waiters"),
+            Quantity::Holds | Quantity::Share => format!("{whose} {max} holds and waiters"),
             Quantity::Waiters => format!("{whose} {max} waiters"),
-            Quantity::NameBytes => {
-                format!(
-                    "{whose} about {max} bytes in names of locks, the quota divided by the number of members,"
-                )
-            }
+            Quantity::NameBytes => format!("{whose} about {max} bytes in names of locks"),
         }
     }
 }
@@ -113,17 +122,21 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Checks that one more request for this lock fits.
+    /// Checks that one more request for this lock fits on one of this many members.
     pub fn check(
         &self,
         limits: &Limits,
+        members: usize,
         client: &Client,
         name: &LockName,
     ) -> Result<(), QuotaError> {
         let its = self.clients.get(client).copied().unwrap_or_default();
+        let share = Limits::share(members);
+        let is_used_up = self.all.holds + self.all.waiters >= share;
+        let shared = || is_used_up.then_some((Quantity::Share, share));
+        let nodes = || self.all.full(&limits.node, name).or_else(shared);
         let refused = its.full(&limits.client, name).map(|full| (full, true));
-        let refused =
-            refused.or_else(|| self.all.full(&limits.node, name).map(|full| (full, false)));
+        let refused = refused.or_else(|| nodes().map(|full| (full, false)));
         match refused {
             None => Ok(()),
             Some(((what, max), is_its)) => Err(QuotaError {
@@ -134,16 +147,11 @@ impl Usage {
         }
     }
 
-    /// Bytes in the names of locks that are held or waited for.
-    pub fn name_bytes(&self) -> usize {
-        self.all.name_bytes
-    }
-
     /// Counts a new waiter.
     pub fn wait(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters += 1;
-            used.name_bytes += bytes_of(name);
+            used.name_bytes += name.as_str().len();
         });
     }
 
@@ -159,7 +167,7 @@ impl Usage {
     pub fn cancel(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters -= 1;
-            used.name_bytes -= bytes_of(name);
+            used.name_bytes -= name.as_str().len();
         });
     }
 
@@ -167,7 +175,7 @@ impl Usage {
     pub fn end(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.holds -= 1;
-            used.name_bytes -= bytes_of(name);
+            used.name_bytes -= name.as_str().len();
         });
     }
 
@@ -186,15 +194,10 @@ impl Usage {
     }
 }
 
-/// How many bytes a name counts for: as many as it takes in a change of epoch.
-pub(super) fn bytes_of(name: &LockName) -> usize {
-    name.as_str().len() + HOLD_BYTES
-}
-
 impl Used {
     /// The quota that one more request would exceed, and how much it allows.
     fn full(&self, quota: &Quota, name: &LockName) -> Option<(Quantity, usize)> {
-        let name_bytes = self.name_bytes + bytes_of(name);
+        let name_bytes = self.name_bytes + name.as_str().len();
         if self.waiters >= quota.waiters {
             Some((Quantity::Waiters, quota.waiters))
         } else if self.holds + self.waiters >= quota.holds {

@@ -34,7 +34,7 @@
 //! the last [`ENDED_MAX`] holds that ended. From the latter, a resend that arrives late learns how
 //! its hold ended, and does not start a new request.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -42,7 +42,8 @@ use std::time::Duration;
 use super::deadlines::Due;
 use super::lock::Waiter;
 use super::table::Context;
-use super::{Ask, AskError, Client, HoldId, Table, Ticket};
+use super::{Client, HoldId, LockRequest, RequestError, Table, Ticket};
+use crate::lookup_map::LookupMap;
 use crate::mutant::Mutant;
 use soloist_api::LockName;
 use soloist_api::Moment;
@@ -82,13 +83,13 @@ impl FromStr for RequestId {
         let is_hyphen = |at: usize| matches!(at, 8 | 13 | 18 | 23) && text.len() == 36;
         let fits = text.len() == 32 || text.len() == 36;
         let is_uuid = fits
-            && text
-                .bytes()
-                .enumerate()
-                .all(|(at, byte)| match is_hyphen(at) {
-                    true => byte == b'-',
-                    false => byte.is_ascii_hexdigit(),
-                });
+            && text.bytes().enumerate().all(|(at, byte)| {
+                if is_hyphen(at) {
+                    byte == b'-'
+                } else {
+                    byte.is_ascii_hexdigit()
+                }
+            });
         if !is_uuid {
             return Err(wrong());
         }
@@ -126,7 +127,7 @@ type Key = (Client, RequestId);
 /// The known requests with ids.
 #[derive(Clone, Default)]
 pub(super) struct Requests {
-    known: HashMap<Key, (LockName, Resumed)>,
+    known: LookupMap<Key, (LockName, Resumed)>,
     /// Requests whose holds have ended, the oldest first.
     ended: VecDeque<Key>,
 }
@@ -179,8 +180,8 @@ impl Table {
         &mut self,
         now: Moment,
         name: &LockName,
-        ask: &Ask,
-    ) -> Result<Option<Resumed>, AskError> {
+        ask: &LockRequest,
+    ) -> Result<Option<Resumed>, RequestError> {
         let known = ask.request.map(|id| (id, self.request(&ask.client, id)));
         let Some((id, Some(resumed))) = known else {
             return Ok(None);
@@ -188,7 +189,7 @@ impl Table {
         let lock = self.context.requests.get(&ask.client, id);
         if let Some((lock, _)) = lock.filter(|(lock, _)| lock != name) {
             let lock = lock.clone();
-            return Err(AskError::OtherLock { id, lock });
+            return Err(RequestError::OtherLock { id, lock });
         }
         match resumed {
             Resumed::Waits(ticket) => {

@@ -28,7 +28,7 @@ pub struct Settings {
 
 /// A request for a lock.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct LockRequest {
     /// Name of the client, shown to anyone who lists holders and waiters.
     pub owner: Arc<str>,
     /// How long the hold lasts without [renewal](super::Table::renew), or `None` for no limit.
@@ -41,10 +41,10 @@ pub struct Ask {
     pub request: Option<RequestId>,
 }
 
-impl Ask {
+impl LockRequest {
     /// A request of the program that the node runs in, without a time to live or a timeout.
     pub fn new(owner: impl Into<Arc<str>>) -> Self {
-        Ask {
+        LockRequest {
             owner: owner.into(),
             ttl: None,
             until: None,

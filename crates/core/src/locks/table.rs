@@ -1,7 +1,7 @@
 //! All locks of a node: a pure state machine. The caller passes the time in; messages to send and
 //! events for clients come out as [`Effects`].
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,17 +22,20 @@ use super::lock::{Lock, Waiter};
 use super::quota::Usage;
 use super::requests::Requests;
 use super::{
-    Ask, AskError, Denial, Effects, End, HoldError, HoldId, LockEvent, ReceiveError, Settings,
-    Ticket, wire,
+    Denial, Effects, HoldError, HoldId, LockEvent, LockRequest, ReceiveError, RequestError,
+    Settings, Ticket, wire,
 };
+use crate::lookup_map::LookupMap;
 use crate::mutant::Mutant;
 use soloist_api::Moment;
-use soloist_api::{Fence, LockName};
+use soloist_api::{EndReason, Fence, LockName};
 
-/// Number of nodes assumed to share a quota until a node knows how many there are.
+/// Number of nodes assumed to share the cluster's holds until a node knows how many there are.
 const NODES_UNKNOWN: usize = 128;
 
 /// All locks of a node.
+// Methods: epochs in `epoch.rs`, forgetting in `forget.rs`, requests with ids in `requests.rs`,
+// views in `view.rs`.
 #[derive(Clone)]
 pub struct Table {
     pub(super) locks: LocksByName,
@@ -48,12 +51,14 @@ pub(super) struct Context {
     /// Locks that have no state machine in this epoch yet, the next one last. May include some that
     /// have one by now.
     pub unbegun: Vec<LockName>,
+    /// Locks whose hold ended while the table was frozen. It may have reported them.
+    pub given_back: BTreeSet<LockName>,
     /// Number of nodes in the current epoch, or in the last one.
     pub nodes: usize,
     /// The lock of each hold.
-    pub holds: HashMap<HoldId, LockName>,
+    pub holds: LookupMap<HoldId, LockName>,
     /// The lock that each waiter waits for.
-    pub tickets: HashMap<Ticket, LockName>,
+    pub tickets: LookupMap<Ticket, LockName>,
     pub ended: EndedHolds,
     pub requests: Requests,
     pub usage: Usage,
@@ -98,7 +103,7 @@ impl Hash for Table {
         let context = &self.context;
         (context.floor, context.clock, context.is_exhausted).hash(hasher);
         (context.stopping, context.draining).hash(hasher);
-        context.unbegun.hash(hasher);
+        (&context.unbegun, &context.given_back).hash(hasher);
         context.offers.hash(hasher);
         context.current.hash(hasher);
     }
@@ -110,8 +115,8 @@ impl Table {
         Table {
             locks: LocksByName::default(),
             context: Context {
-                holds: HashMap::new(),
-                tickets: HashMap::new(),
+                holds: LookupMap::default(),
+                tickets: LookupMap::default(),
                 ended: EndedHolds::default(),
                 requests: Requests::default(),
                 usage: Usage::default(),
@@ -121,6 +126,7 @@ impl Table {
                 held_bytes: 0,
                 current: None,
                 unbegun: Vec::new(),
+                given_back: BTreeSet::new(),
                 nodes: NODES_UNKNOWN,
                 floor: Fence::default(),
                 is_exhausted: false,
@@ -142,18 +148,20 @@ impl Table {
         &mut self,
         now: Moment,
         name: &LockName,
-        ask: Ask,
+        ask: LockRequest,
         out: &mut Effects,
-    ) -> Result<Ticket, AskError> {
+    ) -> Result<Ticket, RequestError> {
         let context = &mut self.context;
         if context.stopping {
-            return Err(AskError::Stopping);
+            return Err(RequestError::Stopping);
         }
         if let Some(ttl) = ask.ttl {
             context.check_ttl(ttl)?;
         }
-        let limits = context.settings.limits.shared_by(context.nodes);
-        let fits = context.usage.check(&limits, &ask.client, name);
+        let limits = &context.settings.limits;
+        let fits = context
+            .usage
+            .check(limits, context.nodes, &ask.client, name);
         if let Err(full) = fits {
             *context.counts.refused.entry(full.key()).or_default() += 1;
             return Err(full.into());
@@ -192,9 +200,25 @@ impl Table {
     /// Removes a waiter. If the lock arrives later, it is passed on. Returns whether the waiter was
     /// still waiting.
     pub fn cancel(&mut self, now: Moment, ticket: Ticket, out: &mut Effects) -> bool {
-        let Some(name) = self.context.tickets.remove(&ticket) else {
+        let Some((lock, waiter)) = self.remove_waiter(now, ticket, out) else {
             return false;
         };
+        out.events.push(LockEvent::Cancelled {
+            ticket,
+            lock,
+            owner: waiter.owner,
+            waited: now.since(waiter.since),
+        });
+        true
+    }
+
+    fn remove_waiter(
+        &mut self,
+        now: Moment,
+        ticket: Ticket,
+        out: &mut Effects,
+    ) -> Option<(LockName, Waiter)> {
+        let name = self.context.tickets.remove(&ticket)?;
         let lock = self.locks.get_mut(&name).expect("somebody waits for it");
         let place = lock.waiters.iter().position(|w| w.ticket == ticket);
         let waiter = place.and_then(|place| lock.waiters.remove(place));
@@ -205,7 +229,7 @@ impl Table {
         context.usage.cancel(&waiter.client, &name);
         context.requests.cancel(&waiter.client, waiter.request);
         self.settle(now, &name, out);
-        true
+        Some((name, waiter))
     }
 
     /// Releases a hold.
@@ -215,7 +239,7 @@ impl Table {
         hold: HoldId,
         out: &mut Effects,
     ) -> Result<(), HoldError> {
-        self.end(now, hold, End::Released, out)
+        self.end(now, hold, EndReason::Released, out)
     }
 
     /// Renews a hold: it ends no sooner than its time to live from now, unless the table is
@@ -317,12 +341,12 @@ impl Table {
         self.begin_some(now, out);
         while let Some(due) = self.context.deadlines.pop(now) {
             match due {
-                Due::GiveUp(ticket) => self.deny(now, ticket, Denial::Late, out),
+                Due::GiveUp(ticket) => self.deny(now, ticket, Denial::NotGranted, out),
                 Due::Abandoned(ticket) => {
                     self.cancel(now, ticket, out);
                 }
-                Due::Expiry(hold) => self.end_due(now, hold, End::Expired, out),
-                Due::Stop(hold) => self.end_due(now, hold, End::NodeStopped, out),
+                Due::Expiry(hold) => self.end_due(now, hold, EndReason::Expired, out),
+                Due::Stop(hold) => self.end_due(now, hold, EndReason::NodeStopped, out),
                 Due::Ask(name) => {
                     if let Some(lock) = self.locks.get_mut(&name) {
                         lock.stands_back = None;
@@ -351,8 +375,8 @@ impl Table {
     /// Refuses new requests and denies all waiters. Holds continue.
     pub fn stop(&mut self, now: Moment, out: &mut Effects) {
         self.context.stopping = true;
-        let mut tickets: Vec<_> = self.context.tickets.keys().copied().collect();
-        tickets.sort_unstable();
+        let tickets = self.context.tickets.sorted().into_iter();
+        let tickets: Vec<_> = tickets.map(|(ticket, _)| *ticket).collect();
         for ticket in tickets {
             self.deny(now, ticket, Denial::NodeStopped, out);
         }
@@ -362,9 +386,7 @@ impl Table {
     /// latest.
     pub fn drain(&mut self, until: Moment) {
         self.context.draining = true;
-        let mut holds: Vec<_> = self.context.holds.iter().collect();
-        holds.sort_unstable();
-        for (id, name) in holds {
+        for (id, name) in self.context.holds.sorted() {
             let lock = self.locks.get_mut(name).expect("somebody holds it");
             let hold = lock.hold.as_mut().expect("somebody holds it");
             if hold.deadline.is_none_or(|key| key.moment() > until) {
@@ -376,9 +398,9 @@ impl Table {
     }
 
     /// Ends all holds.
-    pub fn end_all(&mut self, now: Moment, end: End, out: &mut Effects) {
-        let mut holds: Vec<_> = self.context.holds.keys().copied().collect();
-        holds.sort_unstable();
+    pub fn end_all(&mut self, now: Moment, end: EndReason, out: &mut Effects) {
+        let holds = self.context.holds.sorted().into_iter();
+        let holds: Vec<_> = holds.map(|(hold, _)| *hold).collect();
         for hold in holds {
             let ended = self.end(now, hold, end, out);
             ended.expect("it was there");
@@ -410,18 +432,19 @@ impl Table {
     }
 
     fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
-        let name = self.context.tickets.get(&ticket).cloned();
-        let lock = name.expect("a waiter waits for something");
-        self.cancel(now, ticket, out);
+        let removed = self.remove_waiter(now, ticket, out);
+        let (lock, waiter) = removed.expect("a waiter waits for something");
         out.events.push(LockEvent::Denied {
             ticket,
             lock,
+            owner: waiter.owner,
+            waited: now.since(waiter.since),
             denial,
         });
     }
 
     /// Ends a hold whose deadline has passed.
-    fn end_due(&mut self, now: Moment, hold: HoldId, end: End, out: &mut Effects) {
+    fn end_due(&mut self, now: Moment, hold: HoldId, end: EndReason, out: &mut Effects) {
         let ended = self.end(now, hold, end, out);
         ended.expect("a deadline goes with its hold");
     }
@@ -430,7 +453,7 @@ impl Table {
         &mut self,
         now: Moment,
         id: HoldId,
-        end: End,
+        end: EndReason,
         out: &mut Effects,
     ) -> Result<(), HoldError> {
         let context = &mut self.context;
@@ -445,6 +468,9 @@ impl Table {
         context.ended.note(id, end, now);
         context.usage.end(&hold.client, &name);
         context.requests.end(&hold.client, hold.request, id);
+        if context.current.is_none() {
+            context.given_back.insert(name.clone());
+        }
         out.events.push(LockEvent::Ended {
             hold: id,
             lock: name.clone(),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_stay_what_they_are() {
+    fn the_bytes_do_not_change() {
         let name = LockName::new("a/b").unwrap();
         let fence = Fence::from_number(Fence::first_of(1).number() + 7);
         let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_refused() {
+    fn truncated_input_is_refused() {
         let bytes = golden();
         for end in 0..bytes.len() - 2 {
             assert_eq!(decode(&bytes[..end]), Err(WireError::Short(end)));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_special() {
+    fn other_characters_are_not_special() {
         assert!(matches("a.b", "a.b"));
         assert!(!matches("a.b", "axb"));
         for pattern in [
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_what_is_wrong() {
         assert_eq!(check(""), Err(PatternError::Empty));
         assert!(check("a/***").unwrap_err().to_string().contains("a/***"));
         assert!(

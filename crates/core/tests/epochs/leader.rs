@@ -7,23 +7,18 @@ use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
-use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
+use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
+use soloist_core::name_hash::NameHash;
+use soloist_core::notice::Notice;
+use soloist_core::rows::Rows;
 
-use crate::setup::member;
+use crate::setup::{change, keys, member};
 
 /// A roster with these members in the first epoch.
 fn roster(members: &[Member]) -> Roster {
-    let change = Change {
-        epoch: 1,
-        members: members.to_vec(),
-    };
-    let install = Command::Install {
-        epoch: 1,
-        holds: Vec::new(),
-    };
     let mut roster = Roster::default();
-    roster.apply(Command::Begin(change));
-    roster.apply(install);
+    roster.apply(Command::Begin(change(1, members)));
+    roster.apply(Command::Install { epoch: 1 });
     roster
 }
 
@@ -40,7 +35,7 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
     // The member stays silent. An earlier leader may have granted it a lease right before the
     // election.
     let begin = Moment::default();
-    let mut leader = Leader::elected(lease(short), begin, &roster);
+    let mut leader = Leader::elected(lease(short), begin, &roster, keys());
     let mut act = |now| {
         let mut out = LeaderEffects::default();
         leader.tick(now, &roster, &mut out);
@@ -48,20 +43,21 @@ fn a_new_leader_waits_for_leases_that_were_longer_than_its_own() {
     };
     let over = begin + lease(long).guarded();
     assert_eq!(act(begin + long), None);
-    let without = Change {
-        epoch: 2,
-        members: Vec::new(),
-    };
-    assert_eq!(act(over), Some(Command::Begin(without)));
+    assert_eq!(act(over), Some(Command::Begin(change(2, &[]))));
 }
 
 /// A report that nothing is held.
 fn report(epoch: u64) -> ToKeepers {
+    report_of(epoch, &[])
+}
+
+/// A report that locks with these hashes are held.
+fn report_of(epoch: u64, held: &[NameHash]) -> ToKeepers {
     ToKeepers::Report {
         epoch,
         pieces: 1,
         number: 0,
-        held: Vec::new(),
+        held: Rows::new(held),
     }
 }
 
@@ -87,7 +83,7 @@ impl Trial {
     fn new(members: &[Member]) -> Self {
         let roster = roster(members);
         Trial {
-            leader: Leader::elected(Lease::default(), Moment::default(), &roster),
+            leader: Leader::elected(Lease::default(), Moment::default(), &roster, keys()),
             roster,
             renewals: 0,
             round_trip: Duration::ZERO,
@@ -96,7 +92,7 @@ impl Trial {
 
     /// Elects another keeper.
     fn elect(&mut self, now: Moment) {
-        self.leader = Leader::elected(Lease::default(), now, &self.roster);
+        self.leader = Leader::elected(Lease::default(), now, &self.roster, keys());
     }
 
     /// Applies what the leader proposes at this time, and what follows from it. Returns the first
@@ -141,10 +137,16 @@ impl Trial {
         out
     }
 
+    /// A renewal of a member that has installed the last epoch.
     fn renew(&mut self, now: Moment, from: &Member) -> LeaderEffects {
+        let installed = self.roster.installed().unwrap_or(0);
+        self.renew_after(now, from, installed)
+    }
+
+    /// A renewal of a member that has installed this epoch last.
+    fn renew_after(&mut self, now: Moment, from: &Member, installed: u64) -> LeaderEffects {
         self.renewals += 1;
         let number = self.renewals;
-        let installed = 1;
         self.hear(now, from, ToKeepers::Renew { number, installed })
     }
 }
@@ -160,15 +162,11 @@ fn used_up_fences_begin_another_epoch() {
     assert_eq!(late.propose, None);
     let now = now + Duration::from_millis(1);
     let begun = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 1 });
-    let change = Change {
-        epoch: 2,
-        members: vec![a],
-    };
-    assert_eq!(begun.propose, Some(Command::Begin(change)));
+    assert_eq!(begun.propose, Some(Command::Begin(change(2, &[a]))));
 }
 
 #[test]
-fn no_epoch_is_begun_beyond_the_generation() {
+fn no_epoch_begins_beyond_the_generation() {
     let a = member(0, 1);
     let mut cluster = ClusterIdentity::new(ClusterId::from_bytes([7; 16]), 1);
     cluster.generation.number = 7;
@@ -184,7 +182,7 @@ fn no_epoch_is_begun_beyond_the_generation() {
         let moved = [&bytes[..place.unwrap()], &moved, rest].concat();
         let roster: Roster = postcard::from_bytes(&moved).unwrap();
         assert_eq!(roster.begun().unwrap().epoch, epoch);
-        let mut leader = Leader::elected(Lease::default(), Moment::default(), &roster);
+        let mut leader = Leader::elected(Lease::default(), Moment::default(), &roster, keys());
         let mut out = LeaderEffects::default();
         // Its member stays silent, so it would be evicted.
         let later = Moment::default() + Duration::from_secs(60);
@@ -196,7 +194,7 @@ fn no_epoch_is_begun_beyond_the_generation() {
 /// An evicted member has lapsed long before its lease ends at the leader, so an epoch that includes
 /// it would make no progress.
 #[test]
-fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
+fn nobody_joins_while_an_evicted_members_lease_runs() {
     let [a, b, c] = [0, 1, 2].map(|index| member(index, 1));
     let mut trial = Trial::new(&[a.clone(), b.clone()]);
     let lives = vec![b.incarnation];
@@ -214,10 +212,7 @@ fn nobody_joins_while_somebody_is_done_without_and_its_lease_runs() {
         assert_eq!(trial.renew(now, &a).propose, None);
         assert_eq!(trial.hear(now, &c, ToKeepers::Join).propose, None);
     }
-    let next = Change {
-        epoch: 2,
-        members: vec![a.clone(), c],
-    };
+    let next = change(2, &[a.clone(), c]);
     let due = trial.renew(after(5200), &a).propose;
     assert_eq!(due, Some(Command::Begin(next)));
     // Nor may it rejoin while the two would be apart.
@@ -314,4 +309,87 @@ fn suspicions_begin_a_limited_number_of_epochs() {
     let changes = trial.roster.next_epoch() - first;
     // One per lease of 3 s.
     assert_eq!(changes, 80);
+}
+
+/// Both hold the lock, or locks whose names have the same hash. No epoch starts with either.
+#[test]
+fn members_that_report_the_same_lock_are_both_evicted() {
+    let members = [0, 1, 2].map(|index| member(index, 1));
+    let mut trial = Trial::new(&members);
+    for from in &members {
+        trial.renew(after(0), from);
+    }
+    let begun = trial.hear(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
+    trial.carry_out(after(10), begun.propose);
+    let hash = |byte| NameHash::from_bytes([byte; 16]);
+    let reports = [
+        vec![hash(1), hash(2), hash(9)],
+        vec![hash(3), hash(9)],
+        vec![hash(4)],
+    ];
+    let mut twice = Vec::new();
+    for (from, held) in members.iter().zip(&reports) {
+        let out = trial.hear(after(20), from, report_of(2, held));
+        assert_eq!(out.propose, None);
+        twice.extend(out.notices.into_iter().filter_map(|notice| match notice {
+            Notice::HeldTwice(members) => Some(members),
+            _ => None,
+        }));
+    }
+    assert_eq!(twice, [[members[0].name.clone(), members[1].name.clone()]]);
+    // They are granted no more leases, and the next epoch begins when theirs have ended.
+    for tenth in 1..=31 {
+        let renewed = members.each_ref().map(|from| {
+            let out = trial.renew(after(100 * tenth), from);
+            assert_eq!((out.propose, out.notices.len()), (None, 0), "{tenth}");
+            matches!(out.sends.last(), Some((_, ToMember::Granted { .. })))
+        });
+        assert_eq!(renewed, [false, false, true], "{tenth}");
+    }
+    let next = trial.renew(after(3200), &members[2]).propose;
+    let alone = change(3, &members[2..]);
+    assert_eq!(next, Some(Command::Begin(alone)));
+}
+
+/// The pieces that are sent for the installed epoch.
+fn installs(out: &LeaderEffects) -> Vec<(u32, usize)> {
+    let sends = out.sends.iter();
+    let pieces = sends.filter_map(|(_, message)| match message {
+        ToMember::Install { pieces, first, .. } => {
+            Some((*pieces, first.as_ref().map_or(0, |first| first.len())))
+        }
+        _ => None,
+    });
+    pieces.collect()
+}
+
+/// Only the leader that installed an epoch knows what was held. If it dies before all members have
+/// installed that epoch, the next leader begins another one.
+#[test]
+fn a_leader_that_does_not_know_what_was_held_begins_another_epoch() {
+    let members = [0, 1].map(|index| member(index, 1));
+    let mut trial = Trial::new(&members);
+    for from in &members {
+        trial.renew(after(0), from);
+    }
+    let begun = trial.hear(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
+    trial.carry_out(after(10), begun.propose);
+    let held = [NameHash::from_bytes([1; 16])];
+    trial.hear(after(20), &members[0], report_of(2, &held));
+    let reported = trial.hear(after(20), &members[1], report(2));
+    assert_eq!(reported.propose, Some(Command::Install { epoch: 2 }));
+    assert_eq!(installs(&reported), []);
+    trial.carry_out(after(30), reported.propose);
+    // This leader knows it.
+    let late = trial.renew_after(after(40), &members[0], 1);
+    assert_eq!((installs(&late), late.propose), (vec![(1, 1)], None));
+    trial.elect(after(100));
+    // The next one need not, as long as all members have installed the epoch.
+    for from in &members {
+        let renewed = trial.renew(after(110), from);
+        assert_eq!((installs(&renewed), renewed.propose), (vec![], None));
+    }
+    let late = trial.renew_after(after(120), &members[1], 1);
+    assert_eq!(installs(&late), []);
+    assert_eq!(late.propose, Some(Command::Begin(change(3, &members))));
 }

@@ -2,27 +2,23 @@
 
 use std::time::Duration;
 
-use soloist_algorithms::Choice;
-use soloist_api::LockName;
+use soloist_algorithms::NodeId;
 use soloist_api::Moment;
+use soloist_api::{EndReason, LockName};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
-use soloist_core::epochs::pieces::Piece;
-use soloist_core::epochs::roster::{Change, HeldLock};
-use soloist_core::locks::{Ask, HoldId, LockEvent, set_begun_at_once};
+use soloist_core::epochs::pieces::cut;
+use soloist_core::locks::{HeldLock, HoldError, HoldId, LockEvent, LockRequest, set_begun_at_once};
+use soloist_core::rows::Rows;
 
-use crate::setup::{member, rules, table};
+use crate::setup::{change, keys, member, table};
 
 /// The only member of the first epoch, with a lease from the beginning and a lock that it holds.
 fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
-    let rules = rules(Choice::parse("raymond", "").unwrap(), 1, 1);
     let begin = Moment::default();
-    let mut node = Participant::new(member(0, 1), table(&rules, 0, 1), Lease::default(), begin);
-    let change = Change {
-        epoch: 1,
-        members: vec![member(0, 1)],
-    };
+    let mut node = Participant::new(member(0, 1), table(), Lease::default(), begin);
+    let change = change(1, &[member(0, 1)]);
     node.hear(begin, ToMember::Begin(change.clone()), out);
     node.hear(begin, ToMember::Granted { number: 1 }, out);
     let install = ToMember::Install {
@@ -31,12 +27,13 @@ fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
         first: None,
     };
     node.hear(begin, install, out);
-    let ask = Ask {
+    let ask = LockRequest {
         ttl: Some(Duration::from_secs(60)),
-        ..Ask::new("somebody")
+        ..LockRequest::new("somebody")
     };
     let lock = LockName::new("a").unwrap();
-    node.acquire(begin, &lock, ask, out).unwrap();
+    let table = node.table_mut(begin, out);
+    table.acquire(begin, &lock, ask, &mut out.locks).unwrap();
     let granted = out.locks.events.iter().find_map(|one| match one {
         LockEvent::Granted { grant, .. } => Some(grant.hold),
         _ => None,
@@ -54,7 +51,7 @@ fn renewal(out: &MemberEffects) -> u64 {
 }
 
 #[test]
-fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
+fn a_draining_member_extends_no_promise_and_leaves_when_all_have_ended() {
     let after = |millis| Moment::default() + Duration::from_millis(millis);
     let promised = Moment::default() + Lease::default().length;
     for is_released in [true, false] {
@@ -68,16 +65,14 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
         node.hear(after(1000), ToMember::Granted { number }, &mut out);
         assert_eq!(node.valid_until(), Some(promised + Duration::from_secs(1)));
         let ttl = Some(Duration::from_secs(60));
-        let renewed = node.renew(after(1100), hold, ttl, &mut out);
+        let table = node.table_mut(after(1100), &mut out);
+        let renewed = table.renew(after(1100), hold, ttl);
         assert_eq!(renewed, Ok(Some(promised)));
         assert_eq!(node.promise(hold), Ok(Some(promised)));
-        let change = Change {
-            epoch: 2,
-            members: vec![member(0, 1)],
-        };
+        let change = change(2, &[member(0, 1)]);
         out.keepers.clear();
         node.hear(after(1200), ToMember::Begin(change), &mut out);
-        let held = vec![LockName::new("a").unwrap()];
+        let held = Rows::new(&[keys().of(2).hash(&LockName::new("a").unwrap())]);
         assert_eq!(
             out.keepers,
             [ToKeepers::Report {
@@ -89,13 +84,12 @@ fn a_member_that_drains_extends_no_promise_and_leaves_when_all_are_over() {
         );
         assert_eq!(node.member_state(), MemberState::Changing(2));
         out = MemberEffects::default();
-        match is_released {
-            true => node.release(after(1300), hold, &mut out).unwrap(),
-            false => {
-                node.tick(promised.before(Duration::from_millis(1)), &mut out);
-                assert_eq!(node.table().holds(), 1, "the promise runs");
-                node.tick(promised, &mut out);
-            }
+        if is_released {
+            node.release(after(1300), hold, &mut out).unwrap();
+        } else {
+            node.tick(promised.before(Duration::from_millis(1)), &mut out);
+            assert_eq!(node.table().holds(), 1, "the promise runs");
+            node.tick(promised, &mut out);
         }
         assert_eq!(node.table().holds(), 0);
         assert_eq!(out.keepers.last(), Some(&ToKeepers::Leave));
@@ -113,16 +107,20 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     set_begun_at_once(Some(200));
     for number in 0..800 {
         let lock = LockName::new(&format!("many/{number}")).unwrap();
-        node.acquire(after(1), &lock, Ask::new("somebody"), &mut out)
-            .unwrap();
+        let (table, ask) = (
+            node.table_mut(after(1), &mut out),
+            LockRequest::new("somebody"),
+        );
+        table.acquire(after(1), &lock, ask, &mut out.locks).unwrap();
     }
-    let change = Change {
-        epoch: 2,
-        members: vec![member(0, 1)],
-    };
+    let change = change(2, &[member(0, 1)]);
     node.hear(after(10), ToMember::Begin(change.clone()), &mut out);
-    let holds: Vec<_> = node.table().held().into_iter().map(held_by_first).collect();
-    let pieces = Piece::pack(&holds);
+    let held = node.table().held_hashes(&change.key).into_iter();
+    let held = held.map(|lock| HeldLock {
+        lock,
+        holder: NodeId::new(0),
+    });
+    let pieces = cut(&held.collect::<Vec<_>>());
     let install = ToMember::Install {
         change,
         pieces: pieces.len() as u32,
@@ -146,12 +144,8 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     set_begun_at_once(None);
 }
 
-fn held_by_first(lock: LockName) -> HeldLock {
-    HeldLock { lock, holder: 0 }
-}
-
 #[test]
-fn a_machine_that_slept_has_lost_its_lease_and_those_that_it_asked_for_before() {
+fn a_suspend_ends_the_lease_and_pending_renewals() {
     let mut out = MemberEffects::default();
     let (mut node, hold) = holder(&mut out);
     let second = Moment::default() + Duration::from_secs(1);
@@ -166,19 +160,16 @@ fn a_machine_that_slept_has_lost_its_lease_and_those_that_it_asked_for_before() 
 }
 
 #[test]
-fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
-    let rules = rules(Choice::parse("raymond", "").unwrap(), 1, 1);
+fn a_lease_that_expired_before_it_arrived_is_not_used() {
     let begin = Moment::default();
     let lease = Lease::default();
-    let mut node = Participant::new(member(0, 1), table(&rules, 0, 1), lease, begin);
+    let mut node = Participant::new(member(0, 1), table(), lease, begin);
     let mut out = MemberEffects::default();
-    let ask = Ask::new("somebody");
+    let ask = LockRequest::new("somebody");
     let lock = LockName::new("a").unwrap();
-    node.acquire(begin, &lock, ask, &mut out).unwrap();
-    let change = Change {
-        epoch: 1,
-        members: vec![member(0, 1)],
-    };
+    let table = node.table_mut(begin, &mut out);
+    table.acquire(begin, &lock, ask, &mut out.locks).unwrap();
+    let change = change(1, &[member(0, 1)]);
     node.hear(begin, ToMember::Begin(change.clone()), &mut out);
     assert!(matches!(
         out.keepers[..],
@@ -204,4 +195,18 @@ fn a_lease_that_ran_out_before_it_was_heard_of_lets_nobody_in() {
     node.hear(late, ToMember::Granted { number }, &mut out);
     assert_eq!(node.member_state(), MemberState::Member(1));
     assert_eq!(node.table().holds(), 1);
+}
+
+#[test]
+fn a_table_has_no_hold_once_the_lease_has_expired() {
+    let mut out = MemberEffects::default();
+    let (mut node, hold) = holder(&mut out);
+    let ends = node.valid_until().unwrap();
+    let table = node.table_mut(ends.before(Duration::from_nanos(1)), &mut out);
+    assert_eq!(table.holds(), 1);
+    let table = node.table_mut(ends, &mut out);
+    let renewed = table.renew(ends, hold, None);
+    assert_eq!(renewed, Err(HoldError::Ended(EndReason::EpochLost)));
+    assert!(out.lapsed);
+    assert_eq!(node.valid_until(), None);
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use soloist_algorithms::Choice;
-use soloist_core::epochs::roster::Member;
+use soloist_core::epochs::roster::{Change, Member};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
+use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleSettings, Rules};
 
 /// One incarnation of a node.
@@ -18,29 +18,33 @@ pub fn member(index: usize, life: u64) -> Member {
     }
 }
 
-/// The node of this incarnation.
-pub fn index_of(member: &Member) -> usize {
-    (member.incarnation >> 32) as usize
+/// The keys of all leaders.
+pub fn keys() -> HashKeys {
+    HashKeys::new([7; 16])
 }
 
-/// Rules that give all locks this algorithm.
-pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Rules {
+/// An epoch with these members.
+pub fn change(epoch: u64, members: &[Member]) -> Change {
+    Change {
+        epoch,
+        members: members.to_vec(),
+        key: keys().of(epoch),
+    }
+}
+
+/// The lock table of a node that is alone.
+pub fn table() -> Table {
     let settings = RuleSettings {
-        algorithm: choice.name.to_owned(),
-        max_local_turns,
+        algorithm: "raymond".to_owned(),
+        max_local_turns: 1,
         ..RuleSettings::default()
     };
-    Rules::new(nodes, &settings, &[]).unwrap()
-}
-
-/// The lock table of one incarnation of a node.
-pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
     Table::new(Settings {
-        rules: rules.clone(),
+        rules: Rules::new(1, &settings, &[]).unwrap(),
         ttl_max: Duration::from_secs(3600),
         limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
-        seed: [(index as u64 * 100 + life) as u8; 32],
+        seed: [1; 32],
     })
 }

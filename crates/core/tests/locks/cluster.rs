@@ -1,16 +1,17 @@
 //! A cluster of lock tables in one thread, connected by FIFO channels.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::Moment;
-use soloist_api::{Fence, LockName};
+use soloist_api::{EndReason, Fence, LockName};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
-    Ask, AskError, Denial, Effects, End, Epoch, Grant, HoldError, HoldId, Inside, LockEvent,
+    Denial, Effects, Epoch, Grant, HoldError, HoldId, Inside, LockEvent, LockRequest, RequestError,
     Resumed, Settings, Table, Ticket,
 };
+use soloist_core::name_hash::HashKey;
 use soloist_core::rules::{RuleSettings, Rules};
 
 /// How long a lock must be unused before it is forgotten.
@@ -22,11 +23,12 @@ pub struct Cluster {
     channels: BTreeMap<(usize, usize), VecDeque<Vec<u8>>>,
     effects: Effects,
     /// The holder of each lock, and its last fence.
-    pub holders: HashMap<LockName, (usize, HoldId)>,
-    pub fences: HashMap<LockName, Fence>,
+    pub holders: BTreeMap<LockName, (usize, HoldId)>,
+    pub fences: BTreeMap<LockName, Fence>,
     pub granted: Vec<(usize, Ticket, Grant)>,
     pub denied: Vec<(usize, Ticket, Denial)>,
-    pub ended: Vec<(HoldId, End)>,
+    pub cancelled: Vec<(usize, Ticket)>,
+    pub ended: Vec<(HoldId, EndReason)>,
 }
 
 impl Cluster {
@@ -72,23 +74,29 @@ impl Cluster {
             tables: (0..nodes).map(table).collect(),
             channels: BTreeMap::new(),
             effects: Effects::new(),
-            holders: HashMap::new(),
-            fences: HashMap::new(),
+            holders: BTreeMap::new(),
+            fences: BTreeMap::new(),
             granted: Vec::new(),
             denied: Vec::new(),
+            cancelled: Vec::new(),
             ended: Vec::new(),
         }
     }
 
-    pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> Ask {
-        Ask {
+    pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> LockRequest {
+        LockRequest {
             ttl,
             until,
-            ..Ask::new("somebody")
+            ..LockRequest::new("somebody")
         }
     }
 
-    pub fn acquire(&mut self, node: usize, lock: &LockName, ask: Ask) -> Result<Ticket, AskError> {
+    pub fn acquire(
+        &mut self,
+        node: usize,
+        lock: &LockName,
+        ask: LockRequest,
+    ) -> Result<Ticket, RequestError> {
         let ticket = self.tables[node].acquire(self.now, lock, ask, &mut self.effects);
         self.carry_out(node);
         ticket
@@ -119,8 +127,8 @@ impl Cluster {
         &mut self,
         node: usize,
         lock: &LockName,
-        ask: &Ask,
-    ) -> Result<Option<Resumed>, AskError> {
+        ask: &LockRequest,
+    ) -> Result<Option<Resumed>, RequestError> {
         self.tables[node].resume(self.now, lock, ask)
     }
 
@@ -137,12 +145,14 @@ impl Cluster {
     /// Freezes all nodes and installs another epoch with what they held then; `meanwhile` runs in
     /// between.
     pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
-        let mut inside = Inside::default();
+        let mut held = Vec::new();
         for (node, table) in self.tables.iter_mut().enumerate() {
             table.freeze();
-            let held = table.held().into_iter();
-            inside.extend(held.map(|lock| (lock, NodeId::from_index(node))));
+            let locks = table.held().into_iter();
+            held.extend(locks.map(|lock| (lock, NodeId::from_index(node))));
         }
+        let held = held.iter().map(|(lock, node)| (lock, *node));
+        let inside = Inside::of(HashKey::default(), held);
         self.channels.clear();
         meanwhile(self);
         for node in 0..self.tables.len() {
@@ -230,6 +240,7 @@ impl Cluster {
                 LockEvent::Denied { ticket, denial, .. } => {
                     self.denied.push((node, ticket, denial));
                 }
+                LockEvent::Cancelled { ticket, .. } => self.cancelled.push((node, ticket)),
                 LockEvent::Waiting { .. } => {}
             }
         }

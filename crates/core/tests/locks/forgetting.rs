@@ -68,7 +68,7 @@ fn fences_rise_over_what_was_forgotten() {
 }
 
 #[test]
-fn what_was_held_when_the_epoch_began_is_forgotten_too() {
+fn locks_held_at_the_start_of_an_epoch_are_forgotten_too() {
     for choice in Choice::all() {
         let mut cluster = Cluster::new(choice, NODES, 1);
         for number in 0..8 {
@@ -156,7 +156,7 @@ fn offers_beyond_the_limit_are_given_back() {
 /// Whatever messages about idle locks a member sends: nothing panics, no event results, at most one
 /// lock is created per message, and a node that is not the home decides nothing.
 #[test]
-fn any_word_on_an_idle_lock_is_refused_or_harmless() {
+fn any_message_on_an_idle_lock_is_refused_or_harmless() {
     for choice in Choice::all() {
         let mut cluster = Cluster::new(choice, 3, 1);
         let mut effects = Effects::new();

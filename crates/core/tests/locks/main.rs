@@ -6,16 +6,15 @@ mod listing;
 mod quotas;
 mod random;
 mod requests;
-mod search;
 
 use std::time::Duration;
 
 use cluster::{Cluster, FORGET_AFTER};
 use soloist_algorithms::Choice;
 use soloist_api::Moment;
-use soloist_api::{Fence, LockName};
+use soloist_api::{EndReason, Fence, LockName};
 use soloist_core::limits::Limits;
-use soloist_core::locks::{AskError, Denial, End, HoldError};
+use soloist_core::locks::{Denial, HoldError, RequestError};
 
 fn raymond(nodes: usize) -> Cluster {
     Cluster::new(Choice::parse("raymond", "").unwrap(), nodes, 1)
@@ -80,7 +79,7 @@ fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
 /// Very many locks begin an epoch a few at a time. Those that are needed begin immediately,
 /// whatever their position.
 #[test]
-fn very_many_locks_begin_an_epoch_in_steps_and_those_that_are_needed_first() {
+fn many_locks_begin_an_epoch_in_steps_starting_with_those_in_use() {
     let choice = Choice::parse("raymond", "").unwrap();
     let mut cluster = Cluster::with_limits(choice, 2, 1, Limits::alone(), 10_000);
     let held: Vec<_> = (0..4000).map(|n| name(&format!("held/{n:04}"))).collect();
@@ -151,7 +150,7 @@ fn a_lock_moves_between_nodes() {
 }
 
 #[test]
-fn a_waiter_that_goes_away_is_passed_over() {
+fn a_waiter_that_disconnects_is_skipped() {
     let mut cluster = raymond(3);
     let lock = name("a");
     for node in 0..3 {
@@ -198,7 +197,7 @@ fn a_grant_that_nobody_claims_is_passed_on() {
 }
 
 #[test]
-fn who_waits_too_long_gets_nothing() {
+fn a_waiter_that_times_out_gets_nothing() {
     let mut cluster = raymond(2);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
@@ -211,7 +210,7 @@ fn who_waits_too_long_gets_nothing() {
     assert!(cluster.denied.is_empty());
     cluster.now = until;
     cluster.tick(1);
-    assert_eq!(cluster.denied, [(1, ticket.unwrap(), Denial::Late)]);
+    assert_eq!(cluster.denied, [(1, ticket.unwrap(), Denial::NotGranted)]);
     assert_eq!(cluster.tables[1].waiters(), 0);
 }
 
@@ -232,13 +231,13 @@ fn a_hold_that_is_not_renewed_ends_and_the_next_one_enters() {
     assert!(cluster.ended.is_empty());
     cluster.now = Moment::default() + seconds(18);
     cluster.tick(0);
-    assert_eq!(cluster.ended, [(hold, End::Expired)]);
+    assert_eq!(cluster.ended, [(hold, EndReason::Expired)]);
     cluster.calm_down();
     cluster.hold_of(1, &lock);
     let late = cluster.release(0, hold);
-    assert_eq!(late, Err(HoldError::Ended(End::Expired)));
+    assert_eq!(late, Err(HoldError::Ended(EndReason::Expired)));
     let late = cluster.tables[0].renew(cluster.now, hold, None);
-    assert_eq!(late, Err(HoldError::Ended(End::Expired)));
+    assert_eq!(late, Err(HoldError::Ended(EndReason::Expired)));
     cluster.hold_of(1, &lock);
 }
 
@@ -253,7 +252,7 @@ fn nobody_releases_twice_or_for_another() {
     assert_eq!(cluster.release(1, hold), Err(HoldError::Unknown));
     cluster.release(0, hold).unwrap();
     let twice = cluster.release(0, hold);
-    assert_eq!(twice, Err(HoldError::Ended(End::Released)));
+    assert_eq!(twice, Err(HoldError::Ended(EndReason::Released)));
 }
 
 #[test]
@@ -278,19 +277,19 @@ fn a_node_serves_no_more_of_its_own_than_its_turns() {
 }
 
 #[test]
-fn a_time_to_live_is_longer_than_nothing_and_no_longer_than_allowed() {
+fn a_time_to_live_is_positive_and_within_the_limit() {
     let mut cluster = raymond(1);
     for ttl in [Duration::ZERO, seconds(3601)] {
         let refused = cluster.acquire(0, &name("a"), Cluster::ask(Some(ttl), None));
         let refused = refused.unwrap_err();
-        assert!(matches!(refused, AskError::Ttl { .. }));
+        assert!(matches!(refused, RequestError::Ttl { .. }));
         assert!(refused.to_string().contains("at most 3600s"), "{refused}");
     }
     assert_eq!(cluster.tables[0].locks(), 0);
 }
 
 #[test]
-fn a_node_that_stops_lets_holds_go_on_and_nobody_new_in() {
+fn a_stopping_node_keeps_holds_and_grants_nothing_new() {
     let mut cluster = raymond(1);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
@@ -298,24 +297,24 @@ fn a_node_that_stops_lets_holds_go_on_and_nobody_new_in() {
     cluster.stop(0);
     assert_eq!(cluster.denied, [(0, waits, Denial::NodeStopped)]);
     let late = cluster.acquire(0, &lock, Cluster::ask(None, None));
-    assert_eq!(late, Err(AskError::Stopping));
+    assert_eq!(late, Err(RequestError::Stopping));
     let hold = cluster.hold_of(0, &lock);
     cluster.release(0, hold).unwrap();
 }
 
 #[test]
-fn limits_are_told() {
+fn limits_are_reported() {
     let mut cluster = raymond(1);
     for number in 0..1000 {
         let lock = name(&format!("lock/{number}"));
         cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     }
     let refused = cluster.acquire(0, &name("one more"), Cluster::ask(None, None));
-    assert_eq!(refused, Err(AskError::LocksFull(1000)));
+    assert_eq!(refused, Err(RequestError::LocksFull(1000)));
 }
 
 #[test]
-fn who_holds_and_who_waits_is_told() {
+fn holders_and_waiters_are_shown() {
     let mut cluster = raymond(1);
     let lock = name("a");
     assert_eq!(cluster.tables[0].view(cluster.now, &lock), None);
@@ -394,7 +393,7 @@ fn turns_are_counted_across_epochs() {
 }
 
 #[test]
-fn who_stands_back_for_nobody_goes_on() {
+fn a_node_that_yields_to_nobody_continues() {
     let choice = Choice::parse("raymond", "").unwrap();
     let mut cluster = Cluster::new(choice, 3, 1);
     let lock = LockName::new("a").unwrap();

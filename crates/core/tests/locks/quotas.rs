@@ -1,8 +1,10 @@
 //! Quotas: one client cannot use up everything.
 
-use soloist_algorithms::Choice;
+use soloist_algorithms::{Choice, NodeId};
 use soloist_core::limits::{Limits, Quota};
-use soloist_core::locks::{Ask, AskError, Client, Quantity, QuotaError};
+use soloist_core::locks::{
+    Client, Effects, Epoch, Inside, LockRequest, Quantity, QuotaError, RequestError,
+};
 
 use crate::cluster::Cluster;
 use crate::name;
@@ -18,14 +20,14 @@ fn limited(node: Quota, client: Quota) -> Cluster {
     Cluster::with_limits(raymond, 1, 1, Limits { node, client }, 1000)
 }
 
-fn of(client: &str) -> Ask {
-    Ask {
+fn of(client: &str) -> LockRequest {
+    LockRequest {
         client: Client::new(client),
         ..Cluster::ask(None, None)
     }
 }
 
-fn full(client: Option<&str>, what: Quantity, max: usize) -> AskError {
+fn full(client: Option<&str>, what: Quantity, max: usize) -> RequestError {
     let client = client.map(Client::new);
     QuotaError { client, what, max }.into()
 }
@@ -54,7 +56,7 @@ fn a_client_with_too_many_holds_is_refused_and_others_are_not() {
 }
 
 #[test]
-fn waiters_count_as_the_holds_that_they_may_become() {
+fn waiters_count_towards_the_quota_of_holds() {
     let mut cluster = limited(MANY, Quota { holds: 3, ..MANY });
     for lock in ["a", "b", "c"] {
         cluster.acquire(0, &name(lock), of("modest")).unwrap();
@@ -122,26 +124,40 @@ fn a_client_with_too_long_names_is_refused_and_others_are_not() {
     cluster.acquire(0, &name("short"), of("greedy")).unwrap();
 }
 
+/// Whatever the quotas are, so that all holds fit into one change of epoch.
 #[test]
-fn members_share_the_quotas_for_names() {
+fn members_share_the_holds_of_the_cluster() {
     let raymond = Choice::parse("raymond", "").unwrap();
-    let client = Quota {
-        name_bytes: 1000,
-        ..MANY
+    let many = Quota {
+        holds: Limits::MOST,
+        waiters: Limits::MOST,
+        name_bytes: Limits::MOST,
     };
-    let limits = Limits { node: MANY, client };
-    let mut cluster = Cluster::with_limits(raymond, 3, 1, limits, 1000);
-    let long = name(&"a".repeat(256));
-    cluster.acquire(0, &long, of("greedy")).unwrap();
-    // 333 bytes for each of three members. Each lock counts for 8 more than its name.
-    let error = full(Some("greedy"), Quantity::NameBytes, 333);
-    for (length, fits) in [(60, true), (2, false), (1, false)] {
-        let lock = name(&"b".repeat(length));
-        let asked = cluster.acquire(0, &lock, of("greedy")).map(drop);
+    let limits = Limits {
+        node: many,
+        client: many,
+    };
+    let mut cluster = Cluster::with_limits(raymond, 1, 1, limits, 1000);
+    // As if it were one of very many members.
+    let share = 3;
+    let nodes = Limits::HOLDS_SHARED / share;
+    cluster.tables[0].freeze();
+    let epoch = Epoch {
+        number: 2,
+        me: NodeId::new(0),
+        nodes,
+        inside: Inside::default(),
+    };
+    cluster.tables[0].install(cluster.now, epoch, &mut Effects::new());
+    let error = full(None, Quantity::Share, share);
+    for (lock, fits) in [("a", true), ("b", true), ("a", true), ("c", false)] {
+        let asked = cluster.acquire(0, &name(lock), of("greedy")).map(drop);
         assert_eq!(asked, if fits { Ok(()) } else { Err(error.clone()) });
     }
-    assert!(error.to_string().contains("number of members"), "{error}");
-    cluster.acquire(1, &name("c"), of("greedy")).unwrap();
+    for part in ["3 holds and waiters", "share of the 6400000", "release"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert_eq!(cluster.tables[0].counts().refused["share"], 1);
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl Run {
         }
         let (granted, denied) = (self.cluster.granted.len(), self.cluster.denied.len());
         assert_eq!(granted + denied + self.cancelled, self.tickets.len());
+        assert_eq!(self.cluster.cancelled.len(), self.cancelled);
         assert_eq!(self.cluster.ended.len(), granted);
         self.cluster.rest();
         for table in &self.cluster.tables {

@@ -1,21 +1,22 @@
 //! Requests with ids: a request that is sent twice counts once, and an unread grant soon ends.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use soloist_api::Moment;
+use soloist_api::{EndReason, Moment};
 use soloist_core::Mutant;
 use soloist_core::locks::{
-    Ask, AskError, Client, End, FIRST_PROMISE, HoldError, HoldId, RESEND_WITHIN, RequestId, Resumed,
+    Client, FIRST_PROMISE, HoldError, HoldId, LockRequest, RESEND_WITHIN, RequestError, RequestId,
+    Resumed,
 };
 
 use crate::cluster::Cluster;
 use crate::{name, raymond, seconds};
 
-fn request(client: &str, id: u128) -> Ask {
-    Ask {
+fn request(client: &str, id: u128) -> LockRequest {
+    LockRequest {
         client: Client::new(client),
         request: Some(RequestId::new(id)),
         ..Cluster::ask(Some(seconds(60)), None)
@@ -60,7 +61,7 @@ fn a_resent_request_keeps_its_place_and_does_not_wait_for_itself() {
         Ok(Some(Resumed::Ended(hold)))
     );
     let ended = cluster.tables[0].expires(hold);
-    assert_eq!(ended, Err(HoldError::Ended(End::Released)));
+    assert_eq!(ended, Err(HoldError::Ended(EndReason::Released)));
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn an_id_belongs_to_one_client_and_one_lock() {
     cluster.acquire(0, &name("a"), ask.clone()).unwrap();
     let elsewhere = cluster.resume(0, &name("b"), &ask);
     assert!(
-        matches!(&elsewhere, Err(AskError::OtherLock { lock, .. }) if *lock == name("a")),
+        matches!(&elsewhere, Err(RequestError::OtherLock { lock, .. }) if *lock == name("a")),
         "{elsewhere:?}"
     );
     let other = request("you", 1);
@@ -93,12 +94,12 @@ fn a_grant_that_nobody_reads_ends_with_its_first_promise() {
     pass(&mut cluster, FIRST_PROMISE - MOMENT);
     assert_eq!(cluster.hold_of(0, &lock), unread);
     pass(&mut cluster, MOMENT);
-    assert_eq!(cluster.ended, [(unread, End::Expired)]);
+    assert_eq!(cluster.ended, [(unread, EndReason::Expired)]);
     assert_eq!(cluster.granted.last().unwrap().1, next);
 }
 
 #[test]
-fn a_grant_is_promised_again_to_who_asks_again_and_for_its_whole_life_to_who_renews() {
+fn a_resent_request_repeats_the_short_promise_and_a_renewal_extends_it() {
     let mut cluster = raymond(1);
     let lock = name("a");
     let ask = request("me", 1);
@@ -140,7 +141,7 @@ fn a_short_time_to_live_is_not_made_longer() {
 }
 
 #[test]
-fn a_waiter_whose_connection_broke_stays_for_a_moment_only() {
+fn a_disconnected_waiter_stays_queued_only_briefly() {
     let mut cluster = raymond(1);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
@@ -169,7 +170,7 @@ fn a_waiter_whose_connection_broke_stays_for_a_moment_only() {
 }
 
 #[test]
-fn the_turn_of_a_waiter_whose_connection_broke_is_kept_for_a_moment_only() {
+fn the_turn_of_a_disconnected_waiter_is_kept_briefly() {
     let mut cluster = raymond(1);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
@@ -197,7 +198,7 @@ fn the_turn_of_a_waiter_whose_connection_broke_is_kept_for_a_moment_only() {
 }
 
 #[test]
-fn a_node_that_stops_promises_nothing_more() {
+fn a_stopping_node_extends_no_promise() {
     let mut cluster = raymond(1);
     let lock = name("a");
     let ask = request("me", 1);
@@ -216,7 +217,7 @@ fn a_node_that_stops_promises_nothing_more() {
 /// What a client may have read: the end of the last promise for each hold, whether or not it was
 /// read.
 #[derive(Default)]
-struct Promises(HashMap<HoldId, Moment>);
+struct Promises(BTreeMap<HoldId, Moment>);
 
 impl Promises {
     fn answer(&mut self, cluster: &Cluster, hold: HoldId) {
@@ -245,7 +246,7 @@ fn a_promise_that_is_shortened_is_seen() {
 
 /// Sends, resends and abandons requests, and renews and releases holds. Returns a hold that ended
 /// too early.
-fn broken_promise(seed: u64) -> Option<(HoldId, End)> {
+fn broken_promise(seed: u64) -> Option<(HoldId, EndReason)> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut cluster = raymond(1);
     let mut promises = Promises::default();

@@ -1,10 +1,8 @@
-//! Reports for users: tables and plots.
+//! Reports for users: plots and labels.
 
 mod plot;
-mod table;
 
 pub use plot::{PlotError, plot};
-pub use table::Table;
 
 /// The algorithm with its variants for display: "raymond (greedy)".
 pub(crate) fn label(algorithm: &str, variant: &str) -> String {

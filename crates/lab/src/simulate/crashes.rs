@@ -268,7 +268,7 @@ impl<A: Algorithm> Simulation<'_, A> {
 #[cfg(test)]
 mod tests {
     use soloist_algorithms::raymond::Raymond;
-    use soloist_algorithms::{Channels, Choice};
+    use soloist_algorithms::{Channels, VariantSet};
 
     use super::*;
     use crate::simulate::Setup;
@@ -281,7 +281,7 @@ mod tests {
         let setup = Setup {
             crashes: Some("0.2:3".parse().unwrap()),
             entries: 500,
-            ..Setup::new(Choice::parse("raymond", "").unwrap(), 15)
+            ..Setup::new(VariantSet::default(), 15)
         };
         let mut simulation = Simulation::<Raymond>::new(&setup, &config, Channels::Fifo);
         let mut most_down = 0;

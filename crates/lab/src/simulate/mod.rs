@@ -34,6 +34,7 @@ pub use samples::Summary;
 pub use settings::{Crashes, Delay, Hold, Load, SettingError};
 pub use time::Time;
 
+use crate::channels;
 use crate::report::label;
 use crate::shape_spec::ShapeSpec;
 use crate::world::Fault;
@@ -41,9 +42,9 @@ use run::{Outcome, Simulation};
 
 /// The run to simulate.
 #[derive(Clone, Debug)]
-pub struct Setup {
-    /// The algorithm and its variants.
-    pub choice: Choice,
+pub struct Setup<C = Choice> {
+    /// The algorithm and its variants, or only the variants for [`simulate_own`].
+    pub choice: C,
     /// Number of nodes.
     pub nodes: usize,
     /// The shape of the cluster.
@@ -71,9 +72,28 @@ impl Setup {
     /// Default number of entries.
     pub const ENTRIES: u64 = 10_000;
 
+    /// The same run, without the name of the algorithm.
+    fn own(&self) -> Setup<VariantSet> {
+        Setup {
+            choice: self.choice.variants,
+            nodes: self.nodes,
+            shape: self.shape.clone(),
+            start: self.start,
+            load: self.load,
+            delay: self.delay,
+            channels: self.channels,
+            hold: self.hold,
+            entries: self.entries,
+            crashes: self.crashes,
+            seed: self.seed,
+        }
+    }
+}
+
+impl<C> Setup<C> {
     /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, the
     /// paper's own shape, the token at node 0, and no crashes.
-    pub fn new(choice: Choice, nodes: usize) -> Self {
+    pub fn new(choice: C, nodes: usize) -> Self {
         Setup {
             choice,
             nodes,
@@ -83,7 +103,7 @@ impl Setup {
             delay: Delay::Exponential(1.0),
             channels: None,
             hold: Hold::ONE,
-            entries: Self::ENTRIES,
+            entries: Setup::ENTRIES,
             crashes: None,
             seed: 1,
         }
@@ -187,11 +207,25 @@ pub enum SimulateError {
 /// assert_eq!(report.measures.messages_per_entry, 18.0); // 2(N-1), exactly
 /// ```
 pub fn simulate(setup: &Setup, progress: &mut dyn FnMut(u64)) -> Result<Report, SimulateError> {
-    setup.choice.kind.visit(Simulate { setup, progress })
+    let mut report = setup.choice.kind.visit(Simulate {
+        setup: &setup.own(),
+        progress,
+    })?;
+    report.algorithm = setup.choice.name;
+    Ok(report)
+}
+
+/// Simulates one run of an algorithm that the caller names by its type. It may be one of the
+/// caller's own: `crates/lab/examples/own_algorithm.rs` shows how.
+pub fn simulate_own<A: Algorithm>(
+    setup: &Setup<VariantSet>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Report, SimulateError> {
+    Simulate { setup, progress }.visit::<A>()
 }
 
 struct Simulate<'a> {
-    setup: &'a Setup,
+    setup: &'a Setup<VariantSet>,
     progress: &'a mut dyn FnMut(u64),
 }
 
@@ -214,7 +248,7 @@ impl Visitor for Simulate<'_> {
                 shape: Arc::clone(&shape),
             },
             start: setup.start,
-            variants: setup.choice.variants,
+            variants: setup.choice,
         };
         if setup.crashes.is_some() && A::recovering(&config, 0).is_none() {
             let able = Kind::ALL.iter().filter(|kind| kind.visit(Recovers));
@@ -224,7 +258,9 @@ impl Visitor for Simulate<'_> {
                 able: able.join(","),
             });
         }
-        let channels = channels::<A>(setup);
+        let channels = setup
+            .channels
+            .unwrap_or_else(|| channels::assumed::<A>(setup.choice, setup.crashes.is_some()));
         let outcome = Simulation::<A>::new(setup, &config, channels).run(self.progress);
         let Outcome {
             measures,
@@ -245,8 +281,8 @@ impl Visitor for Simulate<'_> {
             "a run ends when all entered"
         );
         Ok(Report {
-            algorithm: setup.choice.name,
-            variant: setup.choice.variants.names(&A::INFO),
+            algorithm: A::INFO.name,
+            variant: setup.choice.names(&A::INFO),
             shape: shape.to_string(),
             nodes: setup.nodes,
             load: setup.load.to_string(),
@@ -274,17 +310,4 @@ impl Visitor for Recovers {
     fn visit<A: Algorithm>(self) -> bool {
         A::recovers(VariantSet::default(), Channels::Fifo)
     }
-}
-
-/// The channels given, or those that the algorithm assumes, or FIFO if its recovery needs them.
-fn channels<A: Algorithm>(setup: &Setup) -> Channels {
-    let recovers = |channels| A::recovers(setup.choice.variants, channels);
-    let assumed = A::INFO.channels;
-    setup.channels.unwrap_or_else(|| {
-        let only_in_order = !recovers(assumed) && recovers(Channels::Fifo);
-        match setup.crashes {
-            Some(_) if only_in_order => Channels::Fifo,
-            _ => assumed,
-        }
-    })
 }

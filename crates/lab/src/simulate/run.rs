@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use soloist_algorithms::{Algorithm, Channels, Config, Effect, Message, NodeId, Outbox, Phase};
+use soloist_algorithms::{
+    Algorithm, Channels, Config, Effect, Message, NodeId, Outbox, Phase, VariantSet,
+};
 
 use super::agenda::Agenda;
 use super::crashes::{Crashing, Stage};
@@ -62,7 +64,7 @@ pub(super) enum Coming<M> {
 
 /// A cluster under simulation.
 pub struct Simulation<'a, A: Algorithm> {
-    pub(super) setup: &'a Setup,
+    pub(super) setup: &'a Setup<VariantSet>,
     pub(super) world: World<A>,
     pub(super) agenda: Agenda<Coming<A::Message>>,
     pub(super) now: Time,
@@ -93,7 +95,11 @@ pub struct Simulation<'a, A: Algorithm> {
 
 impl<'a, A: Algorithm> Simulation<'a, A> {
     /// A cluster at the start of a run.
-    pub fn new(setup: &'a Setup, config: &Config<A::Shape>, channels: Channels) -> Self {
+    pub fn new(
+        setup: &'a Setup<VariantSet>,
+        config: &Config<A::Shape>,
+        channels: Channels,
+    ) -> Self {
         let world = World::new(&config.place.shape, config.start, config.variants);
         let nodes = world.len();
         let open = matches!(setup.load, Load::Poisson(_));

@@ -1,7 +1,7 @@
 use soloist_algorithms::carvalho_roucairol::{CarvalhoRoucairol, STAIRCASE};
 use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{NodeId, Start, VariantSet};
-use soloist_lab::check::Bounds;
+use soloist_lab::search::Bounds;
 
 use crate::{holds, holds_from_any_start};
 
@@ -20,7 +20,7 @@ fn holds_in_any_order_with_two_requests_each() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<CarvalhoRoucairol>(&[2, 2, 2]);
 }
 
@@ -39,7 +39,7 @@ fn staircase_holds_in_any_order_at_four_nodes() {
 
 /// The staircase starts at home; a node that starts inside is above it.
 #[test]
-fn staircase_holds_wherever_home_is_and_whoever_starts_inside() {
+fn staircase_holds_for_every_home_and_every_node_inside() {
     for home in NodeId::all(3) {
         for inside in std::iter::once(None).chain(NodeId::all(3).map(Some)) {
             holds::<CarvalhoRoucairol>(&Bounds {

@@ -1,7 +1,7 @@
 use soloist_algorithms::central::Central;
 
 use crate::{holds, holds_from_any_start};
-use soloist_lab::check::Bounds;
+use soloist_lab::search::Bounds;
 
 #[test]
 fn holds_with_two_requests_each() {
@@ -9,6 +9,6 @@ fn holds_with_two_requests_each() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<Central>(&[1, 1, 1]);
 }

@@ -5,8 +5,8 @@ use soloist_algorithms::shape::Mesh;
 use soloist_algorithms::{
     Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
-use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::network::{Envelope, Network};
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 use soloist_lab::world::{Event, Fault, World};
 
 use crate::{deadlocks, holds};
@@ -47,7 +47,7 @@ fn holds_from_everywhere(channels: Channels) {
             for start in [Start::idle(node), Start::inside(node)] {
                 holds::<ChaudhuriKaraata>(&Bounds {
                     start,
-                    channels,
+                    limits: Limits::new(channels),
                     ..in_mesh(form, requests)
                 });
             }

@@ -6,14 +6,17 @@ use soloist_algorithms::{
     Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, Variant, VariantSet,
     Violation,
 };
-use soloist_lab::check::{Bounds, ENDLESS, Outcome, search};
+use soloist_lab::search::{Bounds, ENDLESS, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 /// Like [`Bounds::of`], with unlimited requests at all nodes. Stops early if there are infinitely
 /// many states.
 pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     Bounds {
-        states_max: 1_000_000,
+        limits: Limits {
+            states_max: 1_000_000,
+            ..Limits::new(A::INFO.channels)
+        },
         ..Bounds::of::<A>(&vec![ENDLESS; nodes])
     }
 }
@@ -22,10 +25,8 @@ pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
 /// every fair run.
 #[track_caller]
 pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) {
-    let bounds = Bounds {
-        messages_max,
-        ..bounds.clone()
-    };
+    let mut bounds = bounds.clone();
+    bounds.limits.messages_max = messages_max;
     let outcome = search::<A>(&bounds);
     let Outcome::Holds { cut, .. } = outcome else {
         panic!("{outcome:#?}");
@@ -143,7 +144,7 @@ impl std::fmt::Display for LowestFirst {
 
 /// Nodes 1 and 2 take turns so fast that node 3 is never the lowest.
 #[test]
-fn who_is_never_the_lowest_starves() {
+fn a_node_that_is_never_the_lowest_starves() {
     let bounds = Bounds {
         requests: vec![0, ENDLESS, ENDLESS, ENDLESS],
         ..endless::<LowestFirst>(4)
@@ -168,12 +169,10 @@ fn order_of_messages_decides_who_starves() {
         requests: vec![0, ENDLESS, ENDLESS],
         ..endless::<LowestFirst>(3)
     };
-    assert_eq!(in_order.channels, Channels::Fifo);
+    assert_eq!(in_order.limits.channels, Channels::Fifo);
     serves_all::<LowestFirst>(&in_order, usize::MAX);
-    let any_order = Bounds {
-        channels: Channels::Any,
-        ..in_order
-    };
+    let mut any_order = in_order;
+    any_order.limits.channels = Channels::Any;
     let outcome = search::<LowestFirst>(&any_order);
     let Outcome::Starved { node, .. } = outcome else {
         panic!("{outcome:#?}");
@@ -183,7 +182,7 @@ fn order_of_messages_decides_who_starves() {
 
 /// No node is obliged to request, so a run may end with a forgotten waiter.
 #[test]
-fn who_is_forgotten_is_in_a_deadlock() {
+fn a_request_that_is_forgotten_is_reported_as_a_deadlock() {
     let bounds = Bounds {
         requests: vec![0, ENDLESS, ENDLESS],
         variants: VariantSet::default().with(FORGETFUL),

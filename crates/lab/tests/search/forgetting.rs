@@ -17,8 +17,8 @@ use soloist_algorithms::raymond::{INITIALIZE, Raymond};
 use soloist_algorithms::ricart_agrawala::RicartAgrawala;
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{Algorithm, Channels, NodeId, Shape, Start, Variant, VariantSet};
-use soloist_lab::check::{Bounds, Outcome, search};
 use soloist_lab::scenario::replay;
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 
 /// An empty form selects the default shape.
 fn on<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bounds<A::Shape> {
@@ -32,7 +32,10 @@ fn on<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bo
         variants: variant
             .iter()
             .fold(VariantSet::default(), |set, v| set.with(*v)),
-        states_max: 2_000_000,
+        limits: Limits {
+            states_max: 2_000_000,
+            ..Limits::new(A::INFO.channels)
+        },
         ..Bounds::of::<A>(requests)
     }
 }
@@ -47,7 +50,10 @@ fn states<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
 
 fn forgetting<S>(bounds: &Bounds<S>) -> Bounds<S> {
     Bounds {
-        forgets: true,
+        limits: Limits {
+            forgets: true,
+            ..bounds.limits
+        },
         ..bounds.clone()
     }
 }
@@ -82,10 +88,8 @@ fn may_forget_whoever_starts_inside<A: Algorithm>(variant: Option<Variant>, requ
 #[track_caller]
 fn differs_in_nothing<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) {
     for channels in [A::INFO.channels, Channels::Fifo] {
-        let bounds = Bounds {
-            channels,
-            ..on::<A>(form, variant, requests)
-        };
+        let mut bounds = on::<A>(form, variant, requests);
+        bounds.limits.channels = channels;
         assert_eq!(
             states::<A>(&bounds),
             states::<A>(&forgetting(&bounds)),
@@ -140,10 +144,8 @@ fn maekawa_needs_its_clock_only() {
 #[test]
 fn maekawa_needs_its_clock_only_in_any_order() {
     for (form, requests) in [("", [3, 3].as_slice()), ("grid", &[1, 1, 1])] {
-        let bounds = Bounds {
-            channels: Channels::Any,
-            ..on::<Maekawa>(form, None, requests)
-        };
+        let mut bounds = on::<Maekawa>(form, None, requests);
+        bounds.limits.channels = Channels::Any;
         states::<Maekawa>(&forgetting(&bounds));
     }
 }
@@ -163,7 +165,7 @@ fn lodha_kshemkalyani_is_forgotten_together_in_its_variants() {
 }
 
 #[test]
-fn others_are_at_rest_only_when_as_new() {
+fn others_are_idle_only_in_their_initial_state() {
     differs_in_nothing::<Central>("", None, &[2, 2, 2]);
     differs_in_nothing::<Raymond>("line", Some(INITIALIZE), &[1, 1, 1]);
     differs_in_nothing::<LeLann>("", None, &[1, 1, 1]);

@@ -1,6 +1,6 @@
 use soloist_algorithms::lamport::{Lamport, LamportMessage, SPARE_ACKS};
 use soloist_algorithms::{Channels, NodeId, RequestId, VariantSet};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::watched::{Ordered, watch_all, watch_random};
@@ -32,7 +32,7 @@ fn holds_with_two_idle_nodes() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<Lamport>(&[2]);
     holds_from_any_start::<Lamport>(&[2, 2]);
     holds_from_any_start::<Lamport>(&[1, 1, 1]);
@@ -51,7 +51,7 @@ fn holds_with_fewer_acks() {
 #[test]
 fn fifo_is_necessary() {
     let outcome = search::<Lamport>(&Bounds {
-        channels: Channels::Any,
+        limits: Limits::new(Channels::Any),
         ..Bounds::of::<Lamport>(&[1, 1])
     });
     let Outcome::Broken { fault, .. } = outcome else {

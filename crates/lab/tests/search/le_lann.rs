@@ -5,8 +5,8 @@ use soloist_algorithms::shape::Ring;
 use soloist_algorithms::{
     Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
 };
-use soloist_lab::check::Bounds;
 use soloist_lab::network::{Envelope, Network};
+use soloist_lab::search::Bounds;
 use soloist_lab::simulate::Random;
 use soloist_lab::world::{Event, World};
 
@@ -45,7 +45,7 @@ fn holds_in_any_order_from_any_start() {
 
 /// The node that starts inside is the token's resting place, whichever node is home.
 #[test]
-fn holds_when_home_is_elsewhere() {
+fn holds_when_home_is_another_node() {
     let start = Start {
         home: NodeId::new(2),
         inside: Some(NodeId::new(0)),
@@ -64,14 +64,10 @@ fn nobody_starves_on_the_restless_ring() {
 #[test]
 fn nobody_starves_on_the_resting_ring() {
     for nodes in 1..=4 {
-        fair::serves_all::<LeLann>(
-            &Bounds {
-                variants: VariantSet::default().with(RESTING),
-                channels: Channels::Fifo,
-                ..fair::endless::<LeLann>(nodes)
-            },
-            usize::MAX,
-        );
+        let mut bounds = fair::endless::<LeLann>(nodes);
+        bounds.variants = VariantSet::default().with(RESTING);
+        bounds.limits.channels = Channels::Fifo;
+        fair::serves_all::<LeLann>(&bounds, usize::MAX);
     }
 }
 

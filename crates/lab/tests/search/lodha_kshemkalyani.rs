@@ -3,7 +3,7 @@ use soloist_algorithms::lodha_kshemkalyani::{
 };
 use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{Channels, NodeId, RequestId, Start, Variant, VariantSet};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::watched::{Ordered, Seen, watch_all, watch_random};
@@ -47,7 +47,7 @@ fn holds_with_an_idle_fourth() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<Fair>(&[2]);
     holds_from_any_start::<Fair>(&[2, 2]);
     holds_from_any_start::<Fair>(&[2, 1, 1]);
@@ -76,7 +76,7 @@ fn holds_with_one_reply_at_an_exit() {
 #[test]
 fn fifo_is_necessary() {
     let outcome = search::<Fair>(&Bounds {
-        channels: Channels::Any,
+        limits: Limits::new(Channels::Any),
         ..Bounds::of::<Fair>(&[1, 1])
     });
     assert!(matches!(outcome, Outcome::Broken { .. }), "{outcome:#?}");

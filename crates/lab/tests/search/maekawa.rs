@@ -3,7 +3,7 @@ use std::sync::Arc;
 use soloist_algorithms::maekawa::{AS_PUBLISHED, Maekawa};
 use soloist_algorithms::shape::Quorums;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, VariantSet};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::{deadlocks, holds, holds_from_any_start};
@@ -17,7 +17,7 @@ fn of_form(form: &str, requests: &[u8]) -> Bounds<Quorums> {
 
 fn in_any_order(bounds: Bounds<Quorums>) -> Bounds<Quorums> {
     Bounds {
-        channels: Channels::Any,
+        limits: Limits::new(Channels::Any),
         ..bounds
     }
 }
@@ -79,7 +79,7 @@ fn holds_on_the_fano_plane_whichever_three_ask() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<Maekawa>(&[1]);
     holds_from_any_start::<Maekawa>(&[1, 1]);
     holds_from_any_start::<Maekawa>(&[1, 1, 1]);

@@ -20,7 +20,7 @@ mod suzuki_kasami;
 mod watched;
 
 use soloist_algorithms::{Algorithm, NodeId, Start};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Outcome, search};
 
 /// Asserts that every state was visited and everything holds.
 #[track_caller]

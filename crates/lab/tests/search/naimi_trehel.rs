@@ -1,7 +1,7 @@
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
 
 use crate::{holds, holds_from_any_start, holds_wherever_home_is};
-use soloist_lab::check::Bounds;
+use soloist_lab::search::Bounds;
 
 #[test]
 fn holds_in_any_order_with_two_requests_each() {

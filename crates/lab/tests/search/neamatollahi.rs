@@ -3,7 +3,7 @@ use std::sync::Arc;
 use soloist_algorithms::neamatollahi::{AS_PUBLISHED, Neamatollahi, RESTING};
 use soloist_algorithms::shape::Torus;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, Variant, VariantSet};
-use soloist_lab::check::{Bounds, ENDLESS, Outcome, search};
+use soloist_lab::search::{Bounds, ENDLESS, Limits, Outcome, search};
 
 use crate::holds;
 
@@ -32,7 +32,7 @@ fn holds_in_any_order_repaired_and_resting() {
 }
 
 #[test]
-fn holds_whoever_starts_inside_and_wherever_the_token_is() {
+fn holds_for_every_node_inside_and_every_place_of_the_token() {
     for variant in [None, Some(RESTING)] {
         for (form, requests) in [
             ("1x2", &[2, 2][..]),
@@ -64,8 +64,10 @@ fn as_published_leaves_a_node_waiting_for_ever() {
 /// without bound.
 fn endless(form: &str, nodes: usize, variant: Option<Variant>) -> Bounds<Torus> {
     Bounds {
-        channels: Channels::Fifo,
-        states_max: 1_000_000,
+        limits: Limits {
+            states_max: 1_000_000,
+            ..Limits::new(Channels::Fifo)
+        },
         ..on(form, variant, &vec![ENDLESS; nodes])
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use soloist_algorithms::neilsen_mizuno::NeilsenMizuno;
 use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{NodeId, Shape, Start};
-use soloist_lab::check::Bounds;
+use soloist_lab::search::Bounds;
 
 use crate::holds;
 use crate::raymond::{TREES_OF_5, TREES_TO_4};

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use soloist_algorithms::raymond::{GREEDY, INITIALIZE, PIGGYBACK, Raymond};
 use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{NodeId, Shape, Start, VariantSet};
-use soloist_lab::check::Bounds;
+use soloist_lab::search::Bounds;
 
 use crate::holds;
 
@@ -82,7 +82,7 @@ fn holds_on_every_tree_of_five_with_every_variant() {
 
 /// Also if the token's home is not the node inside.
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     for (form, nodes, inside) in TREES_TO_4 {
         for &inside in inside {
             for variants in all_variants() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use soloist_algorithms::raymond::*;
 use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, VariantSet};
-use soloist_lab::check::{Bounds, Crashes, Outcome, search};
+use soloist_lab::search::{Bounds, Crashes, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::holds;
@@ -28,12 +28,14 @@ fn crashing(
         shape: Arc::new(Tree::parse("line", nodes).unwrap()),
         start: Start::idle(NodeId::new(home)),
         variants,
-        channels,
-        crashes: Crashes {
-            most: crashes,
-            neighbours_too: false,
+        limits: Limits {
+            crashes: Crashes {
+                most: crashes,
+                neighbours_too: false,
+            },
+            states_max: 300_000,
+            ..Limits::new(channels)
         },
-        states_max: 300_000,
         ..Bounds::of::<Raymond>(&vec![1; nodes])
     }
 }
@@ -74,7 +76,7 @@ fn recovers_from_two_crashes() {
 }
 
 #[test]
-fn recovers_and_asks_again() {
+fn recovers_and_requests_again() {
     let once = crashing(3, 1, 1, VariantSet::default(), Channels::Fifo);
     holds::<Raymond>(&Bounds {
         requests: vec![2; 3],
@@ -105,7 +107,7 @@ fn a_privilege_that_is_overtaken_makes_two() {
 /// they do. After two, or if messages may overtake each other, the privilege can move back and
 /// forth forever.
 #[test]
-fn duplicates_may_chase_each_other_for_ever() {
+fn duplicates_can_chase_each_other_forever() {
     let variants = VariantSet::default().with(DUPLICATES);
     for (nodes, home) in LINES {
         holds::<Raymond>(&crashing(nodes, home, 1, variants, Channels::Fifo));
@@ -128,13 +130,9 @@ fn neighbours_down_together_make_no_second_token() {
             (VariantSet::default(), Channels::Fifo),
             (VariantSet::default().with(INITIALIZE), Channels::Fifo),
         ] {
-            let outcome = search::<Raymond>(&Bounds {
-                crashes: Crashes {
-                    most: 2,
-                    neighbours_too: true,
-                },
-                ..crashing(nodes, home, 2, variants, channels)
-            });
+            let mut bounds = crashing(nodes, home, 2, variants, channels);
+            bounds.limits.crashes.neighbours_too = true;
+            let outcome = search::<Raymond>(&bounds);
             match outcome {
                 Outcome::Holds { .. } => assert_eq!(nodes, 1),
                 Outcome::Starved { .. } => {}

@@ -1,6 +1,6 @@
 use soloist_algorithms::VariantSet;
 use soloist_algorithms::ricart_agrawala::{AS_PUBLISHED, RicartAgrawala};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::{holds, holds_from_any_start};
@@ -11,7 +11,7 @@ fn holds_in_any_order_with_two_requests_each() {
 }
 
 #[test]
-fn holds_whoever_starts_inside() {
+fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<RicartAgrawala>(&[1, 1, 1]);
 }
 

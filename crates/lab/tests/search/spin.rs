@@ -7,15 +7,14 @@ use soloist_algorithms::raymond::Raymond;
 use soloist_algorithms::ricart_agrawala::RicartAgrawala;
 use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{Algorithm, Channels, Shape};
-use soloist_lab::check::{Bounds, Outcome, search};
+use soloist_lab::search::{Bounds, Limits, Outcome, search};
 
 #[track_caller]
 fn has_states<A: Algorithm>(bounds: &Bounds<A::Shape>, expected: usize) {
     // The models have no history.
-    let outcome = search::<A>(&Bounds {
-        keep_history: false,
-        ..bounds.clone()
-    });
+    let mut bounds = bounds.clone();
+    bounds.limits.keep_history = false;
+    let outcome = search::<A>(&bounds);
     let Outcome::Holds { states, .. } = outcome else {
         panic!("{outcome:#?}");
     };
@@ -30,7 +29,7 @@ fn ricart_agrawala_has_as_many_states_as_the_model() {
         (&[2, 2, 2], Channels::Fifo, 31_888),
     ] {
         let bounds = Bounds {
-            channels,
+            limits: Limits::new(channels),
             ..Bounds::of::<RicartAgrawala>(requests)
         };
         has_states::<RicartAgrawala>(&bounds, expected);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
 use soloist_algorithms::{Algorithm, Effect, Message, NodeId, Outbox, Phase, RequestId};
-use soloist_lab::check::Bounds;
 use soloist_lab::network::{Envelope, Network};
+use soloist_lab::search::Bounds;
 use soloist_lab::world::{Event, World};
 
 /// An algorithm whose requests have ids.
@@ -64,7 +64,7 @@ impl<A: Ordered> Run<A> {
     }
 
     fn actions(&self, bounds: &Bounds<A::Shape>) -> Vec<Action> {
-        let deliverable = self.network.deliverable(bounds.channels);
+        let deliverable = self.network.deliverable(bounds.limits.channels);
         let mut actions: Vec<_> = deliverable.map(Action::Deliver).collect();
         for (node, state) in self.world.iter() {
             match state.phase() {
@@ -104,7 +104,7 @@ impl<A: Ordered> Run<A> {
                         to,
                         message,
                     };
-                    self.network.send(bounds.channels, envelope);
+                    self.network.send(bounds.limits.channels, envelope);
                 }
                 Effect::Enter => {
                     self.seen.costs.entry(own).or_default();
@@ -166,7 +166,7 @@ pub fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
     loop {
         let actions = run.actions(bounds);
         if actions.is_empty() {
-            assert!(run.is_over(), "somebody waits for ever");
+            assert!(run.is_over(), "somebody waits forever");
             return run.seen;
         }
         let pick = split_mix(&mut random) as usize % actions.len();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{KeepersError, Kept, NodesError};
 use soloist_api::{Address, AddressError, DurationError, NodeName, NodeNameError};
+use soloist_core::limits::Limits;
 use soloist_core::rules::RuleProblem;
 
 /// A configuration that cannot be used.
@@ -151,12 +152,10 @@ pub enum Problem {
         most: Duration,
     },
     /// A limit is out of range.
-    #[error("{given} cannot be a limit: use a whole number from 1 to {most}")]
+    #[error("{given} cannot be a limit: use a whole number from 1 to {most}", most = Limits::MOST)]
     Limit {
         /// The value given.
         given: i64,
-        /// The maximum.
-        most: usize,
     },
     /// A path is empty.
     #[error("the path is empty: give a file, or take the key away")]
@@ -173,6 +172,15 @@ pub enum Problem {
         /// The maximum length in bytes.
         most: usize,
     },
+    /// The socket's mode is not one that can be used.
+    #[error(
+        "{0:?} is not a mode for the socket: use three octal digits that let its owner read and \
+         write, such as \"660\""
+    )]
+    SocketMode(String),
+    /// The socket's group is empty.
+    #[error("the group is empty: give its name or number, or take the key away")]
+    EmptyGroup,
     /// The API has port 0.
     #[error("the address {0} has port 0: clients must know the port, from 1 to 65535")]
     NoApiPort(Address),

@@ -12,7 +12,8 @@ use toml::Spanned;
 
 use super::limits::{NoLimit, RawLimits};
 use super::{
-    Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, Problem, Security, TlsFiles, Ttl,
+    Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, Problem, Security, SocketAccess,
+    TlsFiles, Ttl,
 };
 use soloist_api::{Address, NodeName, parse_duration};
 use soloist_core::limits::Limits;
@@ -83,6 +84,8 @@ struct RawLock {
 #[serde(deny_unknown_fields)]
 struct RawApi {
     socket: Option<Text>,
+    socket_mode: Option<Text>,
+    socket_group: Option<Text>,
     listen: Option<Text>,
     token_file: Option<Text>,
     tls: Option<Spanned<RawApiTls>>,
@@ -332,9 +335,9 @@ fn ttl(raw: &RawLocks) -> Result<Ttl, Wrong> {
 }
 
 fn limits(raw: &RawLimits) -> Result<Limits, Wrong> {
-    let no_limit = |NoLimit { at, key, most }| {
+    let no_limit = |NoLimit { at, key }| {
         let given = *at.get_ref();
-        wrong(at, key, Problem::Limit { given, most })
+        wrong(at, key, Problem::Limit { given })
     };
     raw.limits().map_err(no_limit)
 }
@@ -342,6 +345,7 @@ fn limits(raw: &RawLimits) -> Result<Limits, Wrong> {
 fn api(raw: &RawApi, folder: &Path) -> Result<Api, Wrong> {
     Ok(Api {
         socket: socket(raw, folder)?,
+        access: socket_access(raw)?,
         tcp: api_tcp(raw, folder)?,
     })
 }
@@ -366,6 +370,26 @@ fn socket(raw: &RawApi, folder: &Path) -> Result<PathBuf, Wrong> {
         return Err(wrong(text, "api.socket", problem));
     }
     Ok(path)
+}
+
+fn socket_access(raw: &RawApi) -> Result<SocketAccess, Wrong> {
+    let group = raw.socket_group.as_ref();
+    if let Some(text) = group.filter(|text| text.get_ref().is_empty()) {
+        return Err(wrong(text, "api.socket_group", Problem::EmptyGroup));
+    }
+    let mode = match (&raw.socket_mode, group) {
+        (Some(text), _) => {
+            let mode = u32::from_str_radix(text.get_ref(), 8).ok();
+            // The owner must be able to connect, which takes the right to write.
+            let mode = mode.filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600);
+            let no_mode = || Problem::SocketMode(text.get_ref().clone());
+            mode.ok_or_else(|| wrong(text, "api.socket_mode", no_mode()))?
+        }
+        (None, Some(_)) => SocketAccess::WITH_GROUP,
+        (None, None) => SocketAccess::USER_ONLY,
+    };
+    let group = group.map(|text| text.get_ref().clone());
+    Ok(SocketAccess { mode, group })
 }
 
 fn api_tcp(raw: &RawApi, folder: &Path) -> Result<Option<ApiTcp>, Wrong> {

@@ -18,27 +18,24 @@ pub(super) struct RawLimits {
     client_name_bytes: Number,
 }
 
-/// A value that is out of range: its position, its key, and the maximum.
+/// A value that is not from 1 to [`Limits::MOST`]: its position and its key.
 pub(super) struct NoLimit<'r> {
     pub at: &'r Spanned<i64>,
     pub key: &'static str,
-    pub most: usize,
 }
 
 impl RawLimits {
     pub fn limits(&self) -> Result<Limits, NoLimit<'_>> {
         let usual = Limits::default();
-        let number = |given, key, usual| read(given, key, usual, Limits::MOST);
-        let bytes = |given, key, usual| read(given, key, usual, Limits::NAME_BYTES_MOST);
         let Quota {
             holds,
             waiters,
             name_bytes,
         } = usual.node;
         let node = Quota {
-            holds: number(&self.holds, "limits.holds", holds)?,
-            waiters: number(&self.waiters, "limits.waiters", waiters)?,
-            name_bytes: bytes(&self.name_bytes, "limits.name_bytes", name_bytes)?,
+            holds: read(&self.holds, "limits.holds", holds)?,
+            waiters: read(&self.waiters, "limits.waiters", waiters)?,
+            name_bytes: read(&self.name_bytes, "limits.name_bytes", name_bytes)?,
         };
         let Quota {
             holds,
@@ -47,40 +44,34 @@ impl RawLimits {
         } = usual.client;
         let key = "limits.client_name_bytes";
         let client = Quota {
-            holds: number(&self.client_holds, "limits.client_holds", holds)?,
-            waiters: number(&self.client_waiters, "limits.client_waiters", waiters)?,
-            name_bytes: bytes(&self.client_name_bytes, key, name_bytes)?,
+            holds: read(&self.client_holds, "limits.client_holds", holds)?,
+            waiters: read(&self.client_waiters, "limits.client_waiters", waiters)?,
+            name_bytes: read(&self.client_name_bytes, key, name_bytes)?,
         };
         Ok(Limits { node, client })
     }
 }
 
-fn read<'r>(
-    given: &'r Number,
-    key: &'static str,
-    otherwise: usize,
-    most: usize,
-) -> Result<usize, NoLimit<'r>> {
+fn read<'r>(given: &'r Number, key: &'static str, otherwise: usize) -> Result<usize, NoLimit<'r>> {
     let Some(at) = given else {
         return Ok(otherwise);
     };
     let number = usize::try_from(*at.get_ref()).ok();
-    let number = number.filter(|number| (1..=most).contains(number));
-    number.ok_or(NoLimit { at, key, most })
+    let number = number.filter(|number| (1..=Limits::MOST).contains(number));
+    number.ok_or(NoLimit { at, key })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Nodes;
-    use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
 
     #[test]
-    fn what_all_members_may_hold_fits_a_change_of_epoch() {
-        let share = |members| Limits::default().shared_by(members).node.name_bytes;
-        assert_eq!(share(1), Limits::NAME_BYTES_MOST);
+    fn the_shares_of_all_members_fit_one_change_of_epoch() {
+        // With 16 members, the default quota is what counts.
+        assert!(Limits::default().node.holds <= Limits::share(16));
         // All nodes join one by one, and each uses up its share before the next one joins.
-        let all: usize = (1..=Nodes::MOST).map(share).sum();
-        assert!(all <= HOLDS_BYTES_MAX, "{all}");
+        let all: usize = (1..=Nodes::MOST).map(Limits::share).sum();
+        assert!(all <= Limits::HOLDS_MAX, "{all}");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::Nodes;
 use soloist_api::Address;
@@ -57,16 +56,15 @@ impl Kept {
 
     /// Checks whether this number of keepers is allowed.
     pub fn check_keepers(count: usize) -> Result<(), KeepersError> {
-        match count % 2 == 1 && count <= Self::KEEPERS_MOST {
-            true => Ok(()),
-            false => Err(KeepersError { count }),
+        if count % 2 == 1 && count <= Self::KEEPERS_MOST {
+            Ok(())
+        } else {
+            Err(KeepersError { count })
         }
     }
 
     /// Default of [`data`](Self::data).
     pub const DATA: &'static str = "data";
-    /// The maximum length of a lease; the minimum is [`Lease::LEAST`].
-    pub const LEASE_MOST: Duration = Duration::from_secs(60 * 60);
     /// The minimum clock drift in percent.
     pub const DRIFT_LEAST: u32 = 1;
     /// The maximum clock drift in percent.

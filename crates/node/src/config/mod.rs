@@ -44,7 +44,7 @@
 //! [limits]                            # more is refused with status 429; these are the defaults
 //! holds = 400000                      # on this node, with the waiters that may become holds
 //! waiters = 100000
-//! name_bytes = 134217728              # in the names of held and awaited locks; n members share it
+//! name_bytes = 134217728              # in the names of held and awaited locks
 //! client_holds = 100000               # per client: a Unix user, the token, or the name in
 //! client_waiters = 10000              # a certificate
 //! client_name_bytes = 33554432
@@ -72,8 +72,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{Identity, IdentityError};
-use crate::sha256::sha256;
+use soloist_transport::identity::{Identity, IdentityError};
+use soloist_transport::sha256;
 
 // The parts of a configuration, for programs that construct one.
 pub use soloist_api::{Address, NodeName};
@@ -163,13 +163,49 @@ impl Default for Ttl {
 pub struct Api {
     /// The Unix socket.
     pub socket: PathBuf,
+    /// Who may connect to the Unix socket.
+    pub access: SocketAccess,
     /// The TCP address, if any.
     pub tcp: Option<ApiTcp>,
+}
+
+/// Who may connect to the Unix socket, as permissions of its file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SocketAccess {
+    /// The mode.
+    pub mode: u32,
+    /// The group, by name or number. `None` for that of the node's process.
+    pub group: Option<String>,
+}
+
+impl SocketAccess {
+    /// Default of [`mode`](Self::mode): only the node's user.
+    pub const USER_ONLY: u32 = 0o600;
+    /// Default of [`mode`](Self::mode) if a group is given.
+    pub const WITH_GROUP: u32 = 0o660;
+}
+
+impl Default for SocketAccess {
+    fn default() -> Self {
+        SocketAccess {
+            mode: Self::USER_ONLY,
+            group: None,
+        }
+    }
 }
 
 impl Api {
     /// Default of [`socket`](Self::socket).
     pub const SOCKET: &'static str = "soloist.sock";
+
+    /// The API on this socket only, for this process's user only.
+    pub fn at(socket: impl Into<PathBuf>) -> Self {
+        Api {
+            socket: socket.into(),
+            access: SocketAccess::default(),
+            tcp: None,
+        }
+    }
 }
 
 /// The API over TCP.

@@ -14,8 +14,8 @@ use soloist_api::ErrorKind;
 
 use super::error::Failure;
 use super::listen::ApiError;
-use crate::sha256::sha256;
-use crate::transport::Stranger;
+use soloist_transport::Stranger;
+use soloist_transport::sha256;
 
 /// Maximum length of a token in bytes.
 const TOKEN_MAX: u64 = 4096;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_taken_whole_or_not_at_all() {
+    fn a_token_must_match_completely() {
         let token = Token(Arc::new(sha256(b"secret")));
         for good in ["Bearer secret", "bearer secret", "BEARER  secret"] {
             assert!(bearer(&shown(good)).is_some_and(|s| token.is(s)), "{good}");

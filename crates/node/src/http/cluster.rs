@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Api;
 use super::error::Failure;
-use super::gather::ask_all;
 use super::request::NodeOf;
 use crate::Moment;
 use crate::membership::{self, ClusterView, Reply};
 use crate::metrics::Refused;
+use crate::node::gather::ask_all;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
 use soloist_core::epochs::member::MemberState;
@@ -34,7 +34,7 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(20);
     responses((status = 200, description = "The cluster", body = Cluster)),
 ))]
 pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
-    let _one_of_few = api.looking.acquire().await;
+    let _one_of_few = api.node.shared.looking.acquire().await;
     let shared = &api.node.shared;
     let led = ask_leader(shared).await;
     let (state, members) = {
@@ -173,7 +173,7 @@ pub(super) async fn demote(
 /// Asks the leader for this change. A leader does not remove itself from the keepers: it hands
 /// over, and the next leader is asked.
 async fn change_keepers(api: &Api, change: membership::Question) -> Result<StatusCode, Failure> {
-    let _one_of_few = api.looking.acquire().await;
+    let _one_of_few = api.node.shared.looking.acquire().await;
     let leader_client = &api.node.shared.keeping.leader_client;
     let deadline = Instant::now() + CHANGE_PATIENCE;
     loop {
@@ -245,9 +245,10 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     security(()),
 ))]
 pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Failure> {
-    match api.node.shared.fault.has_happened() {
-        true => Err(Failure::stopping()),
-        false => Ok("ok"),
+    if api.node.shared.fault.has_happened() {
+        Err(Failure::stopping())
+    } else {
+        Ok("ok")
     }
 }
 

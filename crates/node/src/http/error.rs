@@ -3,11 +3,10 @@
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use soloist_api::{Error, ErrorKind};
+use soloist_api::{EndReason, Error, ErrorKind};
 
-use crate::AcquireError;
-use soloist_api::LockNameError;
-use soloist_core::locks::{AskError, End, HoldError, NotAHold, NotARequestId};
+use soloist_api::{LockNameError, OwnerError};
+use soloist_core::locks::{HoldError, NotAHold, NotARequestId, RequestError};
 
 /// The response to a request that failed.
 #[derive(Debug)]
@@ -52,14 +51,14 @@ impl Failure {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Stopping,
-            AskError::Stopping.to_string(),
+            RequestError::Stopping.to_string(),
         )
     }
 
-    pub fn ended(end: End) -> Self {
+    pub fn ended(end: EndReason) -> Self {
         let detail = HoldError::Ended(end).to_string();
         let mut failure = Self::new(StatusCode::GONE, ErrorKind::Ended, detail);
-        failure.body.reason = Some(end.name().to_owned());
+        failure.body.reason = Some(end);
         failure
     }
 
@@ -84,25 +83,14 @@ impl IntoResponse for Failure {
     }
 }
 
-impl From<AskError> for Failure {
-    fn from(error: AskError) -> Self {
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
         let detail = error.to_string();
         match error {
-            AskError::Ttl { .. } => Self::bad_request(detail),
-            AskError::OtherLock { .. } => Self::conflict(detail),
-            AskError::Stopping => Self::stopping(),
-            AskError::Quota(_) | AskError::LocksFull(_) => Self::too_many(detail),
-        }
-    }
-}
-
-impl From<AcquireError> for Failure {
-    fn from(error: AcquireError) -> Self {
-        match error {
-            AcquireError::Refused(refused) => refused.into(),
-            AcquireError::NodeStopped(_) => Self::stopping(),
-            AcquireError::Superseded(_) => Self::conflict(error.to_string()),
-            late => Self::not_granted(late.to_string()),
+            RequestError::Ttl { .. } => Self::bad_request(detail),
+            RequestError::OtherLock { .. } => Self::conflict(detail),
+            RequestError::Stopping => Self::stopping(),
+            RequestError::Quota(_) | RequestError::LocksFull(_) => Self::too_many(detail),
         }
     }
 }
@@ -127,6 +115,12 @@ impl From<NotAHold> for Failure {
 
 impl From<NotARequestId> for Failure {
     fn from(error: NotARequestId) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+impl From<OwnerError> for Failure {
+    fn from(error: OwnerError) -> Self {
         Self::bad_request(error.to_string())
     }
 }
@@ -171,18 +165,11 @@ mod tests {
 
     /// Tests over HTTP do not reach this limit. The tests of the table check that it is enforced.
     #[test]
-    fn too_many_is_a_status_of_its_own_that_names_the_limit() {
-        for (error, limit) in [(AskError::LocksFull(2000), "2000 locks")] {
-            let failures = [
-                Failure::from(error.clone()),
-                Failure::from(AcquireError::Refused(error)),
-            ];
-            for failure in failures {
-                assert_eq!(failure.status, StatusCode::TOO_MANY_REQUESTS);
-                assert_eq!(failure.body.error, ErrorKind::TooMany);
-                let detail = &failure.body.detail;
-                assert!(detail.contains(limit), "{detail}");
-            }
-        }
+    fn too_many_requests_have_their_own_status_and_name_the_limit() {
+        let failure = Failure::from(RequestError::LocksFull(2000));
+        assert_eq!(failure.status, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(failure.body.error, ErrorKind::TooMany);
+        let detail = &failure.body.detail;
+        assert!(detail.contains("2000 locks"), "{detail}");
     }
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use soloist_api::{Hold, RenewRequest};
+use soloist_api::{EndReason, Hold, RenewRequest};
 
 use super::Api;
 use super::error::Failure;
@@ -14,8 +14,8 @@ use super::request::{Content, Id, Params, Who, wait};
 use crate::Moment;
 use crate::node::event::milliseconds;
 use crate::node::shared::Shared;
-use crate::node::state::{Held, NodeState};
-use soloist_core::locks::{End, Grant, HoldError, HoldId};
+use crate::node::state::{NodeState, SharedHold};
+use soloist_core::locks::{Grant, HoldError, HoldId};
 
 /// Describes a hold to its holder. The holder's clock may run slower than this node's, so the
 /// holder is promised less time than this node waits.
@@ -23,12 +23,10 @@ fn describe(shared: &Shared, core: &NodeState, grant: &Grant) -> Result<Hold, Fa
     let promise = core.promise(grant.hold);
     let until = promise.map_err(|error| gone(core, grant.hold, error))?;
     let valid_for = until.map(|until| shared.lease().told(until.since(Moment::now())));
-    let ending = core
-        .is_draining()
-        .then(|| End::NodeStopped.name().to_owned());
+    let ending = core.is_draining().then_some(EndReason::NodeStopped);
     Ok(Hold {
         hold: grant.hold.to_string(),
-        fence: grant.fence.number(),
+        fence: grant.fence,
         lock: grant.lock.to_string(),
         valid_for_ms: valid_for.map_or(u64::MAX, milliseconds),
         ending,
@@ -96,7 +94,7 @@ pub(super) async fn hold(
 }
 
 /// Describes a hold as of now.
-pub(super) fn answer(shared: &Shared, held: &Held) -> Result<Json<Hold>, Failure> {
+pub(super) fn answer(shared: &Shared, held: &SharedHold) -> Result<Json<Hold>, Failure> {
     let mut core = shared.core();
     core.look(shared);
     Ok(Json(describe(shared, &core, &held.grant)?))
@@ -126,7 +124,9 @@ pub(super) async fn renew(
     let shared = &api.node.shared;
     let ttl = request.ttl_ms.map(Duration::from_millis);
     let mut core = shared.core();
-    let renewed = core.renew(shared, id, ttl);
+    let renewed = core.drive(shared, |part, now, out| {
+        part.table_mut(now, out).renew(now, id, ttl)
+    });
     renewed.map_err(|error| gone(&core, id, error))?;
     let held = core.hold(id).expect("it was just renewed");
     Ok(Json(describe(shared, &core, &held.grant)?))

@@ -23,10 +23,10 @@ use tokio_util::task::TaskTracker;
 
 use super::auth::Token;
 use crate::config::ApiTcp;
-use crate::identity::{IdentityError, api_server, client_name};
-use crate::throttle::Throttle;
-use crate::transport::{Stranger, Strangers, Turns, lengthen_queue};
 use soloist_core::locks::Client;
+use soloist_transport::Throttle;
+use soloist_transport::identity::{IdentityError, api_server, client_name};
+use soloist_transport::{Stranger, Strangers, Turns, lengthen_queue};
 
 /// Timeout for the first bytes of a connection, and for the first after its TLS handshake. Clients
 /// speak first, and immediately.
@@ -75,8 +75,13 @@ pub enum ApiError {
     /// The path exists and is not a socket.
     #[error("{} is there and is no socket: remove it, or choose another path for the API's socket", .0.display())]
     NotASocket(PathBuf),
+    /// The socket's group is unknown.
+    #[error(
+        "there is no group {0:?} in /etc/group for the API's socket: create it, or give the group's number"
+    )]
+    SocketGroup(String),
     /// The socket cannot be created.
-    #[error("cannot listen on the API's socket {}: {source}; check that its folder is there and may be written to", path.display())]
+    #[error("cannot listen on the API's socket {}: {source}; check that its folder is there and may be written to, and that the node's user is in socket_group", path.display())]
     Socket {
         /// The path.
         path: PathBuf,
@@ -286,10 +291,11 @@ impl Door {
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client.clone());
-            match has_token {
+            if has_token {
                 // The middleware checks the token later.
-                true => drop(request.extensions_mut().insert(stranger.clone())),
-                false => stranger.recognize(),
+                request.extensions_mut().insert(stranger.clone());
+            } else {
+                stranger.recognize();
             }
             router.call(request)
         });

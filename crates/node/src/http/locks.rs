@@ -1,37 +1,21 @@
 //! `/v1/locks`: acquire locks, and list their holders and waiters.
 
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use futures_util::stream::StreamExt;
 use serde::Deserialize;
-use soloist_api::{AcquireRequest, Hold, LockInfo, Locks};
+use soloist_api::{AcquireRequest, Hold, LockInfo, LockList, check_owner};
 
 use super::error::Failure;
-use super::gather::{ask_all, look};
 use super::request::{Content, Name, Params, Who, wait};
 use super::{Api, holds};
-use crate::node::inquiry::{Answer, Question};
-use crate::node::lock::IfDropped;
-use crate::node::state::Held;
-use crate::{AcquireError, Moment};
-use soloist_api::LockName;
-use soloist_core::locks::{Ask, HoldError, LockView};
-
-/// Maximum length of an owner's name in bytes.
-const OWNER_MAX: usize = 256;
+use crate::Moment;
+use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, unknown};
+use soloist_core::locks::{HoldError, LockRequest};
 
 /// Owner of a request that names none.
 const ANONYMOUS: &str = "anonymous";
-
-/// Timeout for acquiring a lock that nobody holds.
-const TRY_MAX: Duration = Duration::from_secs(1);
-
-/// Interval at which the nodes are asked, in the meantime, whether anybody has got it.
-const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// Acquire a lock
 ///
@@ -69,7 +53,7 @@ pub(super) async fn acquire(
     let owner = request.owner.as_deref().unwrap_or(ANONYMOUS);
     check_owner(owner)?;
     let ttl_default = api.node.shared.config.ttl.default;
-    let mut ask = Ask {
+    let mut ask = LockRequest {
         owner: owner.into(),
         ttl: Some(request.ttl_ms.map_or(ttl_default, Duration::from_millis)),
         until: None,
@@ -80,14 +64,14 @@ pub(super) async fn acquire(
     let _one_of_many = api.long.place(&client)?;
     let granted = async {
         if limit.is_some_and(|limit| limit.is_zero()) {
-            return try_acquire(&api, &name, ask).await;
+            return api.node.try_acquire(&name, ask).await;
         }
         ask.until = limit.map(|limit| Moment::now() + limit);
         let if_dropped = match ask.request {
             Some(_) => IfDropped::Stay,
             None => IfDropped::Cancel,
         };
-        Ok(api.node.acquire(&name, ask, if_dropped).await?)
+        api.node.acquire(&name, ask, if_dropped).await
     };
     // No await between grant and response, so a client that disconnects first never holds the lock.
     let held = tokio::select! {
@@ -97,145 +81,34 @@ pub(super) async fn acquire(
     };
     let held = match held {
         Ok(held) => held,
-        Err(error) => return Err(refused(&api, &name, error).await),
+        Err(error) => return Err(refused(&api, error).await),
     };
     // The hold may have been lost since, if this machine slept.
     holds::answer(&api.node.shared, &held)
 }
 
-fn check_owner(owner: &str) -> Result<(), Failure> {
-    if owner.len() > OWNER_MAX {
-        return Err(Failure::bad_request(format!(
-            "the owner has {} bytes: at most {OWNER_MAX} are allowed, shorten it",
-            owner.len()
-        )));
-    }
-    match owner.chars().find(|c| c.is_control()) {
-        Some(control) => Err(Failure::bad_request(format!(
-            "the owner has the control character {control:?}: leave it out"
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Returns the response for a lock that was not acquired.
-async fn refused(api: &Api, name: &LockName, error: NotAcquired) -> Failure {
+async fn refused(api: &Api, error: NotAcquired) -> Failure {
+    let node = &api.node;
     match error {
-        NotAcquired::Taken | NotAcquired::Error(AcquireError::Late(_)) => why_not(api, name).await,
-        NotAcquired::NotSeen => unknown(name, &api.node.shared.why_unknown().unwrap_or(format!(
-            "nobody was seen with it, but it did not come within {TRY_MAX:?}: a node may be down or slow"
-        ))),
-        NotAcquired::Error(AcquireError::Ended(hold)) => {
-            let shared = &api.node.shared;
-            let core = shared.core();
+        NotAcquired::NotGranted(name) => match node.obstacle(&name).await {
+            Obstacle::Held { owner, node } => Failure::not_granted(format!(
+                "lock {name:?} is held by {owner} on node {node}; \
+                 give a longer wait_ms to wait for it"
+            )),
+            Obstacle::Earlier => Failure::not_granted(earlier(&name)),
+            Obstacle::Unknown(reason) => Failure::unavailable(unknown(&name, &reason)),
+        },
+        NotAcquired::NotSeen(name) => Failure::unavailable(unknown(&name, &node.why_not_seen())),
+        NotAcquired::Ended(hold) => {
+            let core = node.shared.core();
             let error = core.table().expires(hold).err();
             holds::gone(&core, hold, error.unwrap_or(HoldError::Unknown))
         }
-        NotAcquired::Error(error) => error.into(),
+        NotAcquired::Refused(refused) => refused.into(),
+        NotAcquired::NodeStopped(_) => Failure::stopping(),
+        NotAcquired::Superseded(_) => Failure::conflict(error.to_string()),
     }
-}
-
-/// Returns why a lock was not granted in time: it is held, or this node does not know.
-async fn why_not(api: &Api, name: &LockName) -> Failure {
-    let _one_of_few = api.looking.acquire().await;
-    let seen = look(&api.node, Question::Lock(name.to_string())).await;
-    let lock = seen.lock(name.as_str(), api.algorithm(name.as_str()));
-    match (lock.holder, lock.reason) {
-        (Some(holder), _) => Failure::not_granted(format!(
-            "lock {name:?} is held by {} on node {}; give a longer wait_ms to wait for it",
-            holder.owner, holder.node
-        )),
-        (None, Some(reason)) => unknown(name, &reason),
-        (None, None) => Failure::not_granted(format!(
-            "lock {name:?} was not granted in time: others were before this one"
-        )),
-    }
-}
-
-fn unknown(name: &LockName, reason: &str) -> Failure {
-    Failure::unavailable(format!(
-        "whether lock {name:?} is held is not known: {reason}"
-    ))
-}
-
-/// Why a lock was not acquired.
-enum NotAcquired {
-    /// Another request was earlier.
-    Taken,
-    /// No holder or earlier waiter was seen, but the lock was not granted.
-    NotSeen,
-    Error(AcquireError),
-}
-
-impl From<AcquireError> for NotAcquired {
-    fn from(error: AcquireError) -> Self {
-        NotAcquired::Error(error)
-    }
-}
-
-/// Acquires a lock unless another request is earlier. Requests the lock and asks all nodes at the
-/// same time, so that a free lock is granted without extra delay.
-async fn try_acquire(api: &Api, name: &LockName, mut ask: Ask) -> Result<Arc<Held>, NotAcquired> {
-    let asked = Moment::now();
-    let (is_resend, own) = {
-        let core = api.node.shared.core();
-        let known = ask
-            .request
-            .and_then(|id| core.table().request(&ask.client, id));
-        (known.is_some(), core.table().view(asked, name))
-    };
-    ask.until = Some(asked + TRY_MAX);
-    let late = |error| match error {
-        AcquireError::Late(_) => NotAcquired::NotSeen,
-        other => other.into(),
-    };
-    let mut acquire = pin!(api.node.acquire(name, ask, IfDropped::Cancel));
-    // A request that is sent again does not count as its own predecessor, and it waits no longer
-    // than it would have at first.
-    if is_resend {
-        return acquire.await.map_err(late);
-    }
-    if own.is_some() {
-        return Err(NotAcquired::Taken);
-    }
-    let granted = tokio::select! {
-        biased;
-        granted = &mut acquire => granted,
-        () = somebody_before(api, name, asked) => {
-            // The holder seen may be this request itself, in which case the answer is already
-            // there.
-            tokio::select! {
-                biased;
-                granted = &mut acquire => granted,
-                () = std::future::ready(()) => return Err(NotAcquired::Taken),
-            }
-        }
-    };
-    granted.map_err(late)
-}
-
-/// Returns when another request holds the lock, or certainly began to wait for it before `asked`.
-async fn somebody_before(api: &Api, name: &LockName, asked: Moment) {
-    let question = Question::Lock(name.to_string());
-    loop {
-        let mut answers = ask_all(&api.node, &question);
-        while let Some((_, answer)) = answers.next().await {
-            let Some(Answer::Lock(Some(view))) = answer else {
-                continue;
-            };
-            if is_before(&view, Moment::now().since(asked)) {
-                return;
-            }
-        }
-        tokio::time::sleep(TRY_EVERY).await;
-    }
-}
-
-/// Returns whether the lock is held there, or has a waiter that has waited for longer than this. If
-/// two requests try at the same time, one of them gets the lock.
-fn is_before(view: &LockView, waited_for: Duration) -> bool {
-    let longest = view.waiters.iter().map(|waiter| waiter.waited_for).max();
-    view.holder.is_some() || longest.is_some_and(|longest| longest > waited_for)
 }
 
 /// Show the holder and the waiters of a lock
@@ -250,9 +123,7 @@ fn is_before(view: &LockView, waited_for: Duration) -> bool {
     ),
 ))]
 pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockInfo> {
-    let _one_of_few = api.looking.acquire().await;
-    let seen = look(&api.node, Question::Lock(name.to_string())).await;
-    Json(seen.lock(name.as_str(), api.algorithm(name.as_str())))
+    Json(api.node.lock_info(&name).await)
 }
 
 /// Query of a list of locks.
@@ -272,12 +143,10 @@ pub(super) struct After {
     get, path = "/v1/locks", tag = "locks",
     params(After),
     responses(
-        (status = 200, description = "The locks", body = Locks),
+        (status = 200, description = "The locks", body = LockList),
         (status = 400, description = "The question cannot be", body = soloist_api::Error),
     ),
 ))]
-pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<Locks> {
-    let _one_of_few = api.looking.acquire().await;
-    let seen = look(&api.node, Question::Locks(from.after)).await;
-    Json(seen.page(|name| api.algorithm(name).to_owned()))
+pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<LockList> {
+    Json(api.node.lock_list(from.after).await)
 }

@@ -8,7 +8,6 @@ mod auth;
 mod cluster;
 mod error;
 mod events;
-mod gather;
 mod holds;
 mod listen;
 mod locks;
@@ -26,7 +25,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{delete, get, post, put};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -38,10 +36,6 @@ use listen::Door;
 use long::LongRequests;
 use socket::SocketFile;
 
-/// Maximum number of concurrent requests that ask all nodes. Each needs memory for all their
-/// answers.
-const LOOKING_MAX: usize = 16;
-
 /// Timeout for requests to end when the API stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -52,7 +46,6 @@ struct Api(Arc<ApiState>);
 struct ApiState {
     node: Node,
     stopping: CancellationToken,
-    looking: Semaphore,
     /// Slots for long-running requests. At most three quarters of a listener's connections may have
     /// one, which leaves room for requests that renew and release.
     long: LongRequests,
@@ -63,12 +56,6 @@ impl Deref for Api {
 
     fn deref(&self) -> &ApiState {
         &self.0
-    }
-}
-
-impl Api {
-    fn algorithm(&self, lock: &str) -> &'static str {
-        self.node.shared.config.rules.rule(lock).choice().name
     }
 }
 
@@ -116,7 +103,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
         Some(tcp) => Some(listen::open_tcp(tcp).await?),
         None => None,
     };
-    let (socket, listener) = SocketFile::bind(&config.socket).await?;
+    let (socket, listener) = SocketFile::bind(&config.socket, &config.access).await?;
     let stopping = CancellationToken::new();
     let cut = CancellationToken::new();
     let tasks = TaskTracker::new();
@@ -126,7 +113,6 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
     let api = Api(Arc::new(ApiState {
         node: node.clone(),
         stopping: stopping.clone(),
-        looking: Semaphore::new(LOOKING_MAX),
         long: LongRequests::new(long_max),
     }));
     let door = |token: Option<Token>, certificate| {

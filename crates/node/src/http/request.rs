@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_never_comes_or_never_ends_is_not_waited_for() {
+    async fn a_body_that_never_arrives_or_never_ends_times_out() {
         let soon = Duration::from_millis(5);
         let never = Body::from_stream(pending::<Piece>());
         assert_eq!(status(never, soon).await, StatusCode::REQUEST_TIMEOUT);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_too_long_or_breaks_off_is_not_taken() {
+    async fn a_body_that_is_too_long_or_incomplete_is_rejected() {
         let long = Body::from_stream(stream::repeat_with(|| piece(&[b' '; 1024])));
         let refused = StatusCode::PAYLOAD_TOO_LARGE;
         assert_eq!(status(long, BODY_WITHIN).await, refused);

@@ -26,14 +26,15 @@ pub(super) async fn give_up(
     RequestOf(id): RequestOf,
 ) -> Result<StatusCode, Failure> {
     let shared = &api.node.shared;
-    match shared.core().give_up(shared, &client, id) {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Failure::new(
+    if shared.core().give_up(shared, &client, id) {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Failure::new(
             StatusCode::NOT_FOUND,
             ErrorKind::BadRequest,
             format!(
                 "this node knows no request {id} of this client: it may be over, or another node's"
             ),
-        )),
+        ))
     }
 }

@@ -1,13 +1,14 @@
 //! The file of the Unix socket.
 
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::listen::ApiError;
-use crate::transport::BACKLOG;
+use crate::config::SocketAccess;
+use soloist_transport::BACKLOG;
 
 /// Maximum length of a socket's path in bytes: the system's limit, excluding the terminating zero.
 const PATH_MAX: usize = 107;
@@ -22,7 +23,10 @@ pub(super) struct SocketFile {
 
 impl SocketFile {
     /// Binds the socket and starts to listen. A socket left behind by a dead process is replaced.
-    pub async fn bind(path: &Path) -> Result<(Self, UnixListener), ApiError> {
+    pub async fn bind(
+        path: &Path,
+        access: &SocketAccess,
+    ) -> Result<(Self, UnixListener), ApiError> {
         let length = path.as_os_str().len();
         if length > PATH_MAX {
             return Err(ApiError::SocketPath {
@@ -31,6 +35,7 @@ impl SocketFile {
                 max: PATH_MAX,
             });
         }
+        let group = access.group.as_deref().map(group_id).transpose()?;
         make_room(path).await?;
         let failed = |source| ApiError::Socket {
             path: path.to_owned(),
@@ -38,8 +43,11 @@ impl SocketFile {
         };
         let socket = UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
-        // Nobody can connect before it listens, so the mode is set in time.
-        let mode = std::fs::Permissions::from_mode(0o600);
+        // Nobody can connect before it listens, so group and mode are set in time.
+        if let Some(group) = group {
+            chown(path, None, Some(group)).map_err(failed)?;
+        }
+        let mode = std::fs::Permissions::from_mode(access.mode);
         std::fs::set_permissions(path, mode).map_err(failed)?;
         let identity = identity(path).map_err(failed)?;
         let file = SocketFile {
@@ -62,6 +70,21 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// The number of a group, which may be given as a number or as a name in `/etc/group`.
+fn group_id(group: &str) -> Result<u32, ApiError> {
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let number = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let number = fields.nth(1)?;
+        (name == group).then(|| number.parse().ok())?
+    });
+    number.ok_or_else(|| ApiError::SocketGroup(group.to_owned()))
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {

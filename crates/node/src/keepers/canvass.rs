@@ -22,11 +22,7 @@ use super::handover::Handover;
 use super::network::Network;
 use super::store::LogStore;
 use super::types::{LogId, Membership, Raft};
-
-/// How long a keeper that has heard from a leader votes for no other one.
-fn leader_lease(election_timeout: Duration) -> Duration {
-    election_timeout * 2
-}
+use soloist_core::epochs::lease::Elections;
 
 /// The state of a keeper that matters for elections.
 struct MemberState {
@@ -52,7 +48,7 @@ pub(super) struct Canvass {
     raft: Raft,
     log: LogStore,
     handover: Handover,
-    election_timeout: Duration,
+    elections: Elections,
     started: Instant,
 }
 
@@ -63,7 +59,7 @@ impl Canvass {
         raft: Raft,
         log: LogStore,
         handover: Handover,
-        election_timeout: Duration,
+        elections: Elections,
     ) -> Arc<Self> {
         raft.runtime_config().elect(false);
         Arc::new(Canvass {
@@ -71,7 +67,7 @@ impl Canvass {
             raft,
             log,
             handover,
-            election_timeout,
+            elections,
             started: Instant::now(),
         })
     }
@@ -96,7 +92,7 @@ impl Canvass {
         let Some(member_state) = self.member_state().await else {
             return false;
         };
-        let lease = leader_lease(self.election_timeout);
+        let lease = self.elections.leader_lease();
         let is_led =
             member_state.follows && member_state.heard.is_some_and(|at| at.elapsed() < lease);
         let leads = member_state.leads && !self.handover.is_under_way();
@@ -117,7 +113,7 @@ impl Canvass {
             let membership = member_state.membership.membership();
             let is_voter = membership.voter_ids().any(|id| id == self.me);
             if member_state.leads || !is_voter || self.handover.is_under_way() {
-                sleep(self.election_timeout / 2).await;
+                sleep(self.elections.timeout / 2).await;
                 continue;
             }
             let is_alone = membership.voter_ids().all(|id| id == self.me);
@@ -125,14 +121,15 @@ impl Canvass {
                 let patience = self.patience(&member_state, jitter);
                 let left = patience.saturating_sub(self.silence(&member_state));
                 if !left.is_zero() {
-                    sleep(left.min(self.election_timeout / 2)).await;
+                    sleep(left.min(self.elections.timeout / 2)).await;
                     continue;
                 }
                 if !self.is_wanted(network, &member_state).await
                     || self.has_heard_since(&member_state).await
                 {
                     sleep(
-                        self.election_timeout
+                        self.elections
+                            .timeout
                             .mul_f64(0.25 + rand::random::<f64>() / 2.0),
                     )
                     .await;
@@ -142,7 +139,7 @@ impl Canvass {
             // An error means that Raft has stopped; the loop condition notices that.
             let _ = self.raft.trigger().elect().await;
             jitter = rand::random();
-            sleep(self.election_timeout).await;
+            sleep(self.elections.timeout).await;
         }
     }
 
@@ -158,14 +155,12 @@ impl Canvass {
         member_state.heard.unwrap_or(self.started).elapsed()
     }
 
-    /// How long a leader or an election may be silent before this keeper canvasses. The jitter
-    /// keeps keepers from standing for election simultaneously.
+    /// How long a leader or an election may be silent before this keeper canvasses.
     fn patience(&self, member_state: &MemberState, jitter: f64) -> Duration {
-        let by_chance = self.election_timeout.mul_f64(1.0 + jitter);
         match (member_state.heard, member_state.follows) {
             (None, _) => Duration::ZERO,
-            (Some(_), true) => leader_lease(self.election_timeout) + by_chance,
-            (Some(_), false) => by_chance,
+            (Some(_), true) => self.elections.leader_silence_max(jitter),
+            (Some(_), false) => self.elections.candidate_silence_max(jitter),
         }
     }
 
@@ -176,7 +171,7 @@ impl Canvass {
         let voters: BTreeSet<u64> = membership.voter_ids().collect();
         let others = voters.iter().filter(|id| **id != self.me);
         let known = others.filter_map(|id| Some((*id, membership.get_node(id)?)));
-        let limit = self.election_timeout;
+        let limit = self.elections.timeout;
         let asked = known.map(|(id, node)| async move {
             let last_log = member_state.last_log;
             let would_vote = network.canvass(id, node, last_log, limit).await;

@@ -68,16 +68,16 @@ impl Handover {
 
 impl Keeper {
     /// Stops leading, so that another keeper takes over. Returns at once; the view shows that this
-    /// keeper does not lead. If no other keeper leads within [`Settings::handover_max`], this one
+    /// keeper does not lead. If no other keeper leads within [`Elections::handover_max`], this one
     /// leads again.
     ///
-    /// [`Settings::handover_max`]: super::Settings::handover_max
+    /// [`Elections::handover_max`]: soloist_core::epochs::lease::Elections::handover_max
     pub fn hand_over(&self) {
         if !self.handover.begin() {
             return;
         }
         let (raft, handover, me) = (self.raft.0.clone(), self.handover.clone(), self.gate.id);
-        let (limit, stop) = (self.settings.handover_max(), self.stop.clone());
+        let (limit, stop) = (self.settings.elections.handover_max(), self.stop.clone());
         raft.runtime_config().heartbeat(false);
         tracing::info!("this keeper hands leadership over");
         tokio::spawn(async move {
@@ -105,9 +105,10 @@ impl Keeper {
 
     /// Fails while this keeper hands leadership over: it must not give a sign of life as a leader.
     pub(super) fn check_not_handing_over(&self) -> Result<(), KeeperError> {
-        match self.handover.is_under_way() {
-            true => Err(KeeperError::NotLeader { leader: None }),
-            false => Ok(()),
+        if self.handover.is_under_way() {
+            Err(KeeperError::NotLeader { leader: None })
+        } else {
+            Ok(())
         }
     }
 
@@ -121,9 +122,10 @@ impl Keeper {
 
     /// Fails if the next change of the membership would remove this keeper from the voters.
     pub(super) fn check_stays(&self) -> Result<(), KeeperError> {
-        match self.is_leaving() {
-            true => Err(KeeperError::Leads(self.settings.me.name.clone())),
-            false => Ok(()),
+        if self.is_leaving() {
+            Err(KeeperError::Leads(self.settings.me.name.clone()))
+        } else {
+            Ok(())
         }
     }
 

@@ -23,12 +23,13 @@ use super::store::{AppliedMembership, Closer, Store, StoreIdentity, Used};
 use super::successor::Successor;
 use super::types::{KeeperNode, Membership, Metrics, Proposal, Raft};
 use super::view::{View, view, watch_views};
-use crate::transport::Arrival;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Command, Roster};
+use soloist_transport::Arrival;
 
 /// A running keeper. Dropping it stops it shortly afterwards.
+// Methods: leadership transfer in `handover.rs`, what it knows of others in `known.rs`.
 #[derive(Debug)]
 pub struct Keeper {
     pub(super) settings: Settings,
@@ -86,7 +87,7 @@ impl Keeper {
             raft.clone(),
             log_end,
             handover.clone(),
-            settings.election_timeout,
+            settings.elections,
         );
         tokio::spawn(Arc::clone(&canvass).hold_elections(network, stop.clone()));
         let metrics = raft.metrics();
@@ -240,9 +241,10 @@ impl Keeper {
             }
             appointed => appointed?,
         }
-        match self.is_voter(id) {
-            true => self.finish_change().await,
-            false => self.make_voters(BTreeSet::from([id])).await,
+        if self.is_voter(id) {
+            self.finish_change().await
+        } else {
+            self.make_voters(BTreeSet::from([id])).await
         }
     }
 
@@ -251,9 +253,10 @@ impl Keeper {
     /// [`remove_learner`](Self::remove_learner).
     pub async fn appoint_learner(&self, id: u64, node: KeeperNode) -> Result<(), KeeperError> {
         self.make_way(id, &node).await?;
-        match self.is_voter(id) {
-            true => Ok(()),
-            false => self.teach(id, node).await,
+        if self.is_voter(id) {
+            Ok(())
+        } else {
+            self.teach(id, node).await
         }
     }
 
@@ -269,9 +272,10 @@ impl Keeper {
         let ids = self.called(name).into_iter();
         let learners: BTreeSet<u64> = learners.collect();
         let gone: BTreeSet<u64> = ids.filter(|id| learners.contains(id)).collect();
-        match gone.is_empty() {
-            true => Ok(()),
-            false => self.change(ChangeMembers::RemoveNodes(gone)).await,
+        if gone.is_empty() {
+            Ok(())
+        } else {
+            self.change(ChangeMembers::RemoveNodes(gone)).await
         }
     }
 

@@ -22,7 +22,7 @@ use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
 use super::settings::Settings;
 use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Types};
-use crate::transport::Purpose;
+use soloist_transport::Purpose;
 
 /// Connections to the other keepers, one each, shared by everything in Raft. Clones share them.
 #[derive(Clone)]
@@ -90,8 +90,8 @@ impl Shared {
             // The keeper has moved, or is new. An old connection ends when it is no longer used.
             _ => {
                 let times = Times {
-                    retry_max: self.settings.election_timeout,
-                    silence_max: self.settings.election_timeout * 10,
+                    retry_max: self.settings.elections.timeout,
+                    silence_max: self.settings.elections.connection_silence_max(),
                 };
                 let purpose = Purpose::Keeper {
                     from_id: self.me,
@@ -120,7 +120,7 @@ impl RaftNetworkFactory<Types> for Network {
             me: self.0.me,
             id,
             keeper: keeper.clone(),
-            retry: self.0.settings.election_timeout / 5,
+            retry: self.0.settings.elections.heartbeat_every(),
             peer: self.0.peer(id, keeper),
         }
     }

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, NO_REQUEST};
 use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Vote};
-use crate::links::Backoff;
-use crate::transport::{ConnectionError, Endpoint, Purpose, Stream, shown};
+use soloist_transport::Backoff;
+use soloist_transport::{ConnectionError, Endpoint, Purpose, Stream, shown};
 
 /// Timeout for connecting, including the handshake.
 const DIAL_TIME: Duration = Duration::from_secs(5);
@@ -206,10 +206,11 @@ impl Connection {
         }
     }
 
-    /// Logs the problem, unless it is the same as before.
+    /// Logs the problem, unless it is the same as before. Its consequences, such as a link that is
+    /// down or a leader that is lost, are warned of where they are noticed.
     fn failed(&mut self, reason: String) {
         if self.last_error.as_ref() != Some(&reason) {
-            tracing::warn!("connection with keeper {}: {reason}", self.keeper);
+            tracing::info!("connection with keeper {}: {reason}", self.keeper);
         }
         self.last_error = Some(reason);
     }
@@ -326,6 +327,8 @@ async fn write(
     writer.flush().await
 }
 
+const CLOSED: &str = "the other side closed it";
+
 async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unanswered) -> String {
     loop {
         let answer = async {
@@ -337,7 +340,10 @@ async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unansw
         };
         let (number, content) = match answer.await {
             Ok(Some(answer)) => answer,
-            Ok(None) => return "the other side closed it".to_owned(),
+            Ok(None) => return CLOSED.to_owned(),
+            Err(rpc::FrameError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return CLOSED.to_owned();
+            }
             Err(error) => return format!("it broke: {error}"),
         };
         unanswered.sign_of_life();

@@ -1,8 +1,8 @@
 //! The wire format between keepers.
 //!
-//! After the [hello](crate::transport::hello), requests go one way and answers the other. Each is a
-//! frame: a length (4 bytes, little endian, counting what follows), the request's number (8 bytes,
-//! little endian), and postcard. Answers come in any order, each with its request's number.
+//! After the [hello](soloist_transport::hello), requests go one way and answers the other. Each is
+//! a frame: a length (4 bytes, little endian, counting what follows), the request's number (8
+//! bytes, little endian), and postcard. Answers come in any order, each with its request's number.
 
 use std::io;
 
@@ -14,19 +14,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
-
 use super::types::{LogId, Types, Vote};
-use crate::transport::shown;
+use soloist_transport::shown;
 
 /// Maximum length of a command to the roster, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 20;
 /// Maximum length of a frame in bytes, not counting the length field: an entry with the longest
 /// command, the entries before it, and their metadata.
 pub const FRAME_BYTES_MAX: usize = COMMAND_BYTES_MAX + (2 << 20);
-/// Maximum length of a snapshot in bytes: the roster has the holds of the installed epoch and of
-/// the one that is to begin, and the content of a few commands.
-pub const SNAPSHOT_BYTES_MAX: u64 = 2 * HOLDS_BYTES_MAX as u64 + 3 * COMMAND_BYTES_MAX as u64;
+/// Maximum length of a snapshot in bytes: the roster has the content of a few commands.
+pub const SNAPSHOT_BYTES_MAX: u64 = 3 * COMMAND_BYTES_MAX as u64;
 
 /// The number of frames that do not belong to a request.
 pub(super) const NO_REQUEST: u64 = 0;
@@ -242,11 +239,152 @@ impl Limits {
         self.log_id(request.meta.last_log_id)?;
         self.log_id(*request.meta.last_membership.log_id())?;
         let end = request.offset.saturating_add(request.data.len() as u64);
-        match end > SNAPSHOT_BYTES_MAX {
-            true => Err(format!(
+        if end > SNAPSHOT_BYTES_MAX {
+            Err(format!(
                 "a snapshot of {end} bytes, where {SNAPSHOT_BYTES_MAX} are the most"
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openraft::{CommittedLeaderId, Entry, EntryPayload, Membership, SnapshotMeta};
+    use openraft::{SnapshotSegmentId, StoredMembership};
+
+    use super::*;
+    use crate::golden::GoldenBytes;
+    use crate::keepers::{KeeperNode, Proposal};
+
+    fn log_id(index: u64) -> LogId {
+        LogId::new(CommittedLeaderId::new(3, 0xab), index)
+    }
+
+    fn membership() -> Membership<u64, KeeperNode> {
+        let node = |name: &str| KeeperNode {
+            name: name.parse().unwrap(),
+            address: "127.0.0.1:7401".parse().unwrap(),
+        };
+        let nodes = [(0xab, node("a")), (0xcd, node("b"))];
+        Membership::new(vec![[0xab].into()], std::collections::BTreeMap::from(nodes))
+    }
+
+    fn requests() -> Vec<(&'static str, Request)> {
+        // A new request goes into the list below.
+        let _ = |request| match request {
+            Request::Append(_)
+            | Request::Vote(_)
+            | Request::Snapshot(_)
+            | Request::Canvass { .. } => {}
+        };
+        let lease = std::time::Duration::from_millis(3_150);
+        let command = soloist_core::epochs::roster::Command::Lead { lease };
+        let payloads = [
+            EntryPayload::Blank,
+            EntryPayload::Normal(Proposal { term: 3, command }),
+            EntryPayload::Membership(membership()),
+        ];
+        let entries = payloads.into_iter().zip(8..);
+        let entry = |(payload, index)| Entry {
+            log_id: log_id(index),
+            payload,
+        };
+        let append = AppendEntriesRequest {
+            vote: Vote::new_committed(4, 0xab),
+            prev_log_id: Some(log_id(7)),
+            entries: entries.map(entry).collect(),
+            leader_commit: Some(log_id(6)),
+        };
+        let snapshot = InstallSnapshotRequest {
+            vote: Vote::new_committed(4, 0xab),
+            meta: SnapshotMeta {
+                last_log_id: Some(log_id(7)),
+                last_membership: StoredMembership::new(Some(log_id(1)), membership()),
+                snapshot_id: "s".to_owned(),
+            },
+            offset: 300,
+            data: vec![1, 2, 3],
+            done: true,
+        };
+        let vote = VoteRequest::new(Vote::new(4, 0xab), Some(log_id(7)));
+        let last_log = Some(log_id(7));
+        vec![
+            ("append", Request::Append(append)),
+            ("vote", Request::Vote(vote)),
+            ("snapshot", Request::Snapshot(snapshot)),
+            ("canvass", Request::Canvass { last_log }),
+        ]
+    }
+
+    fn answers() -> Vec<(&'static str, Answer)> {
+        let _ = |answer| match answer {
+            Answer::Refused(_)
+            | Answer::Stopped(_)
+            | Answer::Append(_)
+            | Answer::Vote(_)
+            | Answer::Snapshot(_)
+            | Answer::Canvass(_)
+            | Answer::Mismatch(_) => {}
+        };
+        let vote = Vote::new(4, 0xab);
+        let segment = |offset| SnapshotSegmentId {
+            id: "s".to_owned(),
+            offset,
+        };
+        let mismatch = openraft::error::SnapshotMismatch {
+            expect: segment(300),
+            got: segment(0),
+        };
+        let append = [
+            ("appended", AppendEntriesResponse::Success),
+            (
+                "appended in part",
+                AppendEntriesResponse::PartialSuccess(Some(log_id(7))),
+            ),
+            ("append conflicts", AppendEntriesResponse::Conflict),
+            (
+                "append in an old term",
+                AppendEntriesResponse::HigherVote(vote),
+            ),
+        ];
+        let append = append.map(|(label, response)| (label, Answer::Append(response)));
+        let voted = VoteResponse {
+            vote,
+            vote_granted: true,
+            last_log_id: Some(log_id(7)),
+        };
+        let mut all = vec![
+            ("refused", Answer::Refused("because".to_owned())),
+            ("stopped", Answer::Stopped("because".to_owned())),
+        ];
+        all.extend(append);
+        all.extend([
+            ("voted", Answer::Vote(voted)),
+            (
+                "snapshot taken",
+                Answer::Snapshot(InstallSnapshotResponse { vote }),
+            ),
+            ("canvass", Answer::Canvass(true)),
+            ("snapshot mismatch", Answer::Mismatch(mismatch)),
+        ]);
+        all
+    }
+
+    #[test]
+    fn requests_and_answers_have_golden_bytes() {
+        let mut golden = GoldenBytes::default();
+        for (label, request) in requests() {
+            let bytes = encode(&request).unwrap();
+            let again = encode(&decode::<Request>(&bytes).unwrap()).unwrap();
+            assert_eq!(again, bytes, "{label}");
+            golden.add_bytes(&format!("request: {label}"), &bytes);
+        }
+        for (label, answer) in answers() {
+            golden.add(&format!("answer: {label}"), &answer);
+        }
+        golden.add_bytes("frame 300", &frame(300, &true).unwrap());
+        golden.check("keepers.txt");
     }
 }

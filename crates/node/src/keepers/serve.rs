@@ -13,9 +13,9 @@ use super::gate::Gate;
 use super::network::answer;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
 use super::types::Raft;
-use crate::throttle::Refusals;
-use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
 use soloist_api::NodeName;
+use soloist_transport::Refusals;
+use soloist_transport::{Arrival, Code, Hello, Purpose, Refusal, farewell};
 
 /// Maximum number of requests of one connection that are processed at once. Together they take at
 /// most as many bytes as the longest frame.

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::sha256::sha256;
 use soloist_api::{Address, Host, NodeName};
 use soloist_core::epochs::roster::{Applied, Command};
+use soloist_transport::sha256;
 
 openraft::declare_raft_types!(
     /// The keepers agree on commands to the roster.
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_old_keepers_stay_what_they_are() {
+    fn ids_of_old_keepers_do_not_change() {
         // Migrated stores contain these ids.
         let id = |name: &str| id_of(&name.parse().unwrap());
         assert_eq!(id("a"), 0xcabd_1bca_1281_97ca);

@@ -131,9 +131,10 @@ impl Membership {
                 Err(_) => reasons.push(format!("{name} does not answer")),
             }
         }
-        match reasons.is_empty() {
-            true => Ok(()),
-            false => Err(reasons.join(", ")),
+        if reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(reasons.join(", "))
         }
     }
 

@@ -9,14 +9,6 @@ use soloist_api::NodeName;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::roster::Member;
 
-/// Maximum of the tolerated jitter, which otherwise is a third of a lease. Message delays vary, so
-/// only a larger deviation is attributed to the clock.
-const JITTER_MAX: Duration = Duration::from_secs(1);
-
-/// Length of a window in leases. Clocks are compared over one to two windows, so that a clock that
-/// goes wrong after a day is detected as soon as one that was always wrong.
-const WINDOW: u32 = 8;
-
 /// Nodes' clocks, as their messages show them.
 pub(super) struct Clocks {
     /// Tolerated drift in percent.
@@ -68,8 +60,8 @@ impl Clocks {
     pub fn new(lease: &Lease) -> Self {
         Clocks {
             margin: lease.drift,
-            jitter: (lease.length / 3).min(JITTER_MAX),
-            window: lease.length * WINDOW,
+            jitter: lease.clock_jitter(),
+            window: lease.clock_window(),
             seen: HashMap::new(),
         }
     }
@@ -126,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_beside_the_margin_is_told_once() {
+    fn a_clock_beyond_the_margin_is_reported_once() {
         let mut clocks = Clocks::new(&Lease::default());
         let at = |ms: u64| Moment::new(Duration::from_millis(ms));
         for (name, percent, told) in [("a", 100, 0), ("b", 104, 0), ("c", 90, -10), ("d", 150, 50)]
@@ -146,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_begins_to_run_wrong_after_a_day_is_told_within_a_few_leases() {
+    fn a_clock_that_starts_to_drift_after_a_day_is_reported_within_a_few_leases() {
         for length_ms in [500, 3000, 30_000] {
             let length = Duration::from_millis(length_ms);
             let lease = Lease { length, drift: 5 };
@@ -172,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_come_late_and_numbers_of_strangers_do_no_harm() {
+    fn late_messages_and_unknown_numbers_do_no_harm() {
         let mut clocks = Clocks::new(&Lease::default());
         let node = member("a", 1);
         let at = |ms: u64| Moment::new(Duration::from_millis(ms));
@@ -188,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_of_a_node_are_not_compared_with_each_other() {
+    fn incarnations_of_a_node_are_not_compared() {
         let mut clocks = Clocks::new(&Lease::default());
         for life in 1..40 {
             let node = member("a", life % 2);

@@ -15,9 +15,9 @@ use super::leader_client::{LeaderClientTask, LeaderListener, WayToLeader};
 use super::wire::{FromKeeper, FromNode, Reply, read, write};
 use crate::Moment;
 use crate::cluster_memory::ClusterMemory;
-use crate::transport::Stream;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_transport::Stream;
 
 /// Capacity of the queue of epochs that are not on disk yet. The leader sends `Begin` again if it
 /// is dropped.

@@ -18,14 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::Membership;
 use crate::files;
 use crate::keepers::{Keeper, KeeperNode};
-use crate::transport::{Arrival, Code, Io, Refusal};
 use soloist_api::NodeName;
+use soloist_transport::{Arrival, Code, Io, Refusal};
 
 /// Buffer size in each direction.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Minimum idle timeout. A connection without traffic for two leases is closed, but not sooner than
-/// this.
-const IDLE_MIN: Duration = Duration::from_secs(5);
 
 /// The connections that a follower forwards.
 pub(super) struct Forwards {
@@ -127,7 +124,7 @@ impl Membership {
             () = self.stop.cancelled() => {}
             () = forward.replaced.cancelled() => {}
             () = is_deposed(&keeper, &leader) => {}
-            () = copy(near, far, self.forward_idle()) => {}
+            () = copy(near, far, self.lease.forward_idle_max()) => {}
         }
     }
 
@@ -136,10 +133,6 @@ impl Membership {
         let leader = keeper.view().leader;
         let leader = leader.filter(|leader| leader.name != self.me.name)?;
         Some((keeper, leader))
-    }
-
-    fn forward_idle(&self) -> Duration {
-        (2 * self.lease.length).max(IDLE_MIN)
     }
 }
 
@@ -191,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_go_both_ways_until_nothing_is_said_for_long() {
+    async fn bytes_flow_both_ways_until_the_idle_timeout() {
         let idle = Duration::from_millis(300);
         let (mut node, near) = duplex(64);
         let (mut leader, far) = duplex(64);
@@ -214,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_leader_that_does_not_read_is_not_waited_for() {
+    async fn a_leader_that_does_not_read_blocks_nobody() {
         let (mut node, near) = duplex(64);
         let (_leader, far) = duplex(64);
         let copying = tokio::spawn(copy(near, far, Duration::from_millis(100)));
@@ -228,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_one_place_and_all_together_have_so_many() {
+    fn forwards_are_limited_to_one_per_node_and_in_total() {
         let forwards = Forwards {
             places: Arc::new(Semaphore::new(2)),
             limit: 2,

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Membership;
 use super::wire::{FromKeeper, read};
 use crate::keepers::KeeperNode;
-use crate::transport::{ConnectionError, Dialled, Purpose, Stream};
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_transport::{ConnectionError, Dialled, Purpose, Stream};
 
 /// How often a node that is connected through a follower tries to reach the leader directly.
 const DIRECT_EVERY: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ impl Unreached {
         Unreached {
             me: membership.me.name.clone(),
             noted: Vec::new(),
-            remember: membership.lease.length,
+            remember: membership.lease.detour_for(),
         }
     }
 
@@ -126,6 +126,10 @@ impl Membership {
         };
         let mut stream = match dialled {
             Ok(Dialled { stream, .. }) => stream,
+            Err(ConnectionError::Refused(refusal)) if refusal.is_early() => {
+                tracing::debug!(%keeper, reason = refusal.reason, "refused by a keeper for now");
+                return Tried::Refused(refusal.reason);
+            }
             Err(ConnectionError::Refused(refusal)) => {
                 return self.refused(keeper, refusal.reason);
             }

@@ -14,10 +14,10 @@ use super::conversation::Ended;
 use super::knock::{Leading, Tried, Unreached, Way};
 use super::wire::{Question, Reply};
 use crate::keepers::KeeperNode;
-use crate::links::Backoff;
 use soloist_api::NodeName;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
+use soloist_transport::Backoff;
 
 /// Capacity of the send queue. Messages beyond it are dropped; the member retries.
 const WORDS_MAX: usize = 64;
@@ -25,8 +25,6 @@ const QUESTIONS_MAX: usize = 64;
 /// A connection that lasted this long resets the back-off.
 const STEADY: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
-/// Bounds of the longest pause between two attempts.
-const RETRY_MAX: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(200)];
 
 /// Number of keepers whose last failed attempt is remembered.
 const TRIED_MAX: usize = 16;
@@ -152,6 +150,7 @@ impl LeaderClient {
 }
 
 /// The task behind a [`LeaderClient`].
+// Methods: the exchange of messages in `conversation.rs`.
 pub(crate) struct LeaderClientTask {
     pub(super) membership: Arc<Membership>,
     pub(super) words: mpsc::Receiver<(Member, ToKeepers)>,
@@ -175,9 +174,7 @@ impl LeaderClientTask {
     }
 
     async fn search(&mut self, listener: &dyn LeaderListener) {
-        // Leases run out during the search, so the pause must be short compared with a lease.
-        let retry_max = (self.membership.lease.length / 24).clamp(RETRY_MAX[0], RETRY_MAX[1]);
-        let mut backoff = Backoff::new(RETRY_MIN, retry_max);
+        let mut backoff = Backoff::new(RETRY_MIN, self.membership.lease.search_pause_max());
         let mut hint = None;
         let mut tell_at = Instant::now() + TELL_EVERY;
         loop {

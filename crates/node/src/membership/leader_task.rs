@@ -22,13 +22,14 @@ use super::log::log;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
+use crate::mutant::Mutant;
 use soloist_api::NodeName;
-use soloist_core::Mutant;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::message::ToKeepers;
 use soloist_core::epochs::roster::{Applied, Command, Member};
+use soloist_core::name_hash::HashKeys;
 
 /// Capacity of the leader task's event queue.
 const LETTERS_MAX: usize = 1024;
@@ -146,6 +147,8 @@ async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
     }
 }
 
+// Methods: decisions in `leader_task/decisions.rs`, questions in `leader_task/questions.rs`, stores
+// in `leader_task/stores.rs`.
 struct LeaderTask<'o> {
     membership: &'o Membership,
     keeper: &'o Arc<Keeper>,
@@ -266,7 +269,8 @@ impl<'o> LeaderTask<'o> {
             let now = Moment::now();
             let next = roster.next_epoch();
             tell_epochs_left((roster.last_epoch() + 1).saturating_sub(next));
-            self.leader = Some(Leader::elected(self.membership.lease, now, &roster));
+            let keys = HashKeys::new(rand::random());
+            self.leader = Some(Leader::elected(self.membership.lease, now, &roster, keys));
             self.tell_keepers();
             return;
         }
@@ -394,7 +398,7 @@ impl<'o> LeaderTask<'o> {
         let Some(leader) = &mut self.leader else {
             return;
         };
-        assert!(!Mutant::PanicInLeader.planted(), "a planted fault");
+        (self.membership.planted).panic_if(Mutant::PanicInLeader);
         let clock = Reading::take();
         if clock.has_slept_since(self.began) {
             // The machine was suspended, so it is unknown how long leases have run. This task ends;

@@ -1,6 +1,6 @@
 //! Logs the notices of the epochs.
 
-use soloist_core::epochs::pieces::HOLDS_BYTES_MAX;
+use soloist_core::limits::Limits;
 use soloist_core::notice::Notice;
 
 /// Logs notices, in order.
@@ -29,20 +29,23 @@ fn log_one(notice: Notice) {
         }
         Notice::TooMuchHeld { member, pieces } => tracing::error!(
             name = %member, pieces,
-            "members hold more locks than can be agreed on ({HOLDS_BYTES_MAX} bytes of names): \
-             this one is evicted; hold fewer locks, or give them shorter names"
+            "members hold more locks than an epoch can begin with ({}): this one is evicted; \
+             hold fewer locks",
+            Limits::HOLDS_MAX
         ),
-        Notice::HeldTwice(lock) => {
-            tracing::error!(?lock, "two members report that they hold the same lock");
-        }
+        Notice::HeldTwice([one, other]) => tracing::error!(
+            %one, %other,
+            "two members report that they hold the same lock: both are evicted"
+        ),
         Notice::EarlyMessage(error) => {
             tracing::error!("a message that came before its epoch is refused: {error}");
         }
         Notice::TooManyPieces(pieces) => {
             tracing::error!(pieces, "more is held than an epoch can begin with");
         }
-        Notice::UnreadablePiece => {
-            tracing::error!("the leader sent what cannot be decoded; it is requested again");
-        }
+        Notice::UnsoundPieces => tracing::error!(
+            "what the leader sent for the beginning of an epoch contradicts itself; \
+             it is requested again"
+        ),
     }
 }

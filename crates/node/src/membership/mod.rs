@@ -23,6 +23,8 @@ mod bootstrap;
 mod clock_drift;
 mod conversation;
 mod forward;
+#[cfg(test)]
+mod golden;
 mod knock;
 mod leader_client;
 mod leader_task;
@@ -48,11 +50,12 @@ pub(crate) use wire::{ClusterView, Question, Reply};
 use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::{Kept, Nodes};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
+use crate::mutant::Planted;
 use crate::node::fault::Fault;
-use crate::throttle::Refusals;
-use crate::transport::{ConnectionError, Dialled, Endpoint, Purpose};
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::lease::Lease;
+use soloist_transport::Refusals;
+use soloist_transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
 /// Time for sending nodes the last messages when a keeper stops.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -61,6 +64,8 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 const LOOP_BYTES: usize = 64 << 10;
 
 /// A node's membership, and its keeper if it runs one.
+// Methods: first start in `bootstrap.rs`, becoming a keeper in `appointment.rs`, reaching a keeper
+// in `knock.rs`, connections from nodes in `serve.rs` and `forward.rs`.
 pub(crate) struct Membership {
     pub me: KeeperNode,
     /// Hash of the configuration that all nodes must share.
@@ -92,6 +97,7 @@ pub(crate) struct Membership {
     serving: TaskTracker,
     pub stop: CancellationToken,
     fault: Arc<Fault>,
+    pub planted: Planted,
 }
 
 /// Why a node cannot be a keeper.
@@ -160,6 +166,7 @@ impl Membership {
             serving: TaskTracker::new(),
             stop: CancellationToken::new(),
             fault,
+            planted: Planted::from_env(),
         }
     }
 

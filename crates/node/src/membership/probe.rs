@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 use super::wire::{FromKeeper, read};
 use crate::config::Config;
-use crate::identity::IdentityError;
 use crate::keepers::KeeperNode;
-use crate::transport::{ConnectionError, Endpoint, Purpose, Security};
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_transport::identity::IdentityError;
+use soloist_transport::{ConnectionError, Endpoint, Purpose, Security};
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -11,8 +11,8 @@ use super::leader_task::LeaderEvent;
 use super::wire::{FromKeeper, FromNode, read, write};
 use super::{LAST_WORDS, Membership};
 use crate::keepers::rpc::FrameError;
-use crate::transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
 use soloist_api::NodeName;
+use soloist_transport::{Arrival, Code, Hello, Purpose, Refusal, shown};
 
 /// A node that does not read for this long is disconnected.
 const WRITE_TIME: Duration = Duration::from_secs(10);

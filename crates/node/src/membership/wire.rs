@@ -1,7 +1,7 @@
 //! Messages between a node and a keeper.
 //!
-//! After the [hello](crate::transport::hello), the keeper sends `Welcome` if it leads. From then on
-//! both sides send at any time. Frames are those of the keepers' own protocol, see
+//! After the [hello](soloist_transport::hello), the keeper sends `Welcome` if it leads. From then
+//! on both sides send at any time. Frames are those of the keepers' own protocol, see
 //! [`crate::keepers::rpc`].
 
 use serde::de::DeserializeOwned;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use soloist_api::{Event, EventKind};
+use soloist_api::{EndReason, Event, EventKind, LockName};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Node;
-use soloist_core::locks::LockEvent;
+use soloist_core::locks::{Denial, LockEvent};
 
 /// The events of a node from the time of subscription, in order.
 pub struct Events {
@@ -46,26 +46,26 @@ impl Events {
     }
 }
 
-/// Converts a lock event for subscribers, or returns `None` if they are not told of it.
-pub(super) fn of(event: &LockEvent, node: &str) -> Option<Event> {
+/// Converts a lock event for subscribers.
+pub(super) fn of(event: &LockEvent, node: &str) -> Event {
     match event {
-        LockEvent::Waiting { lock, owner, .. } => Some(Event {
+        LockEvent::Waiting { lock, owner, .. } => Event {
             lock: lock.to_string(),
             owner: owner.to_string(),
             ..empty(EventKind::Waiting, node)
-        }),
+        },
         LockEvent::Granted {
             grant,
             owner,
             waited,
             ..
-        } => Some(Event {
+        } => Event {
             lock: grant.lock.to_string(),
             owner: owner.to_string(),
-            fence: Some(grant.fence.number()),
+            fence: Some(grant.fence),
             after_us: Some(microseconds(*waited)),
             ..empty(EventKind::Acquired, node)
-        }),
+        },
         LockEvent::Ended {
             lock,
             owner,
@@ -74,20 +74,45 @@ pub(super) fn of(event: &LockEvent, node: &str) -> Option<Event> {
             held,
             ..
         } => {
-            let kind = match end.is_loss() {
-                true => EventKind::Lost,
-                false => EventKind::Released,
+            let kind = if end.is_loss() {
+                EventKind::Lost
+            } else {
+                EventKind::Released
             };
-            Some(Event {
+            Event {
                 lock: lock.to_string(),
                 owner: owner.to_string(),
-                fence: Some(fence.number()),
+                fence: Some(*fence),
                 after_us: Some(microseconds(*held)),
-                reason: end.is_loss().then(|| end.name().to_owned()),
+                reason: end.is_loss().then_some(*end),
                 ..empty(kind, node)
-            })
+            }
         }
-        LockEvent::Denied { .. } => None,
+        LockEvent::Denied {
+            lock,
+            owner,
+            waited,
+            denial,
+            ..
+        } => Event {
+            reason: (*denial == Denial::NodeStopped).then_some(EndReason::NodeStopped),
+            ..gave_up(lock, owner, *waited, node)
+        },
+        LockEvent::Cancelled {
+            lock,
+            owner,
+            waited,
+            ..
+        } => gave_up(lock, owner, *waited, node),
+    }
+}
+
+fn gave_up(lock: &LockName, owner: &str, waited: Duration, node: &str) -> Event {
+    Event {
+        lock: lock.to_string(),
+        owner: owner.to_owned(),
+        after_us: Some(microseconds(waited)),
+        ..empty(EventKind::GaveUp, node)
     }
 }
 

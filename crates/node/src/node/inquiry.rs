@@ -92,8 +92,8 @@ impl Drop for Open<'_> {
 impl Shared {
     /// Asks one node. Returns `None` if it does not answer in time.
     pub async fn ask(&self, node: u64, question: &Question) -> Option<Answer> {
-        if node == self.core().me().incarnation {
-            return Some(self.answer(question));
+        if node == self.living()?.me().incarnation {
+            return self.answer(question);
         }
         let (sender, receiver) = oneshot::channel();
         let number = self.inquiries.next.fetch_add(1, Ordering::Relaxed);
@@ -109,39 +109,40 @@ impl Shared {
         tokio::time::timeout(PATIENCE, receiver).await.ok()?.ok()
     }
 
-    fn answer(&self, question: &Question) -> Answer {
+    /// Answers a question, unless this node has failed.
+    fn answer(&self, question: &Question) -> Option<Answer> {
         match question {
             Question::Lock(name) => {
-                let mut core = self.core();
+                let mut core = self.living()?;
                 core.look(self);
                 let name = LockName::new(name).ok();
                 let view = name.and_then(|name| core.table().view(Moment::now(), &name));
-                Answer::Lock(view)
+                Some(Answer::Lock(view))
             }
             Question::Locks(after) => self.locks_after(after.as_deref()),
             Question::Health => {
-                let mut core = self.core();
+                let mut core = self.living()?;
                 core.look(self);
                 let table = core.table();
-                Answer::Health(Health {
+                Some(Answer::Health(Health {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     locks: table.locks() as u64,
                     holds: table.holds() as u64,
                     waiters: table.waiters() as u64,
                     links_up: self.links().counters().links_up,
-                })
+                }))
             }
         }
     }
 
     /// Returns the locks after this name. The table is locked for one piece at a time.
-    fn locks_after(&self, after: Option<&str>) -> Answer {
+    fn locks_after(&self, after: Option<&str>) -> Option<Answer> {
         let mut locks = Vec::new();
         let mut next = after.map(str::to_owned);
         let mut left = ANSWER_BYTES_MAX;
         for _ in 0..PIECES_MAX {
             let page = {
-                let mut core = self.core();
+                let mut core = self.living()?;
                 core.look(self);
                 let bytes = left.min(PIECE_BYTES);
                 let table = core.table();
@@ -156,7 +157,7 @@ impl Shared {
             // The mutex is not fair: without this, the same thread would probably get it again.
             std::thread::yield_now();
         }
-        Answer::Locks { locks, next }
+        Some(Answer::Locks { locks, next })
     }
 }
 
@@ -166,10 +167,11 @@ pub(super) fn receive(shared: &Shared, from: u64, frame: &[u8]) -> Result<(), St
     match frame.split_first() {
         Some((&QUESTION, rest)) => {
             let (number, question): (u64, Question) = decode(rest).ok_or_else(unreadable)?;
-            let answer = shared.answer(&question);
-            let frame = encode(ANSWER, &(number, answer));
-            // If this is lost, the other node asks again.
-            shared.links().send_if_room(from, &frame);
+            if let Some(answer) = shared.answer(&question) {
+                let frame = encode(ANSWER, &(number, answer));
+                // If this is lost, the other node asks again.
+                shared.links().send_if_room(from, &frame);
+            }
             Ok(())
         }
         Some((&ANSWER, rest)) => {
@@ -195,5 +197,72 @@ fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((content, [])) => Some(content),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use soloist_api::Fence;
+    use soloist_core::locks::{HolderView, WaiterView};
+
+    use super::*;
+    use crate::golden::GoldenBytes;
+
+    #[test]
+    fn questions_and_answers_have_golden_bytes() {
+        // A new question or answer goes into the lists below.
+        let _ = |question| match question {
+            Question::Lock(_) | Question::Locks(_) | Question::Health => {}
+        };
+        let _ = |answer| match answer {
+            Answer::Lock(_) | Answer::Locks { .. } | Answer::Health(_) => {}
+        };
+        let mut golden = GoldenBytes::default();
+        for (label, question) in [
+            ("ask for a lock", Question::Lock("x".to_owned())),
+            ("ask for the first locks", Question::Locks(None)),
+            ("ask for more locks", Question::Locks(Some("x".to_owned()))),
+            ("ask for health", Question::Health),
+        ] {
+            golden.add_bytes(label, &encode(QUESTION, &(300_u64, question)));
+        }
+        let lock = LockView {
+            name: "x".to_owned(),
+            algorithm: "raymond".to_owned(),
+            fence: Fence::first_of(7),
+            holder: Some(HolderView {
+                owner: "one".to_owned(),
+                fence: Fence::first_of(7),
+                held_for: Duration::from_millis(1_500),
+                valid_for: Some(Duration::from_secs(30)),
+            }),
+            waiters: vec![WaiterView {
+                owner: "two".to_owned(),
+                waited_for: Duration::from_millis(900),
+            }],
+            waiting: 1,
+        };
+        let health = Health {
+            version: "0.1.0".to_owned(),
+            locks: 3,
+            holds: 2,
+            waiters: 1,
+            links_up: 4,
+        };
+        let locks = Answer::Locks {
+            locks: vec![lock.clone()],
+            next: Some("x".to_owned()),
+        };
+        for (label, answer) in [
+            ("no lock", Answer::Lock(None)),
+            ("a lock", Answer::Lock(Some(lock))),
+            ("locks", locks),
+            ("health", Answer::Health(health)),
+        ] {
+            let bytes = encode(ANSWER, &(300_u64, &answer));
+            assert_eq!(decode::<(u64, Answer)>(&bytes[1..]), Some((300, answer)));
+            golden.add_bytes(label, &bytes);
+        }
+        golden.check("inquiry.txt");
     }
 }

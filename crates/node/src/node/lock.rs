@@ -1,251 +1,176 @@
-//! A lock and its guard, for programs that embed a node.
+//! The lock API of a node in this process.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
+use soloist_api::{
+    AcquireError, EndReason, Fence, Guard, LockName, Locks, Loss, Moment, ReleaseError, Request,
+    check_owner,
+};
+use soloist_core::locks::{Client, LockRequest, RequestError};
 
 use super::Node;
-use super::state::{Answer, Asked, Held};
-use crate::Moment;
-use soloist_api::{Fence, LockName};
-use soloist_core::locks::{Ask, AskError, Client, Denial, End, HoldId, Ticket};
+use super::acquire::{IfDropped, NotAcquired, Obstacle, earlier, unknown};
+use super::state::SharedHold;
 
-/// A lock, by name. It exists from its first use; creating a handle costs nothing.
-#[derive(Clone)]
-pub struct Lock {
-    node: Node,
-    name: LockName,
-    owner: Arc<str>,
-    client: Client,
-}
+impl Locks for Node {
+    type Guard = NodeGuard;
 
-/// Why a lock was not acquired.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AcquireError {
-    /// The node refused the request immediately.
-    #[error(transparent)]
-    Refused(#[from] AskError),
-    /// Not granted in time.
-    #[error("lock {0:?} was not granted in time")]
-    Late(LockName),
-    /// The node was stopped before the lock was granted.
-    #[error("the node was stopped before lock {0:?} was granted")]
-    NodeStopped(LockName),
-    /// The same request was sent again and is answered there, or it was cancelled.
-    #[error("the request for lock {0:?} was sent again or cancelled: this one is not answered")]
-    Superseded(LockName),
-    /// The same request was granted before, and its hold has ended.
-    #[error("the request was granted before, and hold {0:?} has ended")]
-    Ended(HoldId),
-}
-
-/// The lock was lost before it was released. Another client may hold it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the lock was lost before it was released: {0}")]
-pub struct Lost(pub End);
-
-impl Lock {
-    pub(super) fn new(node: Node, name: LockName, owner: Arc<str>) -> Self {
-        Lock {
-            node,
-            name,
+    async fn request(&self, request: Request) -> Result<NodeGuard, AcquireError> {
+        let owner = match request.owner {
+            Some(owner) => {
+                check_owner(&owner).map_err(|error| AcquireError::Refused(error.into()))?;
+                owner
+            }
+            None => Arc::clone(&self.shared.owner),
+        };
+        let ask = LockRequest {
             owner,
-            client: Client::this_process(),
-        }
-    }
-
-    /// The lock's name.
-    pub fn name(&self) -> &LockName {
-        &self.name
-    }
-
-    /// Sets the owner of later requests. Clients that list holders and waiters see this name.
-    pub fn with_owner(mut self, owner: &str) -> Self {
-        self.owner = owner.into();
-        self
-    }
-
-    /// Waits until the lock is granted. Cancel safe: if the future is dropped, the request is
-    /// cancelled, and a grant already on its way is passed on.
-    pub async fn acquire(&self) -> Result<Guard, AcquireError> {
-        self.acquire_until(None).await
-    }
-
-    /// Like [`acquire`](Lock::acquire), with a timeout.
-    pub async fn try_acquire(&self, within: Duration) -> Result<Guard, AcquireError> {
-        self.acquire_until(Some(Moment::now() + within)).await
-    }
-
-    async fn acquire_until(&self, until: Option<Moment>) -> Result<Guard, AcquireError> {
-        let ask = Ask {
-            owner: Arc::clone(&self.owner),
             ttl: None,
-            until,
-            client: self.client.clone(),
+            until: request.wait.map(|wait| Moment::now() + wait),
+            client: Client::this_process(),
             request: None,
         };
-        let held = self
-            .node
-            .acquire(&self.name, ask, IfDropped::Cancel)
-            .await?;
-        Ok(Guard {
-            node: self.node.clone(),
-            held,
-        })
+        let name = &request.lock;
+        let acquired = match request.wait {
+            Some(Duration::ZERO) => self.try_acquire(name, ask).await,
+            _ => self.acquire(name, ask, IfDropped::Cancel).await,
+        };
+        match acquired {
+            Ok(held) => Ok(NodeGuard {
+                node: self.clone(),
+                held,
+                loss: OnceLock::new(),
+            }),
+            Err(error) => Err(self.acquire_error(error).await),
+        }
     }
-}
-
-/// What happens to a waiter that is dropped.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IfDropped {
-    /// It stops waiting. If it was already granted the lock and nobody was told, the lock is
-    /// released.
-    Cancel,
-    /// It stays in the queue for a while, so that its request can be sent again.
-    Stay,
 }
 
 impl Node {
-    /// Waits until the lock is granted or denied. Cancel safe.
-    pub(crate) async fn acquire(
-        &self,
-        name: &LockName,
-        ask: Ask,
-        if_dropped: IfDropped,
-    ) -> Result<Arc<Held>, AcquireError> {
-        // A task that acquires and releases in a loop must let the peers' messages through.
-        tokio::task::consume_budget().await;
-        let stopped = || AcquireError::NodeStopped(name.clone());
-        let asked = {
-            let mut core = self.shared.living().ok_or_else(stopped)?;
-            core.acquire(&self.shared, name, ask)?
-        };
-        let (ticket, answer) = match asked {
-            Asked::Granted(held) => return Ok(held),
-            Asked::Waits(ticket, answer) => (ticket, answer),
-            Asked::Ended(hold) => return Err(AcquireError::Ended(hold)),
-        };
-        let mut waiting = Waiting {
-            node: self,
-            ticket,
-            answer,
-            if_dropped,
-        };
-        let answer = tokio::select! {
-            biased;
-            answer = &mut waiting.answer => answer,
-            _ = self.shared.fault.happened() => return Err(stopped()),
-        };
-        let answer = answer.map_err(|_| AcquireError::Superseded(name.clone()))?;
-        answer.map_err(|denial| match denial {
-            Denial::Late => AcquireError::Late(name.clone()),
-            Denial::NodeStopped => stopped(),
-        })
-    }
-}
-
-/// A waiter. If it is dropped without an answer, `if_dropped` decides what happens to the request.
-struct Waiting<'n> {
-    node: &'n Node,
-    ticket: Ticket,
-    answer: oneshot::Receiver<Answer>,
-    if_dropped: IfDropped,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if self.answer.is_terminated() {
-            return;
-        }
-        let shared = &self.node.shared;
-        // Answers are sent only while the node's state is locked, so none can arrive after
-        // `try_recv`.
-        let Some(mut core) = shared.living() else {
-            return;
-        };
-        match (self.answer.try_recv(), self.if_dropped) {
-            // The same request was sent again, and the waiter now belongs to that one.
-            (Err(TryRecvError::Closed), _) => {}
-            (Err(TryRecvError::Empty), IfDropped::Cancel) => core.cancel(shared, self.ticket),
-            (Err(TryRecvError::Empty), IfDropped::Stay) => core.abandon(shared, self.ticket),
-            (Ok(Ok(held)), IfDropped::Cancel) => drop(core.release(shared, held.grant.hold)),
-            // The hold is kept for a resend until its first promise expires.
-            (Ok(Ok(_)), IfDropped::Stay) | (Ok(Err(_)), _) => {}
+    async fn acquire_error(&self, error: NotAcquired) -> AcquireError {
+        match error {
+            NotAcquired::NotGranted(lock) => match self.obstacle(&lock).await {
+                Obstacle::Held { owner, node } => AcquireError::NotGranted {
+                    detail: format!("lock {lock:?} is held by {owner} on node {node}"),
+                    lock,
+                },
+                Obstacle::Earlier => AcquireError::NotGranted {
+                    detail: earlier(&lock),
+                    lock,
+                },
+                Obstacle::Unknown(reason) => AcquireError::Unknown {
+                    detail: unknown(&lock, &reason),
+                    lock,
+                },
+            },
+            NotAcquired::NotSeen(lock) => AcquireError::Unknown {
+                detail: unknown(&lock, &self.why_not_seen()),
+                lock,
+            },
+            NotAcquired::Refused(
+                error @ (RequestError::Quota(_)
+                | RequestError::Ttl { .. }
+                | RequestError::LocksFull(_)),
+            ) => AcquireError::Refused(error.into()),
+            error => AcquireError::Unavailable(error.into()),
         }
     }
 }
 
-/// A held lock. Dropping the guard releases it.
+/// A lock that this process holds through its own node. The hold needs no renewal: it lasts until
+/// it is released, or until the node stops or loses its lease. Dropping the guard releases it.
 #[must_use = "the lock is released as soon as its guard is dropped"]
-pub struct Guard {
+pub struct NodeGuard {
     node: Node,
-    held: Arc<Held>,
+    held: Arc<SharedHold>,
+    /// The loss as it was first reported.
+    loss: OnceLock<Loss>,
 }
 
-impl Guard {
-    /// The lock's name.
-    pub fn name(&self) -> &LockName {
+impl Guard for NodeGuard {
+    fn name(&self) -> &LockName {
         &self.held.grant.lock
     }
 
-    /// Returns the fencing token. It is greater than that of every earlier hold of this lock, so
-    /// the protected resource can reject a late holder.
-    pub fn fence(&self) -> Fence {
+    fn fence(&self) -> Fence {
         self.held.grant.fence
     }
 
-    /// Returns how much longer the lock is certainly held if no further message arrives, or zero
-    /// if it was lost. `None` means until it is released or the node stops. In a cluster with
-    /// keepers, the value is extended while the node reaches them and is not stopping.
-    pub fn valid_for(&self) -> Option<Duration> {
+    fn valid_for(&self) -> Duration {
         let shared = &self.node.shared;
         let Some(mut core) = shared.living() else {
-            return Some(Duration::ZERO);
+            return Duration::ZERO;
         };
         // Check the clock first: the hold may have expired.
         core.look(shared);
         match core.promise(self.held.grant.hold) {
-            Err(_) => Some(Duration::ZERO),
-            Ok(until) => Some(until?.since(Moment::now())),
+            Err(_) => Duration::ZERO,
+            Ok(until) => until.map_or(Duration::MAX, |until| until.since(Moment::now())),
         }
     }
 
-    /// Waits until the lock is lost, or certain to be lost, and returns why. When the node stops,
-    /// this returns immediately, and [`valid_for`](Guard::valid_for) returns how much time is left
-    /// to finish and to release.
-    pub async fn lost(&self) -> Lost {
+    async fn lost(&self) -> Loss {
         let shared = &self.node.shared;
-        tokio::select! {
+        let reason = tokio::select! {
             biased;
-            end = self.held.ended() => Lost(end),
-            _ = shared.fault.happened() => Lost(End::EpochLost),
-            () = shared.draining.cancelled() => Lost(End::NodeStopped),
-        }
-    }
-
-    /// Releases the lock. Returns an error if it was lost before.
-    pub async fn release(self) -> Result<(), Lost> {
-        self.give_back()
-    }
-
-    fn give_back(&self) -> Result<(), Lost> {
-        if let Some(end) = self.held.end() {
-            return Err(Lost(end));
-        }
-        let shared = &self.node.shared;
-        let Some(mut core) = shared.living() else {
-            return Err(Lost(End::EpochLost));
+            reason = self.held.ended() => reason,
+            _ = shared.fault.happened() => EndReason::EpochLost,
+            () = shared.draining.cancelled() => EndReason::NodeStopped,
         };
-        let released = core.release(shared, self.held.grant.hold);
-        released.map_err(|_| Lost(self.held.end().expect("it is no longer held")))
+        self.loss(reason)
+    }
+
+    async fn release(self) -> Result<(), ReleaseError> {
+        Ok(self.give_back()?)
     }
 }
 
-impl Drop for Guard {
+impl NodeGuard {
+    fn give_back(&self) -> Result<(), Loss> {
+        if let Some(reason) = self.held.end() {
+            return Err(self.loss(reason));
+        }
+        let shared = &self.node.shared;
+        let released = match shared.living() {
+            Some(mut core) => core.release(shared, self.held.grant.hold),
+            None => return Err(self.loss(EndReason::EpochLost)),
+        };
+        released.map_err(|_| self.loss(self.held.end().expect("it is no longer held")))
+    }
+
+    fn loss(&self, reason: EndReason) -> Loss {
+        *self.loss.get_or_init(|| Loss {
+            reason,
+            since: self.lost_since(),
+        })
+    }
+
+    /// When the hold ended, or will end because the node is stopping.
+    fn lost_since(&self) -> Moment {
+        let hold = self.held.grant.hold;
+        let known = self.node.shared.living().and_then(|core| {
+            let promise = core.promise(hold);
+            promise.unwrap_or_else(|_| core.table().ended_at(hold))
+        });
+        known.unwrap_or_else(Moment::now)
+    }
+}
+
+impl Drop for NodeGuard {
     fn drop(&mut self) {
-        let _ = self.give_back();
+        if self.held.end().is_none() {
+            let _ = self.give_back();
+        }
+    }
+}
+
+impl fmt::Debug for NodeGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeGuard")
+            .field("name", self.name())
+            .field("fence", &self.fence())
+            .finish_non_exhaustive()
     }
 }

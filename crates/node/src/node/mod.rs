@@ -1,13 +1,16 @@
 //! A running node: its lock table, links and timer, and the guards that it hands out.
 
+pub(crate) mod acquire;
 pub(crate) mod event;
 pub(crate) mod fault;
+pub(crate) mod gather;
 pub(crate) mod inquiry;
-pub(crate) mod lock;
+mod lock;
 mod notice;
 pub(crate) mod shared;
 pub(crate) mod state;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,23 +20,22 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 pub use event::Events;
-pub use lock::{AcquireError, Guard, Lock, Lost};
+pub use lock::NodeGuard;
 
 use crate::Moment;
 use crate::cluster_memory::{ClusterMemory, MemoryError};
 use crate::config::Config;
-use crate::identity::{Identity, IdentityError};
 use crate::keepers::KeeperNode;
-use crate::links::{self, Limits, LinkStatus, Links, LinksError};
 use crate::membership::{LeaderClient, LeaderClientTask, Membership, MembershipError};
-use crate::transport::{Endpoint, Security};
 use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
-use soloist_api::{LockName, LockNameError};
-use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
+use soloist_core::epochs::member::{MemberState, Participant};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{Settings, Table};
+use soloist_transport::identity::{Identity, IdentityError};
+use soloist_transport::links::{self, Limits, LinkStatus, Links, LinksError};
+use soloist_transport::{Endpoint, Security};
 use state::NodeState;
 
 /// Maximum number of locks in a node's table.
@@ -43,9 +45,21 @@ const LOCKS_MAX: usize = 1 << 22;
 const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 /// A node. Cheap to clone; it runs until it is [stopped](Node::stop).
+///
+/// Its locks are those of the trait [`Locks`](crate::Locks).
+// Methods: acquiring in `acquire.rs` and `lock.rs`, events in `event.rs`, views of all nodes in
+// `gather.rs`.
 #[derive(Clone)]
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a node cannot start.
@@ -102,8 +116,6 @@ impl Node {
         identity: Option<Identity>,
         listener: TcpListener,
     ) -> Result<Node, StartError> {
-        #[cfg(feature = "mutants")]
-        plant_from_env();
         let security = match &identity {
             Some(identity) => Security::tls(identity),
             None => Security::Plain,
@@ -140,7 +152,6 @@ impl Node {
         };
         let set = shared.links.set(links);
         assert!(set.is_ok(), "links are set once");
-        shared.core().carry_out(&shared);
         tokio::spawn(log);
         fault.watch("its timer", keep_time(Arc::clone(&shared)));
         fault.watch(
@@ -149,6 +160,12 @@ impl Node {
         );
         tokio::spawn(close_after_fault(Arc::clone(&shared)));
         Ok(Node { shared })
+    }
+
+    /// Plants a fault in this node.
+    #[cfg(feature = "mutants")]
+    pub fn plant(&self, mutant: crate::Mutant) {
+        self.shared.keeping.membership.planted.plant(mutant);
     }
 
     /// Waits until this node fails because of a panic, and returns the reason. By then it has
@@ -193,12 +210,6 @@ impl Node {
         self.shared.keeping.leader_client.words()
     }
 
-    /// Returns the lock of this name.
-    pub fn lock(&self, name: &str) -> Result<Lock, LockNameError> {
-        let owner = format!("{}, process {}", self.name(), std::process::id());
-        Ok(Lock::new(self.clone(), LockName::new(name)?, owner.into()))
-    }
-
     /// This node's name.
     pub fn name(&self) -> &str {
         self.shared.name()
@@ -226,10 +237,10 @@ impl Node {
     pub async fn stop(&self, within: Duration) {
         let shared = &self.shared;
         let drain = async {
-            shared.core().stop(shared);
+            (shared.core()).drive(shared, |part, now, out| part.stop(now, out));
             shared.stopping.cancel();
             let _ = timeout(within, self.no_hold_left()).await;
-            shared.core().drain(shared);
+            (shared.core()).drive(shared, |part, now, out| part.drain(now, out));
             shared.draining.cancel();
             self.no_hold_left().await;
             let _ = timeout(LEAVE_MAX, self.left()).await;
@@ -278,7 +289,7 @@ fn core(config: &Config, table: Table) -> NodeState {
         address: config.members.address.clone(),
     };
     let part = Participant::new(me, table, config.members.lease, Moment::now());
-    NodeState::new(part, MemberEffects::default())
+    NodeState::new(part)
 }
 
 fn keep(
@@ -338,20 +349,4 @@ async fn close_after_fault(shared: Arc<Shared>) {
     shared.stopped.cancel();
     shared.keeping.membership.close().await;
     shared.links().close(Duration::ZERO).await;
-}
-
-/// Plants the fault that SOLOIST_MUTANT names, for tests of the executable.
-#[cfg(feature = "mutants")]
-fn plant_from_env() {
-    use soloist_core::Mutant;
-
-    let name = std::env::var("SOLOIST_MUTANT");
-    let panics = [Mutant::PanicInCore, Mutant::PanicInLeader];
-    let mut all = panics.into_iter().chain(Mutant::ALL);
-    if let Some(mutant) = name
-        .ok()
-        .and_then(|name| all.find(|one| format!("{one:?}") == name))
-    {
-        Mutant::plant(Some(mutant));
-    }
 }

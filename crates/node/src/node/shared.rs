@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use soloist_api::Event;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::fault::{Fault, LockedCore};
@@ -11,22 +11,27 @@ use super::inquiry::{self, Inquiries};
 use super::notice::Notices;
 use super::state::NodeState;
 use crate::config::Config;
-use crate::links::{Handler, LinkChange, Links, Peer, Serving};
 use crate::membership::{LeaderClient, LeaderListener, Membership};
 use crate::metrics::Metrics;
-use crate::transport::{Arrival, Code, Declined, Purpose, Refusal};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
+use soloist_transport::links::{Handler, LinkChange, Links, Peer, Serving};
+use soloist_transport::{Arrival, Code, Declined, Purpose, Refusal};
 
+// Methods: questions from node to node in `inquiry.rs`.
 pub(crate) struct Shared {
     pub config: Config,
+    /// Owner of requests of this process that name none.
+    pub owner: Arc<str>,
     core: Mutex<NodeState>,
     /// Set once, immediately after this is created: links report to this value.
     pub links: OnceLock<Links>,
     pub inquiries: Inquiries,
+    /// Limits concurrent questions to all nodes. Each needs memory for all their answers.
+    pub looking: Semaphore,
     pub events: broadcast::Sender<Event>,
     pub metrics: Metrics,
     /// Wakes the timer when something is due earlier than it expects.
@@ -51,6 +56,9 @@ pub(crate) struct Keeping {
     pub leader_client: LeaderClient,
 }
 
+/// Maximum number of concurrent questions to all nodes.
+const LOOKING_MAX: usize = 16;
+
 /// Number of events that a subscriber may lag behind.
 const EVENTS_MAX: usize = 4096;
 
@@ -62,13 +70,16 @@ impl Shared {
         notices: Notices,
         fault: Arc<Fault>,
     ) -> Self {
+        let owner = format!("{}, process {}", config.name, std::process::id());
         Shared {
+            owner: owner.into(),
             fault,
             metrics: Metrics::new(config.metrics.lock_names),
             config,
             core: Mutex::new(core),
             links: OnceLock::new(),
             inquiries: Inquiries::default(),
+            looking: Semaphore::new(LOOKING_MAX),
             events: broadcast::Sender::new(EVENTS_MAX),
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
@@ -101,6 +112,11 @@ impl Shared {
         self.keeping.membership.lease
     }
 
+    /// Returns the name of a lock's algorithm.
+    pub fn algorithm(&self, lock: &str) -> &'static str {
+        self.config.rules.rule(lock).choice().name
+    }
+
     pub fn name(&self) -> &str {
         self.config.name.as_str()
     }
@@ -125,10 +141,12 @@ impl Shared {
     /// Returns why this node does not know the state of locks, or `None` while it is a member with
     /// a valid lease.
     pub fn why_unknown(&self) -> Option<String> {
-        let member_state = {
-            let mut core = self.core();
-            core.look(self);
-            core.member_state()
+        let member_state = match self.living() {
+            Some(mut core) => {
+                core.look(self);
+                core.member_state()
+            }
+            None => return Some(format!("node {} has failed", self.name())),
         };
         let me = self.name();
         match member_state {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use soloist_api::Reading;
+use soloist_api::{EndReason, Reading};
 use tokio::sync::{Notify, oneshot};
 
 use super::event;
@@ -13,26 +13,26 @@ use super::notice::Notice;
 use super::shared::Shared;
 use crate::Moment;
 use crate::membership::log::log;
+use crate::mutant::Mutant;
 use soloist_api::LockName;
-use soloist_core::Mutant;
 use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{
-    Ask, AskError, Client, Denial, End, Grant, HoldError, HoldId, LockEvent, ReceiveError,
+    Client, Denial, Grant, HoldError, HoldId, LockEvent, LockRequest, ReceiveError, RequestError,
     RequestId, Resumed, Table, Ticket,
 };
 
 /// A hold, shared by its holder and the node.
-pub(crate) struct Held {
+pub(crate) struct SharedHold {
     pub grant: Grant,
-    end: OnceLock<End>,
+    end: OnceLock<EndReason>,
     ended: Notify,
 }
 
-impl Held {
+impl SharedHold {
     fn new(grant: Grant) -> Arc<Self> {
-        Arc::new(Held {
+        Arc::new(SharedHold {
             grant,
             end: OnceLock::new(),
             ended: Notify::new(),
@@ -40,12 +40,12 @@ impl Held {
     }
 
     /// Returns why the hold ended, or `None` while it lasts.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<EndReason> {
         self.end.get().copied()
     }
 
     /// Waits until the hold ends.
-    pub async fn ended(&self) -> End {
+    pub async fn ended(&self) -> EndReason {
         loop {
             let ended = self.ended.notified();
             if let Some(end) = self.end() {
@@ -60,11 +60,11 @@ impl Held {
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The final answer to a waiter.
-pub(crate) type Answer = Result<Arc<Held>, Denial>;
+pub(crate) type Answer = Result<Arc<SharedHold>, Denial>;
 
 /// Outcome of a request.
 pub(crate) enum Asked {
-    Granted(Arc<Held>),
+    Granted(Arc<SharedHold>),
     Waits(Ticket, oneshot::Receiver<Answer>),
     /// The request had been granted when it was sent before, and its hold has ended.
     Ended(HoldId),
@@ -85,7 +85,7 @@ pub(crate) struct NodeState {
     /// When a refusal to let this node join was last logged.
     refusal_told: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
-    holds: HashMap<HoldId, Arc<Held>>,
+    holds: HashMap<HoldId, Arc<SharedHold>>,
     /// When the timer will wake up.
     alarm: Option<Moment>,
     /// The last clock reading, to detect that the machine slept.
@@ -93,13 +93,11 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    /// Creates the state. `effects` are those of creating the participant; they are carried out
-    /// with the first event.
-    pub fn new(part: Participant, effects: MemberEffects) -> Self {
+    pub fn new(part: Participant) -> Self {
         NodeState {
             member_state: MemberState::Outside,
             part,
-            effects,
+            effects: MemberEffects::default(),
             members: Arc::default(),
             frozen_since: None,
             stood_still: None,
@@ -112,14 +110,22 @@ impl NodeState {
         }
     }
 
-    /// Reads the clock at the start of an event. A machine that slept has lost its lease.
-    fn now(&mut self) -> Moment {
+    /// Runs one step of this node's part, and carries out its effects. Every event comes through
+    /// here.
+    pub fn drive<T>(
+        &mut self,
+        shared: &Shared,
+        act: impl FnOnce(&mut Participant, Moment, &mut MemberEffects) -> T,
+    ) -> T {
         let clock = Reading::take();
         if clock.has_slept_since(self.clock) {
+            // A machine that slept has lost its lease.
             self.clock = clock;
             self.part.wake(clock.now, &mut self.effects);
         }
-        clock.now
+        let outcome = act(&mut self.part, clock.now, &mut self.effects);
+        self.carry_out(shared);
+        outcome
     }
 
     pub fn table(&self) -> &Table {
@@ -162,12 +168,12 @@ impl NodeState {
 
     /// Advances the state to the current time, so that what is read next is up to date.
     pub fn look(&mut self, shared: &Shared) {
-        let now = self.now();
-        self.part.look(now, &mut self.effects);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| {
+            part.table_mut(now, out);
+        });
     }
 
-    pub fn hold(&self, hold: HoldId) -> Option<Arc<Held>> {
+    pub fn hold(&self, hold: HoldId) -> Option<Arc<SharedHold>> {
         self.holds.get(&hold).cloned()
     }
 
@@ -175,46 +181,20 @@ impl NodeState {
         &mut self,
         shared: &Shared,
         name: &LockName,
-        ask: Ask,
-    ) -> Result<Asked, AskError> {
-        assert!(!Mutant::PanicInCore.planted(), "a planted fault");
-        let now = self.now();
-        let resumed = self.part.look(now, &mut self.effects);
-        let resumed = resumed.resume(now, name, &ask);
-        if let Some(resumed) = resumed.transpose() {
-            self.carry_out(shared);
-            return Ok(self.go_on(resumed?));
-        }
-        let asked = self.part.acquire(now, name, ask, &mut self.effects);
-        let ticket = match asked {
-            Ok(ticket) => ticket,
-            Err(error) => {
-                self.carry_out(shared);
-                return Err(error);
+        ask: LockRequest,
+    ) -> Result<Asked, RequestError> {
+        (shared.keeping.membership.planted).panic_if(Mutant::PanicInState);
+        let asked: Result<Resumed, RequestError> = self.drive(shared, |part, now, out| {
+            let table = part.table_mut(now, out);
+            if let Some(resumed) = table.resume(now, name, &ask)? {
+                return Ok(resumed);
             }
-        };
-        let mut events = self.effects.locks.events.iter();
-        let granted = events.find_map(|event| match event {
-            LockEvent::Granted {
-                ticket: whose,
-                grant,
-                ..
-            } if *whose == ticket => Some(grant.hold),
-            _ => None,
+            let ticket = table.acquire(now, name, ask, &mut out.locks)?;
+            let hold = out.locks.granted(ticket);
+            Ok(hold.map_or(Resumed::Waits(ticket), Resumed::Holds))
         });
-        if let Some(hold) = granted {
-            self.carry_out(shared);
-            let held = self.hold(hold).expect("it was just granted");
-            return Ok(Asked::Granted(held));
-        }
-        let waits = self.listen(ticket);
-        self.carry_out(shared);
-        Ok(waits)
-    }
-
-    /// Continues a request that was sent again. The earlier sender gets no answer.
-    fn go_on(&mut self, resumed: Resumed) -> Asked {
-        match resumed {
+        Ok(match asked? {
+            // A request that was sent again is answered here; the earlier sender gets no answer.
             Resumed::Waits(ticket) => self.listen(ticket),
             Resumed::Holds(hold) => match self.hold(hold) {
                 Some(held) => Asked::Granted(held),
@@ -222,7 +202,7 @@ impl NodeState {
                 None => Asked::Ended(hold),
             },
             Resumed::Ended(hold) => Asked::Ended(hold),
-        }
+        })
     }
 
     fn listen(&mut self, ticket: Ticket) -> Asked {
@@ -234,9 +214,9 @@ impl NodeState {
     /// Called when a waiter's connection broke.
     pub fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
-        let now = self.now();
-        self.part.look(now, &mut self.effects).abandon(now, ticket);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| {
+            part.table_mut(now, out).abandon(now, ticket);
+        });
     }
 
     /// Cancels a client's request or releases its hold. Returns whether the request is known.
@@ -253,28 +233,14 @@ impl NodeState {
 
     pub fn cancel(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
-        let now = self.now();
-        self.part.cancel(now, ticket, &mut self.effects);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| {
+            let table = part.table_mut(now, out);
+            table.cancel(now, ticket, &mut out.locks);
+        });
     }
 
     pub fn release(&mut self, shared: &Shared, hold: HoldId) -> Result<(), HoldError> {
-        let now = self.now();
-        let released = self.part.release(now, hold, &mut self.effects);
-        self.carry_out(shared);
-        released
-    }
-
-    pub fn renew(
-        &mut self,
-        shared: &Shared,
-        hold: HoldId,
-        ttl: Option<Duration>,
-    ) -> Result<Option<Moment>, HoldError> {
-        let now = self.now();
-        let renewed = self.part.renew(now, hold, ttl, &mut self.effects);
-        self.carry_out(shared);
-        renewed
+        self.drive(shared, |part, now, out| part.release(now, hold, out))
     }
 
     /// Handles a message from the current incarnation of a member.
@@ -284,21 +250,21 @@ impl NodeState {
         from: u64,
         bytes: &[u8],
     ) -> Result<(), ReceiveError> {
-        let now = self.now();
-        let received = self.part.receive(now, from, bytes, &mut self.effects);
-        if matches!(received, Err(ReceiveError::Full(_))) {
-            self.part.suspect(&mut self.effects);
-        }
-        self.carry_out(shared);
-        received
+        self.drive(shared, |part, now, out| {
+            let received = part.receive(now, from, bytes, out);
+            if matches!(received, Err(ReceiveError::Full(_))) {
+                part.suspect(out);
+            }
+            received
+        })
     }
 
     /// Called when a leader was found.
     pub fn find_leader(&mut self, shared: &Shared) {
-        self.look_at_links(shared);
-        let now = self.now();
-        self.part.find_leader(now, &mut self.effects);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| {
+            part.miss(unreached(shared));
+            part.find_leader(now, out);
+        });
     }
 
     /// Handles a message of the keepers' leader to this incarnation of the node.
@@ -306,7 +272,7 @@ impl NodeState {
         if incarnation != self.part.me().incarnation {
             return;
         }
-        let now = self.now();
+        let now = Moment::now();
         let is_due = |at| now.since(at) >= TELL_AGAIN;
         if self.refusal_told.is_none_or(is_due)
             && let Some(notice) = Notice::of_refusal(&word)
@@ -314,8 +280,7 @@ impl NodeState {
             self.refusal_told = Some(now);
             shared.notices.push(notice);
         }
-        self.part.hear(now, word, &mut self.effects);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| part.hear(now, word, out));
         if self.part.has_left() {
             shared.left.notify_waiters();
         }
@@ -323,33 +288,14 @@ impl NodeState {
 
     /// Runs what is due, and returns the next deadline.
     pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
-        let now = self.now();
-        if self.part.is_renewal_due(now) {
-            self.look_at_links(shared);
-        }
-        self.part.tick(now, &mut self.effects);
-        self.carry_out(shared);
+        self.drive(shared, |part, now, out| {
+            if part.is_renewal_due(now) {
+                part.miss(unreached(shared));
+            }
+            part.tick(now, out);
+        });
         self.alarm = self.part.next_deadline();
         self.alarm
-    }
-
-    /// Notes the members that this node does not reach. It reports them when it renews its lease.
-    fn look_at_links(&mut self, shared: &Shared) {
-        let limit = shared.keeping.membership.lease.apart_after();
-        self.part.miss(shared.links().unreached(limit));
-    }
-
-    pub fn stop(&mut self, shared: &Shared) {
-        let now = self.now();
-        self.part.stop(now, &mut self.effects);
-        self.carry_out(shared);
-    }
-
-    /// Stops extending holds, and leaves when all have ended.
-    pub fn drain(&mut self, shared: &Shared) {
-        let now = self.now();
-        self.part.drain(now, &mut self.effects);
-        self.carry_out(shared);
     }
 
     /// Returns whether the node has left and the keepers know it.
@@ -359,7 +305,7 @@ impl NodeState {
 
     /// Carries out the collected effects: sends messages, answers waiters, and updates the alarm.
     /// Links are updated first, because messages are addressed by a member's index.
-    pub fn carry_out(&mut self, shared: &Shared) {
+    fn carry_out(&mut self, shared: &Shared) {
         log(std::mem::take(&mut self.effects.notices));
         if std::mem::take(&mut self.effects.lapsed) {
             self.lapse(shared);
@@ -391,7 +337,7 @@ impl NodeState {
         let lost = events.filter_map(|event| match event {
             LockEvent::Ended {
                 lock,
-                end: End::EpochLost,
+                end: EndReason::EpochLost,
                 ..
             } => Some(lock.clone()),
             _ => None,
@@ -429,10 +375,8 @@ impl NodeState {
     fn tell(&mut self, shared: &Shared) {
         for event in &self.effects.locks.events {
             shared.metrics.note(event);
-            if shared.events.receiver_count() > 0
-                && let Some(event) = event::of(event, shared.name())
-            {
-                let _ = shared.events.send(event);
+            if shared.events.receiver_count() > 0 {
+                let _ = shared.events.send(event::of(event, shared.name()));
             }
             match event {
                 LockEvent::Granted { ticket, grant, .. } => {
@@ -442,7 +386,7 @@ impl NodeState {
                         let lock = grant.lock.clone();
                         shared.notices.push(Notice::FencesHalfUsed { epoch, lock });
                     }
-                    let held = Held::new(grant.clone());
+                    let held = SharedHold::new(grant.clone());
                     self.holds.insert(grant.hold, Arc::clone(&held));
                     if let Some(sender) = self.waiting.remove(ticket) {
                         // A waiter dropped at this moment takes the hold out of the channel and
@@ -464,7 +408,7 @@ impl NodeState {
                         shared.no_hold_left.notify_waiters();
                     }
                 }
-                LockEvent::Waiting { .. } => {}
+                LockEvent::Waiting { .. } | LockEvent::Cancelled { .. } => {}
             }
         }
         self.effects.locks.clear();
@@ -478,4 +422,9 @@ impl NodeState {
             shared.alarm.notify_one();
         }
     }
+}
+
+/// Returns the members that this node does not reach. It reports them when it renews its lease.
+fn unreached(shared: &Shared) -> Vec<u64> {
+    shared.links().unreached(shared.lease().apart_after())
 }

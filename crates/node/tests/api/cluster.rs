@@ -5,51 +5,40 @@ use std::time::Duration;
 
 use serde_json::json;
 use soloist_api::{Cluster, Hold, LockInfo};
-use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
 use soloist_node::config::{Api, Config, Metrics, Security, Ttl};
-use soloist_node::http::{self, ApiServer};
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_testing::alone::alone;
+use soloist_testing::served;
+use soloist_testing::wait::found;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::alone::alone;
 use crate::http::{Answer, Http};
 
+/// A cluster, and clients of its nodes' APIs.
 pub struct Served {
-    pub cluster: LocalCluster,
-    pub servers: Vec<ApiServer>,
+    nodes: served::Served,
     pub https: Vec<Http>,
-    _folder: TempDir,
+}
+
+impl Deref for Served {
+    type Target = served::Served;
+
+    fn deref(&self) -> &served::Served {
+        &self.nodes
+    }
 }
 
 /// Starts a cluster with one API per node, on Unix sockets. Returns when all nodes answer each
 /// other.
-pub async fn served(nodes: usize) -> Served {
-    let folder = TempDir::new().unwrap();
-    let settings = LocalSettings {
-        nodes,
-        rule: RuleSettings::default(),
-        tls: false,
-        folder: folder.path().to_owned(),
-        keepers: LocalKeepers {
-            lease: Lease::default(),
-            data: folder.path().join("data"),
-        },
-    };
-    let cluster = LocalCluster::start(settings).await.unwrap();
-    let mut servers = Vec::new();
-    for node in &cluster.nodes {
-        servers.push(http::serve(node).await.unwrap());
-    }
-    let sockets = servers.iter().map(|server| server.socket().to_owned());
+pub async fn served(count: usize) -> Served {
+    let nodes = served::Served::start(count).await;
+    let sockets = (0..count).map(|node| nodes.socket(node).to_owned());
     let served = Served {
         https: sockets.map(Http::Unix).collect(),
-        cluster,
-        servers,
-        _folder: folder,
+        nodes,
     };
     for http in &served.https {
         until("all nodes answer each other", async || {
@@ -106,10 +95,7 @@ pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
 
 impl Served {
     pub async fn stop(self) {
-        self.cluster.stop().await;
-        for server in self.servers {
-            server.stop().await;
-        }
+        self.nodes.stop().await;
     }
 
     /// Waits until `waiting` requests wait for the lock.
@@ -138,15 +124,6 @@ impl Http {
 }
 
 /// Polls until the condition returns a value. Panics after a timeout.
-pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
-    let wait = async {
-        loop {
-            if let Some(found) = condition().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
-    waited.unwrap_or_else(|_| panic!("it never came: {what}"))
+pub async fn until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
+    found(Duration::from_secs(20), what, condition).await
 }

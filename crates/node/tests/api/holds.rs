@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hyper::Method;
 use serde_json::json;
-use soloist_api::{ErrorKind, Hold, LockInfo, LockState};
+use soloist_api::{EndReason, ErrorKind, Hold, LockInfo, LockState};
 
 use crate::cluster::{served, until};
 use crate::http::request;
@@ -50,7 +50,7 @@ async fn a_lock_is_acquired_renewed_seen_and_released() {
 }
 
 #[tokio::test]
-async fn a_hold_that_was_released_is_gone_for_good() {
+async fn a_released_hold_stays_released() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold = http.hold("a").await;
@@ -63,20 +63,20 @@ async fn a_hold_that_was_released_is_gone_for_good() {
     ] {
         let error = gone.error(410);
         assert_eq!(error.error, ErrorKind::Ended);
-        assert_eq!(error.reason.as_deref(), Some("released"));
+        assert_eq!(error.reason, Some(EndReason::Released));
     }
     served.stop().await;
 }
 
 #[tokio::test]
-async fn a_hold_that_is_not_renewed_expires_and_its_watcher_hears_it_at_once() {
+async fn a_hold_that_is_not_renewed_expires_and_its_watcher_is_told_immediately() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold: Hold = http.acquire("a", json!({ "ttl_ms": 200 })).await.ok();
     let began = Instant::now();
     let path = format!("/v1/holds/{}?wait_ms=60000", hold.hold);
     let error = http.get(&path).await.error(410);
-    assert_eq!(error.reason.as_deref(), Some("expired"));
+    assert_eq!(error.reason, Some(EndReason::Expired));
     assert!(began.elapsed() < Duration::from_secs(30), "it waited on");
     let next = http.hold("a").await;
     assert!(next.fence > hold.fence);
@@ -84,7 +84,7 @@ async fn a_hold_that_is_not_renewed_expires_and_its_watcher_hears_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_watcher_of_a_live_hold_is_answered_when_its_time_is_over() {
+async fn a_watcher_of_a_live_hold_is_answered_at_its_timeout() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold = http.hold("a").await;
@@ -96,7 +96,7 @@ async fn a_watcher_of_a_live_hold_is_answered_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn nobody_touches_a_hold_of_another_node_or_one_that_never_was() {
+async fn holds_of_other_nodes_and_unknown_holds_are_refused() {
     let served = served(3).await;
     let hold = served.https[0].hold("a").await;
     let other = &served.https[1];
@@ -115,7 +115,7 @@ async fn nobody_touches_a_hold_of_another_node_or_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_time_is_told_when_it_is_over() {
+async fn a_waiter_is_told_when_its_time_is_over() {
     let served = served(3).await;
     let _hold = served.https[0].hold("a").await;
     let began = Instant::now();
@@ -129,7 +129,7 @@ async fn who_waits_for_a_time_is_told_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn who_waits_is_served_when_the_holder_goes() {
+async fn a_waiter_is_served_when_the_holder_leaves() {
     let served = served(3).await;
     let hold = served.https[0].hold("a").await;
     let http = served.https[2].clone();
@@ -164,7 +164,7 @@ async fn a_try_gets_a_free_lock_wherever_its_token_is_and_gives_up_a_held_one_at
 }
 
 #[tokio::test]
-async fn of_those_who_try_at_the_same_time_one_gets_it() {
+async fn one_of_several_simultaneous_tries_succeeds() {
     let served = served(3).await;
     for round in 0..10 {
         let tries: Vec<_> = (0..6)
@@ -189,7 +189,7 @@ async fn of_those_who_try_at_the_same_time_one_gets_it() {
 }
 
 #[tokio::test]
-async fn who_disconnects_while_they_wait_leave_the_queue_at_once() {
+async fn waiters_that_disconnect_leave_the_queue_immediately() {
     let served = served(3).await;
     let hold = served.https[0].hold("a").await;
     let http = served.https[1].clone();
@@ -226,7 +226,7 @@ async fn names_are_percent_encoded_text() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_with_value_and_limit() {
+async fn invalid_input_is_refused_with_value_and_limit() {
     let served = served(1).await;
     let http = &served.https[0];
     let long = "x".repeat(257);
@@ -282,7 +282,7 @@ async fn what_cannot_be_is_refused_with_value_and_limit() {
 }
 
 #[tokio::test]
-async fn a_node_that_stops_answers_waiters_and_watchers_and_lets_nobody_in() {
+async fn a_stopping_node_answers_waiters_and_watchers_and_grants_nothing() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold = http.hold("a").await;
@@ -312,8 +312,8 @@ async fn a_node_that_stops_answers_waiters_and_watchers_and_lets_nobody_in() {
     // The node stops once its last hold is released.
     assert_eq!(http.release(&hold).await.status, 204);
     assert_eq!(
-        watches.await.unwrap().error(410).reason.as_deref(),
-        Some("released")
+        watches.await.unwrap().error(410).reason,
+        Some(EndReason::Released)
     );
     stops.await.unwrap();
     served.stop().await;

@@ -26,7 +26,7 @@ async fn post(http: &Http, kind: Option<&str>, body: Vec<u8>) -> Answer {
 }
 
 #[tokio::test]
-async fn paths_and_methods_that_are_not_there() {
+async fn unknown_paths_and_methods() {
     let served = served(1).await;
     let http = &served.https[0];
     for path in [
@@ -62,7 +62,7 @@ async fn paths_and_methods_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_json_or_too_long() {
+async fn bodies_that_are_not_json_or_too_long() {
     let served = served(1).await;
     let http = &served.https[0];
     let json = Some("application/json");
@@ -106,7 +106,7 @@ async fn bodies_that_are_no_json_or_too_long() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_http() {
+async fn bytes_that_are_not_http() {
     let served = served(1).await;
     let http = &served.https[0];
     assert!(
@@ -146,7 +146,7 @@ async fn bytes_that_are_no_http() {
 }
 
 #[tokio::test]
-async fn who_sends_the_next_request_already_still_leaves_when_they_disconnect() {
+async fn a_pipelining_client_still_leaves_the_queue_when_it_disconnects() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold = http.hold("a").await;
@@ -165,7 +165,7 @@ async fn who_sends_the_next_request_already_still_leaves_when_they_disconnect() 
     served.waiting("a", 0).await;
     assert_eq!(http.release(&hold).await.status, 204);
     until("nobody waits or holds", async || {
-        let locks: soloist_api::Locks = http.get("/v1/locks").await.ok();
+        let locks: soloist_api::LockList = http.get("/v1/locks").await.ok();
         locks.locks.is_empty().then_some(())
     })
     .await;

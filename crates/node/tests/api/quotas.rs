@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use soloist_api::{ErrorKind, Hold};
 use soloist_core::limits::{Limits, Quota};
-use soloist_core::locks::{AskError, Quantity};
-use soloist_node::AcquireError;
+use soloist_core::locks::{Quantity, RequestError};
 use soloist_node::config::{Api, ApiTcp, Metrics};
 use soloist_node::http::{self, ApiServer};
+use soloist_node::{AcquireError, Guard, Locks};
 use tempfile::TempDir;
 
 use crate::cluster::{Lonely, limited, until};
@@ -26,12 +26,12 @@ struct Limited {
 async fn node(client: Quota) -> Limited {
     let folder = TempDir::new().unwrap();
     let api = Api {
-        socket: folder.path().join("s.sock"),
         tcp: Some(ApiTcp {
             listen: "127.0.0.1:0".parse().unwrap(),
             token_file: None,
             tls: None,
         }),
+        ..Api::at(folder.path().join("s.sock"))
     };
     let limits = Limits {
         client,
@@ -172,8 +172,11 @@ async fn a_program_with_a_node_inside_is_a_client_too() {
     let limited = node(Quota { holds: 1, ..quota }).await;
     let guard = limited.node.lock("a").unwrap().acquire().await.unwrap();
     let second = limited.node.lock("b").unwrap();
-    let Err(AcquireError::Refused(AskError::Quota(full))) = second.acquire().await else {
+    let Err(AcquireError::Refused(refused)) = second.acquire().await else {
         panic!("it is beyond the quota");
+    };
+    let Some(RequestError::Quota(full)) = refused.downcast_ref() else {
+        panic!("another refusal: {refused}");
     };
     assert_eq!((full.what, full.max), (Quantity::Holds, 1));
     limited.greedy.hold("b").await;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use soloist_api::{ErrorKind, Hold, LockInfo};
+use soloist_api::{EndReason, ErrorKind, Hold, LockInfo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cluster::{served, until};
@@ -56,7 +56,7 @@ async fn a_resent_request_gets_the_same_hold() {
         assert!(lives_for > Some(TTL_MS / 2), "{lives_for:?}");
         assert_eq!(http.release(&first).await.status, 204);
         let late = http.acquire(&lock, body).await.error(410);
-        assert_eq!(late.reason.as_deref(), Some("released"));
+        assert_eq!(late.reason, Some(EndReason::Released));
     }
     served.stop().await;
 }
@@ -96,7 +96,7 @@ async fn a_request_that_is_resent_while_it_waits_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn of_two_connections_with_the_same_request_the_later_one_is_answered() {
+async fn the_later_of_two_connections_with_the_same_request_is_answered() {
     let served = served(1).await;
     let http = &served.https[0];
     let hold = http.hold("a").await;
@@ -122,7 +122,7 @@ async fn soon_free(http: &Http, lock: &str) {
 }
 
 #[tokio::test]
-async fn a_grant_that_is_not_read_is_free_long_before_its_time_to_live() {
+async fn an_unread_grant_is_released_long_before_its_time_to_live() {
     let served = served(1).await;
     let http = &served.https[0];
     let half_read = async {
@@ -179,14 +179,14 @@ async fn a_request_is_cancelled_by_its_id() {
         .get(&format!("/v1/holds/{}", hold.hold))
         .await
         .error(410);
-    assert_eq!(ended.reason.as_deref(), Some("released"));
+    assert_eq!(ended.reason, Some(EndReason::Released));
     assert_eq!(http.delete(&path).await.status, 204);
     http.delete("/v1/requests/mine").await.error(400);
     served.stop().await;
 }
 
 #[tokio::test]
-async fn an_id_that_cannot_be_is_refused() {
+async fn an_invalid_id_is_refused() {
     let served = served(1).await;
     let http = &served.https[0];
     for id in ["", "1", "0123456789abcdef0123456789abcdefg"] {

@@ -7,15 +7,15 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use soloist_node::config::{ApiTcp, Metrics};
 use soloist_node::http::{self, ApiServer};
+use soloist_testing::client_hello::half_of_client_hello;
+use soloist_testing::queue::all_wait_in_the_queue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::field::Field;
 use tracing::{Subscriber, span};
 
-use crate::client_hello::half_of_client_hello;
 use crate::cluster::{Lonely, lonely};
 use crate::http::{Http, Stream};
-use crate::queue::all_wait_in_the_queue;
 use crate::tcp::{Files, TOKEN, loopback, tls};
 
 /// Half of these file descriptors are for clients, and each of the two listeners gets half of that.

@@ -1,10 +1,10 @@
 //! The file of the Unix socket.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use soloist_node::config::{Api, Metrics};
+use soloist_node::config::{Api, Metrics, SocketAccess};
 use soloist_node::http::{self, ApiError};
 use tempfile::TempDir;
 
@@ -12,7 +12,7 @@ use crate::cluster::{Lonely, lonely};
 use crate::http::Http;
 
 async fn node(socket: PathBuf) -> Lonely {
-    lonely(Api { socket, tcp: None }, Metrics::default()).await
+    lonely(Api::at(socket), Metrics::default()).await
 }
 
 #[tokio::test]
@@ -35,7 +35,35 @@ async fn only_its_owner_may_use_it_and_it_goes_when_the_api_stops() {
 }
 
 #[tokio::test]
-async fn one_that_is_answered_is_left_alone_and_one_left_behind_is_replaced() {
+async fn its_mode_and_group_can_be_set() {
+    let folder = TempDir::new().unwrap();
+    let socket = folder.path().join("soloist.sock");
+    let own = std::fs::metadata(folder.path()).unwrap().gid();
+    let with_group = |group: &str| {
+        let access = SocketAccess {
+            mode: 0o660,
+            group: Some(group.to_owned()),
+        };
+        let api = Api {
+            access,
+            ..Api::at(socket.clone())
+        };
+        lonely(api, Metrics::default())
+    };
+    let node = with_group(&own.to_string()).await;
+    let _server = http::serve(&node).await.unwrap();
+    let metadata = std::fs::metadata(&socket).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o660);
+    assert_eq!(metadata.gid(), own);
+
+    let node = with_group("no-such-group").await;
+    let error = http::serve(&node).await.err().unwrap();
+    assert!(matches!(error, ApiError::SocketGroup(_)), "{error}");
+    assert!(error.to_string().contains("\"no-such-group\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_live_socket_is_kept_and_a_stale_one_replaced() {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("soloist.sock");
     let other = UnixListener::bind(&socket).unwrap();
@@ -57,7 +85,7 @@ async fn one_that_is_answered_is_left_alone_and_one_left_behind_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_is_refused_with_the_limit() {
+async fn an_invalid_path_is_refused_with_the_limit() {
     let folder = TempDir::new().unwrap();
     let long = node(folder.path().join("x".repeat(200))).await;
     let error = http::serve(&long).await.err().unwrap().to_string();

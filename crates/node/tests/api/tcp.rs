@@ -60,7 +60,10 @@ impl Files {
     pub fn api(&self, tcp: ApiTcp) -> Api {
         let socket = self.folder.path().join("s.sock");
         let tcp = Some(tcp);
-        Api { socket, tcp }
+        Api {
+            tcp,
+            ..Api::at(socket)
+        }
     }
 
     async fn serve(&self, tcp: ApiTcp) -> Result<(Lonely, ApiServer), ApiError> {
@@ -126,7 +129,7 @@ async fn with_token(http: &Http, path: &str, authorization: &'static str) -> cra
 }
 
 #[tokio::test]
-async fn on_loopback_it_is_open_unless_there_is_a_token() {
+async fn loopback_needs_no_token_unless_one_is_configured() {
     let files = Files::new();
     let (_node, server) = files.serve(loopback(None, None)).await.unwrap();
     let http = Http::Tcp(server.addresses().tcp.unwrap());
@@ -138,7 +141,7 @@ async fn on_loopback_it_is_open_unless_there_is_a_token() {
 }
 
 #[tokio::test]
-async fn a_token_is_demanded_on_tcp_for_all_but_health() {
+async fn a_token_is_required_on_tcp_except_for_health_checks() {
     let files = Files::new();
     let served = files.serve(loopback(Some(files.token()), None)).await;
     let (_node, server) = served.unwrap();
@@ -175,7 +178,7 @@ async fn a_token_is_demanded_on_tcp_for_all_but_health() {
 }
 
 #[tokio::test]
-async fn over_tls_who_disconnects_leaves_the_queue() {
+async fn over_tls_a_client_that_disconnects_leaves_the_queue() {
     let files = Files::new();
     let served = files.serve(loopback(None, Some(files.tls(false)))).await;
     let (node, server) = served.unwrap();
@@ -206,7 +209,7 @@ async fn over_tls_who_disconnects_leaves_the_queue() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_the_right_ca_is_demanded_and_a_token_besides() {
+async fn a_certificate_of_the_right_ca_and_a_token_are_required() {
     let files = Files::new();
     let tcp = loopback(Some(files.token()), Some(files.tls(true)));
     let (_node, server) = files.serve(tcp).await.unwrap();
@@ -231,7 +234,7 @@ async fn a_certificate_of_the_right_ca_is_demanded_and_a_token_besides() {
 }
 
 #[tokio::test]
-async fn what_is_not_safe_is_not_served() {
+async fn an_unprotected_listener_is_refused() {
     let files = Files::new();
     let refused = async |tcp| files.serve(tcp).await.err().unwrap();
     let mut open = loopback(None, None);

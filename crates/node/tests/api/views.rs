@@ -6,9 +6,11 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use soloist_api::{Cluster, Event, EventKind, Hold, LockInfo, LockState, Locks, NodeState};
+use soloist_api::{
+    Cluster, EndReason, Event, EventKind, Fence, Hold, LockInfo, LockList, LockState, NodeState,
+};
 use soloist_node::config::{Api, Metrics};
-use soloist_node::http;
+use soloist_node::{Guard, Locks, http};
 use tempfile::TempDir;
 
 use crate::cluster::{lonely, served, until};
@@ -64,7 +66,7 @@ async fn waiters_of_all_nodes_are_seen_from_every_node_in_order() {
 }
 
 #[tokio::test]
-async fn locks_come_in_pages_that_leave_out_none() {
+async fn pages_of_locks_are_complete() {
     let served = served(2).await;
     let mut held = Vec::new();
     for number in 0..2_500 {
@@ -80,7 +82,7 @@ async fn locks_come_in_pages_that_leave_out_none() {
             Some(next) => format!("/v1/locks?after={}", next.replace(" ", "%20")),
             None => "/v1/locks".to_owned(),
         };
-        let page: Locks = served.https[0].get(&path).await.ok();
+        let page: LockList = served.https[0].get(&path).await.ok();
         assert!(page.locks.iter().all(|lock| lock.state == LockState::Held));
         names.extend(page.locks.into_iter().map(|lock| lock.name));
         pages += 1;
@@ -127,7 +129,7 @@ async fn a_node_that_has_left_hides_nothing() {
     .await;
     let info: LockInfo = served.https[1].get("/v1/locks/held").await.ok();
     assert_eq!(info.state, LockState::Held);
-    let locks: Locks = served.https[0].get("/v1/locks").await.ok();
+    let locks: LockList = served.https[0].get("/v1/locks").await.ok();
     assert_eq!((locks.locks.len(), locks.silent.len()), (1, 0));
     assert_eq!(served.https[0].release(&hold).await.status, 204);
     served.stop().await;
@@ -184,24 +186,33 @@ async fn events_come_in_order_and_end_with_the_node() {
         tokio::spawn(async move { http.acquire("a", body).await.ok::<Hold>() })
     };
     served.waiting("a", 1).await;
+    let body = json!({ "owner": "three", "wait_ms": 1 });
+    assert_eq!(http.acquire("a", body).await.status, 409);
     assert_eq!(http.release(&first).await.status, 204);
     let second = second.await.unwrap();
     let mut seen = Vec::new();
-    for _ in 0..5 {
+    for _ in 0..7 {
         let event = watch.next().await.unwrap();
         assert_eq!((event.node.as_str(), event.lock.as_str()), ("n1", "a"));
         assert!(event.at_unix_ms > 1_700_000_000_000);
         seen.push((event.event, event.owner, event.fence, event.reason));
     }
-    let event = |kind, owner: &str, fence: Option<u64>, reason: Option<&str>| {
-        (kind, owner.to_owned(), fence, reason.map(str::to_owned))
+    let event = |kind, owner: &str, fence: Option<Fence>, reason: Option<EndReason>| {
+        (kind, owner.to_owned(), fence, reason)
     };
     let expected = [
         event(EventKind::Acquired, "one", Some(first.fence), None),
         event(EventKind::Waiting, "two", None, None),
+        event(EventKind::Waiting, "three", None, None),
+        event(EventKind::GaveUp, "three", None, None),
         event(EventKind::Released, "one", Some(first.fence), None),
         event(EventKind::Acquired, "two", Some(second.fence), None),
-        event(EventKind::Lost, "two", Some(second.fence), Some("expired")),
+        event(
+            EventKind::Lost,
+            "two",
+            Some(second.fence),
+            Some(EndReason::Expired),
+        ),
     ];
     assert_eq!(seen, expected);
     served.stop().await;
@@ -209,13 +220,10 @@ async fn events_come_in_order_and_end_with_the_node() {
 }
 
 #[tokio::test]
-async fn who_reads_events_too_slowly_is_told_how_many_were_missed() {
+async fn a_slow_reader_of_events_is_told_how_many_it_missed() {
     let served = served(1).await;
     let mut watch = Watch::open(&served.https[0]).await;
-    let lock = served.cluster.nodes[0]
-        .lock("a")
-        .unwrap()
-        .with_owner("fast");
+    let lock = served.cluster.nodes[0].lock("a").unwrap().owner("fast");
     let turns = 20_000;
     for _ in 0..turns {
         lock.acquire().await.unwrap().release().await.unwrap();
@@ -260,7 +268,7 @@ fn metric_names(text: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn metrics_have_their_names_and_no_lock_as_a_label() {
+async fn metrics_have_their_names_and_no_lock_labels() {
     let served = served(2).await;
     for http in &served.https {
         let hold = http.hold("secret-name").await;
@@ -307,12 +315,9 @@ async fn metrics_have_their_names_and_no_lock_as_a_label() {
 }
 
 #[tokio::test]
-async fn lock_names_are_labels_if_that_is_switched_on() {
+async fn lock_names_are_labels_if_enabled() {
     let folder = TempDir::new().unwrap();
-    let api = Api {
-        socket: folder.path().join("s.sock"),
-        tcp: None,
-    };
+    let api = Api::at(folder.path().join("s.sock"));
     let node = lonely(api, Metrics { lock_names: true }).await;
     let server = http::serve(&node).await.unwrap();
     let http = Http::Unix(server.socket().to_owned());

@@ -1,21 +1,21 @@
 //! Locks over links that break at any moment: no two holds overlap, and every request is granted.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use soloist_api::NodeName;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
-use soloist_node::Node;
 use soloist_node::config::{Api, Config, Kept, Metrics, Security, Ttl};
 use soloist_node::identity::{Authority, Identity};
+use soloist_node::{Guard, Locks, Node};
+use soloist_testing::alone::alone;
+use soloist_testing::proxy::{Proxy, Temper};
+use soloist_testing::referee::Referee;
+use soloist_testing::wait::within;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-
-use crate::alone::alone;
-use crate::proxy::{Proxy, Temper};
-use crate::referee::Referee;
 
 const NODES: usize = 5;
 const CLIENTS: usize = 8;
@@ -108,33 +108,26 @@ fn config(me: usize, members: Kept, algorithm: &str) -> Config {
         listen: None,
         security: Security::Insecure,
         ttl: Ttl::default(),
-        api: Api {
-            socket: "not served".into(),
-            tcp: None,
-        },
+        api: Api::at("not served"),
         limits: Limits::default(),
         metrics: Metrics::default(),
     }
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    within(PATIENCE, what, async || is_so()).await;
 }
 
 /// Acquires and releases the lock `entries` times, and reports each entry to the referee.
 async fn enter(node: Node, entries: usize, referee: Referee) {
     let lock = node.lock("torn/lock").unwrap();
     for entry in 0..entries {
-        let guard = lock.try_acquire(PATIENCE).await;
+        let guard = lock.acquire_within(PATIENCE).await;
         let guard = guard.unwrap_or_else(|error| panic!("entry {entry}: {error}"));
-        referee.enter(guard.fence().number());
+        referee.enter(guard.fence());
         // Long enough for another client to enter if mutual exclusion were broken.
         tokio::time::sleep(Duration::from_millis(2)).await;
-        referee.leave(guard.fence().number());
+        referee.leave(guard.fence());
         guard.release().await.unwrap();
     }
 }
@@ -190,21 +183,21 @@ async fn contend(algorithm: &str, seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raymond_bears_cut_links() {
+async fn raymond_tolerates_cut_links() {
     contend("raymond", 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn maekawa_bears_cut_links() {
+async fn maekawa_tolerates_cut_links() {
     contend("maekawa", 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn naimi_trehel_bears_cut_links() {
+async fn naimi_trehel_tolerates_cut_links() {
     contend("naimi-trehel", 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lodha_kshemkalyani_bears_cut_links() {
+async fn lodha_kshemkalyani_tolerates_cut_links() {
     contend("lodha-kshemkalyani", 4).await;
 }

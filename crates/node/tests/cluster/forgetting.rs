@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use soloist_node::local::LocalCluster;
+use soloist_node::{Fence, Guard, Locks};
 
 /// Locks must be forgotten within this time.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
@@ -11,13 +12,13 @@ const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
 const NAMES: usize = 100;
 
 /// Uses each lock once on each node. Asserts that its fences increase.
-async fn use_each(cluster: &LocalCluster, names: usize, fences: &mut HashMap<usize, u64>) {
+async fn use_each(cluster: &LocalCluster, names: usize, fences: &mut HashMap<usize, Fence>) {
     for number in 0..names {
         for place in 0..cluster.nodes.len() {
             let node = &cluster.nodes[(place + number) % cluster.nodes.len()];
             let lock = node.lock(&format!("idle/{number}")).unwrap();
             let guard = lock.acquire().await.unwrap();
-            let fence = guard.fence().number();
+            let fence = guard.fence();
             let last = fences.insert(number, fence);
             assert!(last < Some(fence), "{last:?}, then {fence}");
             guard.release().await.unwrap();

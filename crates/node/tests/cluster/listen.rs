@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use soloist_node::config::{Config, Security};
-use soloist_node::{FIRST_START, Node, StartError};
+use soloist_node::{FIRST_START, Guard, Locks, Node, StartError};
+use soloist_testing::free;
+use soloist_testing::proxy::plain;
 
 use tempfile::TempDir;
-
-use crate::free;
-use crate::proxy::plain;
 
 /// Two nodes, each behind a proxy that stands for address translation.
 async fn behind_nat() -> ([Config; 2], TempDir) {
@@ -36,7 +35,7 @@ async fn others_reach_a_node_that_listens_elsewhere() {
     let mut last = None;
     for round in 0..4 {
         let lock = nodes[round % 2].lock("a").unwrap();
-        let guard = lock.try_acquire(Duration::from_secs(60)).await.unwrap();
+        let guard = lock.acquire_within(Duration::from_secs(60)).await.unwrap();
         assert!(Some(guard.fence()) > last);
         last = Some(guard.fence());
         guard.release().await.unwrap();
@@ -48,11 +47,11 @@ async fn others_reach_a_node_that_listens_elsewhere() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn an_address_in_use_is_named() {
     let ([_, b], _folder) = behind_nat().await;
     let listens = b.listens_on().to_string();
     let taken = tokio::net::TcpListener::bind(&listens).await.unwrap();
-    let error = Node::start(b).await.err().expect("it is taken");
+    let error = Node::start(b).await.expect_err("it is taken");
     assert!(matches!(error, StartError::Listen { .. }), "{error}");
     assert!(error.to_string().contains(&listens), "{error}");
     drop(taken);

@@ -1,43 +1,21 @@
 //! Whole clusters in one process, over real sockets with TLS.
 
-#[path = "../common/alone.rs"]
-mod alone;
 mod cut;
 mod forgetting;
-#[path = "../common/free.rs"]
-mod free;
 mod listen;
-#[path = "../common/proxy.rs"]
-mod proxy;
-#[path = "../common/referee.rs"]
-mod referee;
 
 use std::time::Duration;
 
-use referee::Referee;
 use soloist_algorithms::Choice;
 use soloist_core::epochs::lease::Lease;
-use soloist_core::locks::End;
-use soloist_core::rules::RuleSettings;
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
-use soloist_node::{AcquireError, Lost};
+use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::{AcquireError, EndReason, Guard, Locks, ReleaseError};
+use soloist_testing::referee::Referee;
 use tempfile::TempDir;
 
 async fn cluster(nodes: usize, algorithm: &str) -> (LocalCluster, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let settings = LocalSettings {
-        nodes,
-        rule: RuleSettings {
-            algorithm: algorithm.to_owned(),
-            ..RuleSettings::default()
-        },
-        tls: true,
-        folder: folder.path().to_owned(),
-        keepers: LocalKeepers {
-            lease: Lease::default(),
-            data: folder.path().join("data"),
-        },
-    };
+    let settings = LocalSettings::new(nodes, folder.path()).with_algorithm(algorithm);
     (LocalCluster::start(settings).await.unwrap(), folder)
 }
 
@@ -53,9 +31,9 @@ async fn contend(algorithm: &str, clients: usize, entries: usize) {
             tasks.push(tokio::spawn(async move {
                 for _ in 0..entries {
                     let guard = lock.acquire().await.unwrap();
-                    referee.enter(guard.fence().number());
+                    referee.enter(guard.fence());
                     tokio::task::yield_now().await;
-                    referee.leave(guard.fence().number());
+                    referee.leave(guard.fence());
                     guard.release().await.unwrap();
                 }
             }));
@@ -69,7 +47,7 @@ async fn contend(algorithm: &str, clients: usize, entries: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_is_served_one_at_a_time_with_every_algorithm() {
+async fn every_waiter_is_served_one_at_a_time_with_every_algorithm() {
     for choice in Choice::all() {
         contend(choice.name, 8, 5).await;
     }
@@ -80,10 +58,10 @@ async fn a_guard_that_is_dropped_lets_the_next_one_in() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let [first, second] = [0, 2].map(|node| cluster.nodes[node].lock("a").unwrap());
     let guard = first.acquire().await.unwrap();
-    let valid_for = guard.valid_for().expect("there is a lease");
+    let valid_for = guard.valid_for();
     assert!(!valid_for.is_zero() && valid_for <= Lease::default().length);
-    let late = second.try_acquire(Duration::from_millis(50)).await;
-    assert!(matches!(late, Err(AcquireError::Late(name)) if name.as_str() == "a"));
+    let late = second.acquire_within(Duration::from_millis(50)).await;
+    assert!(matches!(late, Err(AcquireError::NotGranted { lock, .. }) if lock.as_str() == "a"));
     let fence = guard.fence();
     drop(guard);
     let guard = second.acquire().await.unwrap();
@@ -93,7 +71,7 @@ async fn a_guard_that_is_dropped_lets_the_next_one_in() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_dropped_is_passed_over() {
+async fn a_cancelled_wait_is_skipped() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let locks: Vec<_> = cluster.nodes.iter().map(|n| n.lock("a").unwrap()).collect();
     let guard = locks[0].acquire().await.unwrap();
@@ -121,9 +99,11 @@ async fn a_node_that_stops_tells_its_holders() {
     let waits = tokio::spawn(async move { lock.acquire().await.map(|guard| guard.fence()) });
     tokio::task::yield_now().await;
     cluster.stop().await;
-    assert_eq!(guard.lost().await, Lost(End::NodeStopped));
-    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
-    assert_eq!(guard.release().await, Err(Lost(End::NodeStopped)));
+    let loss = guard.lost().await;
+    assert_eq!(loss.reason, EndReason::NodeStopped);
+    assert_eq!(guard.valid_for(), Duration::ZERO);
+    let released = guard.release().await;
+    assert!(matches!(released, Err(ReleaseError::Lost(same)) if same == loss));
     let denied = waits.await.unwrap().unwrap_err();
-    assert!(!matches!(denied, AcquireError::Late(_)), "{denied}");
+    assert!(matches!(denied, AcquireError::Unavailable(_)), "{denied}");
 }

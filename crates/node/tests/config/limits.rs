@@ -26,14 +26,15 @@ fn limits_have_defaults_and_each_can_be_set() {
 }
 
 #[test]
-fn a_limit_is_a_number_from_1_on() {
-    for (key, most) in [
-        ("holds", 1_073_741_824_i64),
-        ("waiters", 1_073_741_824),
-        ("name_bytes", 134_217_728),
-        ("client_holds", 1_073_741_824),
-        ("client_waiters", 1_073_741_824),
-        ("client_name_bytes", 134_217_728),
+fn a_limit_is_at_least_1() {
+    let most = 1_073_741_824_i64;
+    for key in [
+        "holds",
+        "waiters",
+        "name_bytes",
+        "client_holds",
+        "client_waiters",
+        "client_name_bytes",
     ] {
         for wrong in [0, -1, most + 1] {
             let text = format!("[limits]\n{key} = {wrong}\n");

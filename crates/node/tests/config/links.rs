@@ -13,7 +13,7 @@ fn listening(on: &str) -> String {
 }
 
 #[test]
-fn a_node_listens_where_others_dial_unless_it_is_told_where() {
+fn a_node_listens_on_its_own_address_by_default() {
     let listens = |text: &str| parse(text).unwrap().listens_on().to_string();
     assert_eq!(listens(HEAD), "127.0.0.1:7401");
     assert_eq!(listens(&listening("[::1]:9")), "[::1]:9");
@@ -28,7 +28,7 @@ fn a_node_listens_where_others_dial_unless_it_is_told_where() {
 }
 
 #[test]
-fn where_no_node_can_listen_is_told() {
+fn an_address_that_cannot_be_listened_on_is_reported() {
     for (on, words) in [
         ("", &["no port", "HOST:PORT"][..]),
         ("127.0.0.1", &["\"127.0.0.1\"", "HOST:PORT"]),

@@ -61,7 +61,7 @@ fn the_smallest_file_has_sensible_defaults() {
 }
 
 #[test]
-fn numbers_follow_the_names_not_the_order() {
+fn numbers_depend_on_names_and_not_on_order() {
     let config = parse(
         "name = \"b\"\ninsecure = true\n[keepers]\nz = \"[::1]:1\"\nb = \"localhost:2\"\na10 = \"127.0.0.1:3\"",
     )
@@ -77,7 +77,7 @@ fn numbers_follow_the_names_not_the_order() {
 }
 
 #[test]
-fn rules_are_taken_in_order_and_inherit() {
+fn the_first_matching_rule_applies_and_inherits() {
     let config = with(
         r#"
         [locks]
@@ -115,7 +115,7 @@ fn rules_are_taken_in_order_and_inherit() {
 }
 
 #[test]
-fn no_token_roams() {
+fn ring_and_torus_rest_by_default() {
     let variants = |algorithm: &str, variant: &str| {
         let text = format!("[locks]\nalgorithm = \"{algorithm}\"\nvariant = \"{variant}\"");
         let choice = with(&text).rules.rule("x").choice();
@@ -135,7 +135,7 @@ fn every_algorithm_can_be_chosen() {
 }
 
 #[test]
-fn wrong_keepers_are_told() {
+fn wrong_keepers_are_reported() {
     let keepers = |text: &str| format!("name = \"a\"\ninsecure = true\n[keepers]\n{text}");
     refused(&keepers(""), &[":3: keepers", "no keepers"]);
     refused(
@@ -180,7 +180,7 @@ fn wrong_keepers_are_told() {
 }
 
 #[test]
-fn the_form_is_told() {
+fn the_form_is_reported() {
     refused("", &["missing field `name`"]);
     refused("name = ", &[":1:"]);
     refused_with("[lokcs]\n", &[":7:", "unknown field `lokcs`", "`locks`"]);
@@ -200,7 +200,7 @@ fn the_form_is_told() {
 }
 
 #[test]
-fn wrong_rules_are_told() {
+fn wrong_rules_are_reported() {
     refused_with(
         "[locks]\nalgorithm = \"raymnod\"",
         &[
@@ -237,7 +237,7 @@ fn wrong_rules_are_told() {
 }
 
 #[test]
-fn wrong_times_are_told() {
+fn wrong_durations_are_reported() {
     refused_with(
         "[locks]\nttl_max = \"10\"",
         &[":8: locks.ttl_max", "\"10\"", "unit"],
@@ -359,7 +359,7 @@ fn fingerprint(more: &str) -> [u8; 32] {
 }
 
 #[test]
-fn nodes_agree_on_what_matters_only() {
+fn nodes_agree_only_on_what_matters() {
     let base = fingerprint("");
     // Settings that may differ between nodes.
     for more in [

@@ -25,7 +25,7 @@ fn kept(config: &Config) -> &Kept {
 }
 
 #[test]
-fn a_keeper_needs_to_say_little() {
+fn a_minimal_keeper_configuration_is_enough() {
     let config = parse(&text("b", "")).unwrap();
     let kept = kept(&config);
     assert_eq!(kept.address.to_string(), "127.0.0.1:7402");
@@ -39,7 +39,7 @@ fn a_keeper_needs_to_say_little() {
 }
 
 #[test]
-fn others_say_where_they_are() {
+fn an_ordinary_node_needs_an_address() {
     let all = "address = \"localhost:9\"\nlisten = \"[::1]:8\"\ndata = \"/var/x\"\nlease = \"500ms\"\ndrift = 50";
     let config = parse(&text("d", "").replace("\n\n", &format!("\n{all}\n"))).unwrap();
     let kept = kept(&config);
@@ -61,7 +61,7 @@ fn others_say_where_they_are() {
 }
 
 #[test]
-fn an_address_that_nobody_can_dial_is_told() {
+fn an_address_that_cannot_be_dialled_is_refused() {
     for (address, words) in [
         ("127.0.0.1", &["\"127.0.0.1\"", "HOST:PORT"][..]),
         ("127.0.0.1:0", &["port 0", "1 to 65535"]),
@@ -88,7 +88,7 @@ fn keepers_are_needed_and_fixed_nodes_are_refused_with_advice() {
 }
 
 #[test]
-fn so_many_keepers_as_make_sense() {
+fn the_number_of_keepers_fits_the_cluster() {
     let list = |count: usize| {
         let all = (1..=count).map(|i| format!("k{i} = \"127.0.0.1:{i}\"\n"));
         let all: String = all.collect();

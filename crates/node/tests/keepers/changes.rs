@@ -120,7 +120,7 @@ async fn one_node_is_one_keeper() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_was_given_up_half_way_is_finished() {
+async fn an_abandoned_membership_change_is_completed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
@@ -159,7 +159,7 @@ async fn a_change_that_was_given_up_half_way_is_finished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_was_not_taken_in_is_not_sent_everything_for_ever() {
+async fn a_learner_that_was_not_promoted_is_removed() {
     let mut cluster = Cluster::start(&["a", "b"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use openraft::storage::{RaftLogStorage, RaftStateMachine};
-use soloist_api::LockName;
-use soloist_core::epochs::pieces::Piece;
-use soloist_core::epochs::roster::{Applied, Command, HeldLock, Roster};
+use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
+use soloist_core::name_hash::HashKey;
 use soloist_node::keepers::{KeeperError, Store};
 
-use crate::net::{Cluster, Site, begin, until};
+use crate::net::{Cluster, Site, begin, name, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_leads_and_all_have_what_it_decided() {
+async fn one_keeper_leads_and_all_have_its_decisions() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;
     let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
     cluster.begin(1).await;
@@ -141,7 +140,7 @@ async fn ends(site: &Site) -> (u64, u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_far_behind_catches_up_by_a_snapshot() {
+async fn a_keeper_far_behind_catches_up_by_a_snapshot() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
@@ -170,39 +169,38 @@ async fn who_is_far_behind_catches_up_by_a_snapshot() {
     cluster.all_have(61).await;
 }
 
-fn install(epoch: u64, locks: usize) -> Command {
-    let held = |number: usize| HeldLock {
-        lock: LockName::new(&format!("{number:0250}")).unwrap(),
-        holder: 0,
+/// A command that begins the first epoch with this many members.
+fn begin_with(members: usize) -> Command {
+    let member = |number: usize| Member {
+        name: name(&format!("n{number}")),
+        incarnation: number as u64,
+        address: format!("{}:7401", vec!["long"; 49].join("."))
+            .parse()
+            .unwrap(),
     };
-    let holds = (0..locks).map(held).collect();
-    Command::Install { epoch, holds }
-}
-
-/// Number of locks in these pieces.
-fn held(pieces: &[Piece]) -> usize {
-    let holds = pieces.iter().map(|piece| piece.unpack().unwrap().len());
-    holds.sum()
+    Command::Begin(Change {
+        epoch: 1,
+        members: (0..members).map(member).collect(),
+        key: HashKey::default(),
+    })
 }
 
 /// The long command takes longer to send than the interval between the leader's heartbeats.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_command_gets_through_and_one_that_is_too_long_is_refused() {
+async fn a_long_command_is_committed_and_one_beyond_the_limit_is_refused() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;
-    cluster.begin(1).await;
     let (leader, term) = cluster.reign().await;
     let chief = cluster.sites[leader].keeper();
-    let error = chief.propose(term, install(1, 70_000)).await.unwrap_err();
+    let error = chief.propose(term, begin_with(70_000)).await.unwrap_err();
     assert!(matches!(error, KeeperError::TooLong { .. }), "{error}");
     assert!(error.to_string().contains("16777216"), "{error}");
-    let is_done = |roster: &Roster| !roster.is_changing();
-    cluster.decide(install(1, 20_000), is_done).await;
+    let is_done = |roster: &Roster| roster.next_epoch() == 2;
+    cluster.decide(begin_with(20_000), is_done).await;
     for site in &cluster.sites {
         until("all have it", || {
             let roster = site.keeper().roster();
-            roster
-                .installed()
-                .is_some_and(|(_, pieces)| held(pieces) == 20_000)
+            let begun = roster.begun();
+            begun.is_some_and(|change| change.members.len() == 20_000)
         })
         .await;
     }

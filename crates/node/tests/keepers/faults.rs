@@ -6,7 +6,7 @@ use soloist_core::epochs::roster::Applied;
 use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::LogStore;
 use soloist_node::keepers::{Keeper, KeeperNode, Proposal, Settings, Store, StoreIdentity, Types};
-use soloist_node::transport::{Endpoint, Security};
+use soloist_transport::{Endpoint, Security};
 
 use crate::disk::Disk;
 use crate::net::{begin, name, until};
@@ -103,7 +103,7 @@ async fn examine(disk: &Disk, done: Acknowledged, case: &str) {
 /// Lets the disk fail at each of its operations in turn. After each failure, the machine crashes
 /// with none, half or all of the unsynced changes written.
 #[tokio::test(flavor = "multi_thread")]
-async fn wherever_the_disk_fails_what_was_acknowledged_is_there() {
+async fn acknowledged_writes_survive_a_disk_failure_at_any_point() {
     let fresh = new_disk().await;
     let operations = {
         let disk = fresh.after_crash(0);

@@ -94,7 +94,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
 
 /// Node b, whose certificate is valid, claims to be the keeper that runs on node x.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_does_not_speak_for_another_nodes_keeper() {
+async fn a_node_cannot_impersonate_another_nodes_keeper() {
     let cluster = Cluster::start(&["a", "x"]).await;
     let site = &cluster.sites[0];
     let x = cluster.sites[1].id();

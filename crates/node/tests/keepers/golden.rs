@@ -12,7 +12,7 @@ use soloist_node::keepers::{Proposal, StoreIdentity, Types};
 use crate::net::begin;
 
 /// [`begin`] of epoch 2.
-const BEGIN: &str = "020201016d020e3132372e302e302e313a37343031";
+const BEGIN: &str = "020201016d020e3132372e302e302e313a3734303130313233343536373839616263646566";
 
 fn hex(value: &impl Serialize) -> String {
     let bytes = postcard::to_allocvec(value).unwrap();
@@ -57,13 +57,7 @@ fn commands_in_the_log() {
         (Command::Lead { lease }, "000380a3c347"),
         (Command::Settle { lease }, "010380a3c347"),
         (begin(2), BEGIN),
-        (
-            Command::Install {
-                epoch: 2,
-                holds: Vec::new(),
-            },
-            "030200",
-        ),
+        (Command::Install { epoch: 300 }, "03ac02"),
         (
             Command::Identify { cluster },
             "043031323334353637383961626364656601888e98a8c0e0808101",
@@ -74,7 +68,7 @@ fn commands_in_the_log() {
 }
 
 #[test]
-fn what_a_store_is_made_with() {
+fn a_new_store_contains_its_identity() {
     let identity = StoreIdentity {
         cluster: Some(cluster()),
         id: 0xab,
@@ -86,6 +80,6 @@ fn what_a_store_is_made_with() {
     let roster = Roster::new(Some(cluster()));
     assert_eq!(
         hex(&roster),
-        "013031323334353637383961626364656601888e98a8c0e080810100000000000000"
+        "013031323334353637383961626364656601888e98a8c0e0808101000000000000"
     );
 }

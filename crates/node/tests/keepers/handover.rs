@@ -37,7 +37,7 @@ async fn a_leader_hands_over_and_the_next_one_demotes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_nobody_follows_leads_again() {
+async fn a_leader_without_followers_is_elected_again() {
     let mut cluster = Cluster::start(&["a", "b"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
@@ -68,7 +68,7 @@ async fn a_leader_that_nobody_follows_leads_again() {
 /// Four keepers, one of them down, so the other three are needed. The leader is told to demote
 /// itself. If it does not refuse, it crashes once its removal is in its own log and in no other.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_crashes_while_it_is_demoted_leaves_no_one_without_a_leader() {
+async fn a_leader_that_crashes_during_its_demotion_is_succeeded() {
     let mut cluster = Cluster::stopped(&["a", "b", "c", "d"]).await;
     let mut relays = Vec::new();
     for site in &mut cluster.sites {
@@ -137,7 +137,7 @@ fn socket(address: &Address) -> std::net::SocketAddr {
 /// Another keeper has begun to demote a when a becomes the leader. Completing the change would
 /// remove a.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_a_half_done_change_removes_leaves_its_end_to_the_next() {
+async fn a_leader_removed_by_an_unfinished_change_leaves_it_to_the_next_leader() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
@@ -166,7 +166,7 @@ async fn a_leader_that_a_half_done_change_removes_leaves_its_end_to_the_next() {
     }
     for site in &mut cluster.sites {
         let mut settings = site.settings();
-        settings.election_timeout = Duration::from_millis(100);
+        settings.elections.timeout = Duration::from_millis(100);
         site.start_with(settings).await;
     }
     let began = Instant::now();

@@ -9,8 +9,8 @@ use serde::Serialize;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use soloist_node::keepers::{Keeper, KeeperError, Proposal, ServeEnd, Types};
-use soloist_node::transport::hello::VERSIONS;
-use soloist_node::transport::{Endpoint, Hello, Purpose, Security};
+use soloist_transport::hello::VERSIONS;
+use soloist_transport::{Endpoint, Hello, Purpose, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
@@ -114,7 +114,7 @@ fn append(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_keeper_sends_is_refused_with_a_reason() {
+async fn messages_that_no_keeper_sends_are_refused_with_a_reason() {
     let cluster = Cluster::start(&["a"]).await;
     cluster.begin(1).await;
     let keeper = cluster.sites[0].keeper();
@@ -174,7 +174,7 @@ async fn what_no_keeper_sends_is_refused_with_a_reason() {
 
 /// Random bytes, some of them after a valid beginning, from a fixed seed.
 #[tokio::test(flavor = "multi_thread")]
-async fn noise_harms_nobody() {
+async fn noise_does_no_harm() {
     let cluster = Cluster::start(&["a"]).await;
     cluster.begin(1).await;
     let keeper = cluster.sites[0].keeper();

@@ -1,25 +1,40 @@
-//! Stores of the previous format. `stores/format-3.redb` was written by the last release whose
-//! stores had no identity. It belongs to a, one of three keepers. It contains a snapshot, log
-//! entries after it, and epochs 1 to 12, with epoch 11 installed.
+//! Stores of earlier formats.
+//!
+//! - `stores/format-3.redb` was written by the last release whose stores had no identity. It
+//!   belongs to a, one of three keepers. It contains a snapshot, log entries after it, and epochs 1
+//!   to 12, with epoch 11 installed.
+//! - `stores/format-4.redb` was written by the last release that stored what is held when an epoch
+//!   begins. It belongs to a, the only keeper. It contains a snapshot, log entries after it, and
+//!   epochs 1 to 15, each with two members. All but the last are installed: the even ones with
+//!   names in one command, the odd ones with names that were staged. The last one has staged names.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use redb::{ReadableDatabase, ReadableTable};
 use soloist_api::Fence;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
-    KeeperNode, Recovery, Settings, Store, StoreError, StoreIdentity, id_of,
+    Keeper, KeeperNode, Recovery, Settings, Store, StoreError, StoreIdentity, id_of,
 };
+use soloist_transport::{Endpoint, Security};
 
-use crate::net::{Cluster, Site, name, until};
+use crate::net::{Cluster, Site, begin, name, until};
 
 const OLD: &[u8] = include_bytes!("stores/format-3.redb");
 const KEPT: &str = "keeper.redb.format-3-1";
+const OLD_4: &[u8] = include_bytes!("stores/format-4.redb");
+const KEPT_4: &str = "keeper.redb.format-4-1";
 
 fn lay(folder: &Path) -> PathBuf {
+    lay_bytes(folder, OLD)
+}
+
+fn lay_bytes(folder: &Path, bytes: &[u8]) -> PathBuf {
     let path = folder.join(FILE_NAME);
-    std::fs::write(&path, OLD).unwrap();
+    std::fs::write(&path, bytes).unwrap();
     path
 }
 
@@ -39,7 +54,7 @@ fn put(path: &Path, key: &str, value: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_store_of_the_last_format_is_migrated_and_kept() {
+async fn a_store_of_format_3_is_migrated_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     lay(folder.path());
     let store = Store::open_in(folder.path(), &name("a")).await.unwrap();
@@ -83,7 +98,7 @@ async fn another_nodes_or_a_newer_store_is_not_touched() {
     let path = lay(folder.path());
     let error = Store::open(&path, &name("b")).await.unwrap_err();
     assert!(matches!(error, StoreError::Owner { .. }), "{error}");
-    put(&path, "format", &postcard::to_allocvec(&5_u32).unwrap());
+    put(&path, "format", &postcard::to_allocvec(&6_u32).unwrap());
     let newer = std::fs::read(&path).unwrap();
     for error in [
         Store::open(&path, &name("a")).await.unwrap_err(),
@@ -91,7 +106,7 @@ async fn another_nodes_or_a_newer_store_is_not_touched() {
     ] {
         let text = error.to_string();
         assert!(
-            text.contains("format 5") && text.contains("3 to 4"),
+            text.contains("format 6") && text.contains("3 to 5"),
             "{text}"
         );
     }
@@ -132,7 +147,7 @@ async fn start(site: &mut Site, nodes: &[KeeperNode]) {
     // The old store contains the addresses of that time.
     let addresses = nodes.iter().map(|node| {
         let address = node.address.to_string();
-        (node.name.clone(), address)
+        (node.name.clone(), vec![address.parse().unwrap()])
     });
     let settings = Settings {
         endpoint: site.endpoint().reaching(addresses.collect()),
@@ -196,4 +211,108 @@ async fn a_cluster_from_before_gets_an_identity_and_its_fences_rise() {
         }
         cluster.all_have((13 << 8) + 11 + 10 * round).await;
     }
+}
+
+/// Whether these bytes occur in a file.
+fn contains(bytes: &[u8], part: &str) -> bool {
+    let mut windows = bytes.windows(part.len());
+    windows.any(|window| window == part.as_bytes())
+}
+
+/// The only keeper of a store continues where the earlier release stopped.
+async fn resume(folder: &Path) -> Keeper {
+    let store = Store::open_in(folder, &name("a")).await.unwrap();
+    let endpoint = Endpoint::new(name("a"), Security::Plain);
+    let settings = Settings::new(node("a"), endpoint);
+    let keeper = Keeper::start(settings, store).await.unwrap();
+    until("it leads", || keeper.view().leads).await;
+    keeper
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_format_4_is_migrated_without_the_names_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = lay_bytes(folder.path(), OLD_4);
+    let names = ["billing/nightly", "deploy/14", "13/000000"];
+    assert!(names.iter().all(|name| contains(OLD_4, name)));
+    let cluster = ClusterIdentity::new(ClusterId::from_bytes(*b"0123456789abcdef"), 7);
+    // The second time there is nothing to migrate.
+    for next in [16, 17] {
+        let keeper = resume(folder.path()).await;
+        let identity = StoreIdentity {
+            cluster: Some(cluster),
+            id: 0xabcd,
+        };
+        assert_eq!(keeper.identity(), identity);
+        let roster = keeper.roster();
+        assert_eq!(roster.cluster(), Some(cluster));
+        assert_eq!(roster.longest_lease(), Duration::from_millis(3158));
+        assert_eq!(roster.held_off()[0].name, name("m3"));
+        assert_eq!(roster.next_epoch(), next);
+        assert_eq!((roster.installed(), roster.is_changing()), (Some(14), true));
+        if next == 16 {
+            let members = &roster.begun().unwrap().members;
+            let members: Vec<_> = members
+                .iter()
+                .map(|one| (one.name.as_str(), one.incarnation))
+                .collect();
+            assert_eq!(members, [("m1", 30), ("m2", 31)]);
+        }
+        let term = keeper.view().term;
+        let applied = keeper.propose(term, begin(next)).await.unwrap();
+        assert_eq!(applied, Applied::Done);
+        keeper.shutdown().await;
+    }
+    assert!(std::fs::read(folder.path().join(KEPT_4)).unwrap() == OLD_4);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    // Pages that are no longer used may still contain the names, but no entry and no snapshot does.
+    let database = redb::Database::open(&path).unwrap();
+    let transaction = database.begin_read().unwrap();
+    let log = redb::TableDefinition::<u64, &[u8]>::new("log");
+    let log = transaction.open_table(log).unwrap();
+    let state = redb::TableDefinition::<&str, &[u8]>::new("soloist keeper");
+    let state = transaction.open_table(state).unwrap();
+    let entries = log
+        .iter()
+        .unwrap()
+        .map(|item| item.unwrap().1.value().to_vec());
+    let values = state
+        .iter()
+        .unwrap()
+        .map(|item| item.unwrap().1.value().to_vec());
+    let all: Vec<_> = entries.chain(values).collect();
+    assert!(all.len() > 20, "there is a log");
+    for value in all {
+        assert!(!names.iter().any(|name| contains(&value, name)));
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_format_4_that_is_damaged_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = lay_bytes(folder.path(), OLD_4);
+    put(&path, "snapshot", &[0]);
+    let damaged = std::fs::read(&path).unwrap();
+    let error = Store::open(&path, &name("a")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(std::fs::read(&path).unwrap() == damaged);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_store_of_format_4_is_recovered_into_a_new_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    lay_bytes(folder.path(), OLD_4);
+    let recovered = Store::recover(folder.path(), node("a")).await.unwrap();
+    assert_eq!(recovered.cluster.generation.number, 1);
+    let Recovery {
+        epoch_before,
+        epoch_after,
+        members,
+        kept,
+        ..
+    } = recovered;
+    assert_eq!((epoch_before, epoch_after), (15, 1 << 24));
+    assert_eq!(members.len(), 2);
+    assert!(std::fs::read(kept).unwrap() == OLD_4);
 }

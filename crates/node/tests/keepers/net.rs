@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
+use soloist_core::name_hash::HashKey;
 use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::identity::{Authority, Identity};
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
     Keeper, KeeperError, KeeperNode, Settings, Store, StoreIdentity, View,
 };
-use soloist_node::transport::{Endpoint, Security};
+use soloist_testing::wait::within;
+use soloist_transport::{Endpoint, Security};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -24,11 +26,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Polls until the condition holds. Panics after [`PATIENCE`].
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    within(PATIENCE, what, async || is_so()).await;
 }
 
 pub fn name(name: &str) -> NodeName {
@@ -45,6 +43,7 @@ pub fn begin(epoch: u64) -> Command {
     Command::Begin(Change {
         epoch,
         members: vec![member],
+        key: HashKey::from_bytes(*b"0123456789abcdef"),
     })
 }
 
@@ -132,9 +131,10 @@ impl Site {
 
     pub async fn start_with(&mut self, settings: Settings) {
         let (folder, me) = (self.folder(), &self.node.name);
-        let store = match Store::exists(folder) {
-            true => Store::open_in(folder, me).await,
-            false => Store::create(folder, me, self.store).await,
+        let store = if Store::exists(folder) {
+            Store::open_in(folder, me).await
+        } else {
+            Store::create(folder, me, self.store).await
         };
         let store = store.unwrap();
         let keeper = Arc::new(Keeper::start(settings, store).await.unwrap());

@@ -26,15 +26,14 @@ async fn used(cluster: &Cluster, epochs: u64) {
     for epoch in 1..=epochs {
         cluster.begin(epoch).await;
     }
-    let (epoch, holds) = (epochs, Vec::new());
-    let install = Command::Install { epoch, holds };
+    let install = Command::Install { epoch: epochs };
     let is_done = |roster: &Roster| !roster.is_changing();
     cluster.decide(install, is_done).await;
     cluster.all_have(epochs).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_three_goes_on_and_gets_new_companions() {
+async fn one_of_three_continues_and_gets_new_peers() {
     // With fewer epochs than a snapshot takes, and with more.
     for epochs in [3, 30] {
         let mut cluster = Cluster::start(&["a", "b", "c"]).await;
@@ -99,7 +98,7 @@ async fn one_of_three_goes_on_and_gets_new_companions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_that_no_majority_confirmed_count() {
+async fn recovery_keeps_entries_that_were_not_committed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     let leader = loop {
@@ -140,7 +139,7 @@ async fn entries_that_no_majority_confirmed_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_recovered_is_left_alone() {
+async fn unrecoverable_stores_are_left_alone() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     used(&cluster, 3).await;
     let site = &mut cluster.sites[0];

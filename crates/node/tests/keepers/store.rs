@@ -97,7 +97,7 @@ async fn a_vote_outlives_a_crash() {
 }
 
 #[tokio::test]
-async fn two_at_once_are_one_too_many() {
+async fn a_store_cannot_be_opened_twice() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(folder.path(), &name("a"), identity()).await;
     let (.., closer) = store.unwrap().split();
@@ -109,7 +109,7 @@ async fn two_at_once_are_one_too_many() {
 }
 
 #[tokio::test]
-async fn a_store_is_made_once_and_keeps_its_identity() {
+async fn a_store_is_created_once_and_keeps_its_identity() {
     let folder = tempfile::tempdir().unwrap();
     let error = Store::open_in(folder.path(), &name("a")).await.unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
@@ -172,7 +172,7 @@ async fn another_clusters_snapshot_is_refused() {
 }
 
 #[tokio::test]
-async fn a_closed_store_says_so() {
+async fn a_closed_store_returns_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(folder.path(), &name("a"), identity()).await;
     let store = store.unwrap();
@@ -183,7 +183,7 @@ async fn a_closed_store_says_so() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_half_made_is_made_anew() {
+async fn an_incomplete_file_left_by_a_crash_is_recreated() {
     let folder = tempfile::tempdir().unwrap();
     let half = folder.path().join("keeper.redb.new");
     std::fs::write(&half, b"half of a file").unwrap();
@@ -209,7 +209,7 @@ async fn a_file_of_something_else_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_not_there_is_named() {
+async fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("not here").join("keeper.redb");
     let error = Store::open(&path, &name("a")).await.unwrap_err();
@@ -233,7 +233,7 @@ async fn another_versions_store_is_refused() {
     let path = path(&folder);
     used(&path).await;
     // Formats older than the oldest one that is migrated, and a future one.
-    for found in [1, 2, 5] {
+    for found in [1, 2, 6] {
         let database = redb::Database::open(&path).unwrap();
         let mut transaction = database.begin_write().unwrap();
         transaction.set_two_phase_commit(true);
@@ -252,7 +252,7 @@ async fn another_versions_store_is_refused() {
             file: path.display().to_string(),
             found,
             oldest: 3,
-            newest: 4,
+            newest: 5,
         };
         assert_eq!(error.to_string(), versions.to_string());
     }

@@ -34,7 +34,7 @@ async fn elected_anew(site: &mut Site, term: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_term_of_its_reign_is_confirmed() {
+async fn only_the_leaders_own_term_is_confirmed() {
     let (mut cluster, term) = alone().await;
     let site = &mut cluster.sites[0];
     assert_eq!(site.keeper().view().term, term);
@@ -79,7 +79,7 @@ async fn a_proposal_of_another_term_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_all_keepers_carry_out_is_the_same() {
+async fn all_keepers_apply_the_same_commands() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     let (first, term) = cluster.reign().await;
@@ -102,7 +102,7 @@ async fn what_all_keepers_carry_out_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keeper_knows_whether_anything_was_agreed_on() {
+async fn a_keeper_knows_whether_anything_was_committed() {
     let authority = Authority::new("orchestra").unwrap();
     let cluster = fresh_identity();
     let mut a = Site::new(&authority, cluster, "a").await;
@@ -149,8 +149,11 @@ async fn a_short_lease_makes_keepers_fast() {
             ..Lease::default()
         };
         let settings = Settings::for_lease(site.node.clone(), site.endpoint(), &lease);
-        assert_eq!(settings.election_timeout, ms(election), "{length}");
+        assert_eq!(settings.elections.timeout, ms(election), "{length}");
         assert_eq!(settings.patience, ms(patience), "{length}");
-        assert!(settings.takeover_max() <= lease.length, "{length}");
+        assert!(
+            settings.elections.takeover_max() <= lease.length,
+            "{length}"
+        );
     }
 }

@@ -3,8 +3,8 @@
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::identity::Identity;
-use soloist_node::transport::hello::PREFACE;
-use soloist_node::transport::{Code, ConnectionError, Endpoint, Purpose, Refusal, Reply, Security};
+use soloist_transport::hello::{PREFACE, VERSIONS};
+use soloist_transport::{Code, ConnectionError, Endpoint, Purpose, Refusal, Reply, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -78,7 +78,7 @@ async fn a_node_refuses_a_node_of_another_cluster_whatever_it_wants() {
 }
 
 #[tokio::test]
-async fn a_node_does_not_speak_to_one_of_another_cluster_that_welcomes_it() {
+async fn a_node_refuses_a_peer_of_another_cluster_that_accepts_it() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (mine, theirs) = (a_cluster(1), a_cluster(2));
@@ -90,7 +90,7 @@ async fn a_node_does_not_speak_to_one_of_another_cluster_that_welcomes_it() {
             let bytes = tcp.read_u16_le().await.unwrap();
             tcp.read_exact(&mut vec![0; bytes.into()]).await.unwrap();
             let welcome = Reply::Welcome {
-                version: 4,
+                version: VERSIONS.lowest,
                 cluster: Some(theirs),
             };
             tcp.write_all(&welcome.encode()).await.unwrap();

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use soloist_core::Mutant;
-use soloist_core::locks::End;
-use soloist_node::{AcquireError, http};
+use soloist_node::{AcquireError, EndReason, Guard, Locks, Mutant, http};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -17,21 +15,20 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     let server = http::serve(&nodes[2]).await.unwrap();
     let guard = nodes[2].lock("x").unwrap().acquire().await.unwrap();
     let fence = guard.fence();
-    Mutant::plant(Some(Mutant::PanicInCore));
+    nodes[2].plant(Mutant::PanicInState);
     let lock = nodes[2].lock("y").unwrap();
     let panicked = tokio::spawn(async move { lock.acquire().await.map(drop) }).await;
-    Mutant::plant(None);
     assert!(panicked.unwrap_err().is_panic());
 
     let failed = timeout(PATIENCE, nodes[2].failed()).await;
     assert!(failed.expect("it is told").contains("core"));
     let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert_eq!(lost.0, End::EpochLost);
-    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
+    assert_eq!(lost.reason, EndReason::EpochLost);
+    assert_eq!(guard.valid_for(), Duration::ZERO);
     assert!(guard.release().await.is_err());
     let again = nodes[2].lock("y").unwrap().acquire().await.map(drop);
     assert!(
-        matches!(again, Err(AcquireError::NodeStopped(_))),
+        matches!(again, Err(AcquireError::Unavailable(_))),
         "{again:?}"
     );
     assert_eq!((nodes[2].epoch(), nodes[2].members()), (None, 0));
@@ -48,13 +45,12 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_whose_task_panics_is_gone_and_another_one_leads() {
+async fn a_leader_whose_task_panics_is_replaced() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
-    Mutant::plant(Some(Mutant::PanicInLeader));
     // The first keeper leads after bootstrap.
+    nodes[0].plant(Mutant::PanicInLeader);
     let failed = timeout(PATIENCE, nodes[0].failed()).await;
-    Mutant::plant(None);
     let failed = failed.expect("it is told");
     assert!(
         failed.contains("the leader's task panicked: a planted fault"),

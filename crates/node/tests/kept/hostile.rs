@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use soloist_api::Address;
 use soloist_node::local::LocalCluster;
-use soloist_node::transport::hello::{PREFACE, VERSIONS};
-use soloist_node::transport::{Hello, Purpose};
+use soloist_node::{Guard, Locks};
+use soloist_transport::hello::{PREFACE, VERSIONS};
+use soloist_transport::{Hello, Purpose};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -37,7 +38,7 @@ fn hello(from: &str, to: &str, purpose: Purpose) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_are_told_why_and_do_no_harm() {
+async fn strangers_are_refused_with_a_reason_and_do_no_harm() {
     let (cluster, _folder) = start(3, "raymond", false, LEASE).await;
     let with = |rest: &[u8]| [&PREFACE, rest].concat();
     let fingerprint = [7; 32];
@@ -78,8 +79,8 @@ async fn strangers_are_told_why_and_do_no_harm() {
     settle(&cluster.nodes).await;
     assert_eq!(cluster.nodes[0].epoch(), Some(1));
     let lock = cluster.nodes[2].lock("x").unwrap();
-    let guard = lock.try_acquire(PATIENCE).await.unwrap();
-    assert!(guard.valid_for().unwrap() > Duration::ZERO);
+    let guard = lock.acquire_within(PATIENCE).await.unwrap();
+    assert!(guard.valid_for() > Duration::ZERO);
     guard.release().await.unwrap();
     cluster.stop().await;
 }
@@ -105,9 +106,10 @@ async fn forwards_to_the_leader_only(cluster: &LocalCluster) {
             let inner = hello("n9", to, Purpose::Member { fingerprint });
             let heard = say(address, &[forward(follower), inner].concat()).await;
             let heard = String::from_utf8_lossy(&heard);
-            let word = match to == leader {
-                true => format!("the configurations of nodes n9 and {leader} differ"),
-                false => format!("looks for node {to} at the address of node {leader}"),
+            let word = if to == leader {
+                format!("the configurations of nodes n9 and {leader} differ")
+            } else {
+                format!("looks for node {to} at the address of node {leader}")
             };
             assert!(heard.contains(&word), "no {word:?} in {heard:?}");
         }

@@ -1,10 +1,7 @@
 //! Clusters with keepers in one process, with real sockets, TLS and Raft on disk. Tests that kill
 //! nodes are with the command line's tests.
 
-#[path = "../common/client_hello.rs"]
-mod client_hello;
 mod clusters;
-mod exhausted;
 mod failing;
 mod hostile;
 mod many;
@@ -16,11 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use soloist_core::epochs::lease::Lease;
-use soloist_core::rules::RuleSettings;
-use soloist_node::Node;
-use soloist_node::local::{LocalCluster, LocalKeepers, LocalSettings};
+use soloist_node::local::{LocalCluster, LocalSettings};
+use soloist_node::{EndReason, Guard, Locks, Node};
+use soloist_testing::wait::within;
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,28 +45,15 @@ async fn start_in(
     lease: Lease,
 ) -> LocalCluster {
     let settings = LocalSettings {
-        nodes,
-        rule: RuleSettings {
-            algorithm: algorithm.to_owned(),
-            ..RuleSettings::default()
-        },
         tls,
-        folder: folder.to_owned(),
-        keepers: LocalKeepers {
-            lease,
-            data: folder.join("data"),
-        },
+        lease,
+        ..LocalSettings::new(nodes, folder).with_algorithm(algorithm)
     };
     LocalCluster::start(settings).await.unwrap()
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
-    let waiting = async {
-        while !condition() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, waiting).await.expect(what);
+    within(PATIENCE, what, async || condition()).await;
 }
 
 /// Waits until the members are exactly these nodes.
@@ -82,11 +66,11 @@ async fn settle(nodes: &[Node]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_alone_keeps_itself() {
+async fn a_single_node_is_its_own_keeper() {
     let (cluster, _folder) = cluster(1, "raymond").await;
     let lock = cluster.nodes[0].lock("x").unwrap();
     let guard = lock.acquire().await.unwrap();
-    let valid_for = guard.valid_for().expect("there is a lease");
+    let valid_for = guard.valid_for();
     assert!(!valid_for.is_zero() && valid_for <= LEASE.length);
     guard.release().await.unwrap();
     cluster.stop().await;
@@ -136,7 +120,7 @@ async fn leases_are_renewed_while_nothing_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_keepers_leader_may_leave_and_nobody_loses_anything() {
+async fn no_hold_is_lost_when_the_keepers_leader_leaves() {
     let (cluster, _folder) = cluster(4, "raymond").await;
     let nodes = &cluster.nodes;
     let guard = nodes[3].lock("x").unwrap().acquire().await.unwrap();
@@ -160,8 +144,8 @@ async fn without_a_majority_of_the_keepers_holds_are_lost_in_time() {
     nodes[0].stop(Duration::ZERO).await;
     nodes[1].stop(Duration::ZERO).await;
     let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert_eq!(lost.0, soloist_core::locks::End::EpochLost);
-    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
+    assert_eq!(lost.reason, EndReason::EpochLost);
+    assert_eq!(guard.valid_for(), Duration::ZERO);
     assert_eq!(nodes[3].epoch(), None);
     cluster.stop().await;
 }

@@ -11,7 +11,7 @@ use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::config::{Api, Config, Kept, Metrics, Nodes, Security, Ttl};
 use soloist_node::identity::Identity;
 use soloist_node::local::LocalCluster;
-use soloist_node::{Guard, Node};
+use soloist_node::{Guard, Locks, Node, NodeGuard};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -49,10 +49,7 @@ async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempD
             data: folder.path().join("data").join(name.as_str()),
             lease,
         },
-        api: Api {
-            socket: folder.path().join(format!("{name}.sock")),
-            tcp: None,
-        },
+        api: Api::at(folder.path().join(format!("{name}.sock"))),
         name,
         listen: None,
         security: Security::Insecure,
@@ -64,7 +61,7 @@ async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempD
     Node::start_on(config, identity, listener).await.unwrap()
 }
 
-async fn acquire(node: &Node, name: &str) -> Guard {
+async fn acquire(node: &Node, name: &str) -> NodeGuard {
     let lock = node.lock(name).unwrap();
     let acquired = timeout(PATIENCE, lock.acquire()).await;
     let acquired = acquired.unwrap_or_else(|_| panic!("{} gets {name}", node.name()));
@@ -104,9 +101,7 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
     let guard = acquire(&left[3], "after").await;
     guard.release().await.unwrap();
     let led = began.elapsed();
-    let lost = held
-        .iter()
-        .filter(|guard| guard.valid_for() == Some(Duration::ZERO));
+    let lost = held.iter().filter(|guard| guard.valid_for().is_zero());
     let lost = lost.count();
     println!(
         "{connections} connections to each port ({} opened in all): four free locks after \
@@ -124,34 +119,34 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silent_connections_stop_nobody() {
+async fn silent_connections_block_nobody() {
     all_goes_on(300, LEASE, false, Manner::Silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_without_a_client_hello_stop_nobody() {
+async fn connections_without_a_client_hello_block_nobody() {
     all_goes_on(300, LEASE, true, Manner::Silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_with_half_a_client_hello_stop_nobody() {
+async fn connections_with_half_a_client_hello_block_nobody() {
     all_goes_on(300, LEASE, true, Manner::HalfOfClientHello).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "12,000 sockets: more files than some machines allow"]
-async fn thousands_of_silent_connections_stop_nobody() {
+async fn thousands_of_silent_connections_block_nobody() {
     all_goes_on(3000, Lease::default(), false, Manner::Silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "12,000 sockets: more files than some machines allow"]
-async fn thousands_of_connections_without_a_client_hello_stop_nobody() {
+async fn thousands_of_connections_without_a_client_hello_block_nobody() {
     all_goes_on(3000, Lease::default(), true, Manner::Silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "12,000 sockets: more files than some machines allow"]
-async fn thousands_of_connections_with_half_a_client_hello_stop_nobody() {
+async fn thousands_of_connections_with_half_a_client_hello_block_nobody() {
     all_goes_on(3000, Lease::default(), true, Manner::HalfOfClientHello).await;
 }

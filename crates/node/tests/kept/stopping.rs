@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use soloist_api::Hold;
-use soloist_node::{Moment, http};
+use soloist_api::{EndReason, Hold};
+use soloist_node::{Guard, Locks, Moment, http};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -29,7 +29,7 @@ async fn answer(mut stream: UnixStream) -> Hold {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_does_not_read_its_answer_keeps_its_lock_for_as_long_as_it_was_promised() {
+async fn a_watcher_that_does_not_read_keeps_its_lock_until_its_promise_ends() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
     let server = http::serve(&nodes[2]).await.unwrap();
@@ -58,24 +58,24 @@ async fn a_watcher_that_does_not_read_its_answer_keeps_its_lock_for_as_long_as_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guard_in_the_nodes_own_process_is_waited_for() {
+async fn a_stop_waits_for_embedded_guards() {
     let (cluster, _folder) = cluster(3, "raymond").await;
     let nodes = &cluster.nodes;
     let guard = nodes[2].lock("x").unwrap().acquire().await.unwrap();
-    let promised = Moment::now() + guard.valid_for().expect("there is a lease");
+    let promised = Moment::now() + guard.valid_for();
     let next = nodes[0].lock("x").unwrap();
     let next = tokio::spawn(async move { next.acquire().await });
     let stops = nodes[2].clone();
     let stops = tokio::spawn(async move { stops.stop(Duration::ZERO).await });
     let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert_eq!(lost.0, soloist_core::locks::End::NodeStopped);
+    assert_eq!(lost.reason, EndReason::NodeStopped);
     let next = timeout(PATIENCE, next)
         .await
         .expect("it is served")
         .unwrap();
     let early = promised.since(Moment::now());
     assert!(early.is_zero(), "another one entered {early:?} too early");
-    assert_eq!(guard.valid_for(), Some(Duration::ZERO));
+    assert_eq!(guard.valid_for(), Duration::ZERO);
     drop(next);
     stops.await.unwrap();
     cluster.stop().await;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use soloist_api::NodeName;
 use soloist_core::epochs::roster::{Applied, Change, Command};
+use soloist_core::name_hash::HashKey;
 use soloist_node::keepers::{Keeper, KeeperNode, Settings, Store, StoreIdentity, id_of};
-use soloist_node::transport::{Endpoint, Security};
+use soloist_node::{Guard, Locks};
+use soloist_transport::{Endpoint, Security};
 
 use crate::{LEASE, start_in, until};
 
@@ -26,9 +28,12 @@ async fn lay(data: &std::path::Path) {
     let lease = LEASE.guarded();
     let mut commands = vec![Command::Lead { lease }];
     for epoch in 1..=3 {
-        let (members, holds) = (Vec::new(), Vec::new());
-        commands.push(Command::Begin(Change { epoch, members }));
-        commands.push(Command::Install { epoch, holds });
+        commands.push(Command::Begin(Change {
+            epoch,
+            members: Vec::new(),
+            key: HashKey::default(),
+        }));
+        commands.push(Command::Install { epoch });
     }
     for command in commands {
         let term = keeper.view().term;

@@ -24,7 +24,7 @@ pub fn read(text: &str, nodes: usize) -> Result<Vec<Vec<NodeId>>, String> {
 fn read_line(line: &str, nodes: usize) -> Result<(NodeId, Vec<NodeId>), String> {
     let (node, members) = line
         .split_once(':')
-        .ok_or_else(|| format!("'{line}' is no set; write 'i: a b c'"))?;
+        .ok_or_else(|| format!("'{line}' is not a set; write 'i: a b c'"))?;
     let node = read_node(node.trim(), nodes)?;
     let members = members.trim();
     let members = members
@@ -49,7 +49,10 @@ fn read_line(line: &str, nodes: usize) -> Result<(NodeId, Vec<NodeId>), String> 
 fn read_node(word: &str, nodes: usize) -> Result<NodeId, String> {
     match word.parse::<u32>() {
         Ok(number) if (number as usize) < nodes => Ok(NodeId::new(number)),
-        _ => Err(format!("'{word}' is no node; they are 0 to {}", nodes - 1)),
+        _ => Err(format!(
+            "'{word}' is not a node; nodes are 0 to {}",
+            nodes - 1
+        )),
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use soloist_core::rules::RuleSettings;
+use soloist_node::{Guard, Locks};
 
 use crate::bench::single::cluster;
 use crate::bench::{Bound, Measured, Samples};
@@ -40,9 +41,7 @@ pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measure
         for node in stay {
             samples.add(node.standstill().context("the epoch was changed")?);
         }
-        let lost = guards
-            .iter()
-            .filter(|guard| guard.valid_for() == Some(Duration::ZERO));
+        let lost = guards.iter().filter(|guard| guard.valid_for().is_zero());
         ensure!(lost.count() == 0, "holds were lost");
         drop(guards);
         cluster.stop().await;

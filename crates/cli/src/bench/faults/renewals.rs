@@ -11,6 +11,7 @@ use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
+use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleSettings, Rules};
 
 use crate::bench::single::cluster;
@@ -92,7 +93,7 @@ impl Simulation {
         });
         Simulation {
             now,
-            leader: Leader::elected(lease, now, &roster),
+            leader: Leader::elected(lease, now, &roster, HashKeys::new([0; 16])),
             roster,
             nodes: (0..nodes).map(node).collect(),
             words: 0,

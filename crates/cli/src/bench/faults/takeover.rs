@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::process::Signal;
-use soloist_client::Client;
+use soloist_client::{Client, Guard, Locks};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
 
@@ -53,14 +53,15 @@ async fn again_and_again(
     let begin = Instant::now();
     for turn in 0..times {
         let holder = Client::connect(processes.target(VICTIM)).await?;
-        let guard = holder.acquire(LOCK).await?;
+        let guard = holder.lock(LOCK)?.acquire().await?;
         let holds = tokio::spawn(async move {
             guard.lost().await;
             guard.release().await
         });
         let next = Client::connect(processes.target(1)).await?;
+        let next = next.lock(LOCK)?;
         let waiter = tokio::spawn(async move {
-            let guard = next.acquire(LOCK).await?;
+            let guard = next.acquire().await?;
             let entered = Instant::now();
             guard.release().await?;
             anyhow::Ok(entered)

@@ -1,33 +1,34 @@
-//! The reports of what members hold when an epoch is about to begin. They arrive in pieces, and are
-//! committed in pieces.
+//! The reports of what members hold when an epoch is about to begin. They arrive in pieces, and
+//! become the pieces that the epoch starts with.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use soloist_algorithms::NodeId;
+
 use super::super::message::ToMember;
-use super::super::pieces::{HOLDS_BYTES_MAX, Incoming, Piece, bytes_of, piece_bytes};
-use super::super::roster::{Command, HeldLock};
+use super::super::pieces::{self, Incoming};
+use super::super::roster::Command;
 use super::{Leader, LeaderEffects};
-use crate::limits::HOLD_BYTES;
+use crate::limits::Limits;
+use crate::locks::HeldLock;
 use crate::mutant::Mutant;
+use crate::name_hash::NameHash;
 use crate::notice::Notice;
-use soloist_api::LockName;
+use crate::rows::Rows;
 
 /// Time allowed per piece of a report, in addition to the lease that all members have.
 const PIECE_TIME: Duration = Duration::from_millis(50);
-
-/// Number of pieces staged by one command.
-const PIECES_STAGED: usize = 4;
 
 /// A member's report of the locks it holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Report {
     #[default]
     Missing,
-    Arriving(Incoming<Vec<LockName>>),
-    /// All of it, in name order.
-    Whole(Vec<LockName>),
+    Arriving(Incoming<Rows<NameHash>>),
+    /// All of it, sorted.
+    Whole(Vec<NameHash>),
 }
 
 impl Report {
@@ -39,26 +40,16 @@ impl Report {
 /// Progress of all reports for the epoch that is about to begin.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Reports {
-    /// Total bytes and number of the pieces received.
-    bytes: usize,
+    /// Number of locks in the pieces received.
+    locks: usize,
+    /// Number of those pieces.
     pieces: u32,
-    /// What the keepers have applied.
-    staged: Staged,
-    /// What they will have once the command in progress is applied.
-    staging: Staged,
-}
-
-/// How much of the reports is staged.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Staged {
-    pieces: u32,
-    /// Number of locks staged of each member's report, by the member's place. 0 beyond the end.
-    locks: Vec<usize>,
+    /// Two of them contradict each other, so the epoch is never installed.
+    are_refuted: bool,
 }
 
 /// Two members, by place, that both claim to hold a lock.
 struct Twice {
-    lock: LockName,
     places: [usize; 2],
 }
 
@@ -66,16 +57,6 @@ impl Reports {
     /// Additional time that reports may take, by the number of pieces received so far.
     pub fn time(&self) -> Duration {
         PIECE_TIME * self.pieces
-    }
-
-    /// The command in progress was applied.
-    pub fn staged(&mut self) {
-        self.staged = self.staging.clone();
-    }
-
-    /// It is unknown whether the command was applied, so staging restarts from the first piece.
-    pub fn stage_again(&mut self) {
-        (self.staged, self.staging) = Default::default();
     }
 }
 
@@ -86,7 +67,7 @@ impl Leader {
         place: usize,
         pieces: u32,
         number: u32,
-        held: Vec<LockName>,
+        held: Rows<NameHash>,
         out: &mut LeaderEffects,
     ) {
         let known = &mut self.members[place];
@@ -97,19 +78,22 @@ impl Leader {
             Report::Arriving(arriving) if arriving.pieces() == pieces => Some(arriving),
             _ => Incoming::new(pieces),
         };
-        let bytes = self.reports.bytes + bytes_of(&held);
-        let Some(mut arriving) = arriving.filter(|_| bytes <= HOLDS_BYTES_MAX) else {
+        let locks = self.reports.locks + held.len();
+        let Some(mut arriving) = arriving.filter(|_| locks <= Limits::HOLDS_MAX) else {
             let member = known.member.name.clone();
             out.notices.push(Notice::TooMuchHeld { member, pieces });
             known.is_leaving = true;
             return;
         };
         if arriving.add(number, held) {
-            self.reports.bytes = bytes;
+            self.reports.locks = locks;
             self.reports.pieces += 1;
         }
         if arriving.is_complete() {
-            let mut held: Vec<_> = arriving.take().flatten().collect();
+            let mut held = Vec::new();
+            for piece in arriving.take() {
+                held.extend(piece.iter());
+            }
             held.sort_unstable();
             held.dedup();
             known.report = Report::Whole(held);
@@ -124,87 +108,78 @@ impl Leader {
         known.report = Report::Arriving(arriving);
     }
 
-    /// The next command towards installing the epoch with what its members reported, or `None`
-    /// until all have. What does not fit into one command is staged first. Each command is built
-    /// only when its turn comes, so that renewals do not wait for all of them.
+    /// The command that installs the epoch with what its members reported, or `None` until all
+    /// have.
     pub(super) fn installation(&mut self, notices: &mut Vec<Notice>) -> Option<Command> {
         let epoch = self.begun;
         let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
         if !all_have_reported && !Mutant::InstallTooEarly.planted() {
             return None;
         }
-        let mut next = self.reports.staged.clone();
-        let (holds, is_all) = match self.next_holds(&mut next.locks) {
-            Ok(next) => next,
-            Err(twice) => {
-                self.disbelieve(twice, notices);
-                return None;
+        if self.reports.are_refuted {
+            return None;
+        }
+        if self.holds.is_none() {
+            match self.merge_reports() {
+                Ok(holds) => self.holds = Some(pieces::cut(&holds)),
+                Err(twice) => {
+                    self.disbelieve(twice, notices);
+                    return None;
+                }
             }
-        };
-        let first = next.pieces;
-        if holds.is_empty() && first > 0 {
-            let pieces = first;
-            return Some(Command::InstallStaged { epoch, pieces });
+            for known in self.members.iter_mut() {
+                known.report = Report::Whole(Vec::new());
+            }
         }
-        let pieces = Piece::pack(&holds);
-        if first == 0 && is_all && pieces.len() <= 1 {
-            return Some(Command::Install { epoch, holds });
-        }
-        next.pieces += pieces.len() as u32;
-        self.reports.staging = next;
-        Some(Command::Stage {
-            epoch,
-            first,
-            pieces,
-        })
+        Some(Command::Install { epoch })
     }
 
-    /// The next reported locks, ordered by name: as many as one command stages. `done` counts the
-    /// locks of each member that were staged before, and is advanced by these. Also returns whether
-    /// these are the last.
-    fn next_holds(&self, done: &mut Vec<usize>) -> Result<(Vec<HeldLock>, bool), Twice> {
+    /// All reported locks, sorted.
+    fn merge_reports(&self) -> Result<Vec<HeldLock>, Twice> {
         let reports = self.members.iter().map(|known| match &known.report {
             Report::Whole(held) => &held[..],
             _ => &[],
         });
-        let reports: Vec<_> = reports.collect();
-        done.resize(reports.len(), 0);
-        let next = |place: usize, done: &[usize]| {
-            let lock = reports[place].get(done[place])?;
-            Some(Reverse((lock, place)))
-        };
-        let places = 0..reports.len();
-        let mut heads: BinaryHeap<_> = places.filter_map(|place| next(place, done)).collect();
-        // Each piece may fall short of the limit by one name.
-        let limit = PIECES_STAGED * piece_bytes().saturating_sub(LockName::LEN_MAX + HOLD_BYTES);
-        let (mut holds, mut bytes) = (Vec::new(), 0);
+        let mut reports: Vec<_> = reports.map(|held| held.iter()).collect();
+        let mut holds = Vec::with_capacity(self.reports.locks);
+        let heads = reports.iter_mut().enumerate();
+        let heads = heads.filter_map(|(place, held)| Some(Reverse((*held.next()?, place))));
+        let mut heads: BinaryHeap<_> = heads.collect();
         while let Some(Reverse((lock, place))) = heads.pop() {
-            bytes += lock.as_str().len() + HOLD_BYTES;
-            if bytes > limit && !holds.is_empty() {
-                return Ok((holds, false));
+            heads.extend(reports[place].next().map(|next| Reverse((*next, place))));
+            let holder = NodeId::from_index(place);
+            match holds.last() {
+                Some(HeldLock { lock: last, holder }) if *last == lock => {
+                    if !Mutant::FirstIsBelieved.planted() {
+                        let places = [holder.index(), place];
+                        return Err(Twice { places });
+                    }
+                }
+                _ => holds.push(HeldLock { lock, holder }),
             }
-            if let Some(Reverse((same, other))) = heads.peek()
-                && *same == lock
-            {
-                let (lock, places) = (lock.clone(), [place, *other]);
-                return Err(Twice { lock, places });
-            }
-            done[place] += 1;
-            heads.extend(next(place, done));
-            holds.push(HeldLock {
-                lock: lock.clone(),
-                holder: place as u32,
-            });
         }
-        Ok((holds, true))
+        Ok(holds)
     }
 
-    /// One of the two members is lying, or an algorithm is wrong. Neither is trusted: the next
-    /// change leaves out both.
+    /// A piece of what members held when the epoch that was begun last was installed.
+    pub(super) fn holds(&self, epoch: u64, number: u32) -> Option<ToMember> {
+        let piece = self.holds.as_ref()?.get(number as usize)?.clone();
+        Some(ToMember::Holds {
+            epoch,
+            number,
+            piece,
+        })
+    }
+
+    /// One of the two members is lying, or an algorithm is wrong, or two names have the same hash.
+    /// Neither is trusted: the next change leaves out both.
     fn disbelieve(&mut self, twice: Twice, notices: &mut Vec<Notice>) {
-        notices.push(Notice::HeldTwice(twice.lock));
-        for place in twice.places {
-            self.members[place].is_leaving = true;
-        }
+        self.reports.are_refuted = true;
+        let members = twice.places.map(|place| {
+            let known = &mut self.members[place];
+            known.is_leaving = true;
+            known.member.name.clone()
+        });
+        notices.push(Notice::HeldTwice(members));
     }
 }

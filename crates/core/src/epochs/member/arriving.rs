@@ -1,25 +1,19 @@
 //! An epoch to install when all pieces of what its members hold have arrived.
 
-use soloist_algorithms::NodeId;
-
-use super::super::pieces::{Incoming, Piece};
+use super::super::pieces::Incoming;
 use super::super::roster::Change;
-use crate::locks::Inside;
+use crate::locks::{HeldLock, Inside};
+use crate::rows::Rows;
 
-/// Maximum number of locks to reserve room for in advance.
-const LOCKS_EXPECTED_MAX: usize = 1 << 20;
-
-/// An epoch whose pieces are arriving. Each piece is decoded on arrival, so that little is left to
-/// do after the last one.
+/// An epoch whose pieces are arriving.
 #[derive(Clone, Hash)]
 pub(super) struct Arriving {
     change: Change,
-    pieces: Incoming<()>,
-    inside: Inside,
+    pieces: Incoming<Rows<HeldLock>>,
 }
 
-/// A piece that cannot be decoded, or that names a holder that is not a member.
-pub(super) struct Unreadable;
+/// Pieces that are not sorted, or that have a holder that is not a member.
+pub(super) struct Unsound;
 
 impl Arriving {
     /// An epoch with this many pieces, or `None` if that is too many.
@@ -27,7 +21,6 @@ impl Arriving {
         Some(Arriving {
             change,
             pieces: Incoming::new(pieces)?,
-            inside: Inside::default(),
         })
     }
 
@@ -41,23 +34,12 @@ impl Arriving {
     }
 
     /// Takes a piece.
-    pub fn add(&mut self, number: u32, piece: &Piece) -> Result<(), Unreadable> {
-        if !self.pieces.add(number, ()) {
-            return Ok(());
-        }
-        let holds = piece.unpack().ok_or(Unreadable)?;
+    pub fn add(&mut self, number: u32, piece: Rows<HeldLock>) -> Result<(), Unsound> {
         let members = self.change.members.len();
-        if holds.iter().any(|held| held.holder as usize >= members) {
-            return Err(Unreadable);
+        if piece.iter().any(|held| held.holder.index() >= members) {
+            return Err(Unsound);
         }
-        if number == 0 {
-            let expected = holds.len().saturating_mul(self.pieces.pieces() as usize);
-            self.inside.reserve(expected.min(LOCKS_EXPECTED_MAX));
-        }
-        let place = |holder: u32| NodeId::from_index(holder as usize);
-        let holds = holds.into_iter();
-        self.inside
-            .extend(holds.map(|held| (held.lock, place(held.holder))));
+        self.pieces.add(number, piece);
         Ok(())
     }
 
@@ -71,7 +53,9 @@ impl Arriving {
     }
 
     /// The epoch, and which member is inside which lock when it begins.
-    pub fn finish(self) -> (Change, Inside) {
-        (self.change, self.inside)
+    pub fn finish(mut self) -> Result<(Change, Inside), Unsound> {
+        let pieces = self.pieces.take().collect();
+        let inside = Inside::new(self.change.key, pieces).ok_or(Unsound)?;
+        Ok((self.change, inside))
     }
 }

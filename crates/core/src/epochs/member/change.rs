@@ -4,14 +4,14 @@ use soloist_algorithms::NodeId;
 
 use super::super::early::EarlyFrames;
 use super::super::message::ToKeepers;
-use super::super::pieces::Piece;
 use super::super::roster::Change;
-use super::arriving::{Arriving, Unreadable};
+use super::arriving::{Arriving, Unsound};
 use super::report::Report;
 use super::{Current, MemberEffects, Participant, Stage};
-use crate::locks::{Epoch, Inside};
+use crate::locks::{Epoch, HeldLock, Inside};
 use crate::mutant::Mutant;
 use crate::notice::Notice;
+use crate::rows::Rows;
 use soloist_api::Moment;
 
 impl Participant {
@@ -24,7 +24,7 @@ impl Participant {
             return;
         }
         if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
-            self.table.freeze();
+            self.table_mut(now, out).freeze();
         }
         if change.epoch > self.begun {
             self.early = EarlyFrames::default();
@@ -36,7 +36,7 @@ impl Participant {
         self.stage = Stage::Member;
         self.begun = change.epoch;
         if self.report.is_none() {
-            self.report = Some(Report::new(&self.table));
+            self.report = Some(Report::new(self.table(), &change.key));
         }
         self.send_report(change.epoch, 0, out);
         if is_new {
@@ -57,7 +57,7 @@ impl Participant {
         let (true, Some(me)) = (is_frozen_for, me) else {
             return;
         };
-        if self.valid_until.is_none() {
+        if self.valid_until().is_none() {
             self.pending = Some((change, inside));
             return;
         }
@@ -71,7 +71,7 @@ impl Participant {
         let places = change.members.iter().enumerate();
         let places = places.map(|(index, member)| (member.incarnation, place(index)));
         if Mutant::NoFreeze.planted() {
-            self.table.freeze();
+            self.table_mut(now, out).freeze();
         }
         self.current = Some(Current {
             epoch: change.epoch,
@@ -81,7 +81,8 @@ impl Participant {
         self.report = None;
         let early = self.early.take();
         out.links = Some(change);
-        self.table.install(now, epoch, &mut out.locks);
+        let table = self.table_mut(now, out);
+        table.install(now, epoch, &mut out.locks);
         for (from, bytes) in early {
             if let Err(error) = self.receive(now, from, &bytes, out) {
                 out.notices.push(Notice::EarlyMessage(error));
@@ -95,17 +96,15 @@ impl Participant {
 
     /// Sends a piece of the report, if it is for this epoch.
     pub(super) fn send_report(&mut self, epoch: u64, number: u32, out: &mut MemberEffects) {
-        let report = self.report.as_mut().filter(|_| epoch == self.begun);
-        let Some(report) = report else {
-            return;
-        };
-        let pieces = report.pieces();
-        if let Some(held) = report.piece(number, &self.table) {
+        let report = self.report.as_ref().filter(|_| epoch == self.begun);
+        if let Some(report) = report
+            && let Some(held) = report.piece(number)
+        {
             out.keepers.push(ToKeepers::Report {
                 epoch,
-                pieces,
+                pieces: report.pieces(),
                 number,
-                held: held.to_vec(),
+                held,
             });
         }
     }
@@ -116,7 +115,7 @@ impl Participant {
         now: Moment,
         change: Change,
         pieces: u32,
-        first: Option<Piece>,
+        first: Option<Rows<HeldLock>>,
         out: &mut MemberEffects,
     ) {
         let mut pending = self.pending.iter();
@@ -139,7 +138,7 @@ impl Participant {
         now: Moment,
         epoch: u64,
         number: u32,
-        piece: Piece,
+        piece: Rows<HeldLock>,
         out: &mut MemberEffects,
     ) {
         let arriving = self.incoming.take_if(|arriving| arriving.epoch() == epoch);
@@ -154,18 +153,21 @@ impl Participant {
         now: Moment,
         mut arriving: Arriving,
         number: u32,
-        piece: Option<Piece>,
+        piece: Option<Rows<HeldLock>>,
         out: &mut MemberEffects,
     ) {
         if let Some(piece) = piece
-            && let Err(Unreadable) = arriving.add(number, &piece)
+            && let Err(Unsound) = arriving.add(number, piece)
         {
-            out.notices.push(Notice::UnreadablePiece);
+            out.notices.push(Notice::UnsoundPieces);
             return;
         }
         if arriving.is_complete() {
-            let (change, inside) = arriving.finish();
-            return self.install(now, change, inside, out);
+            match arriving.finish() {
+                Ok((change, inside)) => self.install(now, change, inside, out),
+                Err(Unsound) => out.notices.push(Notice::UnsoundPieces),
+            }
+            return;
         }
         let epoch = arriving.epoch();
         let asked = arriving.ask(number).into_iter();

@@ -7,15 +7,14 @@
 //! when nothing is held.
 
 use super::{MemberEffects, Participant, Stage};
-use crate::locks::{End, HoldError, HoldId};
+use crate::locks::{HoldError, HoldId};
 use crate::mutant::Mutant;
 use soloist_api::Moment;
 
 impl Participant {
     /// Refuses new requests and denies waiting ones. Holds continue.
     pub fn stop(&mut self, now: Moment, out: &mut MemberEffects) {
-        self.check_lease(now, out);
-        self.table.stop(now, &mut out.locks);
+        self.table_mut(now, out).stop(now, &mut out.locks);
     }
 
     /// Extends no promise from now on, and leaves when all of them have ended.
@@ -24,7 +23,8 @@ impl Participant {
         if !self.is_draining {
             self.is_draining = true;
             // No promise reaches beyond the lease.
-            self.table.drain(self.valid_until.unwrap_or(now));
+            let until = self.valid_until().unwrap_or(now);
+            self.table_mut(now, out).drain(until);
         }
         self.leave_if_over(now, out);
     }
@@ -37,8 +37,8 @@ impl Participant {
     /// Until when the holder may rely on a hold without hearing from this node. `None` if the hold
     /// does not expire and the node has no lease yet.
     pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
-        let expires = self.table.expires(hold)?;
-        let both = [expires, self.valid_until];
+        let expires = self.table().expires(hold)?;
+        let both = [expires, self.valid_until()];
         Ok(both.into_iter().flatten().min())
     }
 
@@ -49,7 +49,7 @@ impl Participant {
 
     /// Whether it is draining and nothing is held.
     pub(super) fn is_to_leave(&self) -> bool {
-        let is_over = self.table.holds() == 0 || Mutant::LeaveWhilePromised.planted();
+        let is_over = self.table().holds() == 0 || Mutant::LeaveWhilePromised.planted();
         self.is_draining && is_over && self.stage != Stage::Gone
     }
 
@@ -59,11 +59,9 @@ impl Participant {
         if !self.is_to_leave() {
             return;
         }
-        self.table.freeze();
-        self.table.end_all(now, End::NodeStopped, &mut out.locks);
+        self.table.leave(now, &mut out.locks);
         self.stage = Stage::Gone;
         self.current = None;
-        self.valid_until = None;
         self.renewals.clear();
         self.pending = None;
         self.report = None;

@@ -1,55 +1,38 @@
-//! What a member holds, in pieces that are made when the leader asks for them.
+//! What a member holds, in pieces.
 
-use super::super::pieces::{piece_bytes, pieces_max};
+use super::super::pieces;
 use crate::locks::Table;
 use crate::mutant::Mutant;
-use soloist_api::LockName;
+use crate::name_hash::{HashKey, NameHash};
+use crate::rows::Rows;
 
-/// A report. Its table is frozen, so no hold begins. A hold that ends before its piece is made need
-/// not be reported.
+/// A report. It is made when the table is frozen, and stays the same, whichever leader asks for it.
+/// A hold that ends since then is one that this node has to give back when the epoch begins.
 #[derive(Clone, Hash)]
-pub(super) struct Report {
-    pieces: u32,
-    made: Vec<Vec<LockName>>,
-}
+pub(super) struct Report(Vec<Rows<NameHash>>);
 
 impl Report {
-    pub fn new(table: &Table) -> Self {
-        let pieces = match Mutant::HoldsNotReported.planted() {
-            true => 1,
-            false => pieces_max(table.holds(), table.held_bytes_max()),
+    pub fn new(table: &Table, key: &HashKey) -> Self {
+        let held = if Mutant::HoldsNotReported.planted() {
+            Vec::new()
+        } else {
+            table.held_hashes(key)
         };
-        Report {
-            pieces,
-            made: Vec::new(),
+        let mut pieces = pieces::cut(&held);
+        // Also if nothing is held, the leader waits for a piece.
+        if pieces.is_empty() {
+            pieces.push(Rows::new(&[]));
         }
+        Report(pieces)
     }
 
-    /// Number of pieces. The last ones may be empty.
+    /// Number of pieces, at least one.
     pub fn pieces(&self) -> u32 {
-        self.pieces
+        self.0.len() as u32
     }
 
-    /// The piece of this number, or `None` if there are fewer. It stays the same when requested
-    /// again.
-    pub fn piece(&mut self, number: u32, table: &Table) -> Option<&[LockName]> {
-        if number >= self.pieces {
-            return None;
-        }
-        while self.made.len() <= number as usize {
-            let piece = self.next(table);
-            self.made.push(piece);
-        }
-        self.made.get(number as usize).map(Vec::as_slice)
-    }
-
-    fn next(&self, table: &Table) -> Vec<LockName> {
-        let last = self.made.last().map(|piece| piece.last());
-        if last == Some(None) || Mutant::HoldsNotReported.planted() {
-            return Vec::new();
-        }
-        let is_last = self.made.len() + 1 == self.pieces as usize;
-        let bytes = if is_last { usize::MAX } else { piece_bytes() };
-        table.held_after(last.flatten(), bytes)
+    /// The piece of this number, or `None` if there are fewer.
+    pub fn piece(&self, number: u32) -> Option<Rows<NameHash>> {
+        self.0.get(number as usize).cloned()
     }
 }

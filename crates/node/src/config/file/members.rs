@@ -99,7 +99,7 @@ fn parsed(text: &Text, key: &str) -> Result<Address, Wrong> {
 fn lease(raw: &Raw) -> Result<Lease, Wrong> {
     let usual = Lease::default();
     let length = match &raw.lease {
-        Some(text) => within(text, "lease", Lease::LEAST, Kept::LEASE_MOST)?,
+        Some(text) => within(text, "lease", Lease::LEAST, Lease::MOST)?,
         None => usual.length,
     };
     let Some(given) = &raw.drift else {

@@ -12,7 +12,7 @@ use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError, WriteTransaction};
 
 use super::tables::{self, FORMAT, FORMAT_OLDEST, FORMAT_VERSION, IDENTITY, LOG, OWNER, STATE};
-use super::{StoreError, StoreIdentity};
+use super::{StoreError, StoreIdentity, migration};
 use soloist_api::NodeName;
 
 /// The first bytes of the database's files.
@@ -87,7 +87,7 @@ fn open_examined(
         .create_with_backend(backend)
         .map_err(|error| failed(error.into()))?;
     if tables::get::<u32>(&database, FORMAT).map_err(failed)? != Some(FORMAT_VERSION) {
-        tables::migrate(&database, owner).map_err(failed)?;
+        migration::migrate(&database, owner).map_err(failed)?;
     }
     Ok(database)
 }
@@ -165,13 +165,14 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 /// Creates a data folder that only this user can access, unless it exists.
 pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    let made = match folder.is_dir() {
-        true => Ok(()),
-        false => DirBuilder::new()
+    let made = if folder.is_dir() {
+        Ok(())
+    } else {
+        DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .and_then(|()| sync_folder(folder)),
+            .and_then(|()| sync_folder(folder))
     };
     made.map_err(|error| StoreError::io(&folder.display().to_string(), error))
 }
@@ -310,8 +311,9 @@ impl Format {
     }
 }
 
-/// Checks a copy by reading all of it. The database panics at some kinds of damage, so this runs in
-/// a separate thread whose panics are not printed: the returned error describes the damage.
+/// Checks a copy by migrating and reading all of it. The database panics at some kinds of damage,
+/// so this runs in a separate thread whose panics are not printed: the returned error describes the
+/// damage.
 fn examine(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<Format, StoreError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -380,10 +382,13 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<F
         }
         None => return Err(StoreError::corrupt(name, "it does not say whose it is")),
     }
-    let examined = match format.older() {
-        Some(_) => tables::examine(&database),
-        None => tables::identity(&database).and_then(|_| tables::examine(&database)),
+    let migrated = match format.older() {
+        Some(_) => migration::migrate(&database, owner),
+        None => Ok(()),
     };
+    let examined = migrated
+        .and_then(|()| tables::identity(&database))
+        .and_then(|_| tables::examine(&database));
     examined.map_err(|error| in_memory(name, error))?;
     Ok(format)
 }

@@ -19,13 +19,11 @@ use super::tables::{self, IDENTIFIED, SNAPSHOT};
 use super::used::Used;
 use super::worker::{Failure, Worker};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
-use soloist_core::epochs::roster::{Applied, OldRoster, Roster};
+use soloist_core::epochs::roster::{Applied, Roster};
 
 /// The version of the snapshot format, which is also sent between keepers. 3: has the cluster's
-/// identity and former keepers.
-const SNAPSHOT_VERSION: u8 = 3;
-/// The oldest version that can be read.
-const SNAPSHOT_OLDEST: u8 = 2;
+/// identity and former keepers. 4: epochs have a key, and nothing that is held.
+const SNAPSHOT_VERSION: u8 = 4;
 
 /// The number of former keepers that are remembered.
 ///
@@ -118,20 +116,20 @@ pub struct SnapshotBuilder {
 }
 
 pub(super) fn write_state(state: &State) -> Result<Vec<u8>, redb::Error> {
-    tables::encode(&(SNAPSHOT_VERSION, &*state.roster, &*state.members.former))
+    write_snapshot(&state.roster, &state.members.former)
+}
+
+pub(super) fn write_snapshot(roster: &Roster, former: &[u64]) -> Result<Vec<u8>, redb::Error> {
+    tables::encode(&(SNAPSHOT_VERSION, roster, former))
 }
 
 /// Decodes the roster and the former keepers.
 fn read_state(bytes: &[u8]) -> Result<(Roster, Vec<u64>), redb::Error> {
     match bytes.split_first() {
         Some((&SNAPSHOT_VERSION, rest)) => tables::decode("the snapshot's roster", rest),
-        Some((&SNAPSHOT_OLDEST, rest)) => {
-            let old: OldRoster = tables::decode("the snapshot's roster", rest)?;
-            Ok((old.into(), Vec::new()))
-        }
         Some((version, _)) => Err(redb::Error::Corrupted(format!(
-            "a snapshot of version {version}, and this release reads versions {SNAPSHOT_OLDEST} to \
-             {SNAPSHOT_VERSION}; run the same release on all keepers"
+            "a snapshot of version {version}, and this release reads version {SNAPSHOT_VERSION}; \
+             run the same release on all keepers"
         ))),
         None => Err(redb::Error::Corrupted(
             "a snapshot without bytes".to_owned(),

@@ -4,6 +4,7 @@
 //! - `file`: creates, opens and migrates it. A file that is damaged, foreign or of a newer format
 //!   is left untouched.
 //! - `identity`: the keeper and cluster that the store belongs to. Every store has one.
+//! - `migration`: stores of older formats.
 //! - `tables`: the layout of the database. `worker`: the thread that owns it.
 //! - `log`, `machine`: the two halves that Raft requires. `used`: whether anything is in them.
 //! - `recover`: continuing with one keeper when the others are lost.
@@ -16,6 +17,7 @@ mod file;
 mod identity;
 mod log;
 mod machine;
+mod migration;
 mod recover;
 mod tables;
 mod used;

@@ -11,8 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreIdentity;
-use crate::keepers::types::{Entry, KeeperNode, LogId, Vote, id_of};
-use soloist_api::NodeName;
+use crate::keepers::types::{Entry, KeeperNode, LogId, Vote};
 use soloist_core::cluster_identity::ClusterIdentity;
 
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
@@ -32,8 +31,8 @@ pub(super) const SNAPSHOT: &str = "snapshot";
 
 /// The current format. 2: entries have the term in which they were proposed. 3: leaders commit the
 /// length of their leases. 4: the store has an identity, snapshots have former keepers, and epochs
-/// have 32 bits.
-pub(super) const FORMAT_VERSION: u32 = 4;
+/// have 32 bits. 5: epochs have a key, and what is held when they begin is no longer stored.
+pub(super) const FORMAT_VERSION: u32 = 5;
 /// The oldest format that is migrated.
 pub(super) const FORMAT_OLDEST: u32 = 3;
 
@@ -109,18 +108,6 @@ pub(super) fn identity(
     let made: Option<StoreIdentity> = get(database, IDENTITY)?;
     let made = made.ok_or_else(|| corrupted("it does not say which keeper's it is"))?;
     Ok((made, made.cluster.or(get(database, IDENTIFIED)?)))
-}
-
-/// Migrates a store of an older format to the current one.
-pub(super) fn migrate(database: &Database, owner: &NodeName) -> Result<(), redb::Error> {
-    let identity = StoreIdentity {
-        cluster: None,
-        id: id_of(owner),
-    };
-    write(database, |transaction| {
-        put(transaction, IDENTITY, &identity)?;
-        put(transaction, FORMAT, &FORMAT_VERSION)
-    })
 }
 
 pub(super) fn append(database: &Database, entries: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {

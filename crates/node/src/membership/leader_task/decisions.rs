@@ -73,14 +73,9 @@ impl LeaderTask<'_> {
                     tell_epochs_left(left);
                 }
             }
-            Command::Install { epoch, holds } => {
-                tracing::info!(epoch, holds = holds.len(), "the epoch begins");
-            }
-            Command::Stage { epoch, first, .. } => {
-                tracing::debug!(epoch, first, "what is held is agreed on in pieces");
-            }
-            Command::InstallStaged { epoch, pieces } => {
-                tracing::info!(epoch, pieces, "the epoch begins");
+            Command::Install { epoch } => {
+                let holds = self.leader.as_ref().map_or(0, Leader::holds_reported);
+                tracing::info!(epoch, holds, "the epoch begins");
             }
             Command::HoldOff(held_off) => {
                 let nodes = held_off.len();
@@ -96,11 +91,7 @@ impl LeaderTask<'_> {
         let done = match command {
             Command::Lead { .. } => Done::Founded,
             Command::Settle { .. } | Command::Identify { .. } => Done::Settled,
-            Command::Begin(_)
-            | Command::Install { .. }
-            | Command::Stage { .. }
-            | Command::InstallStaged { .. }
-            | Command::HoldOff(_) => Done::Proposed,
+            Command::Begin(_) | Command::Install { .. } | Command::HoldOff(_) => Done::Proposed,
         };
         self.work
             .spawn(async move { done(keeper.propose(term, command).await) });
@@ -216,11 +207,10 @@ impl LeaderTask<'_> {
             KeeperError::Stopped { .. } => self.is_over = true,
             error => {
                 tracing::warn!("the keepers' leader was not followed: {error}");
-                // Raft lets this keeper lead until it hears of another leader. Nodes that stay
-                // connected to it meanwhile do not look for a leader that has a majority.
+                // Raft lets this keeper lead until it hears of another leader.
                 let now = Moment::now();
                 let since = *self.unfollowed.get_or_insert(now);
-                self.is_over |= now.since(since) > self.membership.lease.length / 6;
+                self.is_over |= now.since(since) > self.membership.lease.unfollowed_max();
             }
         }
     }

@@ -63,7 +63,7 @@ fn second_promotion() -> Setup {
 }
 
 #[test]
-fn a_node_that_is_promoted_again_answers_nobody_who_asks_for_its_old_id() {
+fn a_node_that_is_promoted_again_ignores_requests_for_its_old_id() {
     let setup = Setup {
         checks_progress: false,
         ..second_promotion()
@@ -80,7 +80,7 @@ fn a_node_that_is_promoted_again_while_another_crashes_long() {
 }
 
 #[test]
-fn first_keepers_come_together_though_one_is_re_imaged() {
+fn first_keepers_form_a_cluster_though_one_is_reimaged() {
     let setup = Setup {
         nodes: 3,
         starts_founded: false,

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use soloist_api::Address;
+use soloist_testing::client_hello::half_of_client_hello;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::PATIENCE;
-use crate::client_hello::half_of_client_hello;
 
 /// Environment variable with the [`Orders`] of the strangers' process.
 const STRANGERS: &str = "SOLOIST_TEST_STRANGERS";

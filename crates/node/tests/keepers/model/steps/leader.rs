@@ -19,19 +19,17 @@ pub(super) fn lead(setup: &Setup, state: &State, machine: usize, next: &mut Vec<
             .is_some_and(|it| it.log != me.log || it.term < me.term || it.committed < me.committed)
     });
     let behind: Vec<_> = behind.map(|id| state.owners[usize::from(id)]).collect();
-    match setup.partitions {
-        true => next.extend(behind.into_iter().map(|owner| {
+    if setup.partitions {
+        next.extend(behind.into_iter().map(|owner| {
             let label = format!("{machine} sends its log to {owner}");
             (label, replicate(setup, state, machine, owner))
-        })),
-        false if behind.is_empty() => {}
-        false => {
-            let mut all = behind.iter();
-            let sent = all.try_fold(state.clone(), |after, owner| {
-                replicate(setup, &after, machine, *owner)
-            });
-            next.push((format!("{machine} sends its log to all"), sent));
-        }
+        }));
+    } else if !behind.is_empty() {
+        let mut all = behind.iter();
+        let sent = all.try_fold(state.clone(), |after, owner| {
+            replicate(setup, &after, machine, *owner)
+        });
+        next.push((format!("{machine} sends its log to all"), sent));
     }
     commit(state, machine, next);
     if state.is_confirmed(me) {
@@ -96,14 +94,15 @@ fn commit(state: &State, machine: usize, next: &mut Vec<Next>) {
         .agreed
         .get(&me.cluster)
         .map_or(&[][..], |agreed| agreed);
-    let committed = match me.log.starts_with(agreed) {
-        true => changed(state, |after| {
+    let committed = if me.log.starts_with(agreed) {
+        changed(state, |after| {
             let all = me.log.len();
             after.disk(machine).committed = all;
             let log = me.log.clone();
             after.agreed.insert(me.cluster, log);
-        }),
-        false => Err(format!("{machine} agrees on something else")),
+        })
+    } else {
+        Err(format!("{machine} agrees on something else"))
     };
     next.push((format!("{machine} commits"), committed));
 }
@@ -126,11 +125,12 @@ fn join(state: &State, leader: usize, machine: usize, next: &mut Vec<Next>) {
     if !node.up || node.memory == Some(cluster) || !admits {
         return;
     }
-    let joined = match node.memory.is_some_and(|memory| memory.id != cluster.id) {
-        true => Err(format!("{machine} joins a second cluster")),
-        false => changed(state, |after| {
+    let joined = if node.memory.is_some_and(|memory| memory.id != cluster.id) {
+        Err(format!("{machine} joins a second cluster"))
+    } else {
+        changed(state, |after| {
             after.machines[machine].memory = Some(cluster)
-        }),
+        })
     };
     next.push((format!("{machine} joins the cluster of {leader}"), joined));
 }
@@ -199,9 +199,10 @@ fn take_in(setup: &Setup, state: &State, machine: usize, next: &mut Vec<Next>) {
     let current = ids(learners)
         .filter(current)
         .fold(0, |all: Ids, id| all | 1 << id);
-    let needed = match is_bootstrap {
-        true => setup.first as u32 - 1,
-        false => 1,
+    let needed = if is_bootstrap {
+        setup.first as u32 - 1
+    } else {
+        1
     };
     if current != 0 && current == learners && current.count_ones() >= needed {
         let voters = propose(state, machine, voters | learners, 0);

@@ -1,0 +1,224 @@
+//! §2, §3, Theorems 1 and 2, and the figures: correctness of the rules.
+
+use soloist_algorithms::lodha_kshemkalyani::{
+    AS_PUBLISHED, CLOCK_EVERYWHERE, LodhaKshemkalyani, ONE_REPLY,
+};
+use soloist_algorithms::{Channels, Variant, VariantSet};
+use soloist_lab::scenario::replay;
+
+use super::watch::Watched;
+use crate::tools::{Both, Run, Search, Searched, finding, scenario};
+use crate::{Finding, Verdict};
+
+type Searching = Search<LodhaKshemkalyani>;
+
+pub(super) fn fifo() -> Finding {
+    let fifo = Searching::of(&[2, 2]).run();
+    let any = Searching::of(&[2, 2]).channels(Channels::Any);
+    let searched = any.run();
+    finding(
+        fifo.is_well() && !searched.is_well(),
+        format!(
+            "and it needs them: two nodes with two requests each, in order: {}; in any order: {}",
+            fifo.text(),
+            searched.text()
+        ),
+        any.command(),
+    )
+}
+
+pub(super) fn queue() -> Finding {
+    let runs = Watched::runs(VariantSet::default());
+    let (mut entries, mut strangers, mut oversized) = (0, 0, 0);
+    for run in &runs {
+        for &(own, other) in &run.queued {
+            entries += 1;
+            strangers += u32::from(!run.are_concurrent(own, other));
+        }
+        for own in run.costs.keys() {
+            let others = run.queued.iter().filter(|pair| pair.0 == *own).count();
+            oversized += u32::from(others as u32 + 1 > run.nodes);
+        }
+    }
+    finding(
+        entries > 0 && strangers == 0 && oversized == 0,
+        format!(
+            "{} random runs of 2 to 9 nodes, four requests each: {entries} entries beside the own one, {strangers} of them \
+             not concurrent by Definition 1; more than N in {oversized} queues",
+            runs.len()
+        ),
+        scenario("lodha-kshemkalyani-fig4"),
+    )
+}
+
+const FIGURE_3: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig3.txt");
+const FIGURE_3_RICART_AGRAWALA: &str =
+    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig3-ricart-agrawala.txt");
+const FIGURE_6: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig6.txt");
+const FIGURE_7: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig7.txt");
+
+/// Replays a scenario, and returns the lines of its transcript.
+fn happens(text: &str) -> Vec<String> {
+    let replayed = replay(text).expect("a scenario that can be replayed");
+    replayed.lines().map(str::to_owned).collect()
+}
+
+fn sent(lines: &[String], what: &str) -> usize {
+    lines
+        .iter()
+        .filter(|line| line.contains(" -> ") && line.contains(what))
+        .count()
+}
+
+pub(super) fn figure_3() -> Finding {
+    let (ours, theirs) = (happens(FIGURE_3), happens(FIGURE_3_RICART_AGRAWALA));
+    let enter = |lines: &[String]| lines.iter().filter(|l| l.ends_with(" enters")).count();
+    let (requests, flushes) = (sent(&ours, "REQUEST"), sent(&ours, "FLUSH"));
+    let (messages, others) = (sent(&ours, ""), sent(&theirs, ""));
+    finding(
+        messages == 8 && others == 12 && enter(&ours) == 3 && enter(&theirs) == 3,
+        format!(
+            "{messages} messages ({requests} REQUESTs, {flushes} FLUSHes) against {others}, a third less"
+        ),
+        scenario("lodha-kshemkalyani-fig3"),
+    )
+}
+
+pub(super) fn figure_6() -> Finding {
+    let lines = happens(FIGURE_6);
+    let last = lines.iter().rposition(|line| line.ends_with(" enters"));
+    let last = last.expect("somebody enters");
+    // The delivery that let the last node enter.
+    let before = lines[..last]
+        .iter()
+        .rposition(|line| line.starts_with("> "));
+    let arrived = before.map_or("", |at| lines[at].as_str());
+    let flushes = lines
+        .iter()
+        .filter(|line| line.contains("-> Pk FLUSH"))
+        .count();
+    finding(
+        arrived.starts_with("> deliver Pj Pk") && flushes == 0 && lines[last] == "Pk enters",
+        format!(
+            "Pk enters on one REPLY from Pj, though Pi too goes before it: it gets {flushes} FLUSHes and nothing from Pi"
+        ),
+        scenario("lodha-kshemkalyani-fig6"),
+    )
+}
+
+pub(super) fn figure_7() -> Finding {
+    let lines = happens(FIGURE_7);
+    let flushes: Vec<_> = (0..lines.len())
+        .filter(|&at| lines[at].contains("-> Pk FLUSH"))
+        .collect();
+    let enters = lines.iter().position(|line| line == "Pk enters");
+    let after = enters > flushes.last().copied();
+    finding(
+        flushes.len() == 2 && after,
+        format!(
+            "Pk gets {} FLUSHes for one request, from Pj and from Pi, and enters after the second",
+            flushes.len()
+        ),
+        scenario("lodha-kshemkalyani-fig7"),
+    )
+}
+
+pub(super) fn mutual_exclusion() -> Finding {
+    let both = Both::search(|| Searching::of(&[2, 2, 2]), AS_PUBLISHED);
+    Finding {
+        verdict: both.verdict(|searched| searched.is_safe()),
+        found: format!(
+            "every interleaving of three nodes with two requests each; {}",
+            both.text()
+        ),
+        evidence: scenario("lodha-kshemkalyani-as-published-slow-flush"),
+    }
+}
+
+pub(super) fn order() -> Finding {
+    let published = Watched::runs(VariantSet::default().with(AS_PUBLISHED));
+    let repaired = Watched::runs(VariantSet::default());
+    let disorder = |runs: &[Watched]| runs.iter().filter(|run| !run.in_order()).count();
+    let entries: usize = repaired.iter().map(|run| run.entered.len()).sum();
+    let counts = [disorder(&published), disorder(&repaired)];
+    Finding {
+        verdict: Verdict::of(counts[0] == 0, counts[1] == 0),
+        found: format!(
+            "{} random runs of 2 to 9 nodes; as printed, {} of them have an identity twice or entries out of order, since a \
+             node's own numbers do not count as seen; repaired, {} (of {entries} entries)",
+            published.len(),
+            counts[0],
+            counts[1]
+        ),
+        evidence: scenario("lodha-kshemkalyani-as-published-number-twice"),
+    }
+}
+
+pub(super) fn liveness() -> Finding {
+    let both = Both::search(|| Searching::of(&[1, 1, 1]), AS_PUBLISHED);
+    let runs = Watched::runs(VariantSet::default());
+    let served = runs.iter().filter(|run| run.well).count();
+    let repaired = both.repaired.is_well() && served == runs.len();
+    Finding {
+        verdict: Verdict::of(both.published.is_well(), repaired),
+        found: format!(
+            "every interleaving of three nodes with one request each; {}, and everybody is served in {served} of {} random \
+             runs of 2 to 9 nodes with four requests each",
+            both.text(),
+            runs.len(),
+        ),
+        evidence: scenario("lodha-kshemkalyani-as-published-late-request"),
+    }
+}
+
+/// Searches three nodes with one request each, and three nodes with two requests from each of two.
+fn search_variant(variant: Variant) -> (Searched, String) {
+    let twice = Searching::of(&[2, 2, 0]).variants(&[variant]).run();
+    let search = Searching::of(&[1, 1, 1]).variants(&[variant]);
+    let searched = if twice.is_well() { search.run() } else { twice };
+    (searched, search.command())
+}
+
+pub(super) fn clock_everywhere() -> Finding {
+    let (searched, command) = search_variant(CLOCK_EVERYWHERE);
+    let heavy = |algorithm| Run::of(algorithm, 16).report().measures;
+    let plain = heavy("lodha-kshemkalyani");
+    let clock = heavy("lodha-kshemkalyani+clock-everywhere");
+    finding(
+        searched.is_well(),
+        format!(
+            "every interleaving of three nodes with a request each, or two with two: {}; 16 nodes under heavy load: {:.2} messages of {:.2} \
+             bytes, {:.2} of {:.2} without",
+            searched.text(),
+            clock.messages_per_entry,
+            clock.bytes_per_entry / clock.messages_per_entry,
+            plain.messages_per_entry,
+            plain.bytes_per_entry / plain.messages_per_entry,
+        ),
+        command,
+    )
+}
+
+pub(super) fn one_reply() -> Finding {
+    let (searched, _) = search_variant(ONE_REPLY);
+    let heavy = |algorithm| {
+        let measures = Run::of(algorithm, 16).report().measures;
+        (measures.messages_per_entry, measures.bytes_per_entry)
+    };
+    let plain = heavy("lodha-kshemkalyani");
+    let one = heavy("lodha-kshemkalyani+one-reply");
+    let lengths = [one.1 / one.0, plain.1 / plain.0];
+    finding(
+        searched.is_well() && one.0 < plain.0 && lengths[0] > lengths[1],
+        format!(
+            "every interleaving of three nodes with a request each, or two with two: {}; 16 nodes under heavy load: {:.2} messages an entry \
+             instead of {:.2}, of {:.1} bytes instead of {:.1}",
+            searched.text(),
+            one.0,
+            plain.0,
+            lengths[0],
+            lengths[1]
+        ),
+        Run::of("lodha-kshemkalyani+one-reply", 16).command(),
+    )
+}

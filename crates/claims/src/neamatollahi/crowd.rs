@@ -1,0 +1,152 @@
+//! Medium demand: √N nodes request at once.
+
+use std::sync::Arc;
+
+use soloist_algorithms::kind::Visitor;
+use soloist_algorithms::neamatollahi::Neamatollahi;
+use soloist_algorithms::{Algorithm, Choice, NodeId, Shape, VariantSet};
+
+use super::{NAME, SIDES, listed, square};
+use crate::Finding;
+use crate::tools::{Run, finding, largest};
+use crate::watch::cost_at_once;
+
+/// The fewest and the most messages per entry when each of these sets of nodes requests at once,
+/// for each position of the token.
+fn crowds(side: usize, sets: &[Vec<NodeId>]) -> (f64, f64) {
+    let torus = square(side);
+    let homes = || NodeId::all(side * side);
+    let cost = |set: &[NodeId], home| {
+        let cost = cost_at_once::<Neamatollahi>(&torus, VariantSet::default(), home, set);
+        cost.expect("the repaired rules serve everybody") as f64 / set.len() as f64
+    };
+    let costs: Vec<f64> = sets
+        .iter()
+        .flat_map(|set| homes().map(move |home| cost(set, home)))
+        .collect();
+    (-largest(costs.iter().map(|cost| -cost)), largest(costs))
+}
+
+fn rows(side: usize) -> Vec<Vec<NodeId>> {
+    let torus = square(side);
+    let row = |row| (0..side).map(|column| torus.at(row, column)).collect();
+    (0..side).map(row).collect()
+}
+
+/// Sets with one node of each row: columns, and diagonals of every slope.
+fn one_of_each_row(side: usize) -> Vec<Vec<NodeId>> {
+    let torus = square(side);
+    let line = |first: usize, slope: usize| {
+        let place = |row| torus.at(row, (first + slope * row) % side);
+        (0..side).map(place).collect()
+    };
+    let slopes = |first| (0..side).map(move |slope| (first, slope));
+    let lines = (0..side).flat_map(slopes);
+    lines.map(|(first, slope)| line(first, slope)).collect()
+}
+
+/// The fewest and the most messages per entry when √N nodes request at once, for N = 9, 25 and 64.
+fn medium(sets: fn(usize) -> Vec<Vec<NodeId>>) -> ([(f64, f64); 3], String) {
+    let costs = SIDES.map(|side| crowds(side, &sets(side)));
+    let text = format!(
+        "N = 9, 25, 64, the token at every node, equal delays: {} messages each",
+        costs
+            .map(|(least, most)| format!("{least:.2} to {most:.2}"))
+            .join(", "),
+    );
+    (costs, text)
+}
+
+fn is_within(costs: [(f64, f64); 3], bounds: [f64; 3]) -> bool {
+    costs
+        .iter()
+        .zip(bounds)
+        .all(|((_, most), bound)| *most <= bound)
+}
+
+pub(super) fn medium_best() -> Finding {
+    let (costs, text) = medium(rows);
+    let bounds = SIDES.map(|side| (3 * side + 1) as f64 / side as f64);
+    let found = format!("{text}, claimed at most {}", listed(bounds));
+    finding(
+        is_within(costs, bounds),
+        found,
+        Run::of(NAME, 25).load("burst").command(),
+    )
+}
+
+pub(super) fn medium_worst() -> Finding {
+    let (costs, text) = medium(one_of_each_row);
+    let counted = SIDES.map(|side| (2 * side * side + side + 1) as f64 / side as f64);
+    let bounds = SIDES.map(|side| 3.0 * side as f64);
+    let excess = largest(
+        costs
+            .iter()
+            .zip(counted)
+            .map(|((_, most), counted)| most - counted),
+    );
+    let found = format!(
+        "{text}, counted {} in the paper, by up to {excess:.3} too few, since the token may pass a row before its alert has come round; at \
+         most {}",
+        listed(counted),
+        listed(bounds)
+    );
+    finding(
+        is_within(costs, bounds),
+        found,
+        Run::of(NAME, 25).load("burst").command(),
+    )
+}
+
+/// Messages per entry when these nodes request at once, on average over the token's start.
+struct Crowd<'a> {
+    nodes: usize,
+    sets: &'a [Vec<NodeId>],
+}
+
+impl Visitor for Crowd<'_> {
+    type Output = f64;
+
+    fn visit<A: Algorithm>(self) -> f64 {
+        let shape = Arc::new(A::Shape::default_for(self.nodes));
+        let (mut messages, mut entries) = (0, 0);
+        for set in self.sets {
+            for home in NodeId::all(self.nodes).step_by(5) {
+                let cost = cost_at_once::<A>(&shape, VariantSet::default(), home, set);
+                messages += cost.expect("everybody is served");
+                entries += set.len();
+            }
+        }
+        messages as f64 / entries as f64
+    }
+}
+
+pub(super) fn medium_rivals() -> Finding {
+    let side = 8;
+    let cost = |name: &str, sets: &[Vec<NodeId>]| {
+        let kind = Choice::parse(name, "")
+            .expect("an algorithm that there is")
+            .kind;
+        let nodes = side * side;
+        kind.visit(Crowd { nodes, sets })
+    };
+    let kinds_of_crowd = [rows(side), one_of_each_row(side)];
+    let both = |name: &str| [0, 1].map(|kind| cost(name, &kinds_of_crowd[kind]));
+    let own = both(NAME);
+    let rivals = ["lamport", "ricart-agrawala", "suzuki-kasami", "le-lann"];
+    let costs = rivals.map(|name| (name, both(name)));
+    let so = costs
+        .iter()
+        .all(|(_, cost)| own[0] < cost[0] && own[1] < cost[1]);
+    let pair = |cost: [f64; 2]| format!("{:.1} and {:.1}", cost[0], cost[1]);
+    let found = format!(
+        "N = 64, eight at once, in one row and one of each row, equal delays: {} messages each; {}",
+        pair(own),
+        costs
+            .map(|(name, cost)| format!("{name} {}", pair(cost)))
+            .join(", ")
+    );
+    let compared =
+        "soloist lab compare --algorithms neamatollahi,le-lann --nodes 64 --load think:500";
+    finding(so, found, compared.to_owned())
+}

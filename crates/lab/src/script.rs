@@ -1,0 +1,113 @@
+//! What all runs as text have in common: a head with one `key value` per line, then steps after
+//! `> `, each with its transcript. Lines that start with `#` are comments.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::scenario::ScenarioError;
+
+/// The values of the head, by key.
+pub(crate) struct Head<'a> {
+    values: BTreeMap<&'a str, (usize, &'a str)>,
+}
+
+impl<'a> Head<'a> {
+    /// Reads the head, in which only these keys may occur.
+    pub(crate) fn read(text: &'a str, keys: &[&str]) -> Result<Self, ScenarioError> {
+        let mut values = BTreeMap::new();
+        for (line, content) in (1..).zip(text.lines()) {
+            if content.starts_with('>') {
+                break;
+            }
+            if is_comment(content) {
+                continue;
+            }
+            let (key, value) = content.split_once(' ').unwrap_or((content, ""));
+            if !keys.contains(&key) {
+                let reason = format!("'{key}' is not a key; use {}", keys.join(", "));
+                return Err(ScenarioError::Line { line, reason });
+            }
+            values.insert(key, (line, value.trim()));
+        }
+        Ok(Head { values })
+    }
+
+    /// The value of a key.
+    pub(crate) fn value(&self, key: &str) -> Option<&'a str> {
+        self.values.get(key).map(|(_, value)| *value)
+    }
+
+    /// The error that a key's value is wrong.
+    ///
+    /// # Panics
+    /// If the key has no value.
+    pub(crate) fn wrong(&self, key: &str, reason: &str) -> ScenarioError {
+        let (line, value) = self.values[key];
+        let reason = format!("{key} '{value}': {reason}");
+        ScenarioError::Line { line, reason }
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.is_empty() || line.starts_with('#')
+}
+
+/// A line of a text that is not what happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The line's number, from 1.
+    pub line: usize,
+    /// What the text says, or `None` if it ends before.
+    pub expected: Option<String>,
+    /// What happens, or `None` if nothing more does.
+    pub actual: Option<String>,
+}
+
+/// The first difference between a text and what replaying it returned, or `None` if they agree.
+///
+/// ```
+/// use soloist_lab::scenario::{first_difference, replay};
+///
+/// let text = "algorithm central\nnodes 2\n> request 0\n1 enters\n";
+/// let difference = first_difference(text, &replay(text).unwrap()).unwrap();
+/// assert_eq!(difference.line, 4);
+/// assert_eq!(difference.actual.unwrap(), "0 enters");
+/// ```
+pub fn first_difference(text: &str, replayed: &str) -> Option<Difference> {
+    let (mut expected, mut actual) = (text.lines(), replayed.lines());
+    for line in 1.. {
+        let (expected, actual) = (expected.next(), actual.next());
+        if expected != actual {
+            return Some(Difference {
+                line,
+                expected: expected.map(str::to_owned),
+                actual: actual.map(str::to_owned),
+            });
+        }
+        expected?;
+    }
+    None
+}
+
+/// Takes each step, and returns the text with the actual transcript under each of them.
+pub(crate) fn play(
+    text: &str,
+    mut take: impl FnMut(&str) -> Result<String, String>,
+) -> Result<String, ScenarioError> {
+    let mut result = String::new();
+    let mut in_steps = false;
+    for (line, content) in (1..).zip(text.lines()) {
+        if let Some(step) = content.strip_prefix("> ") {
+            in_steps = true;
+            let _ = writeln!(result, "{content}");
+            let transcript = take(step).map_err(|reason| ScenarioError::Line { line, reason })?;
+            result.push_str(&transcript);
+        } else if content.starts_with('>') {
+            let reason = format!("'{content}': a step begins with '> '");
+            return Err(ScenarioError::Line { line, reason });
+        } else if is_comment(content) || !in_steps {
+            let _ = writeln!(result, "{content}");
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,424 @@
+//! All states and the steps between them, explored breadth-first: the first fault found is a
+//! nearest one, and the graph can be searched for endless runs afterwards.
+
+use std::collections::{HashMap, VecDeque};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Slot;
+use soloist_algorithms::{Algorithm, NodeId, Phase, Snapshot};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::interner::{Cause, Full, Interner, MessageFacts};
+use super::plan::Plan;
+use super::properties::View;
+use super::system::{Action, Duty, Entry, Halt, System};
+use super::{Limit, Outcome, Pass, Progress, Watch};
+use crate::world::Fault;
+
+/// The target of a step that is not followed.
+pub(crate) const CUT: u32 = u32::MAX;
+
+/// States are numbered in the order of their distance from the first one. They are identified by 96
+/// bits of hash: among 10^9 states, two collide with a probability of 1 in 10^11.
+pub(crate) struct Graph {
+    pub system: System,
+    interner: Interner,
+    /// The words of all states, concatenated, and where each state begins.
+    words: Vec<u32>,
+    begins: Vec<usize>,
+    /// The state from which each one was first reached.
+    parents: Vec<u32>,
+    /// The targets of the steps of all states, in the order of their actions, and where those of
+    /// each state begin.
+    targets: Vec<u32>,
+    targets_begin: Vec<usize>,
+    numbers: HashTable<Known>,
+    /// Whether properties are checked.
+    judged: bool,
+    /// The first minor fault, after which the search continued. A deadlock replaces a minor fault
+    /// of another kind.
+    minor: Option<(Fault, Vec<Action>)>,
+    /// Whether the graph contains all states and steps. If not, a minor fault was found.
+    pub is_complete: bool,
+}
+
+impl Graph {
+    /// Explores all states within the bounds and checks the properties of each. The error is the
+    /// outcome of a search that does not get that far.
+    pub fn explore(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
+        Self::build(plan, true, watch)
+    }
+
+    /// Explores all states within the bounds without checking properties. Only a refused event ends
+    /// it.
+    pub fn walk(plan: &Plan) -> Result<Self, Outcome> {
+        Self::build(plan, false, &mut |_| true)
+    }
+
+    fn build(plan: &Plan, judged: bool, watch: &mut Watch) -> Result<Self, Outcome> {
+        let mut interner = plan.interner();
+        let full = |_: Full| Outcome::NotExhausted {
+            states: 0,
+            limit: Limit::Numbers,
+        };
+        let (system, first, entry) = System::new(plan, &mut interner).map_err(full)?;
+        let mut graph = Graph {
+            system,
+            interner,
+            words: Vec::new(),
+            begins: vec![0],
+            parents: Vec::new(),
+            targets: Vec::new(),
+            targets_begin: vec![0],
+            numbers: HashTable::new(),
+            judged,
+            minor: None,
+            is_complete: false,
+        };
+        graph.number(&first, 0);
+        let judged = graph
+            .judge_step(&first, entry)
+            .and_then(|()| graph.judge_state(&first));
+        if let Err(fault) = judged {
+            let trace = Vec::new();
+            return Err(Outcome::Broken { fault, trace });
+        }
+        match graph.expand_all(watch) {
+            Err(Outcome::NotExhausted { .. }) if graph.minor.is_some() => {}
+            result => result.map(|()| graph.is_complete = true)?,
+        }
+        Ok(graph)
+    }
+
+    fn expand_all(&mut self, watch: &mut Watch) -> Result<(), Outcome> {
+        let (mut state, mut after, mut actions) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut depth, mut level_end) = (0, 1);
+        let mut number = 0;
+        while number < self.len() {
+            if number == level_end {
+                depth += 1;
+                level_end = self.len();
+            }
+            if number.is_multiple_of(1 << 12) {
+                let goes_on = watch(Progress {
+                    pass: Pass::Graph,
+                    states: self.len(),
+                    depth,
+                });
+                if !goes_on {
+                    return Err(self.not_exhausted(Limit::Stopped));
+                }
+            }
+            state.clear();
+            state.extend_from_slice(self.state(number as u32));
+            self.system.actions(&self.interner, &state, &mut actions);
+            for &action in &actions {
+                let target = self.follow(number as u32, &state, action, &mut after)?;
+                self.targets.push(target);
+            }
+            self.targets_begin.push(self.targets.len());
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes a step and checks the state that it leads to.
+    fn follow(
+        &mut self,
+        source: u32,
+        state: &[u32],
+        action: Action,
+        after: &mut Vec<u32>,
+    ) -> Result<u32, Outcome> {
+        let entry = match self.step(state, action, after) {
+            Ok(entry) => entry,
+            Err(Stop::Broken(fault)) => {
+                self.note(fault, source, action)?;
+                return Ok(source);
+            }
+            Err(Stop::Full) => return Err(self.not_exhausted(Limit::Numbers)),
+        };
+        if let Err(fault) = self.judge_step(after, entry) {
+            self.note(fault, source, action)?;
+        }
+        if after.len() - self.system.envelopes > self.system.limits.messages_max {
+            if let Err(fault) = self.judge_state(after) {
+                self.note(fault, source, action)?;
+            }
+            return Ok(CUT);
+        }
+        let (target, is_new) = self.number(after, source);
+        if is_new {
+            if self.len() > self.system.limits.states_max {
+                return Err(self.not_exhausted(Limit::States));
+            }
+            if let Err(fault) = self.judge_state(after) {
+                self.note(fault, source, action)?;
+            }
+        }
+        Ok(target)
+    }
+
+    /// Records a fault. It ends the search unless a worse fault may follow.
+    fn note(&mut self, fault: Fault, source: u32, action: Action) -> Result<(), Outcome> {
+        let worse = |(known, _): &(Fault, _)| fault.is_deadlock() && !known.is_deadlock();
+        if fault.is_minor() && self.minor.as_ref().is_some_and(|minor| !worse(minor)) {
+            return Ok(());
+        }
+        let mut way = self.way_to(source);
+        way.push(action);
+        if fault.is_minor() {
+            self.minor = Some((fault, way));
+            return Ok(());
+        }
+        let trace = self.describe(way);
+        Err(Outcome::Broken { fault, trace })
+    }
+
+    /// Returns the recorded minor fault, if any, with its trace.
+    pub fn take_minor(&mut self) -> Option<(Fault, Vec<String>)> {
+        let (fault, way) = self.minor.take()?;
+        Some((fault, self.describe(way)))
+    }
+
+    fn step(&mut self, state: &[u32], action: Action, after: &mut Vec<u32>) -> Result<Entry, Stop> {
+        loop {
+            let cause: Cause = match self.system.step(&self.interner, state, action, after) {
+                Ok(entry) => return Ok(entry),
+                Err(Halt::Broken(fault)) => return Err(Stop::Broken(fault)),
+                Err(Halt::Unknown(cause)) => cause,
+            };
+            self.interner.learn(cause).map_err(|Full| Stop::Full)?;
+        }
+    }
+
+    fn view<'a>(&'a self, state: &'a [u32], entry: Entry) -> View<'a> {
+        View {
+            system: &self.system,
+            interner: &self.interner,
+            state,
+            entry,
+        }
+    }
+
+    fn judge_step(&self, state: &[u32], entry: Entry) -> Result<(), Fault> {
+        if self.judged {
+            self.view(state, entry).judge_step()?;
+        }
+        Ok(())
+    }
+
+    fn judge_state(&self, state: &[u32]) -> Result<(), Fault> {
+        if self.judged {
+            self.view(state, Entry::default()).judge_state()?;
+        }
+        Ok(())
+    }
+
+    /// A state, as the algorithm sees it.
+    pub fn snapshot<A: Algorithm>(&self, state: u32) -> impl Snapshot<A> + '_ {
+        let cluster = self.system.cluster(self.state(state));
+        self.interner.stepper::<A>().snapshot(cluster)
+    }
+
+    /// Number of messages in flight.
+    pub fn envelopes(&self, state: u32) -> usize {
+        self.state(state).len() - self.system.envelopes
+    }
+
+    /// Returns the number of a state, and whether the state is new.
+    fn number(&mut self, state: &[u32], parent: u32) -> (u32, bool) {
+        let (hash, check) = hash(state);
+        let is_it = |known: &Known| known.hash == hash && known.check == check;
+        match self.numbers.entry(hash, is_it, |known| known.hash) {
+            Slot::Occupied(known) => (known.get().number, false),
+            Slot::Vacant(vacant) => {
+                let number = self.parents.len() as u32;
+                vacant.insert(Known {
+                    hash,
+                    check,
+                    number,
+                });
+                self.words.extend_from_slice(state);
+                self.begins.push(self.words.len());
+                self.parents.push(parent);
+                (number, true)
+            }
+        }
+    }
+
+    /// Number of states.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Number of steps that are not followed.
+    pub fn cut(&self) -> usize {
+        self.targets.iter().filter(|&&target| target == CUT).count()
+    }
+
+    pub fn state(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        &self.words[self.begins[number]..self.begins[number + 1]]
+    }
+
+    /// The targets of a state's steps, in the order of its actions.
+    pub fn targets(&self, state: u32) -> &[u32] {
+        let state = state as usize;
+        &self.targets[self.targets_begin[state]..self.targets_begin[state + 1]]
+    }
+
+    /// The steps from a state: the action, the duty that it fulfils, and the target.
+    pub fn steps(&self, number: u32) -> Vec<Step> {
+        let state = self.state(number);
+        let mut actions = Vec::new();
+        self.system.actions(&self.interner, state, &mut actions);
+        let steps = actions.into_iter().zip(self.targets(number));
+        let steps = steps.map(|(action, &target)| Step {
+            action,
+            duty: self.system.duty(state, action),
+            target,
+        });
+        // `Settled` at a node that is not ready for it changes nothing and does not count as a
+        // step.
+        let changes =
+            |step: &Step| step.target != number || !matches!(step.action, Action::Settled(_));
+        steps.filter(changes).collect()
+    }
+
+    pub fn phase(&self, state: u32, node: NodeId) -> Phase {
+        let word = self.system.word(self.state(state), node);
+        self.interner.facts(word.local()).phase
+    }
+
+    /// Facts about the message that an action delivers, if any.
+    pub fn message(&self, state: u32, action: Action) -> Option<&MessageFacts> {
+        let envelope = self.system.envelope(self.state(state), action)?;
+        Some(self.interner.message(envelope.message()))
+    }
+
+    pub fn waits(&self, state: u32, node: NodeId) -> bool {
+        self.system.waits(&self.interner, self.state(state), node)
+    }
+
+    fn not_exhausted(&self, limit: Limit) -> Outcome {
+        Outcome::NotExhausted {
+            states: self.len(),
+            limit,
+        }
+    }
+
+    /// The actions on a shortest path to a state.
+    pub fn way_to(&mut self, number: u32) -> Vec<Action> {
+        let mut way = vec![number];
+        while let Some(&last) = way.last().filter(|&&last| last != 0) {
+            way.push(self.parents[last as usize]);
+        }
+        way.reverse();
+        way.windows(2)
+            .map(|pair| self.between(pair[0], pair[1]))
+            .collect()
+    }
+
+    /// An action that leads from one state to another.
+    fn between(&mut self, source: u32, target: u32) -> Action {
+        let state = self.state(source).to_vec();
+        let (mut actions, mut after) = (Vec::new(), Vec::new());
+        self.system.actions(&self.interner, &state, &mut actions);
+        let leads_there = |action: &Action| {
+            let stepped = self.step(&state, *action, &mut after);
+            stepped.is_ok() && after == self.state(target)
+        };
+        let found = actions.iter().copied().find(leads_there);
+        found.expect("the state was reached from there")
+    }
+
+    /// The shortest walk that ends with a step for which `is_last` returns true, within a strongly
+    /// connected component that has such a step. The component must be sorted.
+    pub fn shortest_walk(
+        &self,
+        component: &[u32],
+        from: u32,
+        is_last: impl Fn(&Step) -> bool,
+    ) -> Vec<Step> {
+        let mut came_by: HashMap<u32, (u32, Step)> = HashMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(state) = queue.pop_front() {
+            for step in self.steps(state) {
+                if component.binary_search(&step.target).is_err() {
+                    continue;
+                }
+                if is_last(&step) {
+                    let mut walk = vec![step];
+                    let mut at = state;
+                    while at != from {
+                        let (before, step) = came_by.remove(&at).expect("it was reached");
+                        walk.push(step);
+                        at = before;
+                    }
+                    walk.reverse();
+                    return walk;
+                }
+                came_by.entry(step.target).or_insert_with(|| {
+                    queue.push_back(step.target);
+                    (state, step)
+                });
+            }
+        }
+        unreachable!("the component has such a step, and it is strongly connected")
+    }
+
+    /// An endless run as steps of a scenario: the path to the cycle, and the cycle.
+    pub fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
+        let way = run.way.len();
+        let mut trace = self.describe(run.way.into_iter().chain(run.cycle));
+        let cycle = trace.split_off(way);
+        (trace, cycle)
+    }
+
+    /// Repeats the actions from the first state and formats them as steps of a scenario.
+    pub fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
+        let mut state = self.state(0).to_vec();
+        let mut lines = Vec::new();
+        for action in actions {
+            lines.push(self.system.describe(&self.interner, &state, action));
+            let mut after = Vec::new();
+            let _ = self.step(&state, action, &mut after);
+            state = after;
+        }
+        lines
+    }
+}
+
+/// A run that never ends.
+pub(crate) struct Endless {
+    /// The path to the cycle.
+    pub way: Vec<Action>,
+    /// The steps that repeat from there on.
+    pub cycle: Vec<Action>,
+}
+
+enum Stop {
+    Broken(Fault),
+    Full,
+}
+
+/// A step to another state.
+pub(crate) struct Step {
+    pub action: Action,
+    pub duty: Option<Duty>,
+    pub target: u32,
+}
+
+/// Hash and number of a state. Everything that a lookup needs is in one place in memory.
+struct Known {
+    hash: u64,
+    check: u32,
+    number: u32,
+}
+
+fn hash(state: &[u32]) -> (u64, u32) {
+    let bytes: &[u8] = bytemuck::cast_slice(state);
+    let hash = xxh3_128(bytes);
+    (hash as u64, (hash >> 64) as u32)
+}

@@ -1,0 +1,524 @@
+//! Every interleaving of two or three lock tables in which a lock is idle as soon as it is unused:
+//! when each node requests and releases, which message arrives next, when a node checks its idle
+//! locks, and when the epoch changes.
+//!
+//! No two clients are inside together, fences rise, no request waits forever, and no correct
+//! message is refused. And from each state in which the lock is unused, it is forgotten everywhere.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use soloist_algorithms::{Choice, NodeId};
+use soloist_api::Moment;
+use soloist_api::{Fence, LockName};
+use soloist_core::Mutant;
+use soloist_core::limits::Limits;
+use soloist_core::locks::{
+    Effects, Epoch, HoldId, Inside, LockEvent, LockRequest, Settings, Table, set_begun_at_once,
+    wire,
+};
+use soloist_core::name_hash::HashKey;
+use soloist_core::rules::{RuleSettings, Rules};
+use soloist_lab::breadth_first::{self, Outcome, Shared, Space};
+use xxhash_rust::xxh3::xxh3_64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Action {
+    Request(usize),
+    Release(usize),
+    Deliver(usize, usize),
+    /// The node checks its idle locks.
+    Look(usize),
+    /// The node reports for the next epoch.
+    Freeze(usize),
+    Install(usize),
+}
+
+#[derive(Clone, Copy)]
+enum Client {
+    Idle,
+    Waits,
+    Inside(HoldId),
+}
+
+#[derive(Clone)]
+struct State {
+    lock: LockName,
+    tables: Vec<Shared<Table>>,
+    channels: BTreeMap<(usize, usize), VecDeque<Rc<[u8]>>>,
+    clients: Vec<Client>,
+    /// Number of requests left, by node.
+    left: Vec<u8>,
+    fence: Option<Fence>,
+    epoch: u64,
+    changes_left: u8,
+    /// Not all nodes have reported for the next epoch.
+    is_changing: bool,
+    frozen: Vec<bool>,
+    /// The node that reported the lock as held.
+    inside: Option<usize>,
+    begins_late: bool,
+    /// A node that also holds a lock whose name has the same hash.
+    collides: Option<usize>,
+    /// A request may wait for the next epoch.
+    may_wait: bool,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for (table, client) in self.tables.iter().zip(&self.clients) {
+            table.hash(hasher);
+            std::mem::discriminant(client).hash(hasher);
+        }
+        (&self.channels, &self.left, self.fence).hash(hasher);
+        (self.epoch, self.changes_left, self.is_changing).hash(hasher);
+        (&self.frozen, self.inside).hash(hasher);
+    }
+}
+
+/// When nodes check their locks: everything is due by then.
+fn later() -> Moment {
+    Moment::default() + Duration::from_secs(1)
+}
+
+fn table(rules: &Rules, me: usize) -> Table {
+    Table::new(Settings {
+        rules: rules.clone(),
+        ttl_max: Duration::from_secs(3600),
+        limits: Limits::default(),
+        locks_max: 10,
+        forget_after: Duration::ZERO,
+        seed: [me as u8; 32],
+    })
+}
+
+impl State {
+    fn new(choice: Choice, case: Case) -> Self {
+        let nodes = case.requests.len();
+        let settings = RuleSettings {
+            algorithm: choice.name.to_owned(),
+            variant: choice.variants.names(choice.kind.info()),
+            max_local_turns: 1,
+            ..RuleSettings::default()
+        };
+        let rules = Rules::new(nodes, &settings, &[]).unwrap();
+        let names = (0..).map(|number| format!("lock/{number}"));
+        let is_at_home = |name: &String| xxh3_64(name.as_bytes()) % nodes as u64 == case.home;
+        let name = names.into_iter().find(is_at_home).unwrap();
+        let tables = (0..nodes).map(|me| Shared::new(table(&rules, me)));
+        let mut state = State {
+            lock: LockName::new(&name).unwrap(),
+            tables: tables.collect(),
+            channels: BTreeMap::new(),
+            clients: vec![Client::Idle; nodes],
+            left: case.requests.to_vec(),
+            fence: None,
+            epoch: 1,
+            changes_left: case.changes,
+            is_changing: false,
+            frozen: vec![true; nodes],
+            inside: None,
+            begins_late: case.begins_late,
+            collides: case.collides,
+            may_wait: case.collides.is_some() && HOLDER_UNTOLD.contains(&choice.name),
+        };
+        for node in 0..nodes {
+            state.apply(Action::Install(node)).unwrap();
+        }
+        state
+    }
+
+    fn nodes(&self) -> std::ops::Range<usize> {
+        0..self.tables.len()
+    }
+
+    fn is_deliverable(&self, to: usize, bytes: &[u8]) -> bool {
+        // A message that arrives before its epoch waits.
+        !self.frozen[to] || self.is_changing || wire::epoch(bytes) != Some(self.epoch)
+    }
+
+    fn deliveries(&self) -> impl Iterator<Item = Action> + '_ {
+        self.channels.iter().filter_map(|(&(from, to), messages)| {
+            let first = messages.front()?;
+            let arrives = self.is_deliverable(to, first);
+            arrives.then_some(Action::Deliver(from, to))
+        })
+    }
+
+    fn carry_out(&mut self, node: usize, out: &Effects) -> Result<(), String> {
+        for (to, bytes) in out.sends() {
+            let channel = self.channels.entry((node, to.index())).or_default();
+            channel.push_back(bytes.into());
+        }
+        for event in &out.events {
+            match event {
+                LockEvent::Granted { grant, .. } => {
+                    let is_inside = |client: &Client| matches!(client, Client::Inside(_));
+                    if self.clients.iter().any(is_inside) {
+                        return Err(format!("{node} enters, and another one is inside"));
+                    }
+                    if self.fence >= Some(grant.fence) {
+                        return Err(format!("{:?}, then {:?}", self.fence, grant.fence));
+                    }
+                    self.fence = Some(grant.fence);
+                    self.clients[node] = Client::Inside(grant.hold);
+                }
+                LockEvent::Ended { .. } => self.clients[node] = Client::Idle,
+                LockEvent::Waiting { .. } => {}
+                LockEvent::Denied { .. } | LockEvent::Cancelled { .. } => {
+                    return Err(format!("{node} is denied"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// If nothing is in flight and no client is inside: checks that no request waits forever, and
+    /// that nothing is left of the lock.
+    fn comes_to_an_end(&self) -> Result<(), String> {
+        let is_inside = |client: &Client| matches!(client, Client::Inside(_));
+        let is_settled = self.frozen.iter().all(|frozen| !frozen);
+        if !self.channels.is_empty() || self.clients.iter().any(is_inside) || !is_settled {
+            return Ok(());
+        }
+        let mut end = self.clone();
+        end.changes_left = 0;
+        for _ in 0..1000 {
+            if end.clients.iter().any(is_inside) {
+                return Ok(());
+            }
+            let is_free = |action: &Action| matches!(action, Action::Deliver(..) | Action::Look(_));
+            let Some(action) = end.actions().into_iter().find(is_free) else {
+                let waits = |client: &Client| matches!(client, Client::Waits);
+                if end.clients.iter().any(waits) {
+                    return Err("somebody waits in vain".to_owned());
+                }
+                let left: usize = end.tables.iter().map(|table| table.locks()).sum();
+                let is_gone = left == 0;
+                return is_gone.then_some(()).ok_or(format!("{left} are left"));
+            };
+            end.apply(action)?;
+        }
+        Err("messages go on forever".to_owned())
+    }
+}
+
+impl Space for State {
+    type Action = Action;
+
+    fn actions(&self) -> Vec<Action> {
+        let mut actions: Vec<_> = self.deliveries().collect();
+        for node in self.nodes() {
+            match self.clients[node] {
+                Client::Idle if self.left[node] > 0 => actions.push(Action::Request(node)),
+                Client::Inside(_) => actions.push(Action::Release(node)),
+                Client::Idle | Client::Waits => {}
+            }
+            if self.tables[node].next_deadline().is_some() {
+                actions.push(Action::Look(node));
+            }
+            let is_settled = self.frozen.iter().all(|frozen| !frozen);
+            let may_change = self.is_changing || self.changes_left > 0 && is_settled;
+            if self.frozen[node] && !self.is_changing {
+                actions.push(Action::Install(node));
+            } else if !self.frozen[node] && may_change {
+                actions.push(Action::Freeze(node));
+            }
+        }
+        actions
+    }
+
+    fn apply(&mut self, action: Action) -> Result<(), String> {
+        let now = Moment::default();
+        let mut out = Effects::new();
+        let node = match action {
+            Action::Request(node)
+            | Action::Release(node)
+            | Action::Deliver(_, node)
+            | Action::Look(node)
+            | Action::Freeze(node)
+            | Action::Install(node) => node,
+        };
+        let is_late = self.begins_late && matches!(action, Action::Install(_));
+        set_begun_at_once(is_late.then_some(0));
+        self.tables[node].change(|table| {
+            match action {
+                Action::Request(node) => {
+                    self.left[node] -= 1;
+                    self.clients[node] = Client::Waits;
+                    let ask = LockRequest::new("somebody");
+                    let asked = table.acquire(now, &self.lock, ask, &mut out);
+                    asked.map_err(|error| error.to_string())?;
+                }
+                Action::Release(node) => {
+                    if let Client::Inside(hold) = self.clients[node] {
+                        let released = table.release(now, hold, &mut out);
+                        released.map_err(|error| error.to_string())?;
+                    }
+                }
+                Action::Deliver(from, to) => {
+                    let channel = self.channels.get_mut(&(from, to)).expect("a channel");
+                    let bytes = channel.pop_front().expect("a message");
+                    if channel.is_empty() {
+                        self.channels.remove(&(from, to));
+                    }
+                    let received = table.receive(now, NodeId::from_index(from), &bytes, &mut out);
+                    received.map_err(|error| error.to_string())?;
+                }
+                Action::Look(_) => table.tick(later(), &mut out),
+                Action::Freeze(node) => {
+                    if !self.is_changing {
+                        self.is_changing = true;
+                        self.changes_left -= 1;
+                        self.inside = None;
+                    }
+                    table.freeze();
+                    if !table.held().is_empty() {
+                        self.inside = Some(node);
+                    }
+                    self.frozen[node] = true;
+                    // If two nodes report the same hash, both are evicted, and the epoch never
+                    // begins.
+                    let reports = [self.inside, self.collides].into_iter().flatten();
+                    let is_sound = reports.collect::<HashSet<_>>().len() < 2;
+                    if self.frozen.iter().all(|frozen| *frozen) && is_sound {
+                        self.inside = self.inside.or(self.collides);
+                        self.is_changing = false;
+                        self.epoch += 1;
+                    }
+                }
+                Action::Install(node) => {
+                    let inside = self.inside.map(NodeId::from_index);
+                    let inside = inside.map(|inside| (&self.lock, inside));
+                    let epoch = Epoch {
+                        number: self.epoch,
+                        me: NodeId::from_index(node),
+                        nodes: self.clients.len(),
+                        inside: Inside::of(HashKey::default(), inside),
+                    };
+                    table.install(now, epoch, &mut out);
+                    self.frozen[node] = false;
+                }
+            }
+            Ok::<_, String>(())
+        })?;
+        self.carry_out(node, &out)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.may_wait {
+            return Ok(());
+        }
+        self.comes_to_an_end()
+    }
+
+    fn fingerprint(&self) -> u128 {
+        breadth_first::fingerprint(self)
+    }
+}
+
+fn search(choice: Choice, case: Case) -> Outcome<Action> {
+    breadth_first::search(State::new(choice, case), &mut |_| true)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// Number of requests, by node.
+    requests: &'static [u8],
+    /// Number of changes of epoch.
+    changes: u8,
+    /// The lock's home.
+    home: u64,
+    /// The lock does not begin an epoch together with its node, but when an event concerns it, or
+    /// when the node checks its locks.
+    begins_late: bool,
+    /// A node that also holds a lock whose name has the same hash.
+    collides: Option<usize>,
+}
+
+/// Algorithms in which a request need not reach the node that is inside. If that node does not know
+/// that it counts as inside, the request waits for the next epoch.
+const HOLDER_UNTOLD: [&str; 2] = ["central", "maekawa"];
+
+const fn case(requests: &'static [u8], changes: u8, home: u64) -> Case {
+    Case {
+        requests,
+        changes,
+        home,
+        begins_late: false,
+        collides: None,
+    }
+}
+
+const fn late(requests: &'static [u8], changes: u8, home: u64) -> Case {
+    Case {
+        begins_late: true,
+        ..case(requests, changes, home)
+    }
+}
+
+/// In the next epoch, the holder of another lock counts as inside this one.
+const fn colliding(requests: &'static [u8], home: u64, holder: usize) -> Case {
+    Case {
+        collides: Some(holder),
+        ..case(requests, 1, home)
+    }
+}
+
+/// Faults are planted for the whole process. Tests that search without a fault read this lock; the
+/// test that plants faults writes it.
+static PLANTED: RwLock<()> = RwLock::new(());
+
+fn without_faults() -> RwLockReadGuard<'static, ()> {
+    PLANTED.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the number of states.
+fn search_all(choice: Choice, cases: &[Case]) -> usize {
+    let mut all = 0;
+    for &case in cases {
+        #[expect(clippy::disallowed_methods, reason = "prints how long a search took")]
+        let begin = std::time::Instant::now();
+        match search(choice, case) {
+            Outcome::Holds { states } => {
+                let seconds = begin.elapsed().as_secs_f64();
+                println!("{}, {case:?}: {states} states, {seconds:.1} s", choice.name);
+                all += states;
+            }
+            Outcome::Broken {
+                actions, violation, ..
+            } => panic!("{}, {case:?}: {violation}, after {actions:?}", choice.name),
+            Outcome::Stopped { .. } => unreachable!("nothing stops it"),
+        }
+    }
+    all
+}
+
+/// Searches that take seconds.
+const SHORT: [Case; 7] = [
+    case(&[2, 2], 0, 0),
+    case(&[2, 1], 1, 0),
+    case(&[1, 1], 1, 1),
+    case(&[0, 1, 1], 0, 0),
+    case(&[0, 0, 2], 0, 0),
+    case(&[0, 1, 0], 1, 0),
+    case(&[0, 1, 0], 1, 2),
+];
+
+/// With very many locks, most begin their epoch late.
+const LATE: [Case; 3] = [
+    late(&[1, 1], 1, 0),
+    late(&[1, 1], 1, 1),
+    late(&[0, 1, 0], 1, 2),
+];
+
+/// With names of the same hash.
+const COLLIDING: [Case; 5] = [
+    colliding(&[1, 1], 0, 0),
+    colliding(&[1, 1], 1, 0),
+    colliding(&[0, 2], 1, 0),
+    colliding(&[0, 1, 1], 1, 0),
+    colliding(&[1, 1, 0], 2, 0),
+];
+
+/// Searches that take minutes with some algorithms.
+const LONG: [Case; 10] = [
+    late(&[2, 1], 1, 0),
+    late(&[0, 1, 1], 1, 0),
+    case(&[3, 3], 0, 0),
+    case(&[2, 2], 1, 0),
+    case(&[1, 1], 2, 0),
+    case(&[1, 1, 1], 0, 0),
+    case(&[1, 1, 1], 0, 1),
+    case(&[1, 1, 1], 0, 2),
+    case(&[0, 1, 1], 1, 0),
+    case(&[1, 1, 0], 1, 1),
+];
+
+#[test]
+fn all_interleavings_of_forgetting_are_safe() {
+    let _guard = without_faults();
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &SHORT)).sum();
+    println!("{states} states in all");
+}
+
+#[test]
+fn all_interleavings_of_locks_that_begin_late_are_safe() {
+    let _guard = without_faults();
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &LATE)).sum();
+    println!("{states} states in all");
+}
+
+/// A node that counts as inside because of another lock leaves as soon as it hears of this one. So
+/// everybody is served as well, with all algorithms but two.
+#[test]
+fn all_interleavings_of_names_with_the_same_hash_are_safe() {
+    let _guard = without_faults();
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &COLLIDING)).sum();
+    println!("{states} states in all");
+}
+
+/// An algorithm with a token whose state machines are forgotten together, and one with permissions.
+#[test]
+fn all_interleavings_of_three_that_forget_together_are_safe() {
+    let _guard = without_faults();
+    for name in ["naimi-trehel", "singhal-dynamic"] {
+        let choice = Choice::parse(name, "").unwrap();
+        search_all(choice, &[case(&[1, 1, 1], 0, 0), case(&[0, 1, 1], 1, 0)]);
+    }
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn more_interleavings_of_forgetting_are_safe() {
+    let _guard = without_faults();
+    let choices = Choice::all();
+    let states: usize = choices.map(|choice| search_all(choice, &LONG)).sum();
+    println!("{states} states in all");
+}
+
+/// Planted faults, each with a search that shows it.
+const SHOWN: [(Mutant, &str, Case); 6] = [
+    (
+        Mutant::ForgetUnbalanced,
+        "suzuki-kasami",
+        case(&[1, 1], 0, 0),
+    ),
+    (Mutant::ForgetUnbalanced, "raymond", case(&[1, 1, 0], 0, 0)),
+    (Mutant::ForgetNotByAll, "raymond", case(&[0, 1, 1], 1, 0)),
+    (
+        Mutant::OfferNotWithdrawn,
+        "naimi-trehel",
+        case(&[1, 1], 0, 0),
+    ),
+    (
+        Mutant::OfferNotWithdrawn,
+        "singhal-dynamic",
+        case(&[1, 1], 0, 0),
+    ),
+    (Mutant::FenceForgotten, "naimi-trehel", case(&[1, 1], 0, 0)),
+];
+
+#[test]
+fn mutants_of_forgetting_are_caught_by_the_search() {
+    let _guard = PLANTED.write();
+    for (mutant, algorithm, case) in SHOWN {
+        Mutant::plant(Some(mutant));
+        let choice = Choice::parse(algorithm, "").unwrap();
+        let Outcome::Broken {
+            actions, violation, ..
+        } = search(choice, case)
+        else {
+            panic!("{mutant:?} with {algorithm}");
+        };
+        let length = actions.len();
+        println!("{mutant:?}: {algorithm}, {length} actions: {violation}");
+    }
+    Mutant::plant(None);
+}

@@ -1,0 +1,17 @@
+//! Links between nodes: encodings, windows, and real sockets.
+
+mod breaking;
+mod buffers;
+mod certificates;
+mod echo;
+mod frame;
+mod hello;
+mod hostile;
+mod later;
+mod life;
+mod net;
+mod peers;
+mod random;
+mod refusals;
+mod services;
+mod window;
