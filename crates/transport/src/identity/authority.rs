@@ -62,7 +62,7 @@ impl fmt::Debug for Issued {
 /// the machines that run nodes.
 ///
 /// ```
-/// use soloist_node::identity::{Authority, Identity};
+/// use soloist_transport::identity::{Authority, Identity};
 ///
 /// let authority = Authority::new("orchestra").unwrap();
 /// let issued = authority.issue(&"a".parse().unwrap(), &["10.0.0.1"]).unwrap();
