@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 /// A proxy that runs until the runtime ends.
 #[derive(Debug)]
@@ -104,6 +105,47 @@ pub async fn plain(target: &str) -> Proxy {
     let proxy = Proxy::to(target, 0, Temper::FLOOD).await;
     proxy.healed.store(true, Ordering::Relaxed);
     proxy
+}
+
+/// Starts a proxy at `address` that delivers everything this much later, in each direction.
+pub async fn distant(address: &str, target: &str, delay: Duration) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let target = target.to_owned();
+    tokio::spawn(async move {
+        while let Ok((from, _)) = listener.accept().await {
+            let Ok(to) = TcpStream::connect(&target).await else {
+                continue;
+            };
+            let (from_read, from_write) = from.into_split();
+            let (to_read, to_write) = to.into_split();
+            tokio::spawn(copy_later(from_read, to_write, delay));
+            tokio::spawn(copy_later(to_read, from_write, delay));
+        }
+    });
+}
+
+/// Copies one direction until it ends. Bytes that are under way do not hold up those behind them.
+async fn copy_later(
+    mut from: impl AsyncReadExt + Unpin,
+    mut to: impl AsyncWriteExt + Unpin + Send + 'static,
+    delay: Duration,
+) {
+    let (sender, mut under_way) = tokio::sync::mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
+    tokio::spawn(async move {
+        while let Some((at, bytes)) = under_way.recv().await {
+            tokio::time::sleep_until(at).await;
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut bytes = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        let arrival = (Instant::now() + delay, bytes[..read].to_vec());
+        if sender.send(arrival).is_err() {
+            return;
+        }
+    }
 }
 
 /// Forwards one connection until it ends or is cut.

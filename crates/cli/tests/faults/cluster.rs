@@ -25,6 +25,8 @@ pub struct Plan {
     pub network: bool,
     /// Whether they are on one machine there.
     pub is_one_machine: bool,
+    /// Whether other nodes know each node by a host name (see `Cluster::set_hosts`).
+    pub named: bool,
 }
 
 impl Default for Plan {
@@ -35,6 +37,7 @@ impl Default for Plan {
             lease: LEASE,
             network: false,
             is_one_machine: false,
+            named: false,
         }
     }
 }
@@ -60,6 +63,7 @@ impl Cluster {
         });
         let addresses = (0..plan.nodes).map(|node| match &network {
             Some(network) => format!("{}:7401", network.host(node)),
+            None if plan.named => format!("{}:7401", host_name(node)),
             None => free::address(),
         });
         let cluster = Cluster {
@@ -223,6 +227,17 @@ impl Cluster {
         self.homes[node] = Some(home);
     }
 
+    /// Sets the address of each node's host name as this node sees it, from its next start on.
+    pub fn set_hosts(&mut self, node: usize, hosts: &[String]) {
+        let named = hosts.iter().enumerate();
+        let lines = named.map(|(other, host)| format!("{host} {}\n", host_name(other)));
+        let file = self.file(node, "hosts");
+        fs::write(&file, lines.collect::<String>()).unwrap();
+        let home = Namespace::new("mnt");
+        home.run(&format!("mount --bind {} /etc/hosts", file.display()));
+        self.give_home(node, home);
+    }
+
     /// Limits the open files of a node, from its next start on. The node cannot raise this limit.
     pub fn limit_files(&mut self, node: usize, files: usize) {
         self.files_max[node] = Some(files);
@@ -359,6 +374,10 @@ impl Cluster {
         .await;
         leader.unwrap()
     }
+}
+
+fn host_name(node: usize) -> String {
+    format!("n{node}.test")
 }
 
 impl Drop for Cluster {

@@ -14,6 +14,7 @@
 //! `isolation`.
 
 mod addresses;
+mod bad_node;
 mod cluster;
 mod descriptors;
 mod forwarding;

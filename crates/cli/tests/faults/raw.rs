@@ -9,8 +9,25 @@ use serde_json::Value;
 
 use crate::PATIENCE;
 
-/// Sends a request and returns the status and the body of the response.
+/// Sends a request and returns the status and the body of the response, `Null` if it is not JSON.
 pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let (status, content) = exchange(socket, method, path, body);
+    (
+        status,
+        serde_json::from_str(&content).unwrap_or(Value::Null),
+    )
+}
+
+/// Returns the sum of a histogram in the node's metrics, or 0 if it has no value yet.
+pub fn metric_sum(socket: &Path, name: &str) -> f64 {
+    let (status, text) = exchange(socket, "GET", "/metrics", "");
+    assert_eq!(status, 200, "{text}");
+    let prefix = format!("{name}_sum ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&prefix));
+    value.map_or(0.0, |value| value.parse().expect("a number"))
+}
+
+fn exchange(socket: &Path, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -30,6 +47,5 @@ pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) 
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    let content = serde_json::from_str(content).unwrap_or(Value::Null);
-    (status.expect("a status"), content)
+    (status.expect("a status"), content.to_owned())
 }
