@@ -6,6 +6,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use soloist_algorithms::{Kind, NodeId};
 use soloist_api::{LockName, Moment};
+use soloist_core::Incarnation;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Effects, Epoch, Inside, LockRequest, Settings, Table, wire};
 use soloist_core::rules::{RuleSettings, Rules};
@@ -28,7 +29,7 @@ fn table(kind: Kind) -> Table {
     let epoch = Epoch {
         number: 1,
         me: NodeId::from_index(1),
-        nodes: NODES,
+        members: [0, 1, 2].map(Incarnation).into(),
         inside: Inside::default(),
     };
     table.install(Moment::default(), epoch, &mut Effects::new());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use soloist_api::Moment;
+use soloist_core::Incarnation;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberEffects, Participant};
@@ -20,7 +21,7 @@ fn member(incarnation: u64) -> Member {
     Member {
         address: "n0:7401".parse().expect("an address"),
         name: "n0".parse().expect("a name"),
-        incarnation,
+        incarnation: Incarnation(incarnation),
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod cluster_identity;
 pub mod epochs;
+mod incarnation;
 pub mod limits;
 #[cfg(feature = "lint-check")]
 mod lint_check;
@@ -20,6 +21,7 @@ pub mod notice;
 pub mod rows;
 pub mod rules;
 
+pub use incarnation::{Incarnation, Term};
 pub use mutant::Mutant;
 #[cfg(feature = "mutants")]
 pub use near_end::{skip_epochs, skip_fences};

@@ -14,6 +14,7 @@ use std::time::Duration;
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
+use soloist_core::Incarnation;
 use soloist_core::Mutant;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
@@ -150,7 +151,7 @@ impl State {
 
     fn carry_out(&mut self, node: usize, out: &Effects) -> Result<(), String> {
         for (to, bytes) in out.sends() {
-            let channel = self.channels.entry((node, to.index())).or_default();
+            let channel = self.channels.entry((node, to.0 as usize)).or_default();
             channel.push_back(bytes.into());
         }
         for event in &out.events {
@@ -296,7 +297,7 @@ impl Space for State {
                     let epoch = Epoch {
                         number: self.epoch,
                         me: NodeId::from_index(node),
-                        nodes: self.clients.len(),
+                        members: (0..self.clients.len() as u64).map(Incarnation).collect(),
                         inside: Inside::of(HashKey::default(), inside),
                     };
                     table.install(now, epoch, &mut out);

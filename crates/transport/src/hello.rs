@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::ClusterIdentity;
 
 /// The first bytes of every connection between nodes.
@@ -91,9 +92,9 @@ pub enum Purpose {
         /// Hash of what all configurations must agree on.
         fingerprint: [u8; 32],
         /// The dialling node's incarnation. Frames are numbered within a pair of incarnations.
-        incarnation: u64,
+        incarnation: Incarnation,
         /// The incarnation to reach, or `None` for any.
-        to_incarnation: Option<u64>,
+        to_incarnation: Option<Incarnation>,
     },
     /// Connection of a node that looks for the keepers' leader.
     Member {

@@ -21,6 +21,7 @@ use super::message::{ToKeepers, ToMember};
 use super::pace::Pace;
 use super::partitions::Partitions;
 use super::roster::{Change, Command, Member, Roster};
+use crate::Incarnation;
 use crate::locks::HeldLock;
 use crate::mutant::Mutant;
 use crate::name_hash::HashKeys;
@@ -206,10 +207,10 @@ impl Leader {
             ToKeepers::Suspect { epoch } | ToKeepers::Exhausted { epoch } => {
                 self.end_epoch(roster, epoch);
             }
-            ToKeepers::Unreached { lives } => {
-                let lives: BTreeSet<u64> = lives.into_iter().collect();
+            ToKeepers::Unreached { incarnations } => {
+                let incarnations: BTreeSet<Incarnation> = incarnations.into_iter().collect();
                 let members = self.members.iter().map(|known| known.member.incarnation);
-                let missed = members.filter(|life| lives.contains(life));
+                let missed = members.filter(|member| incarnations.contains(member));
                 self.partitions
                     .complain(now, &self.lease, from.incarnation, missed);
                 if !roster.is_changing() {
@@ -343,7 +344,7 @@ impl Leader {
     fn know(&mut self, now: Moment, roster: &Roster) {
         let before = self.members.drain(..);
         let before = before.map(|known| (known.member.incarnation, known));
-        let before: BTreeMap<u64, Known> = before.collect();
+        let before: BTreeMap<Incarnation, Known> = before.collect();
         let before = |member: &Member| {
             let known = before.get(&member.incarnation);
             known.filter(|known| known.member == *member).cloned()

@@ -22,6 +22,7 @@ use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::roster::{Change, Member};
+use crate::Incarnation;
 use crate::locks::wire::WireError;
 use crate::locks::{Effects, HoldError, HoldId, Inside, ReceiveError, Table, wire};
 use crate::mutant::Mutant;
@@ -70,7 +71,7 @@ pub struct Participant {
     incoming: Option<Arriving>,
     early: EarlyFrames,
     is_suspicious: bool,
-    unreached: Vec<u64>,
+    unreached: Vec<Incarnation>,
     has_complained: bool,
     /// It leaves as soon as it holds nothing.
     is_draining: bool,
@@ -91,7 +92,7 @@ enum Stage {
 struct Current {
     epoch: u64,
     /// By incarnation.
-    places: BTreeMap<u64, NodeId>,
+    places: BTreeMap<Incarnation, NodeId>,
 }
 
 /// Whether a node is a member, and of which epoch.
@@ -179,7 +180,7 @@ impl Participant {
     pub fn receive(
         &mut self,
         now: Moment,
-        from: u64,
+        from: Incarnation,
         bytes: &[u8],
         out: &mut MemberEffects,
     ) -> Result<(), ReceiveError> {
@@ -221,8 +222,8 @@ impl Participant {
 
     /// Sets the incarnations of members to which messages have been pending [for too
     /// long](Lease::apart_after).
-    pub fn miss(&mut self, lives: Vec<u64>) {
-        self.unreached = lives;
+    pub fn miss(&mut self, incarnations: Vec<Incarnation>) {
+        self.unreached = incarnations;
     }
 
     /// Handles a message from the keepers' leader.
@@ -319,7 +320,7 @@ impl Participant {
     /// Ends the membership. The node comes back as a new incarnation.
     fn lapse(&mut self, now: Moment, out: &mut MemberEffects) {
         self.table.lose(now, &mut out.locks);
-        self.me.incarnation = self.me.incarnation.wrapping_add(1);
+        self.me.incarnation = self.me.incarnation.next();
         self.stage = Stage::Outside;
         self.current = None;
         self.begun = 0;
@@ -360,10 +361,10 @@ impl Participant {
                 if let Some(epoch) = table.epoch().filter(|_| table.is_exhausted()) {
                     out.keepers.push(ToKeepers::Exhausted { epoch });
                 }
-                let lives = self.unreached.clone();
-                let complains = !lives.is_empty();
+                let incarnations = self.unreached.clone();
+                let complains = !incarnations.is_empty();
                 if std::mem::replace(&mut self.has_complained, complains) || complains {
-                    out.keepers.push(ToKeepers::Unreached { lives });
+                    out.keepers.push(ToKeepers::Unreached { incarnations });
                 }
             }
         }

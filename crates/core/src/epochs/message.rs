@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::roster::Change;
+use crate::Incarnation;
 use crate::locks::HeldLock;
 use crate::name_hash::NameHash;
 use crate::rows::Rows;
@@ -60,7 +61,7 @@ pub enum ToKeepers {
     /// renewal while this is so, and once more when it no longer is.
     Unreached {
         /// All unreachable incarnations.
-        lives: Vec<u64>,
+        incarnations: Vec<Incarnation>,
     },
     /// A lock has used up the fences of this epoch, and its waiters wait for the next one. Sent
     /// with each renewal until that begins.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::lease::Lease;
+use crate::Incarnation;
 use crate::notice::Notice;
 use soloist_api::Moment;
 use soloist_api::NodeName;
@@ -24,7 +25,7 @@ const KEPT_OUT: (u32, u32) = (1, 12);
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Partitions {
     /// By the member that complains.
-    complaints: BTreeMap<u64, Complaint>,
+    complaints: BTreeMap<Incarnation, Complaint>,
     /// When to decide, so that others with the same complaint can send it first. `None` without
     /// complaints.
     decide_at: Option<Moment>,
@@ -36,7 +37,7 @@ struct Complaint {
     /// When it was last received.
     said: Moment,
     /// The unreachable members, and when each was first named.
-    about: BTreeMap<u64, Moment>,
+    about: BTreeMap<Incarnation, Moment>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,7 +52,7 @@ struct Barred {
 /// A member that stays unless it is evicted by [`Partitions::decide`].
 #[derive(Clone, Copy)]
 pub(super) struct Staying<'a> {
-    pub life: u64,
+    pub incarnation: Incarnation,
     pub name: &'a NodeName,
     /// When its last message arrived.
     pub heard: Moment,
@@ -63,15 +64,20 @@ impl Partitions {
         &mut self,
         now: Moment,
         lease: &Lease,
-        from: u64,
-        about: impl IntoIterator<Item = u64>,
+        from: Incarnation,
+        about: impl IntoIterator<Item = Incarnation>,
     ) {
         self.complaints
             .retain(|_, complaint| now.since(complaint.said) <= lease.patience());
         let before = self.complaints.remove(&from);
-        let since = |life| before.as_ref().and_then(|before| before.about.get(&life));
-        let about = about.into_iter().filter(|life| *life != from);
-        let about = about.map(|life| (life, since(life).copied().unwrap_or(now)));
+        let since = |incarnation| {
+            before
+                .as_ref()
+                .and_then(|before| before.about.get(&incarnation))
+        };
+        let about = about.into_iter().filter(|incarnation| *incarnation != from);
+        let about =
+            about.map(|incarnation| (incarnation, since(incarnation).copied().unwrap_or(now)));
         let about: BTreeMap<_, _> = about.collect();
         if !about.is_empty() {
             self.complaints.insert(from, Complaint { said: now, about });
@@ -92,7 +98,7 @@ impl Partitions {
         lease: &Lease,
         members: &[Staying<'_>],
         notices: &mut Vec<Notice>,
-    ) -> Vec<(u64, Vec<u64>)> {
+    ) -> Vec<(Incarnation, Vec<Incarnation>)> {
         if self.decide_at.is_none_or(|at| now < at) {
             return Vec::new();
         }
@@ -102,25 +108,32 @@ impl Partitions {
         let out_for = self.out_for(members, &apart);
         let mut parted = Vec::new();
         loop {
-            let number = |life: u64| apart.get(&life).map_or(0, BTreeSet::len);
-            let in_rifts = members.iter().filter(|member| number(member.life) > 0);
+            let number =
+                |incarnation: Incarnation| apart.get(&incarnation).map_or(0, BTreeSet::len);
+            let in_rifts = members
+                .iter()
+                .filter(|member| number(member.incarnation) > 0);
             // Members that were evicted because of this one count as well. Otherwise, a member that
             // no other reaches would stay while the others go one by one. Between two that are
             // apart from equally many, the one goes that is alone in complaining about more
             // members; then the one that came later.
             let weight = |member: &&Staying<'_>| {
-                let out_for = out_for.get(&member.life).copied().unwrap_or(0);
-                (number(member.life) + out_for, self.alone(member.life))
+                let out_for = out_for.get(&member.incarnation).copied().unwrap_or(0);
+                (
+                    number(member.incarnation) + out_for,
+                    self.alone(member.incarnation),
+                )
             };
-            let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
+            let Some(incarnation) = in_rifts.max_by_key(weight).map(|member| member.incarnation)
+            else {
                 break;
             };
-            let others = apart.remove(&life).expect("it is apart from some");
+            let others = apart.remove(&incarnation).expect("it is apart from some");
             for other in &others {
                 let of_other = apart.get_mut(other).expect("rifts have two sides");
-                of_other.remove(&life);
+                of_other.remove(&incarnation);
             }
-            parted.push((life, others.into_iter().collect()));
+            parted.push((incarnation, others.into_iter().collect()));
         }
         let out = self.barred.iter().filter(|known| now < known.until);
         let out = out.count();
@@ -135,13 +148,13 @@ impl Partitions {
     /// Number of members that only this one complains about, whether or not they were heard from
     /// since. Returns 0 if there is just one: then either of the two may be the one that is cut
     /// off.
-    fn alone(&self, life: u64) -> usize {
-        let Some(complaint) = self.complaints.get(&life) else {
+    fn alone(&self, incarnation: Incarnation) -> usize {
+        let Some(complaint) = self.complaints.get(&incarnation) else {
             return 0;
         };
         let others = || {
             let others = self.complaints.iter();
-            others.filter(|(from, _)| **from != life)
+            others.filter(|(from, _)| **from != incarnation)
         };
         let about = complaint.about.keys();
         let number = about
@@ -155,12 +168,12 @@ impl Partitions {
     }
 
     /// For each of these members, the ones that it cannot reach.
-    fn between(&self, members: &[Staying<'_>]) -> BTreeMap<u64, BTreeSet<u64>> {
+    fn between(&self, members: &[Staying<'_>]) -> BTreeMap<Incarnation, BTreeSet<Incarnation>> {
         let heard: BTreeMap<_, _> = members
             .iter()
-            .map(|member| (member.life, member.heard))
+            .map(|member| (member.incarnation, member.heard))
             .collect();
-        let mut apart: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        let mut apart: BTreeMap<Incarnation, BTreeSet<Incarnation>> = BTreeMap::new();
         for (&from, complaint) in &self.complaints {
             for (&about, since) in &complaint.about {
                 let is_alive = heard.get(&about).is_some_and(|at| at > since);
@@ -179,19 +192,23 @@ impl Partitions {
     fn out_for(
         &self,
         members: &[Staying<'_>],
-        apart: &BTreeMap<u64, BTreeSet<u64>>,
-    ) -> BTreeMap<u64, usize> {
-        let lives: BTreeMap<_, _> = members
+        apart: &BTreeMap<Incarnation, BTreeSet<Incarnation>>,
+    ) -> BTreeMap<Incarnation, usize> {
+        let incarnations: BTreeMap<_, _> = members
             .iter()
-            .map(|member| (member.name, member.life))
+            .map(|member| (member.name, member.incarnation))
             .collect();
         let mut numbers = BTreeMap::new();
         for known in &self.barred {
-            let back = lives.get(&known.name);
-            for life in known.apart_from.iter().filter_map(|name| lives.get(name)) {
-                let again = apart.get(life).zip(back);
+            let back = incarnations.get(&known.name);
+            for incarnation in known
+                .apart_from
+                .iter()
+                .filter_map(|name| incarnations.get(name))
+            {
+                let again = apart.get(incarnation).zip(back);
                 if !again.is_some_and(|(apart, back)| apart.contains(back)) {
-                    *numbers.entry(*life).or_default() += 1;
+                    *numbers.entry(*incarnation).or_default() += 1;
                 }
             }
         }
@@ -273,29 +290,33 @@ mod tests {
         }
 
         fn complain(&mut self, now: u32, from: u64, about: &[u64]) {
-            let about = about.iter().copied();
+            let about = about.iter().copied().map(Incarnation);
             self.partitions
-                .complain(after(now), &Lease::default(), from, about);
+                .complain(after(now), &Lease::default(), Incarnation(from), about);
         }
 
         /// The members that are evicted if all but `silent` were heard from just now.
         fn decide(&mut self, now: u32, silent: Option<u64>) -> Vec<u64> {
-            let members = (0..).zip(&self.names).map(|(life, name)| Staying {
-                life,
+            let members = (0..).zip(&self.names).map(|(incarnation, name)| Staying {
+                incarnation: Incarnation(incarnation),
                 name,
-                heard: after(if silent == Some(life) { 0 } else { now }),
+                heard: after(if silent == Some(incarnation) { 0 } else { now }),
             });
             let members: Vec<_> = members.collect();
             let lease = Lease::default();
             let parted = self
                 .partitions
                 .decide(after(now), &lease, &members, &mut Vec::new());
-            for (life, others) in &parted {
-                let name = |life: &u64| self.names[*life as usize].clone();
+            for (incarnation, others) in &parted {
+                let name = |incarnation: &Incarnation| self.names[incarnation.0 as usize].clone();
                 let others = others.iter().map(name).collect();
-                self.partitions.bar(after(now), &lease, &name(life), others);
+                self.partitions
+                    .bar(after(now), &lease, &name(incarnation), others);
             }
-            parted.into_iter().map(|(life, _)| life).collect()
+            parted
+                .into_iter()
+                .map(|(incarnation, _)| incarnation.0)
+                .collect()
         }
     }
 
@@ -327,22 +348,28 @@ mod tests {
     #[test]
     fn a_member_that_alone_complains_about_many_is_evicted() {
         let mut trial = Trial::new();
-        let members = (0..).zip(&trial.names).map(|(life, name)| Staying {
-            life,
+        let members = (0..).zip(&trial.names).map(|(incarnation, name)| Staying {
+            incarnation: Incarnation(incarnation),
             name,
             // The last renewals of 2 and 3 came a moment before the complaint.
-            heard: after(if life == 2 || life == 3 { 1 } else { 2 }),
+            heard: after(if incarnation == 2 || incarnation == 3 {
+                1
+            } else {
+                2
+            }),
         });
         let members: Vec<_> = members.collect();
         let lease = Lease::default();
         for now in [1, 2] {
-            let about = [2, 3, 4];
-            trial.partitions.complain(after(now), &lease, 0, about);
+            let about = [2, 3, 4].map(Incarnation);
+            trial
+                .partitions
+                .complain(after(now), &lease, Incarnation(0), about);
         }
         let parted = trial
             .partitions
             .decide(after(2), &lease, &members, &mut Vec::new());
-        assert_eq!(parted, [(0, vec![4])]);
+        assert_eq!(parted, [(Incarnation(0), vec![Incarnation(4)])]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use soloist_api::{Address, Fence, NodeName};
 
+use crate::Incarnation;
 use crate::cluster_identity::{ClusterIdentity, Generation};
 use crate::name_hash::HashKey;
 use crate::near_end::epochs_skipped;
@@ -19,7 +20,7 @@ pub struct Member {
     /// The node's name.
     pub name: NodeName,
     /// Which incarnation of the node this is: a random number.
-    pub incarnation: u64,
+    pub incarnation: Incarnation,
     /// Where other members reach it.
     pub address: Address,
 }
@@ -39,10 +40,10 @@ impl Change {
     /// Returns whether no name and no incarnation occurs twice, and the number fits into a fence.
     pub(super) fn is_sound(&self) -> bool {
         let names = self.members.iter().map(|member| &member.name);
-        let lives = self.members.iter().map(|member| member.incarnation);
+        let incarnations = self.members.iter().map(|member| member.incarnation);
         self.epoch <= Fence::EPOCH_MAX
             && names.collect::<BTreeSet<_>>().len() == self.members.len()
-            && lives.collect::<BTreeSet<_>>().len() == self.members.len()
+            && incarnations.collect::<BTreeSet<_>>().len() == self.members.len()
     }
 }
 
@@ -269,7 +270,7 @@ mod tests {
     fn member(name: &str, incarnation: u64) -> Member {
         Member {
             name: name.parse().unwrap(),
-            incarnation,
+            incarnation: Incarnation(incarnation),
             address: format!("{name}:7401").parse().unwrap(),
         }
     }
@@ -278,7 +279,9 @@ mod tests {
         let members = names.iter().zip(1..);
         Command::Begin(Change {
             epoch,
-            members: members.map(|(name, life)| member(name, life)).collect(),
+            members: members
+                .map(|(name, incarnation)| member(name, incarnation))
+                .collect(),
             key: HashKey::from_bytes([7; 16]),
         })
     }

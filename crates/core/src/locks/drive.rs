@@ -156,11 +156,10 @@ impl Context {
             let key = (lock.algorithm, send.name);
             *self.counts.sent.entry(key).or_default() += 1;
             let current = self.current.as_ref();
-            let (epoch, me) = current.map_or((0, send.to), |current| {
-                (current.epoch.number, current.epoch.me)
-            });
-            lock.balance = lock.balance.wrapping_add(weight(me, send.to));
-            out.send(send.to, wire::KIND, epoch, lock.fence, name, send.bytes);
+            let epoch = &current.expect("a lock sends only within an epoch").epoch;
+            lock.balance = lock.balance.wrapping_add(weight(epoch.me, send.to));
+            let (to, number) = (epoch.member(send.to), epoch.number);
+            out.send(to, wire::KIND, number, lock.fence, name, send.bytes);
         }
         let entered = self.outbox.entered();
         self.outbox.clear();

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_algorithms::NodeId;
-
 use super::wire;
+use crate::Incarnation;
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
 
@@ -139,7 +138,7 @@ pub enum LockEvent {
 pub struct Effects {
     bytes: Vec<u8>,
     /// The receiver of each message, and where the message ends in `bytes`.
-    sends: Vec<(NodeId, usize)>,
+    sends: Vec<(Incarnation, usize)>,
     /// The events, in the order in which they happened.
     pub events: Vec<LockEvent>,
 }
@@ -151,7 +150,7 @@ impl Effects {
     }
 
     /// Receivers and messages, in the order sent.
-    pub fn sends(&self) -> impl Iterator<Item = (NodeId, &[u8])> {
+    pub fn sends(&self) -> impl Iterator<Item = (Incarnation, &[u8])> {
         let begins = std::iter::once(0).chain(self.sends.iter().map(|&(_, end)| end));
         let sends = self.sends.iter().zip(begins);
         sends.map(|(&(to, end), begin)| (to, &self.bytes[begin..end]))
@@ -174,7 +173,7 @@ impl Effects {
 
     pub(super) fn send(
         &mut self,
-        to: NodeId,
+        to: Incarnation,
         kind: u8,
         epoch: u64,
         fence: Fence,

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::{Machine, NodeId, Start};
@@ -14,6 +15,7 @@ use super::deadlines::Due;
 use super::lock::Lock;
 use super::table::Context;
 use super::{Effects, Inside, Table};
+use crate::Incarnation;
 use crate::mutant::Mutant;
 use crate::name_hash::{HashKey, NameHash};
 use crate::near_end::fences_skipped;
@@ -59,10 +61,22 @@ pub struct Epoch {
     pub number: u64,
     /// This node's number in it.
     pub me: NodeId,
-    /// Number of nodes in it.
-    pub nodes: usize,
+    /// Its members. A member's index is its number in the algorithms.
+    pub members: Arc<[Incarnation]>,
     /// Which node was inside which lock when it began.
     pub inside: Inside,
+}
+
+impl Epoch {
+    /// Number of nodes in it.
+    pub fn nodes(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The member with this number.
+    pub(super) fn member(&self, node: NodeId) -> Incarnation {
+        self.members[node.index()]
+    }
 }
 
 /// An epoch, with the algorithms for its number of nodes.
@@ -81,10 +95,10 @@ impl Hash for Current {
         let Epoch {
             number,
             me,
-            nodes,
+            members,
             inside,
         } = &self.epoch;
-        (number, me, nodes, inside, &self.left).hash(hasher);
+        (number, me, members, inside, &self.left).hash(hasher);
     }
 }
 
@@ -93,7 +107,7 @@ impl Current {
     /// evenly over them.
     pub fn home(&self, name: &LockName) -> NodeId {
         let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
-        NodeId::from_index((hash % self.epoch.nodes as u64) as usize)
+        NodeId::from_index((hash % self.epoch.nodes() as u64) as usize)
     }
 
     /// The node that was inside a lock when the epoch began, if any, and if the lock was not
@@ -214,7 +228,7 @@ impl Table {
             context.floor = context.floor.max(Fence::from_number(first));
         }
         context.clock = 0;
-        context.nodes = epoch.nodes;
+        context.nodes = epoch.nodes();
         // A lock that was released since the report still has to be passed on by this node.
         let mut given_back = std::mem::take(&mut context.given_back);
         given_back.retain(|name| {
@@ -227,7 +241,7 @@ impl Table {
         context.unbegun.extend(given_back.into_iter().rev());
         context.unbegun.extend(waited_for.into_iter().rev());
         context.current = Some(Current {
-            rules: context.settings.rules.sized(epoch.nodes),
+            rules: context.settings.rules.sized(epoch.nodes()),
             left: BTreeSet::new(),
             epoch,
         });

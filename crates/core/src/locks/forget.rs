@@ -176,7 +176,7 @@ impl Context {
     fn say(&mut self, to: NodeId, word: Word, fence: Fence, name: &LockName, out: &mut Effects) {
         let current = self.current.as_ref().expect("offers go with their epoch");
         let (bytes, len) = word.encode();
-        let epoch = current.epoch.number;
+        let (to, epoch) = (current.epoch.member(to), current.epoch.number);
         out.send(to, wire::IDLE, epoch, fence, name, &bytes[..len]);
         self.counts.forgetting += 1;
     }
@@ -297,7 +297,7 @@ impl Table {
             .context
             .current
             .as_ref()
-            .map_or(0, |current| current.epoch.nodes);
+            .map_or(0, |current| current.epoch.nodes());
         if from.index() >= nodes {
             return refuse("its sender is no member");
         }
@@ -347,7 +347,7 @@ impl Table {
     ) -> bool {
         let context = &mut self.context;
         let current = context.epoch_of_offers();
-        let (nodes, me) = (current.epoch.nodes, current.epoch.me);
+        let (nodes, me) = (current.epoch.nodes(), current.epoch.me);
         let is_full = context.offers.0.len() >= context.peers_locks_max();
         if is_full && !context.offers.0.contains_key(name) {
             if from == me {
@@ -380,7 +380,7 @@ impl Table {
     fn decide(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let context = &mut self.context;
         let current = context.epoch_of_offers();
-        let (nodes, me) = (current.epoch.nodes, current.epoch.me);
+        let (nodes, me) = (current.epoch.nodes(), current.epoch.me);
         let first = current.inside(name);
         let gathered = context.offers.0.get_mut(name).expect("it was just offered");
         if let Some(first) = first

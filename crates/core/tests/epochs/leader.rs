@@ -197,12 +197,13 @@ fn no_epoch_begins_beyond_the_generation() {
 fn nobody_joins_while_an_evicted_members_lease_runs() {
     let [a, b, c] = [0, 1, 2].map(|index| member(index, 1));
     let mut trial = Trial::new(&[a.clone(), b.clone()]);
-    let lives = vec![b.incarnation];
+    let incarnations = vec![b.incarnation];
     for second in 1..=2 {
         trial.renew(after(1000 * second), &a);
         trial.renew(after(1000 * second), &b);
-        let lives = lives.clone();
-        trial.hear(after(1000 * second), &a, ToKeepers::Unreached { lives });
+        let incarnations = incarnations.clone();
+        let unreached = ToKeepers::Unreached { incarnations };
+        trial.hear(after(1000 * second), &a, unreached);
     }
     let refused = trial.renew(after(2500), &b).sends;
     assert_eq!(refused, [(b.clone(), ToMember::NoMember)]);
@@ -257,9 +258,9 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
     let a = member(0, 1);
     let mut trial = Trial::new(std::slice::from_ref(&a));
     let mut now = 0;
-    for (life, pause) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
+    for (start, pause) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
         trial.renew(after(now), &a);
-        let b = member(1, 1 + life as u64);
+        let b = member(1, 1 + start as u64);
         trial.hear(after(now), &b, ToKeepers::Join);
         let begun = trial.tick(after(now + 50));
         assert_eq!(names(&begun), ["n0", "n1"]);
@@ -273,11 +274,11 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
         assert!(matches!(install, Some(Command::Install { .. })));
         assert_eq!(trial.roster.held_off()[0].pause.as_secs(), pause);
         now += 160;
-        if life % 2 == 1 {
+        if start % 2 == 1 {
             trial.elect(after(now));
         }
         // Whatever its incarnation.
-        let again = member(1, 100 + life as u64);
+        let again = member(1, 100 + start as u64);
         let early = now + 1000 * pause - 1;
         for second in 0..pause {
             trial.renew(after(now + 1000 * second), &a);

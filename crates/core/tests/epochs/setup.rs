@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
+use soloist_core::Incarnation;
 use soloist_core::epochs::roster::{Change, Member};
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
 use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleSettings, Rules};
 
-/// One incarnation of a node.
-pub fn member(index: usize, life: u64) -> Member {
+/// One incarnation of a node, by the number of its start.
+pub fn member(index: usize, start: u64) -> Member {
     let name = format!("n{index}");
     Member {
         address: format!("{name}:7401").parse().unwrap(),
         name: name.parse().unwrap(),
-        incarnation: (index as u64) << 32 | life << 16,
+        incarnation: Incarnation((index as u64) << 32 | start << 16),
     }
 }
 

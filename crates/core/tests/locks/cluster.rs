@@ -1,11 +1,13 @@
 //! A cluster of lock tables in one thread, connected by FIFO channels.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
+use soloist_core::Incarnation;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
     Denial, Effects, Epoch, Grant, HoldError, HoldId, Inside, LockEvent, LockRequest, RequestError,
@@ -29,6 +31,11 @@ pub struct Cluster {
     pub denied: Vec<(usize, Ticket, Denial)>,
     pub cancelled: Vec<(usize, Ticket)>,
     pub ended: Vec<(HoldId, EndReason)>,
+}
+
+/// The members of an epoch. Their incarnations are their numbers.
+pub fn members(nodes: usize) -> Arc<[Incarnation]> {
+    (0..nodes as u64).map(Incarnation).collect()
 }
 
 impl Cluster {
@@ -63,7 +70,7 @@ impl Cluster {
             let epoch = Epoch {
                 number: 1,
                 me: NodeId::from_index(me),
-                nodes,
+                members: members(nodes),
                 inside: Inside::default(),
             };
             table.install(Moment::default(), epoch, &mut Effects::new());
@@ -159,7 +166,7 @@ impl Cluster {
             let epoch = Epoch {
                 number,
                 me: NodeId::from_index(node),
-                nodes: self.tables.len(),
+                members: members(self.tables.len()),
                 inside: inside.clone(),
             };
             self.tables[node].install(self.now, epoch, &mut self.effects);
@@ -219,7 +226,7 @@ impl Cluster {
 
     fn carry_out(&mut self, node: usize) {
         for (to, bytes) in self.effects.sends() {
-            let channel = self.channels.entry((node, to.index())).or_default();
+            let channel = self.channels.entry((node, to.0 as usize)).or_default();
             channel.push_back(bytes.to_vec());
         }
         for event in std::mem::take(&mut self.effects.events) {

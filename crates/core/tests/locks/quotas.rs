@@ -6,7 +6,7 @@ use soloist_core::locks::{
     Client, Effects, Epoch, Inside, LockRequest, Quantity, QuotaError, RequestError,
 };
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, members};
 use crate::name;
 
 const MANY: Quota = Quota {
@@ -145,7 +145,7 @@ fn members_share_the_holds_of_the_cluster() {
     let epoch = Epoch {
         number: 2,
         me: NodeId::new(0),
-        nodes,
+        members: members(nodes),
         inside: Inside::default(),
     };
     cluster.tables[0].install(cluster.now, epoch, &mut Effects::new());

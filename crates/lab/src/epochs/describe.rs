@@ -10,6 +10,7 @@ use soloist_core::epochs::roster::{Change, Command};
 use soloist_core::locks::{Denial, HeldLock, LockEvent, wire};
 use soloist_core::notice::Notice;
 use soloist_core::rows::Rows;
+use soloist_core::{Incarnation, Term};
 
 /// A span of time in seconds, rounded up to milliseconds.
 pub fn seconds(span: Duration) -> String {
@@ -23,7 +24,7 @@ pub fn fence(fence: Fence) -> String {
 }
 
 /// The keepers' leader of a term.
-pub fn leader(term: u64) -> String {
+pub fn leader(term: Term) -> String {
     format!("L{term}")
 }
 
@@ -67,7 +68,7 @@ fn holders(change: &Change, piece: Option<&Rows<HeldLock>>) -> String {
 }
 
 /// A message to the keepers' leader. `name` returns the node of an incarnation.
-pub fn to_keepers(message: &ToKeepers, name: impl Fn(u64) -> String) -> String {
+pub fn to_keepers(message: &ToKeepers, name: impl Fn(Incarnation) -> String) -> String {
     match message {
         ToKeepers::Join => "JOIN".to_owned(),
         ToKeepers::Probed { number } => format!("PROBED {number}"),
@@ -86,8 +87,8 @@ pub fn to_keepers(message: &ToKeepers, name: impl Fn(u64) -> String) -> String {
         }
         ToKeepers::Leave => "LEAVE".to_owned(),
         ToKeepers::Suspect { epoch } => format!("SUSPECT epoch {epoch}"),
-        ToKeepers::Unreached { lives } => {
-            let names = lives.iter().map(|life| name(*life));
+        ToKeepers::Unreached { incarnations } => {
+            let names = incarnations.iter().map(|incarnation| name(*incarnation));
             format!("UNREACHED {}", list(names, "nobody"))
         }
         ToKeepers::Exhausted { epoch } => format!("EXHAUSTED epoch {epoch}"),

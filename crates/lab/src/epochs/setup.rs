@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::epochs::roster::Member;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
@@ -15,23 +16,23 @@ pub fn names(nodes: usize) -> Vec<NodeName> {
     (0..nodes).map(name).collect()
 }
 
-/// One incarnation of a node.
-pub fn named(name: NodeName, index: usize, life: u64) -> Member {
+/// One incarnation of a node, by the number of its start.
+pub fn named(name: NodeName, index: usize, start: u64) -> Member {
     Member {
         address: format!("{name}:7401").parse().expect("an address"),
         name,
-        incarnation: (index as u64) << 32 | life << 16,
+        incarnation: Incarnation((index as u64) << 32 | start << 16),
     }
 }
 
 /// The node of a member.
 pub fn index_of(member: &Member) -> usize {
-    index_of_life(member.incarnation)
+    index_of_incarnation(member.incarnation)
 }
 
 /// The node of an incarnation. A lapse adds 1 to the incarnation.
-pub fn index_of_life(incarnation: u64) -> usize {
-    (incarnation >> 32) as usize
+pub fn index_of_incarnation(incarnation: Incarnation) -> usize {
+    (incarnation.0 >> 32) as usize
 }
 
 /// Rules that give all locks this algorithm. The error is why a node would not take them.
@@ -46,13 +47,13 @@ pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Result<Rules
 }
 
 /// The lock table of one incarnation of a node.
-pub fn table(rules: &Rules, index: usize, life: u64) -> Table {
+pub fn table(rules: &Rules, index: usize, start: u64) -> Table {
     Table::new(Settings {
         rules: rules.clone(),
         ttl_max: Duration::from_secs(3600),
         limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
-        seed: [(index as u64 * 100 + life) as u8; 32],
+        seed: [(index as u64 * 100 + start) as u8; 32],
     })
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::{LockName, Moment, NodeName};
+use soloist_core::Term;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberState, Participant};
@@ -51,7 +52,7 @@ pub const LEASE: Lease = Lease {
 /// The keepers' leader of a term. A deposed leader keeps the roster from then, and learns nothing
 /// new.
 #[derive(Clone, Hash)]
-struct Term {
+struct Elected {
     leader: Leader,
     last: Option<Roster>,
 }
@@ -98,15 +99,15 @@ pub struct State {
     /// `None` while a node is down.
     nodes: Vec<Option<Shared<Participant>>>,
     /// How often each node was started.
-    lives: Vec<u64>,
+    starts: Vec<u64>,
     /// The members that each node's links are connected to.
     members: Vec<Shared<Vec<Member>>>,
     under_way: UnderWay,
     roster: Shared<Roster>,
-    term: u64,
-    leaders: BTreeMap<u64, Shared<Term>>,
+    term: Term,
+    leaders: BTreeMap<Term, Shared<Elected>>,
     /// The term of the leader that each node is connected to.
-    connected_to: Vec<u64>,
+    connected_to: Vec<Term>,
     faults: Faults,
     witness: Witness,
     journal: Journal,
@@ -145,13 +146,13 @@ impl State {
             now: Moment::default(),
             budget: Budget::default(),
             nodes: vec![None; nodes],
-            lives: vec![0; nodes],
+            starts: vec![0; nodes],
             members: vec![Shared::new(Vec::new()); nodes],
             under_way: UnderWay::default(),
             roster: Shared::new(Roster::default()),
-            term: 0,
+            term: Term(0),
             leaders: BTreeMap::new(),
-            connected_to: vec![1; nodes],
+            connected_to: vec![Term(1); nodes],
             faults: Faults::default(),
             witness: Witness::new(nodes, plan.losses_need_faults),
             journal: Journal::default(),
@@ -192,14 +193,14 @@ impl State {
 
     /// Creates a node's next incarnation.
     fn create(&mut self, node: usize) {
-        self.lives[node] += 1;
-        let life = self.lives[node];
-        let me = named(self.name(node).clone(), node, life);
-        let table = table(&self.fixed.rules, node, life);
+        self.starts[node] += 1;
+        let start = self.starts[node];
+        let me = named(self.name(node).clone(), node, start);
+        let table = table(&self.fixed.rules, node, start);
         let participant = Participant::new(me, table, self.plan().lease, self.now);
         self.nodes[node] = Some(Shared::new(participant));
         self.members[node] = Shared::new(Vec::new());
-        self.connected_to[node] = self.term.max(1);
+        self.connected_to[node] = self.term.max(Term(1));
     }
 
     /// A client of this node requests the lock.
@@ -279,12 +280,12 @@ impl State {
 
     /// The keepers elect a new leader. The one before does not know it yet.
     pub fn elect(&mut self) {
-        if let Some(term) = self.leaders.get_mut(&self.term) {
+        if let Some(elected) = self.leaders.get_mut(&self.term) {
             let last = Some(Roster::clone(&self.roster));
-            term.change(|term| term.last = last);
+            elected.change(|elected| elected.last = last);
         }
-        self.term += 1;
-        let term = Term {
+        self.term = self.term.next();
+        let elected = Elected {
             leader: Leader::elected(
                 self.plan().lease,
                 self.now,
@@ -293,14 +294,14 @@ impl State {
             ),
             last: None,
         };
-        self.leaders.insert(self.term, Shared::new(term));
+        self.leaders.insert(self.term, Shared::new(elected));
         let leader = describe::leader(self.term);
         self.journal
             .note(self.now, || format!("{leader} is elected"));
     }
 
     /// A leader finds out that it was deposed, and so do the nodes that are connected to it.
-    fn depose(&mut self, term: u64) -> Result<(), Violation> {
+    fn depose(&mut self, term: Term) -> Result<(), Violation> {
         self.leaders.remove(&term);
         self.faults.isolated.remove(&term);
         let leader = describe::leader(term);
@@ -340,13 +341,13 @@ impl State {
     }
 
     /// The terms of the leaders. All but the last were deposed and do not know it yet.
-    pub fn terms(&self) -> impl Iterator<Item = u64> {
+    pub fn terms(&self) -> impl Iterator<Item = Term> {
         self.leaders.keys().copied()
     }
 
     /// The leader of a term, if it does not know that it was deposed.
-    pub fn leader(&self, term: u64) -> Option<&Leader> {
-        self.leaders.get(&term).map(|term| &term.leader)
+    pub fn leader(&self, term: Term) -> Option<&Leader> {
+        self.leaders.get(&term).map(|elected| &elected.leader)
     }
 
     /// The channels with messages in flight.

@@ -45,6 +45,7 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::{NodeName, parse_duration};
+use soloist_core::Term;
 use soloist_core::epochs::lease::Lease;
 
 use super::setup::names;
@@ -260,8 +261,11 @@ impl Stage {
         }
     }
 
-    fn leader(&self, word: &str) -> Result<u64, String> {
-        let term = word.strip_prefix('L').and_then(|term| term.parse().ok());
+    fn leader(&self, word: &str) -> Result<Term, String> {
+        let term = word
+            .strip_prefix('L')
+            .and_then(|term| term.parse().ok())
+            .map(Term);
         let known = term.filter(|&term| self.state.leader(term).is_some());
         known.ok_or_else(|| format!("no leader '{word}'"))
     }

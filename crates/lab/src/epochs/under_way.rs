@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use soloist_core::Term;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Command, Member};
 
@@ -22,24 +23,24 @@ pub enum Way {
         /// The sender.
         from: usize,
         /// The receiver.
-        term: u64,
+        term: Term,
     },
     /// From a leader to a node.
     ToMember {
         /// The sender.
-        term: u64,
+        term: Term,
         /// The receiver.
         to: usize,
     },
     /// Between a leader and the keepers, about its proposal.
     Commit {
         /// The leader.
-        term: u64,
+        term: Term,
     },
     /// Between a leader and the keepers, about its confirmation.
     Confirm {
         /// The leader.
-        term: u64,
+        term: Term,
     },
 }
 

@@ -21,6 +21,7 @@ use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
 use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::Rules;
+use soloist_core::{Incarnation, Term};
 
 use self::faults::Isolated;
 use super::clients::Clients;
@@ -56,16 +57,16 @@ enum Event {
         message: ToMember,
     },
     Wake(usize),
-    WakeLeader(u64),
+    WakeLeader(Term),
     Commit {
-        term: u64,
+        term: Term,
         command: Command,
     },
     Confirm {
-        term: u64,
+        term: Term,
     },
     Confirmed {
-        term: u64,
+        term: Term,
     },
     Client(usize),
 }
@@ -77,7 +78,7 @@ pub struct Node {
     /// Its clock.
     pub clock: Clock,
     members: Vec<Member>,
-    lives: u64,
+    starts: u64,
     /// While paused, its events go to the backlog.
     paused: bool,
     backlog: Vec<Event>,
@@ -120,16 +121,16 @@ pub struct World {
     pub roster: Roster,
     /// Leaders by term, each with its clock and its next wake-up. The last is the current leader;
     /// the others were deposed and do not know it yet.
-    leaders: BTreeMap<u64, (Leader, Clock, u64)>,
-    term: u64,
+    leaders: BTreeMap<Term, (Leader, Clock, u64)>,
+    term: Term,
     isolated: Option<Isolated>,
     rules: Rules,
     /// The keys of the leader that is elected in a term.
-    pub keys: fn(u64) -> HashKeys,
+    pub keys: fn(Term) -> HashKeys,
     choice: Choice,
     names: Vec<NodeName>,
     /// Incarnations that said that they leave.
-    left: BTreeSet<u64>,
+    left: BTreeSet<Incarnation>,
     /// What was counted so far.
     pub counts: Counts,
     /// What went wrong first. Nothing happens after that.
@@ -179,10 +180,10 @@ impl World {
             scheduled: 0,
             roster: Roster::default(),
             leaders: BTreeMap::new(),
-            term: 0,
+            term: Term(0),
             isolated: None,
             rules,
-            keys: |term| HashKeys::new(u128::from(term).to_le_bytes()),
+            keys: |term| HashKeys::new(u128::from(term.0).to_le_bytes()),
             choice,
             names: names(nodes),
             left: BTreeSet::new(),
@@ -195,7 +196,7 @@ impl World {
                 participant: None,
                 clock: world.some_clock(lease.drift),
                 members: Vec::new(),
-                lives: 0,
+                starts: 0,
                 paused: false,
                 backlog: Vec::new(),
                 wakes_at: None,
@@ -358,7 +359,7 @@ impl World {
         }
     }
 
-    fn commit(&mut self, term: u64, command: Command) {
+    fn commit(&mut self, term: Term, command: Command) {
         if term != self.term {
             self.depose(term, Event::Commit { term, command });
             return;
@@ -383,7 +384,7 @@ impl World {
     }
 
     /// Incarnations of members for which a node's messages have been pending for too long.
-    fn unreached(&self, node: usize) -> Vec<u64> {
+    fn unreached(&self, node: usize) -> Vec<Incarnation> {
         let limit = self.lease.apart_after().as_micros() as u64;
         let waiting = self.held_back.iter().filter_map(|(link, since, event)| {
             let Event::Frame { from, to, .. } = event else {
@@ -393,8 +394,8 @@ impl World {
             let is_late = link.0 == node && is_long && self.is_alive(from);
             is_late.then_some(to.incarnation)
         });
-        let lives: BTreeSet<_> = waiting.collect();
-        lives.into_iter().collect()
+        let incarnations: BTreeSet<_> = waiting.collect();
+        incarnations.into_iter().collect()
     }
 
     fn is_alive(&self, member: &Member) -> bool {
@@ -404,7 +405,7 @@ impl World {
 
     /// Number of leaders so far.
     pub fn leaders_elected(&self) -> u64 {
-        self.term
+        self.term.0
     }
 
     /// Whether all nodes are members.

@@ -58,7 +58,7 @@ fn is_member(world: &World, node: usize) -> bool {
     matches!(member_state(world, node), Some(MemberState::Member(_)))
 }
 
-fn lives(world: &World) -> Vec<Member> {
+fn members(world: &World) -> Vec<Member> {
     let healthy = world.nodes[..BAD].iter();
     let healthy = healthy.filter_map(|node| node.participant.as_ref());
     healthy
@@ -86,7 +86,7 @@ fn measure(lease: Duration, trouble: Trouble, seed: u64) -> Cost {
     if let Trouble::Away(ms) = trouble {
         world.nodes[BAD].away = ms * MILLISECOND;
     }
-    let before = (epoch(&world), lives(&world));
+    let before = (epoch(&world), members(&world));
     let (mut frozen, mut joined, mut was_member) = (0, 0, false);
     let mut misbehaves_at = 0;
     let (begin, end) = (world.now, world.now + TIME);
@@ -111,7 +111,7 @@ fn measure(lease: Duration, trouble: Trouble, seed: u64) -> Cost {
             }
         }
     }
-    let lapsed = before.1.iter().zip(lives(&world));
+    let lapsed = before.1.iter().zip(members(&world));
     Cost {
         epochs: epoch(&world) - before.0,
         frozen: 100.0 * frozen as f64 / (BAD as u64 * TIME) as f64,

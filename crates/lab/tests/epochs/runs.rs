@@ -2,6 +2,7 @@
 
 use soloist_algorithms::Choice;
 use soloist_core::Mutant;
+use soloist_core::Term;
 use soloist_core::epochs::pieces::set_piece_bytes;
 use soloist_core::locks::set_begun_at_once;
 use soloist_core::name_hash::HashKeys;
@@ -33,14 +34,14 @@ fn succeeds(report: Report) -> Report {
 
 /// As `run`, but few bits of a name's hash count, so that locks often have the same.
 fn run_colliding(choice: Choice, seed: u64) -> Report {
-    fn weak(term: u64, bits: u32) -> HashKeys {
-        HashKeys::weak(u128::from(term).to_le_bytes(), bits)
+    fn weak(term: Term, bits: u32) -> HashKeys {
+        HashKeys::weak(u128::from(term.0).to_le_bytes(), bits)
     }
     set_piece_bytes(seed.is_multiple_of(2).then_some(1));
     set_begun_at_once(seed.is_multiple_of(3).then_some(1));
     let run = Run::new(choice, 2 + (seed % 4) as usize, seed).unwrap();
     let mut world = run.world();
-    let keys: [fn(u64) -> HashKeys; 3] = [
+    let keys: [fn(Term) -> HashKeys; 3] = [
         |term| weak(term, 0),
         |term| weak(term, 1),
         |term| weak(term, 2),

@@ -9,6 +9,7 @@ use openraft::error::{
 use super::rpc::COMMAND_BYTES_MAX;
 use super::types::KeeperNode;
 use soloist_api::NodeName;
+use soloist_core::Term;
 
 /// Why a keeper did not do what was requested.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -24,9 +25,9 @@ pub enum KeeperError {
     #[error("this keeper leads in term {found}, not in term {asked}: that reign is over")]
     OtherTerm {
         /// The requested term.
-        asked: u64,
+        asked: Term,
         /// The term in which it leads.
-        found: u64,
+        found: Term,
     },
     /// A majority of the keepers did not answer. Nothing has changed.
     #[error("a majority of the keepers did not confirm within {waited:?} that this one leads")]

@@ -24,6 +24,7 @@ use super::successor::Successor;
 use super::types::{KeeperNode, Membership, Metrics, Proposal, Raft};
 use super::view::{View, view, watch_views};
 use soloist_api::NodeName;
+use soloist_core::Term;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 use soloist_transport::Arrival;
@@ -175,7 +176,7 @@ impl Keeper {
     /// Commits a command that was decided on in this term. When this returns `Ok`, a majority has
     /// it on disk, and this keeper's roster shows its effect. If this keeper leads in another term
     /// by now, the command is refused.
-    pub async fn propose(&self, term: u64, command: Command) -> Result<Applied, KeeperError> {
+    pub async fn propose(&self, term: Term, command: Command) -> Result<Applied, KeeperError> {
         let bytes = rpc::encode(&command).map_or(usize::MAX, |bytes| bytes.len());
         if bytes > COMMAND_BYTES_MAX {
             return Err(KeeperError::TooLong { bytes });
@@ -188,7 +189,7 @@ impl Keeper {
 
     /// Asks a majority whether this keeper leads in this term. When this returns `Ok`, it led at
     /// some moment since the call, and its roster has everything that was decided before the call.
-    pub async fn confirm_leadership(&self, term: u64) -> Result<(), KeeperError> {
+    pub async fn confirm_leadership(&self, term: Term) -> Result<(), KeeperError> {
         self.check_not_handing_over()?;
         let began = Instant::now();
         let waited = self.settings.patience;
@@ -203,7 +204,7 @@ impl Keeper {
             // the others confirm is read in the same step. It is the leader's own, since a leader
             // never stands for election (`RaftCore::handle_tick_election`), and a keeper that has
             // voted for a higher one refuses.
-            Ok(Ok(read)) => match read.map_or(0, |read| read.leader_id.term) {
+            Ok(Ok(read)) => match Term(read.map_or(0, |read| read.leader_id.term)) {
                 found if found == term => Ok(()),
                 found => Err(KeeperError::OtherTerm { asked: term, found }),
             },

@@ -253,6 +253,7 @@ impl Limits {
 mod tests {
     use openraft::{CommittedLeaderId, Entry, EntryPayload, Membership, SnapshotMeta};
     use openraft::{SnapshotSegmentId, StoredMembership};
+    use soloist_core::Term;
 
     use super::*;
     use crate::golden::GoldenBytes;
@@ -283,7 +284,10 @@ mod tests {
         let command = soloist_core::epochs::roster::Command::Lead { lease };
         let payloads = [
             EntryPayload::Blank,
-            EntryPayload::Normal(Proposal { term: 3, command }),
+            EntryPayload::Normal(Proposal {
+                term: Term(3),
+                command,
+            }),
             EntryPayload::Membership(membership()),
         ];
         let entries = payloads.into_iter().zip(8..);

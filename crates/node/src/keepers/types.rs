@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use soloist_api::{Address, Host, NodeName};
+use soloist_core::Term;
 use soloist_core::epochs::roster::{Applied, Command};
 use soloist_transport::sha256;
 
@@ -34,7 +35,7 @@ pub(super) type StorageError = openraft::StorageError<u64>;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// The term.
-    pub term: u64,
+    pub term: Term,
     /// The command to the roster.
     pub command: Command,
 }

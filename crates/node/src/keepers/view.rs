@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::reason;
 use super::handover::Handover;
 use super::types::{KeeperNode, Metrics};
+use soloist_core::Term;
 use soloist_core::epochs::roster::Roster;
 
 /// What a keeper knows at a moment. All of it may be out of date. Only the leader can know for
@@ -23,7 +24,7 @@ pub struct View {
     pub leader: Option<KeeperNode>,
     /// The term. One term may have several leaders, one after the other, but a keeper that was
     /// deposed by another leads again only in a later term.
-    pub term: u64,
+    pub term: Term,
     /// The roster according to this keeper's applied log.
     pub roster: Arc<Roster>,
     /// All keepers, ordered by name.
@@ -89,7 +90,7 @@ pub(super) fn view(metrics: &Metrics, roster: Arc<Roster>, is_handing_over: bool
     View {
         leads: metrics.state == ServerState::Leader && stopped.is_none() && !is_handing_over,
         leader: metrics.current_leader.as_ref().and_then(node),
-        term: metrics.current_term,
+        term: Term(metrics.current_term),
         roster,
         keepers,
         stopped,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::Moment;
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::roster::Member;
 
@@ -20,7 +21,7 @@ pub(super) struct Clocks {
 
 struct Seen {
     /// The node's incarnation. Another one may run on another machine.
-    incarnation: u64,
+    incarnation: Incarnation,
     /// The last messages.
     last: Ahead,
     /// The start of the previous window and of the current one.
@@ -112,7 +113,7 @@ mod tests {
     fn member(name: &str, incarnation: u64) -> Member {
         Member {
             name: name.parse().unwrap(),
-            incarnation,
+            incarnation: Incarnation(incarnation),
             address: "127.0.0.1:1".parse().unwrap(),
         }
     }
@@ -182,9 +183,9 @@ mod tests {
     #[test]
     fn incarnations_of_a_node_are_not_compared() {
         let mut clocks = Clocks::new(&Lease::default());
-        for life in 1..40 {
-            let node = member("a", life % 2);
-            let clock = life * 1_000_000;
+        for start in 1..40 {
+            let node = member("a", start % 2);
+            let clock = start * 1_000_000;
             assert_eq!(clocks.compare(&node, Moment::default(), clock), None);
         }
     }

@@ -15,6 +15,7 @@ use super::leader_client::{LeaderClientTask, LeaderListener, WayToLeader};
 use super::wire::{FromKeeper, FromNode, Reply, read, write};
 use crate::Moment;
 use crate::cluster_memory::ClusterMemory;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_transport::Stream;
@@ -123,7 +124,7 @@ struct Hearing<'a> {
     listener: &'a dyn LeaderListener,
     way: &'a watch::Sender<WayToLeader>,
     cluster: ClusterIdentity,
-    begins: mpsc::Sender<(u64, ToMember)>,
+    begins: mpsc::Sender<(Incarnation, ToMember)>,
 }
 
 /// Writes each epoch to disk before this node takes part in it. Other messages are not held up
@@ -131,7 +132,7 @@ struct Hearing<'a> {
 async fn remember_and_hear(
     memory: &Arc<ClusterMemory>,
     cluster: ClusterIdentity,
-    mut begins: mpsc::Receiver<(u64, ToMember)>,
+    mut begins: mpsc::Receiver<(Incarnation, ToMember)>,
     listener: &dyn LeaderListener,
 ) -> Ended {
     while let Some((incarnation, word)) = begins.recv().await {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use soloist_algorithms::NodeId;
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Change, Member};
@@ -27,7 +28,7 @@ fn hash(byte: u8) -> NameHash {
 fn member(node: &str, incarnation: u64) -> Member {
     Member {
         name: name(node),
-        incarnation,
+        incarnation: Incarnation(incarnation),
         address: "127.0.0.1:7401".parse().unwrap(),
     }
 }
@@ -109,7 +110,7 @@ fn to_keepers() -> Vec<(&'static str, ToKeepers)> {
         (
             "unreached",
             ToKeepers::Unreached {
-                lives: vec![1, 300],
+                incarnations: [1, 300].map(Incarnation).into(),
             },
         ),
         ("exhausted", ToKeepers::Exhausted { epoch: 7 }),
@@ -278,7 +279,7 @@ fn from_keeper(golden: &mut GoldenBytes) {
     golden.add("appoint", &FromKeeper::Appoint(decision()));
     golden.add("set aside", &FromKeeper::SetAside(decision()));
     for (label, word) in to_member() {
-        let incarnation = 300;
+        let incarnation = Incarnation(300);
         golden.add(label, &FromKeeper::Word { incarnation, word });
     }
 }

@@ -15,6 +15,7 @@ use super::knock::{Leading, Tried, Unreached, Way};
 use super::wire::{Question, Reply};
 use crate::keepers::KeeperNode;
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 use soloist_transport::Backoff;
@@ -36,7 +37,7 @@ pub(crate) trait LeaderListener: Send + Sync + 'static {
     /// Called when a leader was found. Messages sent before this call may have been lost.
     fn found_leader(&self);
     /// Called for each message that the leader sends to this incarnation of the node.
-    fn hear(&self, incarnation: u64, word: ToMember);
+    fn hear(&self, incarnation: Incarnation, word: ToMember);
 }
 
 /// What a node knows of the keepers.

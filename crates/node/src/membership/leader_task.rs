@@ -24,6 +24,7 @@ use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
 use crate::mutant::Mutant;
 use soloist_api::NodeName;
+use soloist_core::Term;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
@@ -97,13 +98,13 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
         let (sender, letters) = mpsc::channel(LETTERS_MAX);
         let mut reign = LeaderTask::new(&membership, &keeper, term, cluster, letters);
         membership.reign.send_replace(Some(sender));
-        tracing::info!(term, "this keeper leads");
+        tracing::info!(term = term.0, "this keeper leads");
         reign.run().await;
         // No command of this task is proposed from here on.
         reign.work.shutdown().await;
         membership.is_busy.send_replace(false);
         membership.reign.send_replace(None);
-        tracing::info!(term, "this keeper leads no more");
+        tracing::info!(term = term.0, "this keeper leads no more");
     }
 }
 
@@ -111,7 +112,7 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
 /// start of this leader's term.
 async fn take_over(
     keeper: &Keeper,
-    term: u64,
+    term: Term,
     lease: &Lease,
 ) -> Result<ClusterIdentity, KeeperError> {
     keeper.confirm_leadership(term).await?;
@@ -129,7 +130,7 @@ async fn take_over(
 
 /// Assigns an identity to a cluster that was created before clusters had one. This comes before any
 /// other decision, because it changes the layout of fencing tokens.
-async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
+async fn identify(keeper: &Keeper, term: Term) -> Result<(), KeeperError> {
     let roster = keeper.roster();
     if roster.cluster().is_some() {
         return Ok(());
@@ -152,7 +153,7 @@ async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
 struct LeaderTask<'o> {
     membership: &'o Membership,
     keeper: &'o Arc<Keeper>,
-    term: u64,
+    term: Term,
     cluster: ClusterIdentity,
     began: Reading,
     views: watch::Receiver<View>,
@@ -181,7 +182,7 @@ impl<'o> LeaderTask<'o> {
     fn new(
         membership: &'o Membership,
         keeper: &'o Arc<Keeper>,
-        term: u64,
+        term: Term,
         cluster: ClusterIdentity,
         letters: mpsc::Receiver<LeaderEvent>,
     ) -> Self {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
 use crate::keepers::{KeeperNode, LeaderWord, StoreClaim};
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
@@ -55,7 +56,7 @@ pub(super) enum FromKeeper {
     Refused(String),
     /// To this incarnation of a node.
     Word {
-        incarnation: u64,
+        incarnation: Incarnation,
         word: ToMember,
     },
     /// The node's clock does not run at the same rate as the leader's.

@@ -9,6 +9,7 @@ use super::event::{milliseconds, unix_ms};
 use super::inquiry::{Answer, Question};
 use crate::{Moment, Node};
 use soloist_api::{LockName, NodeName};
+use soloist_core::Incarnation;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::locks::LockView;
 use soloist_transport::links::LinkStatus;
@@ -32,9 +33,10 @@ pub(crate) fn ask_all<'a>(
     else {
         return FuturesUnordered::new();
     };
-    let links: HashMap<u64, LinkStatus> = {
+    let links: HashMap<Incarnation, LinkStatus> = {
         let status = shared.links().status();
-        status.into_iter().map(|link| (link.id, link)).collect()
+        let by_incarnation = status.into_iter().map(|link| (link.incarnation, link));
+        by_incarnation.collect()
     };
     // A node that is not a member can still report what it knows itself.
     let alone = [me.clone()];
@@ -44,13 +46,13 @@ pub(crate) fn ask_all<'a>(
         &members[..]
     };
     let asked = asked.iter().map(|member| {
-        let id = member.incarnation;
-        let is_down = links.get(&id).is_some_and(is_down);
-        let reachable = id == me.incarnation || !is_down;
+        let incarnation = member.incarnation;
+        let is_down = links.get(&incarnation).is_some_and(is_down);
+        let reachable = incarnation == me.incarnation || !is_down;
         let name = member.name.clone();
         async move {
             if reachable {
-                (name, shared.ask(id, question).await)
+                (name, shared.ask(incarnation, question).await)
             } else {
                 (name, None)
             }

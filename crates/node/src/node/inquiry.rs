@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::shared::Shared;
 use crate::Moment;
 use soloist_api::LockName;
+use soloist_core::Incarnation;
 use soloist_core::locks::LockView;
 
 /// First bytes of frames. Messages of locks start with a different one.
@@ -68,11 +69,13 @@ pub(crate) struct Health {
 #[derive(Default)]
 pub(crate) struct Inquiries {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, (u64, oneshot::Sender<Answer>)>>,
+    open: Mutex<HashMap<u64, (Incarnation, oneshot::Sender<Answer>)>>,
 }
 
 impl Inquiries {
-    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (u64, oneshot::Sender<Answer>)>> {
+    fn open(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<u64, (Incarnation, oneshot::Sender<Answer>)>> {
         self.open.lock().expect("no thread panicked in it")
     }
 }
@@ -91,7 +94,7 @@ impl Drop for Open<'_> {
 
 impl Shared {
     /// Asks one node. Returns `None` if it does not answer in time.
-    pub async fn ask(&self, node: u64, question: &Question) -> Option<Answer> {
+    pub async fn ask(&self, node: Incarnation, question: &Question) -> Option<Answer> {
         if node == self.living()?.me().incarnation {
             return self.answer(question);
         }
@@ -162,7 +165,7 @@ impl Shared {
 }
 
 /// Handles a frame that is not a lock's message. Its bytes are untrusted.
-pub(super) fn receive(shared: &Shared, from: u64, frame: &[u8]) -> Result<(), String> {
+pub(super) fn receive(shared: &Shared, from: Incarnation, frame: &[u8]) -> Result<(), String> {
     let unreadable = || format!("a frame of {} bytes that nobody can read", frame.len());
     match frame.split_first() {
         Some((&QUESTION, rest)) => {

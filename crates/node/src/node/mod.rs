@@ -30,6 +30,7 @@ use crate::membership::{LeaderClient, LeaderClientTask, Membership, MembershipEr
 use fault::Fault;
 use notice::Notices;
 use shared::{Keeping, Shared};
+use soloist_core::Incarnation;
 use soloist_core::epochs::member::{MemberState, Participant};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::{Settings, Table};
@@ -285,7 +286,7 @@ impl Node {
 fn core(config: &Config, table: Table) -> NodeState {
     let me = Member {
         name: config.name.clone(),
-        incarnation: rand::random(),
+        incarnation: Incarnation(rand::random()),
         address: config.members.address.clone(),
     };
     let part = Participant::new(me, table, config.members.lease, Moment::now());

@@ -13,6 +13,7 @@ use super::state::NodeState;
 use crate::config::Config;
 use crate::membership::{LeaderClient, LeaderListener, Membership};
 use crate::metrics::Metrics;
+use soloist_core::Incarnation;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
@@ -129,10 +130,9 @@ impl Shared {
     /// Makes these members the peers of the links.
     pub fn link(&self, me: &Member, members: &[Member]) {
         let peers = members.iter().map(|member| Peer {
-            id: member.incarnation,
             name: member.name.to_string(),
             address: member.address.to_string(),
-            incarnation: Some(member.incarnation),
+            incarnation: member.incarnation,
         });
         let set = (self.links()).set_peers(me.incarnation, peers.collect());
         set.expect("members have names, each its own");
@@ -178,13 +178,17 @@ impl LeaderListener for Shared {
         self.core().find_leader(self);
     }
 
-    fn hear(&self, incarnation: u64, word: ToMember) {
+    fn hear(&self, incarnation: Incarnation, word: ToMember) {
         self.core().hear(self, incarnation, word);
     }
 }
 
 impl Handler for Shared {
-    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(
+        &self,
+        from: Incarnation,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String> {
         for frame in frames {
             match frame.first() {
                 Some(&kind) if wire::is_lock(kind) => {

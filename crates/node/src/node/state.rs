@@ -15,6 +15,7 @@ use crate::Moment;
 use crate::membership::log::log;
 use crate::mutant::Mutant;
 use soloist_api::LockName;
+use soloist_core::Incarnation;
 use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::Member;
@@ -247,7 +248,7 @@ impl NodeState {
     pub fn receive(
         &mut self,
         shared: &Shared,
-        from: u64,
+        from: Incarnation,
         bytes: &[u8],
     ) -> Result<(), ReceiveError> {
         self.drive(shared, |part, now, out| {
@@ -268,7 +269,7 @@ impl NodeState {
     }
 
     /// Handles a message of the keepers' leader to this incarnation of the node.
-    pub fn hear(&mut self, shared: &Shared, incarnation: u64, word: ToMember) {
+    pub fn hear(&mut self, shared: &Shared, incarnation: Incarnation, word: ToMember) {
         if incarnation != self.part.me().incarnation {
             return;
         }
@@ -303,8 +304,8 @@ impl NodeState {
         self.part.has_left()
     }
 
-    /// Carries out the collected effects: sends messages, answers waiters, and updates the alarm.
-    /// Links are updated first, because messages are addressed by a member's index.
+    /// Carries out the collected effects: updates the links, sends messages, answers waiters, and
+    /// updates the alarm.
     fn carry_out(&mut self, shared: &Shared) {
         log(std::mem::take(&mut self.effects.notices));
         if std::mem::take(&mut self.effects.lapsed) {
@@ -314,12 +315,12 @@ impl NodeState {
             self.members = change.members.into();
             shared.link(self.me(), &self.members);
         }
-        let mut is_full = false;
+        let mut is_lost = false;
         for (to, frame) in self.effects.locks.sends() {
-            is_full |= shared.links().send(to.index(), frame).is_err();
+            is_lost |= shared.links().send(to, frame).is_err();
         }
-        if is_full {
-            // A full link is no longer reliable: locks that needed this message may be stuck.
+        if is_lost {
+            // Locks that needed this message may be stuck.
             self.part.suspect(&mut self.effects);
         }
         for word in self.effects.keepers.drain(..) {
@@ -425,6 +426,6 @@ impl NodeState {
 }
 
 /// Returns the members that this node does not reach. It reports them when it renews its lease.
-fn unreached(shared: &Shared) -> Vec<u64> {
+fn unreached(shared: &Shared) -> Vec<Incarnation> {
     shared.links().unreached(shared.lease().apart_after())
 }

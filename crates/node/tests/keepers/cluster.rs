@@ -5,6 +5,7 @@ use std::sync::Arc;
 use openraft::storage::{RaftLogStorage, RaftStateMachine};
 use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
 use soloist_core::name_hash::HashKey;
+use soloist_core::{Incarnation, Term};
 use soloist_node::keepers::{KeeperError, Store};
 
 use crate::net::{Cluster, Site, begin, name, until};
@@ -30,7 +31,7 @@ async fn one_keeper_leads_and_all_have_its_decisions() {
         let view = keeper.view();
         assert_eq!(view.leads, place == leader);
         assert_eq!(view.keepers, nodes);
-        assert_eq!((view.stopped, view.term > 0), (None, true));
+        assert_eq!((view.stopped, view.term > Term(0)), (None, true));
         // Initializing again has no effect.
         assert!(!keeper.initialize().await.unwrap());
         if place != leader {
@@ -173,7 +174,7 @@ async fn a_keeper_far_behind_catches_up_by_a_snapshot() {
 fn begin_with(members: usize) -> Command {
     let member = |number: usize| Member {
         name: name(&format!("n{number}")),
-        incarnation: number as u64,
+        incarnation: Incarnation(number as u64),
         address: format!("{}:7401", vec!["long"; 49].join("."))
             .parse()
             .unwrap(),

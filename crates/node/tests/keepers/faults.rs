@@ -2,6 +2,7 @@
 
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, RaftLogReader, Vote};
+use soloist_core::Term;
 use soloist_core::epochs::roster::Applied;
 use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::LogStore;
@@ -19,7 +20,7 @@ fn entry(index: u64) -> Entry<Types> {
     Entry {
         log_id: id(index),
         payload: EntryPayload::Normal(Proposal {
-            term: 1,
+            term: Term(1),
             command: begin(index),
         }),
     }

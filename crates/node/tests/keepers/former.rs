@@ -83,7 +83,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     let site = &cluster.sites[0];
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", gone, site.id());
-    let vote = VoteRequest::new(Vote::new(term + 1, gone), None);
+    let vote = VoteRequest::new(Vote::new(term.next().0, gone), None);
     bytes.extend(frame(1, &(1_u8, &vote)));
     let _ = stream.write_all(&bytes).await;
     let mut told = Vec::new();
@@ -105,7 +105,7 @@ async fn a_node_cannot_impersonate_another_nodes_keeper() {
     .await;
     let (mut stream, serving) = connect(site.keeper(), site.node.name.as_str());
     let mut bytes = greeting("b", "a", x, site.id());
-    let vote = VoteRequest::new(Vote::new(site.keeper().view().term + 1, x), None);
+    let vote = VoteRequest::new(Vote::new(site.keeper().view().term.next().0, x), None);
     bytes.extend(frame(1, &(1_u8, &vote)));
     let _ = stream.write_all(&bytes).await;
     let mut told = Vec::new();

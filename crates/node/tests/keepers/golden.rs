@@ -5,6 +5,7 @@ use std::time::Duration;
 use openraft::raft::{AppendEntriesRequest, VoteRequest};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
+use soloist_core::Term;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_core::epochs::roster::{Command, Roster};
 use soloist_node::keepers::{Proposal, StoreIdentity, Types};
@@ -37,7 +38,10 @@ fn requests_between_keepers() {
     let command = begin(2);
     let entry = Entry {
         log_id: id(8),
-        payload: EntryPayload::Normal(Proposal { term: 3, command }),
+        payload: EntryPayload::Normal(Proposal {
+            term: Term(3),
+            command,
+        }),
     };
     let append = AppendEntriesRequest::<Types> {
         vote: Vote::new_committed(4, 0xab),

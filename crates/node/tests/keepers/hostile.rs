@@ -6,6 +6,7 @@ use std::time::Duration;
 use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest, VoteRequest};
 use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Vote};
 use serde::Serialize;
+use soloist_core::Term;
 use soloist_node::identity::Authority;
 use soloist_node::keepers::rpc::{FRAME_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use soloist_node::keepers::{Keeper, KeeperError, Proposal, ServeEnd, Types};
@@ -101,7 +102,7 @@ fn append(
     let entry = |&index: &u64| Entry {
         log_id: id(index),
         payload: EntryPayload::Normal(Proposal {
-            term: 1,
+            term: Term(1),
             command: begin(index),
         }),
     };

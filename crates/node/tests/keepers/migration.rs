@@ -254,7 +254,7 @@ async fn a_store_of_format_4_is_migrated_without_the_names_in_it() {
             let members = &roster.begun().unwrap().members;
             let members: Vec<_> = members
                 .iter()
-                .map(|one| (one.name.as_str(), one.incarnation))
+                .map(|one| (one.name.as_str(), one.incarnation.0))
                 .collect();
             assert_eq!(members, [("m1", 30), ("m2", 31)]);
         }

@@ -9,6 +9,7 @@ use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Change, Command, Member, Roster};
 use soloist_core::name_hash::HashKey;
+use soloist_core::{Incarnation, Term};
 use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::identity::{Authority, Identity};
 use soloist_node::keepers::store::FILE_NAME;
@@ -37,7 +38,7 @@ pub fn name(name: &str) -> NodeName {
 pub fn begin(epoch: u64) -> Command {
     let member = Member {
         name: name("m"),
-        incarnation: epoch,
+        incarnation: Incarnation(epoch),
         address: "127.0.0.1:7401".parse().unwrap(),
     };
     Command::Begin(Change {
@@ -89,14 +90,14 @@ impl Site {
     }
 
     /// Returns the term in which it leads, if a majority confirms that.
-    pub async fn reigns_in(&self) -> Option<u64> {
+    pub async fn reigns_in(&self) -> Option<Term> {
         let View { leads, term, .. } = self.keeper().view();
         let confirmed = leads && self.keeper().confirm_leadership(term).await.is_ok();
         confirmed.then_some(term)
     }
 
     /// Waits until it leads, and returns the term.
-    pub async fn leads(&self) -> u64 {
+    pub async fn leads(&self) -> Term {
         let began = Instant::now();
         loop {
             match self.reigns_in().await {
@@ -251,7 +252,7 @@ impl Cluster {
     }
 
     /// Index of a leader that a majority confirms, and its term.
-    pub async fn reign(&self) -> (usize, u64) {
+    pub async fn reign(&self) -> (usize, Term) {
         let began = Instant::now();
         loop {
             for (place, site) in self.sites.iter().enumerate() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use soloist_core::epochs::roster::{Applied, Command, Roster};
+use soloist_core::{Incarnation, Term};
 use soloist_node::cluster_memory::fresh_identity;
 use soloist_node::keepers::store::FILE_NAME;
 use soloist_node::keepers::{
@@ -58,7 +59,7 @@ async fn one_of_three_continues_and_gets_new_peers() {
         assert_eq!((epoch_before, epoch_after), (epochs, first));
         assert!(first > cluster.identity.generation.last_epoch());
         assert_eq!(members.len(), 1);
-        assert_eq!(members[0].incarnation, epochs);
+        assert_eq!(members[0].incarnation, Incarnation(epochs));
         assert_eq!(cut_off, lost);
         let name = kept.file_name().unwrap().to_str().unwrap();
         assert_eq!(name, format!("{FILE_NAME}.before-recovery-1"));
@@ -67,7 +68,7 @@ async fn one_of_three_continues_and_gets_new_peers() {
         let id_before = site.store.id;
         site.start().await;
         let term = site.leads().await;
-        assert!(term < 10, "it inherits no term");
+        assert!(term < Term(10), "it inherits no term");
         assert_eq!(site.keeper().identity().cluster, Some(identity));
         assert_ne!(site.id(), id_before);
         let only = std::slice::from_ref(&site.node);

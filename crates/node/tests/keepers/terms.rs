@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use openraft::Vote;
 use openraft::storage::RaftLogStorage;
+use soloist_core::Term;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::roster::Applied;
 use soloist_node::cluster_memory::fresh_identity;
@@ -13,7 +14,7 @@ use soloist_node::keepers::{KeeperError, Settings, Store};
 use crate::net::{Cluster, Site, begin, until};
 
 /// A cluster with one keeper, so no other can be elected.
-async fn alone() -> (Cluster, u64) {
+async fn alone() -> (Cluster, Term) {
     let cluster = Cluster::start(&["a"]).await;
     let term = cluster.sites[0].leads().await;
     (cluster, term)
@@ -21,12 +22,12 @@ async fn alone() -> (Cluster, u64) {
 
 /// Ends the term of a keeper that is alone, as if it had stood for election and crashed before the
 /// result.
-async fn elected_anew(site: &mut Site, term: u64) -> u64 {
+async fn elected_anew(site: &mut Site, term: Term) -> Term {
     let id = site.id();
     site.stop().await;
     let store = Store::open_in(site.folder(), &site.node.name).await;
     let (mut log, _, closer) = store.unwrap().split();
-    let candidate = Vote::new(term + 1, id);
+    let candidate = Vote::new(term.next().0, id);
     log.save_vote(&candidate).await.unwrap();
     closer.close().await;
     site.start().await;
@@ -38,7 +39,7 @@ async fn only_the_leaders_own_term_is_confirmed() {
     let (mut cluster, term) = alone().await;
     let site = &mut cluster.sites[0];
     assert_eq!(site.keeper().view().term, term);
-    for asked in [0, term - 1, term + 1, u64::MAX] {
+    for asked in [0, term.0 - 1, term.0 + 1, u64::MAX].map(Term) {
         let error = site.keeper().confirm_leadership(asked).await.unwrap_err();
         assert_eq!(error, KeeperError::OtherTerm { asked, found: term });
     }
@@ -54,7 +55,7 @@ async fn only_the_leaders_own_term_is_confirmed() {
 async fn a_proposal_of_another_term_is_refused() {
     let (mut cluster, term) = alone().await;
     let site = &mut cluster.sites[0];
-    for other in [0, term - 1, term + 1, u64::MAX] {
+    for other in [0, term.0 - 1, term.0 + 1, u64::MAX].map(Term) {
         let applied = site.keeper().propose(other, begin(1)).await.unwrap();
         assert_eq!(applied, Applied::Refused);
         assert_eq!(site.keeper().roster().next_epoch(), 1);

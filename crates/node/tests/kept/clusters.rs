@@ -1,6 +1,7 @@
 //! Nodes of another cluster whose certificates are from the same CA.
 
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_node::identity::Identity;
 use soloist_transport::hello::{PREFACE, VERSIONS};
@@ -16,7 +17,7 @@ fn purposes() -> [Purpose; 4] {
     [
         Purpose::Link {
             fingerprint,
-            incarnation: 1,
+            incarnation: Incarnation(1),
             to_incarnation: None,
         },
         Purpose::Member { fingerprint },

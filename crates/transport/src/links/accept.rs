@@ -19,6 +19,7 @@ use crate::{
     Arrival, Code, ConnectionError, Declined, Purpose, Refusal, Stranger, Strangers, Turns,
 };
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 
 /// Pause after a failed accept. When the system is out of sockets, an immediate retry would only
 /// burn CPU.
@@ -153,8 +154,8 @@ enum Greeted {
 pub(super) struct LinkHello {
     pub from: NodeName,
     pub fingerprint: [u8; 32],
-    pub incarnation: u64,
-    pub to_incarnation: Option<u64>,
+    pub incarnation: Incarnation,
+    pub to_incarnation: Option<Incarnation>,
 }
 
 /// A handshake in progress. It remembers the peer, so that a failure can be attributed to it.
@@ -186,7 +187,7 @@ impl Greeting<'_> {
             to_incarnation,
         };
         match self.check_hello(&hello) {
-            Ok(peer) => self.admit(peer, &hello, arrival).await,
+            Ok(peer) => self.admit(peer, arrival).await,
             Err(refusal) => Err(arrival.decline(refusal)),
         }
     }
@@ -217,48 +218,22 @@ impl Greeting<'_> {
     }
 
     /// Replaces an earlier connection from the same peer and sends Welcome.
-    async fn admit(
-        &mut self,
-        peer: Arc<PeerState>,
-        hello: &LinkHello,
-        arrival: Arrival,
-    ) -> Result<Greeted, Declined> {
+    async fn admit(&mut self, peer: Arc<PeerState>, arrival: Arrival) -> Result<Greeted, Declined> {
         let incoming = &peer.incoming;
         let token = peer.gone.child_token();
-        // The guards of the state must be released before the connection is declined.
-        let checked = {
-            let mut state = lock(&incoming.state);
-            let checked = state.check(hello);
-            if checked.is_ok() {
-                std::mem::replace(&mut state.connection, token.clone()).cancel();
-            }
-            checked
-        };
-        if let Err(reason) = checked {
-            return Err(arrival.decline(Refusal::new(Code::Configuration, reason)));
-        }
+        std::mem::replace(&mut lock(&incoming.state).connection, token.clone()).cancel();
         let turn = tokio::select! {
             biased;
             () = token.cancelled() => return overtaken(&peer, arrival),
             turn = incoming.turn.clone().lock_owned() => turn,
         };
-        let adopted = {
+        // The guard of the state must be released before the connection is declined.
+        let window = {
             let mut state = lock(&incoming.state);
-            if token.is_cancelled() {
-                None
-            } else {
-                Some(state.check(hello).map(|()| {
-                    state.adopt(hello);
-                    state.window
-                }))
-            }
+            (!token.is_cancelled()).then(|| state.open())
         };
-        let window = match adopted {
-            None => return overtaken(&peer, arrival),
-            Some(Err(reason)) => {
-                return Err(arrival.decline(Refusal::new(Code::Configuration, reason)));
-            }
-            Some(Ok(window)) => window,
+        let Some(window) = window else {
+            return overtaken(&peer, arrival);
         };
         let receiving = Receiving {
             shared: self.shared.clone(),

@@ -15,6 +15,7 @@ use super::shared::{End, Shared, lock};
 use super::status::count;
 use crate::{Backoff, Purpose, Stream, shown, write};
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 
 /// Time for a writer to finish its write and send Goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -162,7 +163,7 @@ impl Link {
         let purpose = Purpose::Link {
             fingerprint: settings.fingerprint,
             incarnation: self.peer.mine,
-            to_incarnation: self.peer.life,
+            to_incarnation: Some(self.peer.incarnation),
         };
         let to: NodeName = name.parse().expect("names are checked when peers are set");
         let dialled = settings
@@ -192,18 +193,18 @@ impl Link {
 
     /// Starts sending to the incarnation that sent Welcome, from the frame number that it expects
     /// next.
-    fn begin(&self, incarnation: u64, next: u64) -> Result<(), End> {
-        let name = self.name();
-        if let Some(life) = self.peer.life.filter(|life| *life != incarnation) {
+    fn begin(&self, incarnation: Incarnation, next: u64) -> Result<(), End> {
+        let (name, expected) = (self.name(), self.peer.incarnation);
+        if incarnation != expected {
             return Err(End::Hostile(format!(
-                "{name} says Welcome in its life {incarnation}, where life {life} was meant"
+                "{name} sent Welcome as incarnation {incarnation}, not {expected}"
             )));
         }
         let mut state = lock(&self.outgoing().state);
         if state.retired {
             return Err(End::Ours);
         }
-        state.begin(name, incarnation, next).map_err(End::Refused)
+        state.begin(name, next).map_err(End::Refused)
     }
 
     async fn run(&self, mut open: Open) -> End {

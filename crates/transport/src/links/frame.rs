@@ -5,6 +5,7 @@
 //! follow the [hello](crate::hello) that starts every connection.
 
 use bytes::{Buf, BytesMut};
+use soloist_core::Incarnation;
 
 /// Maximum size of a record in bytes, excluding the length prefix.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -31,7 +32,7 @@ pub enum Record<'a> {
     /// First record from the receiver.
     Welcome {
         /// The receiver's incarnation.
-        incarnation: u64,
+        incarnation: Incarnation,
         /// Number of the next frame it expects; all earlier frames have arrived.
         next: u64,
     },
@@ -115,7 +116,7 @@ impl Record<'_> {
         match self {
             Record::Welcome { incarnation, next } => {
                 out.push(WELCOME);
-                out.extend_from_slice(&incarnation.to_le_bytes());
+                out.extend_from_slice(&incarnation.0.to_le_bytes());
                 out.extend_from_slice(&next.to_le_bytes());
             }
             Record::Refused { reason } => {
@@ -164,7 +165,7 @@ fn parse(body: &[u8]) -> Result<Record<'_>, FrameError> {
             let next = take_u64(&mut rest);
             Ok(Record::Welcome {
                 next: sized("Welcome", rest, next)?,
-                incarnation: sized("Welcome", rest, incarnation)?,
+                incarnation: Incarnation(sized("Welcome", rest, incarnation)?),
             })
         }
         REFUSED => match std::str::from_utf8(content) {

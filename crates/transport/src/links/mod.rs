@@ -11,9 +11,7 @@
 //!
 //! The list of peers can change at any time ([`Links::set_peers`]). Each incarnation of a node is a
 //! peer of its own. Nodes learn of changes at slightly different moments: a connection that comes
-//! too early or too late is refused with "later", and the dialling node retries. If a list does not
-//! name a peer's incarnation, the first one that connects is taken, and later ones are refused:
-//! a restarted node has lost its state.
+//! too early or too late is refused with "later", and the dialling node retries.
 //!
 //! Other protocols share the port. The [hello](crate::hello) names the purpose of a
 //! connection ([`Handler::serve`]).
@@ -49,7 +47,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
-pub use settings::{Limits, LinksError, Peer, Settings};
+pub use settings::{Limits, LinksError, Peer, SendError, Settings};
 pub use status::{Counters, LinkStatus, RefusedFrom};
 pub use window::Full;
 
@@ -58,6 +56,7 @@ use shared::{Shared, lock};
 use status::count;
 
 use crate::{Arrival, Code, Declined, Refusal, lengthen_queue};
+use soloist_core::Incarnation;
 
 /// Timeout for the tasks to end after they were told to stop.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -68,16 +67,20 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Receives what the links report. It is called from their tasks and must not block: a blocked
 /// handler can stall every task of the runtime.
 pub trait Handler: Send + Sync + 'static {
-    /// Receives all frames of one read, in order, in one call. `from` is the peer's [id](Peer::id).
+    /// Receives all frames of one read, in order, in one call. `from` is the peer's
+    /// incarnation.
     ///
     /// Each frame is delivered once, across all connections. An error closes the connection with
     /// this reason and counts as hostile; frames not yet taken from the iterator are delivered
     /// again.
     ///
-    /// While the list of peers is replaced, a call for a peer of the earlier list (or with its
-    /// earlier id) may be in progress or imminent: one such call may still arrive after
-    /// [`Links::set_peers`] has returned.
-    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String>;
+    /// While the list of peers is replaced, a call for a peer of the earlier list may be in progress
+    /// or imminent: one such call may still arrive after [`Links::set_peers`] has returned.
+    fn receive(
+        &self,
+        from: Incarnation,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String>;
 
     /// Called when the link to this peer changed, or a connection from it was refused.
     fn link_changed(&self, peer: &str, change: LinkChange);
@@ -150,27 +153,24 @@ impl Links {
     /// include this node itself, by name; it is never dialled.
     ///
     /// A peer that was in the previous list with the same incarnation keeps everything in flight if
-    /// this node's incarnation is unchanged too, even if the peer's id or address changed. For all
+    /// this node's incarnation is unchanged too, even if the peer's address or index changed. For all
     /// others, everything in flight is dropped and their connections are closed. An incarnation
     /// that has left the list must not come back, and neither must an incarnation of this node: the
     /// other side may still have its old state, and frames would be lost or duplicated.
     ///
     /// Never blocks, and may be called from within the handler. After an error nothing has changed.
-    pub fn set_peers(&self, incarnation: u64, peers: Vec<Peer>) -> Result<(), LinksError> {
+    pub fn set_peers(&self, incarnation: Incarnation, peers: Vec<Peer>) -> Result<(), LinksError> {
         self.shared.settings.check_peers(&peers)?;
         self.shared.change_roster(incarnation, peers);
         Ok(())
     }
 
-    /// Sends a frame to the peer at this index of the list. Never blocks; may be called from any
-    /// thread and from within the handler. A frame that does not fit is dropped.
-    ///
-    /// # Panics
-    /// If `to` is not in the list, or is this node itself.
-    pub fn send(&self, to: usize, frame: &[u8]) -> Result<(), Full> {
+    /// Sends a frame to the peer with this incarnation. Never blocks; may be called from any thread
+    /// and from within the handler. After an error the frame is dropped.
+    pub fn send(&self, to: Incarnation, frame: &[u8]) -> Result<(), SendError> {
         let roster = self.shared.roster();
-        assert!(Some(to) != roster.me, "a node sends nothing to itself");
-        self.push(&roster.peers[to], frame, true)
+        let peer = roster.peer(to).ok_or(SendError::NotAPeer(to))?;
+        Ok(self.push(peer, frame, true)?)
     }
 
     fn push(&self, peer: &PeerState, frame: &[u8], is_needed: bool) -> Result<(), Full> {
@@ -196,11 +196,11 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame that may be lost to the peer with this id, unless frames that must not be lost
-    /// need the space. Returns whether the frame was accepted; it is not if there is no such peer.
-    pub fn send_if_room(&self, to: u64, frame: &[u8]) -> bool {
+    /// Sends a frame that may be lost to the peer with this incarnation, unless frames that must not
+    /// be lost need the space. Returns whether the frame was accepted; it is not if there is no such peer.
+    pub fn send_if_room(&self, to: Incarnation, frame: &[u8]) -> bool {
         let roster = self.shared.roster();
-        let Some(peer) = roster.place_of(to).map(|place| &roster.peers[place]) else {
+        let Some(peer) = roster.peer(to) else {
             return false;
         };
         let is_busy = {
@@ -218,10 +218,10 @@ impl Links {
         roster.peers.iter().map(|peer| peer.status()).collect()
     }
 
-    /// Returns the ids of peers for which frames that must not be lost have been pending for at
+    /// Returns the peers for which frames that must not be lost have been pending for at
     /// least this long without any acknowledgement. The time counts from the call that first saw
     /// them pending, so this must be called regularly.
-    pub fn unreached(&self, least: Duration) -> Vec<u64> {
+    pub fn unreached(&self, least: Duration) -> Vec<Incarnation> {
         let roster = self.shared.roster().clone();
         let now = Instant::now();
         let is_long = |since: Instant| now.duration_since(since) >= least;
@@ -229,7 +229,7 @@ impl Links {
             let since = lock(&peer.outgoing.state).stands_still(now);
             since.is_some_and(is_long)
         });
-        peers.map(|peer| peer.id()).collect()
+        peers.map(|peer| peer.incarnation).collect()
     }
 
     /// Returns totals over all current and former peers since the start.

@@ -1,28 +1,26 @@
 //! One incarnation of a peer, with everything in flight between it and one incarnation of this
 //! node.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::accept::LinkHello;
 use super::settings::{Limits, Peer};
 use super::shared::lock;
 use super::status::{LinkStatus, Totals, add, count};
 use super::window::{ReceiveWindow, SendWindow};
+use soloist_core::Incarnation;
 
 /// State of one pair of incarnations. It lives while the peer is in the list. Another incarnation
 /// of either side gets a new one, so nothing of one incarnation can reach the next.
 pub(super) struct PeerState {
     pub name: String,
-    /// The peer's incarnation, or `None` to take the first that connects.
-    pub life: Option<u64>,
+    /// The peer's incarnation.
+    pub incarnation: Incarnation,
     /// This node's incarnation.
-    pub mine: u64,
-    id: AtomicU64,
+    pub mine: Incarnation,
     address: Mutex<String>,
     /// Cancelled when the peer leaves the list, or when all links stop.
     pub gone: CancellationToken,
@@ -31,12 +29,11 @@ pub(super) struct PeerState {
 }
 
 impl PeerState {
-    pub fn new(peer: Peer, mine: u64, limits: &Limits, stop: &CancellationToken) -> Self {
+    pub fn new(peer: Peer, mine: Incarnation, limits: &Limits, stop: &CancellationToken) -> Self {
         Self {
             name: peer.name,
-            life: peer.incarnation,
+            incarnation: peer.incarnation,
             mine,
-            id: AtomicU64::new(peer.id),
             address: Mutex::new(peer.address),
             gone: stop.child_token(),
             outgoing: Outgoing {
@@ -50,18 +47,12 @@ impl PeerState {
         }
     }
 
-    pub fn id(&self) -> u64 {
-        self.id.load(Ordering::Relaxed)
-    }
-
     pub fn address(&self) -> String {
         lock(&self.address).clone()
     }
 
-    /// Updates the id and address of the same incarnation.
-    pub fn renew(&self, peer: Peer) {
-        self.id.store(peer.id, Ordering::Relaxed);
-        *lock(&self.address) = peer.address;
+    pub fn set_address(&self, address: String) {
+        *lock(&self.address) = address;
     }
 
     /// Called when the peer has left the list. Nothing is sent to it from now on.
@@ -74,20 +65,25 @@ impl PeerState {
     }
 
     pub fn status(&self) -> LinkStatus {
-        let incoming = lock(&self.incoming.state).status();
+        let incoming = lock(&self.incoming.state);
         let outgoing = lock(&self.outgoing.state);
         LinkStatus {
-            id: self.id(),
+            incarnation: self.incarnation,
             name: self.name.clone(),
             out_up: outgoing.up,
+            in_up: incoming.up,
             frames_sent: outgoing.window.sent(),
             frames_resent: outgoing.window.resent(),
+            frames_received: incoming.window.received(),
+            duplicates: incoming.window.duplicates(),
             bytes_sent: outgoing.bytes,
             writes: outgoing.writes,
+            bytes_received: incoming.bytes,
             buffered_frames: outgoing.window.buffered_frames(),
             buffered_bytes: outgoing.window.buffered_bytes(),
-            last_error: outgoing.last_error.clone().or(incoming.last_error),
-            ..incoming
+            last_error: (outgoing.last_error.as_ref())
+                .or(incoming.last_error.as_ref())
+                .cloned(),
         }
     }
 }
@@ -101,8 +97,6 @@ pub(super) struct Outgoing {
 
 pub(super) struct OutState {
     pub window: SendWindow,
-    /// The incarnation to which frames were sent.
-    receiver: Option<u64>,
     /// The peer has left the list, and the window is no longer that of the connection.
     pub retired: bool,
     /// Whether the link's task must be woken for a new frame.
@@ -126,7 +120,6 @@ impl OutState {
     fn new(limits: &Limits) -> Self {
         Self {
             window: SendWindow::new(limits.buffer_bytes, limits.buffer_frames),
-            receiver: None,
             retired: false,
             waiting: false,
             needed: 0,
@@ -140,15 +133,10 @@ impl OutState {
         }
     }
 
-    /// Starts to send on a connection to this incarnation, which expects frame `next`.
-    pub fn begin(&mut self, name: &str, incarnation: u64, next: u64) -> Result<(), String> {
-        let other = self.receiver.is_some_and(|known| known != incarnation);
-        if other && self.window.sent() > 0 {
-            return Err(restarted(name));
-        }
+    /// Starts to send on a connection to the peer, which expects frame `next`.
+    pub fn begin(&mut self, name: &str, next: u64) -> Result<(), String> {
         let rewound = self.window.rewind(next);
         rewound.map_err(|error| format!("node {name} lost what it had received: {error}"))?;
-        self.receiver = Some(incarnation);
         self.last_error = None;
         self.up = true;
         Ok(())
@@ -192,8 +180,6 @@ pub(super) struct Incoming {
 
 #[derive(Default)]
 pub(super) struct InState {
-    /// The incarnation to which the window belongs.
-    known: Option<u64>,
     pub window: ReceiveWindow,
     pub connection: CancellationToken,
     pub up: bool,
@@ -202,21 +188,11 @@ pub(super) struct InState {
 }
 
 impl InState {
-    /// Checks that this hello continues the incarnation of the window.
-    pub fn check(&self, hello: &LinkHello) -> Result<(), String> {
-        match self.known {
-            Some(known) if known != hello.incarnation && self.window.received() > 0 => {
-                Err(restarted(hello.from.as_str()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Accepts the sender of this hello as the peer.
-    pub fn adopt(&mut self, hello: &LinkHello) {
-        self.known = Some(hello.incarnation);
+    /// Called when a connection opens. Returns the window in which it continues.
+    pub fn open(&mut self) -> ReceiveWindow {
         self.last_error = None;
         self.up = true;
+        self.window
     }
 
     /// Stores the progress of a connection: its window and the number of bytes read.
@@ -233,22 +209,4 @@ impl InState {
         );
         add(&totals.bytes_received, bytes);
     }
-
-    fn status(&self) -> LinkStatus {
-        LinkStatus {
-            in_up: self.up,
-            frames_received: self.window.received(),
-            duplicates: self.window.duplicates(),
-            bytes_received: self.bytes,
-            last_error: self.last_error.clone(),
-            ..LinkStatus::default()
-        }
-    }
-}
-
-fn restarted(name: &str) -> String {
-    format!(
-        "node {name} has restarted and lost what it knew of its locks; \
-         restart the other nodes as well, or let it join as a new member"
-    )
 }

@@ -171,7 +171,10 @@ impl Receiving {
             self.store(true);
             return end;
         }
-        let handled = self.shared.handler.receive(self.peer.id(), &mut batch);
+        let handled = self
+            .shared
+            .handler
+            .receive(self.peer.incarnation, &mut batch);
         if handled.is_ok() {
             // A handler that returns `Ok` has taken all frames.
             batch.by_ref().for_each(drop);

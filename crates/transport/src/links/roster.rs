@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::accept::LinkHello;
 use super::peer::PeerState;
 use super::settings::{Limits, Peer};
+use soloist_core::Incarnation;
 
 /// An immutable list of peers. A change replaces it as a whole.
 #[derive(Default)]
@@ -16,7 +17,9 @@ pub(super) struct Roster {
     /// Index of this node, if it is in the list.
     pub me: Option<usize>,
     places: HashMap<String, usize>,
-    ids: HashMap<u64, usize>,
+    /// Indexes of all peers, sorted by incarnation. Each frame that is sent looks its peer up here,
+    /// and a binary search is faster than hashing even with many peers.
+    by_incarnation: Vec<(Incarnation, usize)>,
 }
 
 impl Roster {
@@ -24,7 +27,7 @@ impl Roster {
     /// same in both lists.
     pub fn next(
         &self,
-        incarnation: u64,
+        incarnation: Incarnation,
         peers: Vec<Peer>,
         me: &str,
         limits: &Limits,
@@ -33,20 +36,21 @@ impl Roster {
         let mut next = Roster::default();
         for (place, peer) in peers.into_iter().enumerate() {
             next.places.insert(peer.name.clone(), place);
-            next.ids.insert(peer.id, place);
+            next.by_incarnation.push((peer.incarnation, place));
             if peer.name == me {
                 next.me = Some(place);
             }
             let same = self.named(&peer.name);
             let state = match same {
-                Some(same) if same.mine == incarnation && same.life == peer.incarnation => {
-                    same.renew(peer);
+                Some(same) if same.mine == incarnation && same.incarnation == peer.incarnation => {
+                    same.set_address(peer.address);
                     Arc::clone(same)
                 }
                 _ => Arc::new(PeerState::new(peer, incarnation, limits, stop)),
             };
             next.peers.push(state);
         }
+        next.by_incarnation.sort_unstable();
         next
     }
 
@@ -55,10 +59,12 @@ impl Roster {
         Some(&self.peers[place])
     }
 
-    /// Returns the index of the peer with this id, unless it is this node itself.
-    pub fn place_of(&self, id: u64) -> Option<usize> {
-        let place = self.ids.get(&id).copied();
-        place.filter(|place| Some(*place) != self.me)
+    /// Returns the peer with this incarnation, unless it is this node itself.
+    pub fn peer(&self, incarnation: Incarnation) -> Option<&Arc<PeerState>> {
+        let sorted = &self.by_incarnation;
+        let found = sorted.binary_search_by_key(&incarnation, |&(incarnation, _)| incarnation);
+        let (_, place) = sorted[found.ok()?];
+        (Some(place) != self.me).then(|| &self.peers[place])
     }
 
     /// Returns the peers of this list that are not in `next`.
@@ -74,17 +80,17 @@ impl Roster {
     /// incarnation of this node that it asks for, may belong to an earlier list or to the next one:
     /// members learn of changes at slightly different moments.
     pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
-        let (from, life) = (&hello.from, hello.incarnation);
+        let (from, incarnation) = (&hello.from, hello.incarnation);
         let peer = self.named(from.as_str());
         let peer = peer.ok_or_else(|| format!("node {from} is none of this node's peers now"))?;
-        if peer.life.is_some_and(|known| known != life) {
+        if peer.incarnation != incarnation {
             return Err(format!(
-                "life {life} of node {from} is none of this node's peers now"
+                "incarnation {incarnation} of node {from} is none of this node's peers now"
             ));
         }
         match hello.to_incarnation {
             Some(meant) if meant != peer.mine => Err(format!(
-                "node {from} looks for life {meant} of this node, which is in life {}",
+                "node {from} looks for incarnation {meant} of this node, which is now {}",
                 peer.mine
             )),
             _ => Ok(peer),

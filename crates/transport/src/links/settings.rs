@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::frame::DATA_HEADER_BYTES;
+use super::window::Full;
 use crate::Endpoint;
 use soloist_api::{NodeName, NodeNameError};
+use soloist_core::Incarnation;
 
 /// Settings of a node's links.
 #[derive(Clone, Debug)]
@@ -22,14 +24,12 @@ pub struct Settings {
 /// A node that this node has links with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Id by which the handler knows the peer.
-    pub id: u64,
     /// Name of the peer, which its certificate must have.
     pub name: String,
     /// `host:port`, resolved at each dial.
     pub address: String,
-    /// Incarnation of the peer, or `None` to take the first that connects and no other after it.
-    pub incarnation: Option<u64>,
+    /// Incarnation of the peer, by which frames are sent and received.
+    pub incarnation: Incarnation,
 }
 
 /// Sizes and timeouts.
@@ -92,9 +92,9 @@ pub enum LinksError {
     /// Two nodes have the same name.
     #[error("two nodes are called {0:?}; give each its own name")]
     SameName(String),
-    /// Two nodes have the same id.
-    #[error("two nodes have the id {0}; give each its own")]
-    SameId(u64),
+    /// Two nodes have the same incarnation.
+    #[error("two nodes have the incarnation {0}; give each its own")]
+    SameIncarnation(Incarnation),
     /// The limits contradict each other.
     #[error("{0}")]
     Limits(String),
@@ -112,20 +112,31 @@ pub enum LinksError {
     NoRuntime,
 }
 
+/// Why a frame was not sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SendError {
+    /// It does not fit into the peer's buffer.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// No peer has this incarnation, or it is this node's own.
+    #[error("no peer has the incarnation {0}")]
+    NotAPeer(Incarnation),
+}
+
 impl Settings {
     pub(super) fn check(&self) -> Result<(), LinksError> {
         self.limits.check()
     }
 
     pub(super) fn check_peers(&self, peers: &[Peer]) -> Result<(), LinksError> {
-        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        let (mut names, mut incarnations) = (HashSet::new(), HashSet::new());
         for peer in peers {
             peer.name.parse::<NodeName>()?;
             if !names.insert(&peer.name) {
                 return Err(LinksError::SameName(peer.name.clone()));
             }
-            if !ids.insert(peer.id) {
-                return Err(LinksError::SameId(peer.id));
+            if !incarnations.insert(peer.incarnation) {
+                return Err(LinksError::SameIncarnation(peer.incarnation));
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use super::roster::Roster;
 use super::settings::{Limits, Peer, Settings};
 use super::status::{Notes, Totals};
 use super::{Handler, LinkChange, dial};
+use soloist_core::Incarnation;
 
 /// Locks a mutex and ignores poisoning. A panic in one task must not stop the other links, and no
 /// state is ever left half changed.
@@ -63,7 +64,7 @@ impl Shared {
     }
 
     /// Replaces the list of peers. They have been checked.
-    pub fn change_roster(self: &Arc<Self>, incarnation: u64, peers: Vec<Peer>) {
+    pub fn change_roster(self: &Arc<Self>, incarnation: Incarnation, peers: Vec<Peer>) {
         let _changing = lock(&self.changing);
         let before = self.roster().clone();
         let me = self.settings.endpoint.name.as_str();

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::shared::lock;
 use crate::throttle::Throttle;
+use soloist_core::Incarnation;
 
 /// Status of the two links with one peer: from this node to it, and from it to this node.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkStatus {
-    /// The peer's id.
-    pub id: u64,
+    /// The peer's incarnation.
+    pub incarnation: Incarnation,
     /// The peer's name.
     pub name: String,
     /// Whether the link to the peer is open.

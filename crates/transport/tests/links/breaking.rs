@@ -3,14 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use soloist_core::Incarnation;
 use soloist_testing::proxy::{Proxy, Temper};
 use soloist_transport::Security;
 use soloist_transport::identity::Authority;
 
 use crate::certificates::identity;
-use crate::net::{Node, listener, roster, settings, start, until};
+use crate::net::{A, B, C, Node, listener, roster, settings, start, until};
 
 const FRAMES: u32 = 10_000;
+
+/// The incarnations of the three nodes.
+const NODES: [Incarnation; 3] = [A, B, C];
 
 /// Distinct frames of many sizes.
 fn frame(from: usize, to: usize, number: u32) -> Vec<u8> {
@@ -66,7 +70,7 @@ async fn all_arrive(nodes: Vec<Node>, proxies: Vec<Proxy>) {
         for (from, to) in pairs() {
             nodes[from]
                 .links
-                .send(to, &frame(from, to, number))
+                .send(NODES[to], &frame(from, to, number))
                 .unwrap();
         }
         if number % 100 == 0 {
@@ -81,7 +85,7 @@ async fn all_arrive(nodes: Vec<Node>, proxies: Vec<Proxy>) {
     for (to, node) in nodes.iter().enumerate() {
         let frames = node.seen.frames();
         for from in (0..3).filter(|from| *from != to) {
-            let got = frames.iter().filter(|(of, _)| *of == from as u64);
+            let got = frames.iter().filter(|(of, _)| *of == NODES[from]);
             let got: Vec<_> = got.map(|(_, bytes)| bytes.clone()).collect();
             let sent: Vec<_> = (0..FRAMES).map(|number| frame(from, to, number)).collect();
             assert!(got == sent, "frames from {from} to {to} differ");

@@ -1,9 +1,9 @@
 //! Buffers are bounded on both sides.
 
-use soloist_transport::links::LinkChange;
 use soloist_transport::links::frame::DATA_HEADER_BYTES;
+use soloist_transport::links::{LinkChange, SendError};
 
-use crate::net::{listener, pair, roster, settings, start, until};
+use crate::net::{B, listener, pair, roster, settings, start, until};
 
 const FRAME: usize = 1000;
 const BUFFER: usize = 256 << 10;
@@ -18,10 +18,13 @@ async fn a_full_buffer_is_reported_once() {
     settings.limits.buffer_bytes = BUFFER;
     let a = start(settings, roster(&[("a", &a), ("b", &b)]), at_a);
     for _ in 0..FIT {
-        a.links.send(1, &[0; FRAME]).unwrap();
+        a.links.send(B, &[0; FRAME]).unwrap();
     }
     for _ in 0..3 {
-        let full = a.links.send(1, &[0; FRAME]).unwrap_err();
+        let sent = a.links.send(B, &[0; FRAME]);
+        let Err(SendError::Full(full)) = sent else {
+            panic!("{sent:?}");
+        };
         assert_eq!((full.buffered_frames, full.bytes_max), (FIT, BUFFER));
     }
     let fulls = || {
@@ -35,7 +38,7 @@ async fn a_full_buffer_is_reported_once() {
     assert_eq!(fulls(), 1);
     assert_eq!(a.links.counters().full, 3);
     assert!(
-        a.links.send(1, b"small").is_ok(),
+        a.links.send(B, b"small").is_ok(),
         "what fits is still taken"
     );
 }
@@ -49,7 +52,7 @@ async fn a_slow_reader_does_not_grow_memory() {
     for number in 0..10 * FIT as u32 {
         let mut frame = [0; FRAME];
         frame[..4].copy_from_slice(&number.to_le_bytes());
-        accepted += usize::from(a.links.send(1, &frame).is_ok());
+        accepted += usize::from(a.links.send(B, &frame).is_ok());
         tokio::task::yield_now().await;
     }
     until("the reader waits", || b.seen.is_waiting()).await;
@@ -61,6 +64,6 @@ async fn a_slow_reader_does_not_grow_memory() {
         a.links.status()[1].buffered_frames == 0
     })
     .await;
-    a.links.send(1, b"room again").unwrap();
+    a.links.send(B, b"room again").unwrap();
     until("and more", || b.seen.count() == accepted + 1).await;
 }

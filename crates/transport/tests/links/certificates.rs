@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use soloist_transport::Security;
 use soloist_transport::identity::{Authority, Identity, Issued, Role, Validity, api_server};
 
-use crate::net::{Node, Wire, pair, until};
+use crate::net::{A, B, Node, Wire, pair, until};
 
 fn issue(authority: &Authority, name: &str) -> Issued {
     authority.issue(&name.parse().unwrap(), &[]).unwrap()
@@ -51,7 +51,7 @@ async fn secured(a: Security, b: Security) -> (Node, Node) {
 
 /// Waits until b has refused a's connection and both know the reason.
 async fn refused(a: &Node, b: &Node, seen_by_a: &str, seen_by_b: &str) {
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("a knows", || a.seen.was_refused("b", seen_by_a)).await;
     until("b knows", || {
         let refusals = b.links.refusals();
@@ -70,10 +70,10 @@ async fn nodes_of_one_ca_talk_both_ways() {
     let of = |name| Security::tls(&identity(&ca, name));
     let (a, b) = secured(of("a"), of("b")).await;
     for number in 0..2000u32 {
-        a.links.send(1, &number.to_le_bytes()).unwrap();
-        b.links.send(0, &number.to_le_bytes()).unwrap();
+        a.links.send(B, &number.to_le_bytes()).unwrap();
+        b.links.send(A, &number.to_le_bytes()).unwrap();
     }
-    for (node, peer) in [(&a, 1), (&b, 0)] {
+    for (node, peer) in [(&a, B), (&b, A)] {
         until("all arrived", || node.seen.count() == 2000).await;
         let frames = node.seen.frames();
         for (number, frame) in (0..2000u32).zip(frames) {
@@ -156,7 +156,7 @@ async fn bytes_that_are_not_tls_are_a_protocol_error() {
     let mut wire = Wire::to(&a).await;
     wire.send(b"GET / HTTP/1.1\r\n\r\n").await;
     until("it is counted", || a.links.counters().hostile == 1).await;
-    b.links.send(0, b"x").unwrap();
+    b.links.send(A, b"x").unwrap();
     until("peers come in", || a.seen.count() == 1).await;
 }
 
@@ -199,7 +199,7 @@ async fn an_api_certificate_is_not_a_nodes() {
         .unwrap();
     let b = accepting_with(&ca, &identity(&ca, "b"), &api);
     let (a, b) = secured(Security::tls(&identity(&ca, "a")), b).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it is refused, or goes through", || {
         b.seen.count() > 0 || a.seen.was_refused("b", "must have exactly one DNS name")
     })
@@ -219,7 +219,7 @@ async fn certificates_of_other_roles_are_refused_by_both_sides() {
     let (of_a, of_b) = (identity(&ca, "a"), identity(&ca, "b"));
     let api = accepting_with(&ca, &of_b, &issue(Role::ApiServer, "b"));
     let (a, b) = secured(Security::tls(&of_a), api).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     let text =
         "the certificate that b showed is not accepted: the peer's certificate is an API server's";
     until("the dialler refuses", || a.seen.was_refused("b", text)).await;
@@ -239,7 +239,7 @@ async fn client_certificates_cannot_serve_and_api_certificates_cannot_dial() {
     let (of_a, of_b) = (identity(&ca, "a"), identity(&ca, "b"));
     let client = accepting_with(&ca, &of_b, &issue(Role::Client, "b"));
     let (a, _b) = secured(Security::tls(&of_a), client).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it is refused", || {
         a.seen.was_refused("b", "invalid peer certificate")
     })
@@ -275,7 +275,7 @@ async fn certificates_without_a_role_still_work_as_node_certificates() {
     let old = Identity::from_pem(ca.certificate(), &issued.certificate, &issued.key).unwrap();
     let new = Security::tls(&identity(&ca, "b"));
     let (a, b) = secured(Security::tls(&old), new).await;
-    a.links.send(1, b"x").unwrap();
-    b.links.send(0, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
+    b.links.send(A, b"x").unwrap();
     until("both arrive", || a.seen.count() + b.seen.count() == 2).await;
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use soloist_core::Incarnation;
 use soloist_transport::links::{Handler, LinkChange, Links};
 
-use crate::net::{listener, roster, settings, until};
+use crate::net::{B, listener, only, roster, settings, until};
 
 /// Sends each number back incremented, up to a limit.
 struct Echo {
@@ -15,14 +16,18 @@ struct Echo {
 }
 
 impl Handler for Echo {
-    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(
+        &self,
+        from: Incarnation,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String> {
         for frame in frames {
             let number = u32::from_le_bytes(frame.try_into().map_err(|_| "not 4 bytes")?);
             self.reached.store(number, Ordering::Relaxed);
             if number < self.limit {
                 let links = self.links.get().ok_or("not started")?;
-                let sent = links.send(from as usize, &(number + 1).to_le_bytes());
-                sent.map_err(|full| full.to_string())?;
+                let sent = links.send(from, &(number + 1).to_le_bytes());
+                sent.map_err(|error| error.to_string())?;
             }
         }
         Ok(())
@@ -43,11 +48,11 @@ async fn the_handler_may_send() {
             reached: AtomicU32::new(0),
         });
         let links = Links::start(settings(me), listener, echo.clone()).unwrap();
-        links.set_peers(7, peers.clone()).unwrap();
+        links.set_peers(only(me), peers.clone()).unwrap();
         assert!(echo.links.set(links).is_ok());
         echo
     });
-    a.links.get().unwrap().send(1, &1u32.to_le_bytes()).unwrap();
+    a.links.get().unwrap().send(B, &1u32.to_le_bytes()).unwrap();
     until("they are through", || {
         a.reached
             .load(Ordering::Relaxed)

@@ -1,6 +1,7 @@
 //! Encoding of records: golden bytes, decoding from arbitrary pieces, and malformed input.
 
 use proptest::prelude::*;
+use soloist_core::Incarnation;
 use soloist_transport::links::frame::{
     DATA_HEADER_BYTES, Decoder, FrameError, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX, Record,
 };
@@ -31,7 +32,7 @@ fn only_error(bytes: &[u8]) -> FrameError {
 fn golden_bytes_of_each_kind() {
     assert_eq!(
         bytes_of(&Record::Welcome {
-            incarnation: 7,
+            incarnation: Incarnation(7),
             next: 258
         }),
         [
@@ -133,8 +134,10 @@ fn the_largest_frame_fits_and_its_memory_is_given_back() {
 
 fn a_record() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        any::<[u64; 2]>()
-            .prop_map(|[incarnation, next]| bytes_of(&Record::Welcome { incarnation, next })),
+        any::<[u64; 2]>().prop_map(|[incarnation, next]| {
+            let incarnation = Incarnation(incarnation);
+            bytes_of(&Record::Welcome { incarnation, next })
+        }),
         ".{0,50}".prop_map(|reason| bytes_of(&Record::Refused { reason: &reason })),
         (any::<u64>(), prop::collection::vec(any::<u8>(), 0..300)).prop_map(|(number, payload)| {
             bytes_of(&Record::Data {

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use soloist_api::NodeName;
+use soloist_core::Incarnation;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_transport::hello::{
     Code, HELLO_BYTES_MAX, Hello, HelloError, PREFACE, Party, Purpose, Refusal, Reply, VERSIONS,
@@ -23,8 +24,8 @@ fn cluster(id: u8, number: u8, nonce: u64) -> ClusterIdentity {
 fn link() -> Purpose {
     Purpose::Link {
         fingerprint: [0xab; 32],
-        incarnation: 0x0102,
-        to_incarnation: Some(3),
+        incarnation: Incarnation(0x0102),
+        to_incarnation: Some(Incarnation(3)),
     }
 }
 
@@ -238,8 +239,8 @@ fn a_purpose() -> impl Strategy<Value = Purpose> {
         any::<([u8; 32], u64, Option<u64>)>().prop_map(|(fingerprint, incarnation, to)| {
             Purpose::Link {
                 fingerprint,
-                incarnation,
-                to_incarnation: to,
+                incarnation: Incarnation(incarnation),
+                to_incarnation: to.map(Incarnation),
             }
         }),
         any::<[u8; 32]>().prop_map(|fingerprint| Purpose::Member { fingerprint }),

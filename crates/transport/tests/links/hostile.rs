@@ -7,7 +7,7 @@ use soloist_transport::hello::PREFACE;
 use soloist_transport::links::frame::Record;
 
 use crate::net::{
-    Node, Wire, encoded, greeting, hello, listener, pair, roster, settings, start, until,
+    A, B, Node, Wire, encoded, greeting, hello, listener, pair, roster, settings, start, until,
 };
 
 /// Starts node a with two peers: b, which the test plays, and c, a real node.
@@ -21,7 +21,7 @@ async fn victim() -> (Node, Node) {
 #[tokio::test]
 async fn hostile_bytes_are_counted_and_the_links_go_on() {
     let (a, c) = victim().await;
-    c.links.send(0, b"before").unwrap();
+    c.links.send(A, b"before").unwrap();
     until("a frame arrived", || a.seen.count() == 1).await;
     let from_b = |records: &[Record<'_>]| greeting(&hello("b", "a"), records);
     let data = |number| Record::Data {
@@ -87,7 +87,7 @@ async fn hostile_bytes_are_counted_and_the_links_go_on() {
         let refusals = a.links.refusals();
         assert!(refusals.last().unwrap().reason.contains(reason), "{kind}");
     }
-    c.links.send(0, b"after").unwrap();
+    c.links.send(A, b"after").unwrap();
     until("another arrived", || a.seen.count() == 2).await;
     assert_eq!(
         c.links.counters().dialled,
@@ -101,7 +101,7 @@ async fn a_frame_that_the_handler_refuses_closes_the_connection_and_is_not_redel
     let (a, b) = pair(|_| {}).await;
     *b.seen.unwanted.lock().unwrap() = Some((b"bad".to_vec(), "not a lock's message".into()));
     for frame in [&b"one"[..], b"bad", b"two", b"three"] {
-        a.links.send(1, frame).unwrap();
+        a.links.send(B, frame).unwrap();
     }
     until("the rest arrived", || b.seen.count() == 3).await;
     let got: Vec<_> = b
@@ -123,10 +123,10 @@ async fn a_frame_that_the_handler_refuses_closes_the_connection_and_is_not_redel
 async fn a_receiver_that_acknowledges_too_much_is_disconnected() {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     let (mut wire, _) = Wire::accepted(&at_b).await;
     let welcome = Record::Welcome {
-        incarnation: 5,
+        incarnation: B,
         next: 1,
     };
     wire.send(&encoded(&[welcome, Record::Ack { up_to: 1000 }]))
@@ -159,7 +159,7 @@ async fn the_oldest_of_too_many_unauthenticated_connections_is_closed() {
     others.push(Wire::to(&a).await);
     first.closed().await;
     assert_eq!(a.links.counters().turned_away, 1);
-    b.links.send(0, b"x").unwrap();
+    b.links.send(A, b"x").unwrap();
     until("a peer comes in", || a.seen.count() == 1).await;
     others.remove(0).closed().await;
     // Now the peer is authenticated, so the third stranger may stay.

@@ -6,7 +6,7 @@ use soloist_testing::proxy::plain;
 use soloist_transport::links::frame::Record;
 use soloist_transport::links::{LinkChange, Settings};
 
-use crate::net::{Wire, encoded, hello, listener, pair, roster, settings, start, until};
+use crate::net::{A, B, Wire, encoded, hello, listener, pair, roster, settings, start, until};
 
 fn watchful(settings: &mut Settings) {
     settings.limits.probe_every = Duration::from_millis(20);
@@ -16,7 +16,7 @@ fn watchful(settings: &mut Settings) {
 #[tokio::test]
 async fn only_links_that_are_needed_are_opened() {
     let (a, b) = pair(|_| {}).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it arrived", || b.seen.count() == 1).await;
     assert_eq!(
         (a.links.counters().dialled, b.links.counters().dialled),
@@ -26,7 +26,7 @@ async fn only_links_that_are_needed_are_opened() {
     let (of_a, of_b) = (&a.links.status()[1], &b.links.status()[0]);
     assert!(of_a.out_up && !of_a.in_up && of_b.in_up && !of_b.out_up);
     assert_eq!((of_a.frames_sent, of_b.frames_received), (1, 1));
-    assert_eq!((of_a.id, of_b.id), (1, 0));
+    assert_eq!((of_a.incarnation, of_b.incarnation), (B, A));
 }
 
 #[tokio::test]
@@ -35,11 +35,11 @@ async fn pending_frames_leave_in_one_write_and_are_resent_if_lost() {
     let (at_b, b) = listener().await;
     let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
     for number in 0..100u8 {
-        a.links.send(1, &[number]).unwrap();
+        a.links.send(B, &[number]).unwrap();
     }
     let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
-        incarnation: 5,
+        incarnation: B,
         next: 1,
     }]))
     .await;
@@ -61,7 +61,7 @@ async fn pending_frames_leave_in_one_write_and_are_resent_if_lost() {
     drop(wire);
     let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
-        incarnation: 5,
+        incarnation: B,
         next: 81,
     }]))
     .await;
@@ -104,7 +104,7 @@ async fn acknowledgements_are_lazy() {
 #[tokio::test]
 async fn an_idle_link_stays_up() {
     let (a, b) = pair(watchful).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it arrived", || b.seen.count() == 1).await;
     // A Ping has 5 bytes. Sending 30 of them takes longer than the silence that would close the
     // link.
@@ -123,10 +123,10 @@ async fn a_silent_receiver_is_noticed() {
     let mut settings = settings("a");
     watchful(&mut settings);
     let a = start(settings, roster(&[("a", &a), ("b", &b)]), at_a);
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     let (mut wire, _) = Wire::accepted(&at_b).await;
     wire.send(&encoded(&[Record::Welcome {
-        incarnation: 5,
+        incarnation: B,
         next: 1,
     }]))
     .await;
@@ -176,10 +176,10 @@ async fn a_second_connection_replaces_the_first() {
 #[tokio::test]
 async fn closing_flushes_the_buffer_and_closes_in_order() {
     let (a, b) = pair(|_| {}).await;
-    b.links.send(0, b"x").unwrap();
+    b.links.send(A, b"x").unwrap();
     until("b's link is up", || a.seen.count() == 1).await;
     for number in 0..5000u32 {
-        a.links.send(1, &number.to_le_bytes()).unwrap();
+        a.links.send(B, &number.to_le_bytes()).unwrap();
     }
     a.links.close(Duration::from_secs(30)).await;
     assert_eq!(b.seen.count(), 5000);
@@ -199,7 +199,7 @@ async fn closing_waits_no_longer_than_its_timeout() {
     let (at_a, a) = listener().await;
     let (_at_b, b) = listener().await;
     let a = start(settings("a"), roster(&[("a", &a), ("b", &b)]), at_a);
-    a.links.send(1, b"never read").unwrap();
+    a.links.send(B, b"never read").unwrap();
     let closing = a.links.close(Duration::from_millis(50));
     tokio::time::timeout(Duration::from_secs(30), closing)
         .await
@@ -210,7 +210,7 @@ async fn closing_waits_no_longer_than_its_timeout() {
 #[tokio::test]
 async fn dropping_the_links_stops_them() {
     let (a, b) = pair(|_| {}).await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it is up", || b.links.status()[0].in_up).await;
     drop(a);
     until("it is down", || !b.links.status()[0].in_up).await;
@@ -222,7 +222,7 @@ async fn a_peer_that_starts_late_is_reached() {
     let proxy = plain("").await;
     let peers = roster(&[("a", &a), ("b", &proxy.address)]);
     let a = start(settings("a"), peers.clone(), at_a);
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("a few tries failed", || a.links.counters().dialled > 3).await;
     let changes = a.seen.changes();
     assert!(
@@ -263,10 +263,10 @@ async fn a_second_connection_waits_for_what_the_first_is_handing_over() {
 async fn a_panicking_handler_loses_only_its_frame() {
     let (a, b) = pair(|_| {}).await;
     for frame in [&b"one"[..], b"panic", b"two"] {
-        a.links.send(1, frame).unwrap();
+        a.links.send(B, frame).unwrap();
     }
     until("the others arrived", || b.seen.count() == 2).await;
-    b.links.send(0, b"back").unwrap();
+    b.links.send(A, b"back").unwrap();
     until("b goes on", || a.seen.count() == 1).await;
 }
 
@@ -281,11 +281,11 @@ async fn a_peer_with_long_pending_frames_is_unreachable() {
         a.links.unreached(Duration::ZERO).is_empty(),
         "nothing waits"
     );
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     // Nothing answers there yet.
-    assert_eq!(a.links.unreached(Duration::ZERO), [1]);
+    assert_eq!(a.links.unreached(Duration::ZERO), [B]);
     assert!(a.links.unreached(Duration::from_secs(3600)).is_empty());
-    until("it is not reached", || a.links.unreached(long) == [1]).await;
+    until("it is not reached", || a.links.unreached(long) == [B]).await;
     let b = start(settings("b"), peers, at_b);
     until("it arrived", || b.seen.count() == 1).await;
     until("it is reached", || {

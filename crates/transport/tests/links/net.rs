@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use soloist_core::Incarnation;
 use soloist_testing::wait::within;
 use soloist_transport::hello::{PREFACE, VERSIONS};
 use soloist_transport::links::frame::{Decoder, RECORD_BYTES_MAX, Record};
@@ -32,7 +33,7 @@ pub fn quick() -> Limits {
 /// A handler that records its calls.
 #[derive(Default)]
 pub struct Seen {
-    frames: Mutex<Vec<(u64, Vec<u8>)>>,
+    frames: Mutex<Vec<(Incarnation, Vec<u8>)>>,
     changes: Mutex<Vec<(String, LinkChange)>>,
     /// A frame to refuse, and the reason.
     pub unwanted: Mutex<Option<(Vec<u8>, String)>>,
@@ -54,7 +55,11 @@ impl Drop for Gate {
 }
 
 impl Handler for Seen {
-    fn receive(&self, from: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(
+        &self,
+        from: Incarnation,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String> {
         self.waiting.store(true, Ordering::Relaxed);
         if self.gate.try_lock().is_err() {
             // Tell tokio that this thread blocks: it may be the one that reads for all others.
@@ -103,7 +108,7 @@ impl Seen {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    pub fn frames(&self) -> Vec<(u64, Vec<u8>)> {
+    pub fn frames(&self) -> Vec<(Incarnation, Vec<u8>)> {
         self.frames.lock().unwrap().clone()
     }
 
@@ -147,24 +152,29 @@ pub async fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// A list of peers without incarnations. Ids are positions in the list.
+/// Incarnations of the nodes a, b and c, unless a test chooses others.
+pub const A: Incarnation = Incarnation(97);
+pub const B: Incarnation = Incarnation(98);
+pub const C: Incarnation = Incarnation(99);
+
+/// The incarnation of a node whose test chooses none.
+pub fn only(name: &str) -> Incarnation {
+    Incarnation(name.bytes().map(u64::from).sum())
+}
+
+/// A list of peers, each in its [`only`] incarnation.
 pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
-    let peers = (0..).zip(peers).map(|(id, (name, address))| Peer {
-        id,
-        name: (*name).to_owned(),
-        address: (*address).to_owned(),
-        incarnation: None,
-    });
+    let peers = peers.iter();
+    let peers = peers.map(|(name, address)| member(name, only(name).0, address));
     peers.collect()
 }
 
-/// An incarnation of a node. Its number is also the peer's id.
-pub fn member(name: &str, life: u64, address: &str) -> Peer {
+/// An incarnation of a node.
+pub fn member(name: &str, incarnation: u64, address: &str) -> Peer {
     Peer {
-        id: life,
         name: name.to_owned(),
         address: address.to_owned(),
-        incarnation: Some(life),
+        incarnation: Incarnation(incarnation),
     }
 }
 
@@ -188,15 +198,15 @@ pub fn lone(settings: Settings, listener: TcpListener) -> Node {
     }
 }
 
-/// Starts a node with these peers. Its incarnation is derived from its name.
+/// Starts a node in its [`only`] incarnation with these peers.
 pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
-    let life = settings.endpoint.name.as_str().bytes().map(u64::from).sum();
+    let incarnation = only(settings.endpoint.name.as_str());
     let node = lone(settings, listener);
-    node.links.set_peers(life, peers).unwrap();
+    node.links.set_peers(incarnation, peers).unwrap();
     node
 }
 
-/// Starts nodes a and b (0 and 1 in both lists of peers). `change` adapts their settings.
+/// Starts nodes [a](A) and [b](B) (0 and 1 in both lists of peers). `change` adapts their settings.
 pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", &b)]);
@@ -209,12 +219,12 @@ pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
 }
 
 /// The hello that this incarnation of `from` sends to this incarnation of `to`.
-pub fn hello_of((from, life): (&str, u64), (to, meant): (&str, u64)) -> Hello {
+pub fn hello_of((from, incarnation): (&str, u64), (to, meant): (&str, u64)) -> Hello {
     Hello {
         purpose: Purpose::Link {
             fingerprint: [7; 32],
-            incarnation: life,
-            to_incarnation: Some(meant),
+            incarnation: Incarnation(incarnation),
+            to_incarnation: Some(Incarnation(meant)),
         },
         ..hello(from, to)
     }
@@ -229,7 +239,7 @@ pub fn hello(from: &str, to: &str) -> Hello {
         cluster: None,
         purpose: Purpose::Link {
             fingerprint: [7; 32],
-            incarnation: 99,
+            incarnation: only(from),
             to_incarnation: None,
         },
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_core::Incarnation;
 use soloist_testing::proxy::{Proxy, Temper};
 use soloist_transport::Security;
 use soloist_transport::identity::Authority;
@@ -24,21 +25,21 @@ const EPOCHS: usize = 40;
 const STEPS: u32 = 25;
 
 /// The incarnation of each node, or `None` if it is not a member.
-type Epoch = [Option<u64>; 3];
+type Epoch = [Option<Incarnation>; 3];
 
 /// Random epochs. A node that left returns in another incarnation, and some change their
 /// incarnation without leaving. All are members of the last epoch.
 fn epochs(random: &mut ChaCha8Rng) -> Vec<Epoch> {
-    let mut lives = 100..;
+    let mut incarnations = (100..).map(Incarnation);
     let mut epochs = vec![[None; 3]];
     for number in 1..=EPOCHS {
         let mut next = *epochs.last().unwrap();
-        for life in &mut next {
-            *life = match (*life, random.random_range(0..10)) {
+        for incarnation in &mut next {
+            *incarnation = match (*incarnation, random.random_range(0..10)) {
                 (Some(_), 0) if number < EPOCHS => None,
                 (None, 0..5) if number < EPOCHS => None,
-                (None, _) | (Some(_), 0..3) => lives.next(),
-                (Some(life), _) => Some(life),
+                (None, _) | (Some(_), 0..3) => incarnations.next(),
+                (Some(incarnation), _) => Some(incarnation),
             };
         }
         epochs.push(next);
@@ -46,58 +47,67 @@ fn epochs(random: &mut ChaCha8Rng) -> Vec<Epoch> {
     epochs
 }
 
+/// Number of frames, per sender and receiver.
+type Frames = HashMap<(Incarnation, Incarnation), u32>;
+
 struct Player {
     node: Node,
     me: usize,
     /// Addresses of the proxies to each node.
     addresses: Vec<String>,
     installed: usize,
-    life: u64,
-    /// The incarnations in the current list of peers, in order.
-    list: Vec<u64>,
+    incarnation: Incarnation,
+    /// The incarnations in the current list of peers.
+    list: Vec<Incarnation>,
 }
 
 impl Player {
     fn install(&mut self, number: usize, epoch: &Epoch, random: &mut ChaCha8Rng) {
         self.installed = number;
         let mut peers: Vec<Peer> = Vec::new();
-        if let Some(life) = epoch[self.me] {
-            self.life = life;
+        if let Some(incarnation) = epoch[self.me] {
+            self.incarnation = incarnation;
             let all = NAMES.iter().zip(epoch).zip(&self.addresses);
-            peers.extend(all.filter_map(|((name, life), at)| Some(member(name, (*life)?, at))));
+            peers.extend(
+                all.filter_map(|((name, incarnation), at)| {
+                    Some(member(name, (*incarnation)?.0, at))
+                }),
+            );
             peers.shuffle(random);
         }
-        self.list = peers.iter().map(|peer| peer.id).collect();
-        self.node.links.set_peers(self.life, peers).unwrap();
+        self.list = peers.iter().map(|peer| peer.incarnation).collect();
+        self.node.links.set_peers(self.incarnation, peers).unwrap();
     }
 
-    fn send(&self, sent: &mut HashMap<(u64, u64), u32>, random: &mut ChaCha8Rng) {
-        let others = (0..self.list.len()).filter(|place| self.list[*place] != self.life);
-        let Some(&place) = others.collect::<Vec<_>>().choose(random) else {
+    fn send(&self, sent: &mut Frames, random: &mut ChaCha8Rng) {
+        let others = self.list.iter().filter(|one| **one != self.incarnation);
+        let Some(&&to) = others.collect::<Vec<_>>().choose(random) else {
             return;
         };
-        let to = self.list[place];
         for _ in 0..random.random_range(1..100) {
-            let number = sent.entry((self.life, to)).or_default();
-            let mut frame = [self.life.to_le_bytes(), to.to_le_bytes()].concat();
+            let number = sent.entry((self.incarnation, to)).or_default();
+            let mut frame = [self.incarnation.0.to_le_bytes(), to.0.to_le_bytes()].concat();
             frame.extend(number.to_le_bytes());
             frame.resize(20 + random.random_range(0..80), 0xee);
-            self.node.links.send(place, &frame).unwrap();
+            self.node.links.send(to, &frame).unwrap();
             *number += 1;
         }
     }
 
     /// Number of frames received, per pair of incarnations. Asserts that they arrived in order and
     /// without a gap.
-    fn received(&self) -> HashMap<(u64, u64), u32> {
+    fn received(&self) -> Frames {
         let mut received = HashMap::new();
-        for (id, frame) in self.node.seen.frames() {
-            let life = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().unwrap());
-            let (from, to) = (life(0), life(8));
-            assert_eq!(id, from, "a frame of one life came in another one's name");
+        for (sender, frame) in self.node.seen.frames() {
+            let incarnation = |at: usize| {
+                let bytes = frame[at..at + 8].try_into().unwrap();
+                Incarnation(u64::from_le_bytes(bytes))
+            };
+            let (from, to) = (incarnation(0), incarnation(8));
+            assert_eq!(sender, from, "each frame comes from its sender");
             let next: &mut u32 = received.entry((from, to)).or_default();
             let number = u32::from_le_bytes(frame[16..20].try_into().unwrap());
-            assert_eq!(number, *next, "from life {from} to life {to}");
+            assert_eq!(number, *next, "from incarnation {from} to incarnation {to}");
             *next += 1;
         }
         received
@@ -126,7 +136,7 @@ async fn players(seed: u64, security: impl Fn(&str) -> Security) -> (Vec<Player>
             me,
             addresses,
             installed: 0,
-            life: 0,
+            incarnation: Incarnation(0),
             list: Vec::new(),
         });
     }
@@ -189,9 +199,9 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
     }
     let last = epochs[EPOCHS].map(Option::unwrap);
     for player in &players {
-        let to = player.life;
-        let expected = |from: &u64| sent.get(&(*from, to)).copied();
-        until("all frames of the last lives arrive", || {
+        let to = player.incarnation;
+        let expected = |from: &Incarnation| sent.get(&(*from, to)).copied();
+        until("all frames of the last incarnations arrive", || {
             let received = player.received();
             let all = last.iter().filter(|from| **from != to);
             let mut all = all.map(|from| (received.get(&(*from, to)).copied(), expected(from)));
@@ -200,7 +210,10 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
         .await;
     }
     let pairs = check(&players, &sent);
-    println!("{pairs} of {} pairs of lives, {cuts} cuts", sent.len());
+    println!(
+        "{pairs} of {} pairs of incarnations, {cuts} cuts",
+        sent.len()
+    );
     for player in &players {
         player.node.links.close(Duration::from_secs(5)).await;
         // Frames that arrived while closing must be correct, too.
@@ -211,7 +224,7 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
 
 /// Asserts that no connection was refused or hostile. Returns the number of pairs of incarnations
 /// that exchanged frames.
-fn check(players: &[Player], sent: &HashMap<(u64, u64), u32>) -> usize {
+fn check(players: &[Player], sent: &Frames) -> usize {
     let mut pairs = 0;
     for player in players {
         let counters = player.node.links.counters();

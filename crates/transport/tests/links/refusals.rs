@@ -3,15 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use soloist_testing::proxy::plain;
 use soloist_transport::Versions;
 use soloist_transport::hello::VERSIONS;
 use soloist_transport::links::{LinkStatus, Links, LinksError, Settings};
 use tokio::net::TcpListener;
 
-use crate::net::{Seen, Wire, hello, listener, lone, pair, roster, settings, start, until};
-
-const RESTARTED: &str = "has restarted and lost what it knew of its locks";
+use crate::net::{A, B, Seen, Wire, hello, listener, pair, roster, settings, start, until};
 
 #[tokio::test]
 async fn another_configuration_is_refused_and_both_see_the_fingerprints() {
@@ -21,7 +18,7 @@ async fn another_configuration_is_refused_and_both_see_the_fingerprints() {
         }
     })
     .await;
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     let text = "the configurations differ: node b has fingerprint 1f1f1f1f, node a has 07070707";
     until("a sees it", || a.seen.was_refused("b", text)).await;
     until("b sees it", || b.seen.was_refused("a", text)).await;
@@ -85,34 +82,6 @@ async fn another_version_is_refused_with_both_numbers() {
     until("both are counted", || a.links.counters().refused == 2).await;
 }
 
-#[tokio::test]
-async fn a_restarted_node_is_refused_in_both_directions() {
-    let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
-    let proxy = plain(&b).await;
-    let peers = roster(&[("a", &a), ("b", &proxy.address)]);
-    let a = start(settings("a"), peers.clone(), at_a);
-    let first = start(settings("b"), peers.clone(), at_b);
-    a.links.send(1, b"to b").unwrap();
-    first.links.send(0, b"to a").unwrap();
-    until("both talk", || first.seen.count() + a.seen.count() == 2).await;
-    first.links.close(std::time::Duration::from_secs(5)).await;
-
-    let (at_b, b) = listener().await;
-    *proxy.target.lock().unwrap() = b;
-    let again = lone(settings("b"), at_b);
-    again.links.set_peers(1000, peers).unwrap();
-    again.links.send(0, b"again").unwrap();
-    a.links.send(1, b"more").unwrap();
-    until("b is told", || again.seen.was_refused("a", RESTARTED)).await;
-    until("a refuses b's answer", || {
-        let error = a.links.status()[1].last_error.clone();
-        error.is_some_and(|error| error.contains(RESTARTED))
-    })
-    .await;
-    assert!(a.seen.was_refused("b", "node b has restarted"));
-    assert_eq!((a.seen.count(), again.seen.count()), (1, 0));
-}
-
 fn refused_start(settings: Settings, listener: TcpListener) -> LinksError {
     match Links::start(settings, listener, Arc::new(Seen::default())) {
         Ok(_) => panic!("these links must not start"),
@@ -141,29 +110,29 @@ async fn links_refuse_invalid_settings() {
 #[tokio::test]
 async fn a_bad_list_of_peers_changes_nothing() {
     let (a, b) = pair(|_| {}).await;
-    a.links.send(1, b"before").unwrap();
+    a.links.send(B, b"before").unwrap();
     until("it arrived", || b.seen.count() == 1).await;
     let before = a.links.status();
     let names = |names: &[&str]| {
         let peers: Vec<_> = names.iter().map(|name| (*name, "127.0.0.1:1")).collect();
         roster(&peers)
     };
-    let mut one_id = names(&["c", "d"]);
-    one_id[1].id = 0;
+    let mut same = names(&["c", "d"]);
+    same[1].incarnation = same[0].incarnation;
     for (peers, text) in [
         (names(&["a", "b", "b"]), "two nodes are called \"b\""),
         (names(&["a", ""]), "use 1 to 63 characters"),
         (names(&["a", &"n".repeat(64)]), "has 64 bytes (maximum: 63)"),
-        (one_id, "two nodes have the id 0"),
+        (same, "two nodes have the incarnation 99"),
     ] {
-        let error = a.links.set_peers(7, peers).unwrap_err().to_string();
+        let error = a.links.set_peers(A, peers).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
         let names = |links: &[LinkStatus]| -> Vec<String> {
             links.iter().map(|link| link.name.clone()).collect()
         };
         assert_eq!(names(&a.links.status()), names(&before));
     }
-    a.links.send(1, b"after").unwrap();
+    a.links.send(B, b"after").unwrap();
     until("the link goes on", || b.seen.count() == 2).await;
     assert_eq!(a.links.counters().dialled, 1);
 }
@@ -174,7 +143,7 @@ async fn without_tls_no_other_machine_is_dialled() {
     // An address of a range reserved for documentation: nothing is there.
     let peers = roster(&[("a", &a), ("b", "192.0.2.1:7")]);
     let a = start(settings("a"), peers, at_a);
-    a.links.send(1, b"x").unwrap();
+    a.links.send(B, b"x").unwrap();
     until("it is refused", || {
         a.seen.was_refused(
             "b",

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use soloist_core::Incarnation;
 use soloist_transport::hello::{PREFACE, VERSIONS};
 use soloist_transport::identity::{Authority, Identity};
 use soloist_transport::links::{Handler, LinkChange, Links, Serving, Settings};
@@ -36,7 +37,11 @@ impl Drop for Gone {
 }
 
 impl Handler for Mirror {
-    fn receive(&self, _: u64, frames: &mut dyn Iterator<Item = &[u8]>) -> Result<(), String> {
+    fn receive(
+        &self,
+        _: Incarnation,
+        frames: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), String> {
         self.frames.fetch_add(frames.count(), Ordering::Relaxed);
         Ok(())
     }
@@ -210,13 +215,15 @@ async fn a_service_may_rely_on_the_name_in_the_hello() {
 async fn links_and_services_share_the_port() {
     let (links, mirror, address) = mirror(settings("a")).await;
     let (at_b, b) = listener().await;
-    links.set_peers(1, vec![member("b", 2, &b)]).unwrap();
+    links
+        .set_peers(Incarnation(1), vec![member("b", 2, &b)])
+        .unwrap();
     let b = lone(settings("b"), at_b);
     b.links
-        .set_peers(2, vec![member("a", 1, &address)])
+        .set_peers(Incarnation(2), vec![member("a", 1, &address)])
         .unwrap();
     for round in 1..=10 {
-        b.links.send(0, b"x").unwrap();
+        b.links.send(Incarnation(1), b"x").unwrap();
         let tcp = TcpStream::connect(&address).await.unwrap();
         assert_eq!(say(tcp, &keeper("b").encode()).await, echo(b""));
         until("a frame came", || {

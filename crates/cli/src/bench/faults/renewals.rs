@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use soloist_api::Moment;
+use soloist_core::Incarnation;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberEffects, Participant};
@@ -75,7 +76,7 @@ impl Simulation {
             let me = Member {
                 address: format!("{name}:7401").parse().expect("an address"),
                 name: name.parse().expect("a name"),
-                incarnation: number as u64,
+                incarnation: Incarnation(number as u64),
             };
             let table = Table::new(Settings {
                 rules: rules.clone(),
@@ -148,7 +149,7 @@ impl Simulation {
     }
 
     fn hear(&mut self, to: &Member, word: ToMember) {
-        let node = to.incarnation as usize;
+        let node = to.incarnation.0 as usize;
         let mut out = MemberEffects::default();
         self.nodes[node].hear(self.now, word, &mut out);
         self.say(node, out);

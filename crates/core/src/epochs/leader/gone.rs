@@ -94,18 +94,18 @@ impl Leader {
     pub(super) fn part(&mut self, now: Moment, out: &mut LeaderEffects) {
         let staying = self.members.iter().filter(|known| !known.is_leaving);
         let staying = staying.map(|known| Staying {
-            life: known.member.incarnation,
+            incarnation: known.member.incarnation,
             name: &known.member.name,
             heard: known.heard,
         });
         let staying: Vec<_> = staying.collect();
         let notices = &mut out.notices;
-        for (life, others) in self.partitions.decide(now, &self.lease, &staying, notices) {
+        for (incarnation, others) in self.partitions.decide(now, &self.lease, &staying, notices) {
             let members = self.members.iter().map(|known| &known.member);
             let apart_from = members.filter(|member| others.contains(&member.incarnation));
             let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
             let mut members = self.members.iter_mut();
-            let known = members.find(|known| known.member.incarnation == life);
+            let known = members.find(|known| known.member.incarnation == incarnation);
             let known = known.expect("it stays otherwise");
             let name = &known.member.name;
             let named = &apart_from[..apart_from.len().min(NAMED)];

@@ -65,7 +65,11 @@ impl Participant {
         let epoch = Epoch {
             number: change.epoch,
             me: place(me),
-            nodes: change.members.len(),
+            members: change
+                .members
+                .iter()
+                .map(|member| member.incarnation)
+                .collect(),
             inside,
         };
         let places = change.members.iter().enumerate();

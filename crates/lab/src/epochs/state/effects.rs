@@ -1,15 +1,16 @@
 //! What arrives, and what follows from it: messages, frames, and commands that are applied.
 
 use soloist_api::Moment;
+use soloist_core::Term;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::member::{MemberEffects, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Applied, Command, Roster};
 
-use super::{Renewal, State, Term};
+use super::{Elected, Renewal, State};
 use crate::breadth_first::Shared;
 use crate::epochs::describe;
-use crate::epochs::setup::{index_of, index_of_life};
+use crate::epochs::setup::{index_of, index_of_incarnation};
 use crate::epochs::under_way::{Parcel, Way};
 use crate::epochs::witness::Violation;
 
@@ -102,7 +103,7 @@ impl State {
     }
 
     /// Applies a command. The leader is told later.
-    fn commit(&mut self, term: u64, command: Command) -> Result<(), Violation> {
+    fn commit(&mut self, term: Term, command: Command) -> Result<(), Violation> {
         if term != self.term {
             return self.depose(term);
         }
@@ -142,7 +143,9 @@ impl State {
             self.drop_frames_to_former_members(index);
         }
         for (to, bytes) in out.locks.sends() {
-            let to = self.members[index][to.index()].clone();
+            let members = self.members[index].iter();
+            let to = members.clone().find(|member| member.incarnation == to);
+            let to = to.expect("a message goes to a linked member").clone();
             let link = Way::Link {
                 from: index,
                 to: index_of(&to),
@@ -193,7 +196,7 @@ impl State {
 
     pub(super) fn with_leader(
         &mut self,
-        term: u64,
+        term: Term,
         event: impl FnOnce(&mut Leader, &Roster, Moment, &mut LeaderEffects),
     ) -> Result<(), Violation> {
         let now = self.now;
@@ -202,7 +205,7 @@ impl State {
         };
         let mut out = LeaderEffects::default();
         let roster = &self.roster;
-        known.change(|Term { leader, last }| {
+        known.change(|Elected { leader, last }| {
             event(leader, last.as_ref().unwrap_or(roster), now, &mut out);
         });
         let name = || describe::leader(term);
@@ -287,9 +290,9 @@ impl State {
             };
             let text = match parcel {
                 Parcel::Frame { bytes, .. } => describe::frame(plan.choice, bytes),
-                Parcel::ToKeepers(_, message) => {
-                    describe::to_keepers(message, |life| name(index_of_life(life)))
-                }
+                Parcel::ToKeepers(_, message) => describe::to_keepers(message, |incarnation| {
+                    name(index_of_incarnation(incarnation))
+                }),
                 Parcel::ToMember(_, message) => describe::to_member(message),
                 Parcel::Commit(_) | Parcel::Applied | Parcel::Confirm | Parcel::Confirmed => {
                     unreachable!("these are noted elsewhere")

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use soloist_api::Moment;
+use soloist_core::{Incarnation, Term};
 
 use super::State;
 use crate::epochs::setup::index_of;
@@ -34,7 +35,7 @@ pub(super) struct Faults {
     /// Links that are cut: from and to, and since when frames wait for it.
     pub(super) links: BTreeMap<(usize, usize), Option<Moment>>,
     /// Terms of leaders that cannot reach the other keepers.
-    pub(super) isolated: BTreeSet<u64>,
+    pub(super) isolated: BTreeSet<Term>,
 }
 
 impl State {
@@ -180,7 +181,7 @@ impl State {
     }
 
     /// Incarnations of other members that the node reports as unreachable.
-    pub(super) fn unreached(&self, node: usize) -> Vec<u64> {
+    pub(super) fn unreached(&self, node: usize) -> Vec<Incarnation> {
         let limit = self.plan().lease.apart_after();
         let is_late = |other: usize| {
             let since = self.faults.links.get(&(node, other));

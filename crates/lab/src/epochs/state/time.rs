@@ -83,7 +83,7 @@ impl State {
         let nodes = (0..self.nodes.len()).filter(|&node| self.is_awake(node));
         let nodes = nodes.filter_map(|node| self.nodes[node].as_ref()?.next_deadline());
         let leaders = self.leaders.values();
-        let leaders = leaders.filter_map(|term| term.leader.next_deadline(self.now));
+        let leaders = leaders.filter_map(|elected| elected.leader.next_deadline(self.now));
         let soon = self.now + Duration::from_millis(1);
         nodes
             .chain(leaders)

@@ -2,6 +2,7 @@
 
 use rand::RngExt;
 use soloist_api::Moment;
+use soloist_core::Term;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::member::{MemberEffects, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
@@ -11,7 +12,7 @@ use soloist_core::locks::LockEvent;
 use super::{Event, World, moment};
 use crate::epochs::describe;
 use crate::epochs::referee::Entry;
-use crate::epochs::setup::{index_of, index_of_life};
+use crate::epochs::setup::{index_of, index_of_incarnation};
 
 impl World {
     /// Lets a node handle an event, and carries out the effects.
@@ -40,10 +41,12 @@ impl World {
         let sends: Vec<_> = out
             .locks
             .sends()
-            .map(|(to, bytes)| (to.index(), bytes.to_vec()))
+            .map(|(to, bytes)| (to, bytes.to_vec()))
             .collect();
         for (to, bytes) in sends {
-            let to = self.nodes[index].members[to].clone();
+            let mut members = self.nodes[index].members.iter();
+            let to = members.find(|member| member.incarnation == to);
+            let to = to.expect("a message goes to a linked member").clone();
             let link = (index, index_of(&to));
             let from = before.clone();
             let (choice, held_back) = (self.choice, self.cuts.contains(&link));
@@ -116,7 +119,7 @@ impl World {
         }
         let World { journal, names, .. } = self;
         journal.note(moment(self.now), || {
-            let name = |life: u64| names[index_of_life(life)].to_string();
+            let name = |incarnation| names[index_of_incarnation(incarnation)].to_string();
             let text = describe::to_keepers(message, name);
             let lost = if is_lost { ", which is lost" } else { "" };
             format!("{} -> the leader {text}{lost}", names[index])
@@ -156,7 +159,7 @@ impl World {
 
     pub(super) fn with_leader(
         &mut self,
-        term: u64,
+        term: Term,
         event: impl FnOnce(&mut Leader, &Roster, Moment, &mut LeaderEffects),
     ) {
         let Some((leader, clock, wakes_at)) = self.leaders.get_mut(&term) else {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use rand::RngExt;
+use soloist_core::Term;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::member::Participant;
 use soloist_core::epochs::roster::Roster;
@@ -13,7 +14,7 @@ use crate::epochs::setup::{named, table};
 
 /// A deposed leader that cannot reach the other keepers: it finds out late.
 pub(super) struct Isolated {
-    pub(super) term: u64,
+    pub(super) term: Term,
     /// The roster when it was cut off.
     pub(super) roster: Roster,
     until: u64,
@@ -29,9 +30,9 @@ impl World {
         if node.participant.is_some() {
             return;
         }
-        node.lives += 1;
-        let table = table(&self.rules, index, node.lives);
-        let me = named(self.names[index].clone(), index, node.lives);
+        node.starts += 1;
+        let table = table(&self.rules, index, node.starts);
+        let me = named(self.names[index].clone(), index, node.starts);
         node.participant = Some(Participant::new(me, table, self.lease, now));
         node.members.clear();
         node.wakes_at = None;
@@ -88,7 +89,7 @@ impl World {
 
     /// The keepers elect a new leader. The one before does not know it yet.
     pub fn elect(&mut self) {
-        self.term += 1;
+        self.term = self.term.next();
         let clock = self.some_clock(self.lease.drift);
         let keys = (self.keys)(self.term);
         let leader = Leader::elected(self.lease, clock.at(self.now), &self.roster, keys);
@@ -119,7 +120,7 @@ impl World {
     }
 
     /// The term of the leader that a message of this node reaches. It may have been deposed.
-    pub(super) fn leader_asked_by(&mut self, node: usize) -> u64 {
+    pub(super) fn leader_asked_by(&mut self, node: usize) -> Term {
         let isolated = self.isolated.as_ref();
         if let Some(one) = isolated.filter(|one| one.until > self.now)
             && one.followers.contains(&node)
@@ -134,7 +135,7 @@ impl World {
     }
 
     /// A deposed leader asks the other keepers. It ends as soon as it reaches them.
-    pub(super) fn depose(&mut self, term: u64, asked: Event) {
+    pub(super) fn depose(&mut self, term: Term, asked: Event) {
         let isolated = self.isolated.as_ref().filter(|one| one.term == term);
         match isolated
             .map(|one| one.until)

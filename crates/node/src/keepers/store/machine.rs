@@ -19,6 +19,7 @@ use super::tables::{self, IDENTIFIED, SNAPSHOT};
 use super::used::Used;
 use super::worker::{Failure, Worker};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
+use soloist_core::Term;
 use soloist_core::epochs::roster::{Applied, Roster};
 
 /// The version of the snapshot format, which is also sent between keepers. 3: has the cluster's
@@ -79,7 +80,7 @@ impl State {
             EntryPayload::Blank => Applied::Done,
             EntryPayload::Normal(Proposal { term, command }) => {
                 // The command was decided on in another term. Its premises may no longer hold.
-                if term != entry.log_id.leader_id.term {
+                if term != Term(entry.log_id.leader_id.term) {
                     return Applied::Refused;
                 }
                 Arc::make_mut(&mut self.roster).apply(command)

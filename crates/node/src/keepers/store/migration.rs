@@ -12,6 +12,7 @@ use super::machine::write_snapshot;
 use super::tables::{self, FORMAT, FORMAT_VERSION, IDENTITY, LOG, SNAPSHOT, Snapshot};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Proposal, id_of};
 use soloist_api::NodeName;
+use soloist_core::Term;
 use soloist_core::epochs::roster::Roster;
 use soloist_core::epochs::roster::old::{OldCommand, Roster3, Roster4};
 
@@ -35,7 +36,7 @@ enum OldPayload {
 
 #[derive(Deserialize)]
 struct OldProposal {
-    term: u64,
+    term: Term,
     command: OldCommand,
 }
 

@@ -14,6 +14,7 @@ use super::{Connection, LeaderTask};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
 use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
+use soloist_core::Term;
 use soloist_core::cluster_identity::ClusterIdentity;
 
 /// How long a node may take to create a store.
@@ -80,7 +81,7 @@ pub(super) struct Appointment {
 
 impl Appointment {
     /// Tells the node to create a store, and returns the keeper's id when it has done so.
-    pub async fn carry_out(self, keeper: &Keeper, term: u64) -> Result<u64, KeeperError> {
+    pub async fn carry_out(self, keeper: &Keeper, term: Term) -> Result<u64, KeeperError> {
         keeper.confirm_leadership(term).await?;
         let word = LeaderWord {
             cluster: self.cluster,
