@@ -20,8 +20,10 @@ mod near_end;
 pub mod notice;
 pub mod rows;
 pub mod rules;
+mod tuning;
 
 pub use incarnation::{Incarnation, Term};
 pub use mutant::Mutant;
 #[cfg(feature = "mutants")]
 pub use near_end::{skip_epochs, skip_fences};
+pub use tuning::Tuning;

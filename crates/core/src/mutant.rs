@@ -1,15 +1,12 @@
 //! Planted faults: each is the smallest change of one rule of the epochs, and proves that the
 //! checks can fail.
 //!
-//! With the cargo feature `mutants`, a test plants one of them for the whole process. The code of
-//! each rule checks whether its fault is planted. Without the feature, that check is the constant
-//! `false`.
-
-#[cfg(feature = "mutants")]
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! With the cargo feature `mutants`, a test plants one of them with a [`Tuning`](crate::Tuning).
+//! The code of each rule checks whether its fault is planted. Without the feature, that check is
+//! the constant `false`.
 
 /// A fault that can be planted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mutant {
     /// A member that has reported continues in the epoch before.
     NoFreeze,
@@ -63,9 +60,6 @@ pub enum Mutant {
 }
 
 #[cfg(feature = "mutants")]
-static PLANTED: AtomicUsize = AtomicUsize::new(0);
-
-#[cfg(feature = "mutants")]
 impl Mutant {
     /// All faults of the epochs.
     pub const ALL: [Mutant; 18] = [
@@ -88,23 +82,4 @@ impl Mutant {
         Mutant::FirstIsBelieved,
         Mutant::StuckUnnoticed,
     ];
-
-    /// Plants this fault for the whole process, replacing the one before. `None` removes it.
-    pub fn plant(mutant: Option<Mutant>) {
-        let number = mutant.map_or(0, |mutant| mutant as usize + 1);
-        PLANTED.store(number, Ordering::SeqCst);
-    }
-
-    /// Whether this fault is planted.
-    pub fn planted(self) -> bool {
-        PLANTED.load(Ordering::Relaxed) == self as usize + 1
-    }
-}
-
-#[cfg(not(feature = "mutants"))]
-impl Mutant {
-    /// Always false without the feature `mutants`.
-    pub const fn planted(self) -> bool {
-        false
-    }
 }

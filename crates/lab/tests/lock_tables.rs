@@ -8,21 +8,18 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
-use soloist_core::Incarnation;
-use soloist_core::Mutant;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
-    Effects, Epoch, HoldId, Inside, LockEvent, LockRequest, Settings, Table, set_begun_at_once,
-    wire,
+    Effects, Epoch, HoldId, Inside, LockEvent, LockRequest, Settings, Table, wire,
 };
 use soloist_core::name_hash::HashKey;
 use soloist_core::rules::{RuleSettings, Rules};
+use soloist_core::{Incarnation, Mutant, Tuning};
 use soloist_lab::breadth_first::{self, Outcome, Shared, Space};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -66,6 +63,7 @@ struct State {
     collides: Option<usize>,
     /// A request may wait for the next epoch.
     may_wait: bool,
+    planted: Option<Mutant>,
 }
 
 impl Hash for State {
@@ -97,7 +95,7 @@ fn table(rules: &Rules, me: usize) -> Table {
 }
 
 impl State {
-    fn new(choice: Choice, case: Case) -> Self {
+    fn new(choice: Choice, case: Case, planted: Option<Mutant>) -> Self {
         let nodes = case.requests.len();
         let settings = RuleSettings {
             algorithm: choice.name.to_owned(),
@@ -125,6 +123,7 @@ impl State {
             begins_late: case.begins_late,
             collides: case.collides,
             may_wait: case.collides.is_some() && HOLDER_UNTOLD.contains(&choice.name),
+            planted,
         };
         for node in 0..nodes {
             state.apply(Action::Install(node)).unwrap();
@@ -244,8 +243,13 @@ impl Space for State {
             | Action::Install(node) => node,
         };
         let is_late = self.begins_late && matches!(action, Action::Install(_));
-        set_begun_at_once(is_late.then_some(0));
+        let tuning = Tuning {
+            planted: self.planted,
+            begun_at_once: is_late.then_some(0),
+            ..Tuning::default()
+        };
         self.tables[node].change(|table| {
+            table.tune(tuning);
             match action {
                 Action::Request(node) => {
                     self.left[node] -= 1;
@@ -321,8 +325,8 @@ impl Space for State {
     }
 }
 
-fn search(choice: Choice, case: Case) -> Outcome<Action> {
-    breadth_first::search(State::new(choice, case), &mut |_| true)
+fn search(choice: Choice, case: Case, planted: Option<Mutant>) -> Outcome<Action> {
+    breadth_first::search(State::new(choice, case, planted), &mut |_| true)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -369,21 +373,13 @@ const fn colliding(requests: &'static [u8], home: u64, holder: usize) -> Case {
     }
 }
 
-/// Faults are planted for the whole process. Tests that search without a fault read this lock; the
-/// test that plants faults writes it.
-static PLANTED: RwLock<()> = RwLock::new(());
-
-fn without_faults() -> RwLockReadGuard<'static, ()> {
-    PLANTED.read().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns the number of states.
 fn search_all(choice: Choice, cases: &[Case]) -> usize {
     let mut all = 0;
     for &case in cases {
         #[expect(clippy::disallowed_methods, reason = "prints how long a search took")]
         let begin = std::time::Instant::now();
-        match search(choice, case) {
+        match search(choice, case, None) {
             Outcome::Holds { states } => {
                 let seconds = begin.elapsed().as_secs_f64();
                 println!("{}, {case:?}: {states} states, {seconds:.1} s", choice.name);
@@ -441,7 +437,6 @@ const LONG: [Case; 10] = [
 
 #[test]
 fn all_interleavings_of_forgetting_are_safe() {
-    let _guard = without_faults();
     let choices = Choice::all();
     let states: usize = choices.map(|choice| search_all(choice, &SHORT)).sum();
     println!("{states} states in all");
@@ -449,7 +444,6 @@ fn all_interleavings_of_forgetting_are_safe() {
 
 #[test]
 fn all_interleavings_of_locks_that_begin_late_are_safe() {
-    let _guard = without_faults();
     let choices = Choice::all();
     let states: usize = choices.map(|choice| search_all(choice, &LATE)).sum();
     println!("{states} states in all");
@@ -459,7 +453,6 @@ fn all_interleavings_of_locks_that_begin_late_are_safe() {
 /// everybody is served as well, with all algorithms but two.
 #[test]
 fn all_interleavings_of_names_with_the_same_hash_are_safe() {
-    let _guard = without_faults();
     let choices = Choice::all();
     let states: usize = choices.map(|choice| search_all(choice, &COLLIDING)).sum();
     println!("{states} states in all");
@@ -468,7 +461,6 @@ fn all_interleavings_of_names_with_the_same_hash_are_safe() {
 /// An algorithm with a token whose state machines are forgotten together, and one with permissions.
 #[test]
 fn all_interleavings_of_three_that_forget_together_are_safe() {
-    let _guard = without_faults();
     for name in ["naimi-trehel", "singhal-dynamic"] {
         let choice = Choice::parse(name, "").unwrap();
         search_all(choice, &[case(&[1, 1, 1], 0, 0), case(&[0, 1, 1], 1, 0)]);
@@ -478,7 +470,6 @@ fn all_interleavings_of_three_that_forget_together_are_safe() {
 #[test]
 #[ignore = "takes many minutes"]
 fn more_interleavings_of_forgetting_are_safe() {
-    let _guard = without_faults();
     let choices = Choice::all();
     let states: usize = choices.map(|choice| search_all(choice, &LONG)).sum();
     println!("{states} states in all");
@@ -508,18 +499,15 @@ const SHOWN: [(Mutant, &str, Case); 6] = [
 
 #[test]
 fn mutants_of_forgetting_are_caught_by_the_search() {
-    let _guard = PLANTED.write();
     for (mutant, algorithm, case) in SHOWN {
-        Mutant::plant(Some(mutant));
         let choice = Choice::parse(algorithm, "").unwrap();
         let Outcome::Broken {
             actions, violation, ..
-        } = search(choice, case)
+        } = search(choice, case, Some(mutant))
         else {
             panic!("{mutant:?} with {algorithm}");
         };
         let length = actions.len();
         println!("{mutant:?}: {algorithm}, {length} actions: {violation}");
     }
-    Mutant::plant(None);
 }

@@ -8,7 +8,6 @@
 use std::time::Duration;
 
 use super::roster::HeldOff;
-use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
@@ -86,7 +85,7 @@ impl BackOff {
     pub fn left(&self, now: Moment, name: &NodeName) -> Option<Duration> {
         let known = self.0.iter().find(|known| known.name == *name)?;
         let left = known.until.since(now);
-        (!left.is_zero() && !Mutant::NoBackOff.planted()).then_some(left)
+        (!left.is_zero()).then_some(left)
     }
 
     /// The nodes that the next leader must know about, ordered by name.

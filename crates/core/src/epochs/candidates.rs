@@ -10,6 +10,7 @@ use super::leader::LeaderEffects;
 use super::lease::Lease;
 use super::message::ToMember;
 use super::roster::Member;
+use crate::Tuning;
 use crate::mutant::Mutant;
 use soloist_api::Moment;
 use soloist_api::NodeName;
@@ -54,6 +55,7 @@ impl Candidates {
         now: Moment,
         lease: &Lease,
         from: &Member,
+        tuning: Tuning,
         out: &mut LeaderEffects,
     ) -> Moment {
         // The incarnation that sends now is the later one.
@@ -70,7 +72,7 @@ impl Candidates {
                 probed: None,
                 passed: 0,
                 slowest: Duration::ZERO,
-                ready: Mutant::JoinUnprobed.planted().then_some(now),
+                ready: tuning.has(Mutant::JoinUnprobed).then_some(now),
             });
             self.0.len() - 1
         });
@@ -144,12 +146,12 @@ impl Candidates {
 
     /// How long a member's report may take once all others have reported, or `None` if it was not a
     /// candidate.
-    pub fn report_time(&self, lease: &Lease, member: &Member) -> Option<Duration> {
+    pub fn report_time(&self, lease: &Lease, member: &Member, tuning: Tuning) -> Option<Duration> {
         let mut all = self.0.iter();
         let candidate = all.find(|known| known.member == *member)?;
         let most = lease.renewed_every();
         let time = (candidate.slowest * REPORT_FACTOR).clamp(REPORT_MIN.min(most), most);
-        let is_probed = !Mutant::JoinUnprobed.planted();
+        let is_probed = !tuning.has(Mutant::JoinUnprobed);
         Some(if is_probed { time } else { most })
     }
 

@@ -21,12 +21,12 @@ use super::message::{ToKeepers, ToMember};
 use super::pace::Pace;
 use super::partitions::Partitions;
 use super::roster::{Change, Command, Member, Roster};
-use crate::Incarnation;
 use crate::locks::HeldLock;
 use crate::mutant::Mutant;
 use crate::name_hash::HashKeys;
 use crate::notice::Notice;
 use crate::rows::Rows;
+use crate::{Incarnation, Tuning};
 use soloist_api::Moment;
 use soloist_api::NodeName;
 
@@ -83,6 +83,7 @@ pub struct Leader {
     holds: Option<Vec<Rows<HeldLock>>>,
     /// For the epochs that it begins.
     keys: HashKeys,
+    tuning: Tuning,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -111,6 +112,17 @@ impl Leader {
     /// Starts a term. This keeper was elected, has confirmed that, and has applied everything that
     /// was agreed before. The secret of the keys must be new.
     pub fn elected(lease: Lease, now: Moment, roster: &Roster, keys: HashKeys) -> Self {
+        Self::tuned(Tuning::default(), lease, now, roster, keys)
+    }
+
+    /// As [`elected`](Leader::elected), with changes for tests.
+    pub fn tuned(
+        tuning: Tuning,
+        lease: Lease,
+        now: Moment,
+        roster: &Roster,
+        keys: HashKeys,
+    ) -> Self {
         let mut leader = Leader {
             lease,
             members: Vec::new(),
@@ -130,6 +142,7 @@ impl Leader {
             reports: Reports::default(),
             holds: None,
             keys,
+            tuning,
         };
         leader.know(now, roster);
         leader
@@ -175,7 +188,7 @@ impl Leader {
             ToKeepers::Probed { .. } => {}
             ToKeepers::Renew { number, .. } if known.is_leaving => self.ask(from, number),
             ToKeepers::Renew { number, installed } => {
-                if Mutant::GrantUnconfirmed.planted() {
+                if self.tuning.has(Mutant::GrantUnconfirmed) {
                     known.until = now + self.lease.guarded();
                     out.sends.push((from.clone(), ToMember::Granted { number }));
                 }
@@ -352,8 +365,10 @@ impl Leader {
         let members = roster.begun().map_or(&[][..], |change| &change.members);
         let fresh = |member: &Member| {
             // No leader has granted it a lease yet, so if it is gone, the wait for it is short.
-            let report_time = self.candidates.report_time(&self.lease, member);
-            let is_new = report_time.is_some() || Mutant::NewLeaderDoesNotWait.planted();
+            let report_time = self
+                .candidates
+                .report_time(&self.lease, member, self.tuning);
+            let is_new = report_time.is_some() || self.tuning.has(Mutant::NewLeaderDoesNotWait);
             Known {
                 member: member.clone(),
                 until: if is_new {
@@ -394,7 +409,7 @@ impl Leader {
     /// leader that knew what that starts with is gone.
     fn is_stuck(&self, roster: &Roster, installed: u64) -> bool {
         let is_behind = roster.installed().is_some_and(|epoch| installed < epoch);
-        let is_known = self.holds.is_some() || Mutant::StuckUnnoticed.planted();
+        let is_known = self.holds.is_some() || self.tuning.has(Mutant::StuckUnnoticed);
         is_behind && !roster.is_changing() && !is_known
     }
 
@@ -418,11 +433,14 @@ impl Leader {
         }
         // Without members there is none to disturb, so the node need not wait.
         let left = self.back_off.left(now, &from.name);
+        let left = left.filter(|_| !self.tuning.has(Mutant::NoBackOff));
         if let Some(left) = left.filter(|_| self.members.iter().any(|known| !known.is_leaving)) {
             out.sends.push((from.clone(), ToMember::HeldOff { left }));
             return;
         }
-        let since = self.candidates.ask(now, &self.lease, from, out);
+        let since = self
+            .candidates
+            .ask(now, &self.lease, from, self.tuning, out);
         let mut members = self.members.iter();
         let same_name = members.find(|known| known.member.name == from.name);
         if same_name.is_some_and(|known| known.heard > since) {

@@ -22,11 +22,11 @@ use super::early::EarlyFrames;
 use super::lease::Lease;
 use super::message::{ToKeepers, ToMember};
 use super::roster::{Change, Member};
-use crate::Incarnation;
 use crate::locks::wire::WireError;
 use crate::locks::{Effects, HoldError, HoldId, Inside, ReceiveError, Table, wire};
 use crate::mutant::Mutant;
 use crate::notice::Notice;
+use crate::{Incarnation, Tuning};
 use soloist_api::Moment;
 
 /// Effects of one event.
@@ -187,7 +187,9 @@ impl Participant {
         self.check_lease(now, out);
         let short = || ReceiveError::Wire(WireError::Short(bytes.len()));
         let epoch = wire::epoch(bytes).ok_or_else(short)?;
-        let is_current = |current: &&Current| current.epoch == epoch || Mutant::AnyEpoch.planted();
+        let tuning = self.tuning();
+        let is_current =
+            |current: &&Current| current.epoch == epoch || tuning.has(Mutant::AnyEpoch);
         if let Some(current) = self.current.as_ref().filter(is_current) {
             let Some(&place) = current.places.get(&from) else {
                 return Ok(());
@@ -198,7 +200,7 @@ impl Participant {
         // Other members have already installed the epoch that this node has reported for and will
         // install. None can be in a later one, and earlier ones are over.
         let is_early = epoch == self.begun && epoch > self.installed;
-        if is_early && self.stage == Stage::Member && !Mutant::EarlyDropped.planted() {
+        if is_early && self.stage == Stage::Member && !tuning.has(Mutant::EarlyDropped) {
             let fits = self.early.add(from, bytes);
             self.is_suspicious |= !fits;
         }
@@ -302,6 +304,10 @@ impl Participant {
         all.into_iter().flatten().min()
     }
 
+    fn tuning(&self) -> Tuning {
+        self.table().tuning()
+    }
+
     fn check_lease(&mut self, now: Moment, out: &mut MemberEffects) {
         if self.table.has_expired(now) {
             self.lapse(now, out);
@@ -373,7 +379,7 @@ impl Participant {
     fn granted(&mut self, now: Moment, number: u64) {
         let mut renewals = self.renewals.iter();
         if let Some((_, sent)) = renewals.find(|(sent, _)| *sent == number) {
-            let is_late = Mutant::LeaseFromAnswer.planted();
+            let is_late = self.tuning().has(Mutant::LeaseFromAnswer);
             let from = if is_late { now } else { *sent };
             let until = from + self.lease.length;
             // A late answer is worthless, above all to a node that has no lease yet.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::Tuning;
 use crate::limits::Limits;
 use crate::locks::HeldLock;
 use crate::mutant::Mutant;
@@ -19,32 +20,9 @@ const WINDOW: usize = 4;
 /// Maximum number of pieces of a list.
 const PIECES_MAX: u32 = (Limits::HOLDS_MAX * HeldLock::BYTES / PIECE_BYTES + 1) as u32;
 
-#[cfg(feature = "mutants")]
-thread_local! {
-    static PIECE_BYTES_SET: std::cell::Cell<usize> = const { std::cell::Cell::new(PIECE_BYTES) };
-}
-
-/// Sets the size of pieces on this thread, so that tests with few locks have many pieces.
-/// Each has at least one row.
-#[cfg(feature = "mutants")]
-pub fn set_piece_bytes(bytes: Option<usize>) {
-    let bytes = bytes.unwrap_or(PIECE_BYTES);
-    PIECE_BYTES_SET.set(bytes);
-}
-
-#[cfg(feature = "mutants")]
-fn piece_bytes() -> usize {
-    PIECE_BYTES_SET.get()
-}
-
-#[cfg(not(feature = "mutants"))]
-const fn piece_bytes() -> usize {
-    PIECE_BYTES
-}
-
 /// Cuts a list into pieces.
-pub fn cut<R: Row>(rows: &[R]) -> Vec<Rows<R>> {
-    let most = (piece_bytes() / R::BYTES).max(1);
+pub fn cut<R: Row>(rows: &[R], tuning: Tuning) -> Vec<Rows<R>> {
+    let most = (tuning.piece_bytes(PIECE_BYTES) / R::BYTES).max(1);
     rows.chunks(most).map(Rows::new).collect()
 }
 
@@ -81,9 +59,9 @@ impl<T> Incoming<T> {
         is_missing
     }
 
-    pub fn is_complete(&self) -> bool {
+    pub fn is_complete(&self, tuning: Tuning) -> bool {
         let missing = self.pieces as usize - self.have.len();
-        missing == 0 || missing == 1 && Mutant::PieceForgotten.planted()
+        missing == 0 || missing == 1 && tuning.has(Mutant::PieceForgotten)
     }
 
     /// Which pieces to ask for after this one has arrived. The first piece is sent without a
@@ -125,7 +103,7 @@ mod tests {
                 holder: NodeId::new(number),
             };
             let held: Vec<_> = (0..number).map(held).collect();
-            let cut = cut(&held);
+            let cut = cut(&held, Tuning::default());
             assert_eq!(cut.len(), pieces);
             let bytes = |piece: &Rows<HeldLock>| piece.len() * HeldLock::BYTES;
             assert!(cut.iter().all(|piece| bytes(piece) <= PIECE_BYTES));
@@ -146,10 +124,10 @@ mod tests {
         // Requests in flight were lost.
         assert_eq!(list.ask(0), [2, 4, 5, 6]);
         for (number, piece) in [(2, 'c'), (4, 'e'), (5, 'f'), (6, 'g')] {
-            assert!(list.add(number, piece) && !list.is_complete());
+            assert!(list.add(number, piece) && !list.is_complete(Tuning::default()));
         }
         assert_eq!(list.ask(2), [7]);
-        assert!(list.add(7, 'h') && list.is_complete());
+        assert!(list.add(7, 'h') && list.is_complete(Tuning::default()));
         assert_eq!(list.ask(7), [0; 0]);
         assert_eq!(list.take().collect::<String>(), "abcdefgh");
         assert_eq!(Incoming::<char>::new(PIECES_MAX + 1), None);

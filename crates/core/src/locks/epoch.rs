@@ -30,30 +30,6 @@ const STAND_BACK: Duration = Duration::from_millis(50);
 /// to the table wait for the whole step.
 const BEGUN_AT_ONCE: usize = 1024;
 
-#[cfg(feature = "mutants")]
-thread_local! {
-    static BEGUN_AT_ONCE_SET: std::cell::Cell<usize> =
-        const { std::cell::Cell::new(BEGUN_AT_ONCE) };
-}
-
-/// Sets how many locks begin an epoch in one step on this thread, so that tests with few locks take
-/// many steps.
-#[cfg(feature = "mutants")]
-pub fn set_begun_at_once(locks: Option<usize>) {
-    let locks = locks.unwrap_or(BEGUN_AT_ONCE);
-    BEGUN_AT_ONCE_SET.set(locks);
-}
-
-#[cfg(feature = "mutants")]
-fn begun_at_once() -> usize {
-    BEGUN_AT_ONCE_SET.get()
-}
-
-#[cfg(not(feature = "mutants"))]
-const fn begun_at_once() -> usize {
-    BEGUN_AT_ONCE
-}
-
 /// An epoch in which a table takes part.
 #[derive(Clone)]
 pub struct Epoch {
@@ -223,7 +199,7 @@ impl Table {
             context.current.is_none(),
             "one epoch ends before the next begins"
         );
-        if !Mutant::FenceWithoutEpoch.planted() {
+        if !context.tuning.has(Mutant::FenceWithoutEpoch) {
             let first = Fence::first_of(epoch.number).number() + fences_skipped();
             context.floor = context.floor.max(Fence::from_number(first));
         }
@@ -231,9 +207,8 @@ impl Table {
         context.nodes = epoch.nodes();
         // A lock that was released since the report still has to be passed on by this node.
         let mut given_back = std::mem::take(&mut context.given_back);
-        given_back.retain(|name| {
-            epoch.inside.get(name) == Some(epoch.me) && !Mutant::ReleaseForgotten.planted()
-        });
+        let is_kept = !context.tuning.has(Mutant::ReleaseForgotten);
+        given_back.retain(|name| epoch.inside.get(name) == Some(epoch.me) && is_kept);
         let mut waited_for = context.tickets.sorted_values(LockName::clone);
         waited_for.dedup();
         // The last one begins first. Locks with waiters come first; locks that are held can wait.
@@ -250,7 +225,7 @@ impl Table {
 
     /// Creates the state machines of some locks that have none in this epoch yet.
     pub(super) fn begin_some(&mut self, now: Moment, out: &mut Effects) {
-        for _ in 0..begun_at_once() {
+        for _ in 0..self.context.tuning.begun_at_once(BEGUN_AT_ONCE) {
             let Table { locks, context } = self;
             let Some(name) = context.unbegun.pop() else {
                 context.unbegun = Vec::new();

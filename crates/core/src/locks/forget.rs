@@ -237,7 +237,7 @@ impl Table {
         let Some(offer) = &mut lock.offer else {
             return true;
         };
-        if Mutant::OfferNotWithdrawn.planted() {
+        if self.context.tuning.has(Mutant::OfferNotWithdrawn) {
             return true;
         }
         if home == me {
@@ -369,7 +369,7 @@ impl Table {
         }
         gathered.balance = gathered.balance.wrapping_add(balance);
         gathered.fence = gathered.fence.max(fence);
-        if gathered.balance == 0 || Mutant::ForgetUnbalanced.planted() {
+        if gathered.balance == 0 || context.tuning.has(Mutant::ForgetUnbalanced) {
             self.decide(now, name, out);
         }
         true
@@ -385,7 +385,7 @@ impl Table {
         let gathered = context.offers.0.get_mut(name).expect("it was just offered");
         if let Some(first) = first
             && gathered.nodes.len() < nodes
-            && !Mutant::ForgetNotByAll.planted()
+            && !context.tuning.has(Mutant::ForgetNotByAll)
         {
             if gathered.nodes.contains(first) && !gathered.all_asked {
                 gathered.all_asked = true;
@@ -429,7 +429,7 @@ impl Table {
     fn forget(&mut self, now: Moment, name: &LockName, fence: Fence, out: &mut Effects) {
         let Table { locks, context } = self;
         let lock = locks.get_mut(name).expect("what is offered is there");
-        if !Mutant::FenceForgotten.planted() {
+        if !context.tuning.has(Mutant::FenceForgotten) {
             lock.fence = lock.fence.max(fence);
             context.outlive(name, lock);
         }

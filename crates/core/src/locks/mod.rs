@@ -26,8 +26,6 @@ pub mod wire;
 pub use counts::Counts;
 pub use effects::{Denial, Effects, Grant, HoldId, LockEvent, NotAHold, Ticket};
 pub use epoch::Epoch;
-#[cfg(feature = "mutants")]
-pub use epoch::set_begun_at_once;
 pub use errors::{HoldError, ReceiveError, RequestError};
 pub use inside::{HeldLock, Inside};
 pub use quota::{Client, Quantity, QuotaError};

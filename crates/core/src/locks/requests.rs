@@ -231,7 +231,7 @@ impl Table {
     fn promise_again(&mut self, now: Moment, name: &LockName, id: HoldId) {
         let lock = self.locks.get_mut(name).expect("somebody holds it");
         let hold = lock.hold.as_mut().expect("somebody holds it");
-        let shortened = Mutant::PromiseShortened.planted();
+        let shortened = self.context.tuning.has(Mutant::PromiseShortened);
         if (hold.is_confirmed || self.context.stopping) && !shortened {
             return;
         }

@@ -25,6 +25,7 @@ use super::{
     Denial, Effects, HoldError, HoldId, LockEvent, LockRequest, ReceiveError, RequestError,
     Settings, Ticket, wire,
 };
+use crate::Tuning;
 use crate::lookup_map::LookupMap;
 use crate::mutant::Mutant;
 use soloist_api::Moment;
@@ -46,6 +47,7 @@ pub struct Table {
 #[derive(Clone)]
 pub(super) struct Context {
     pub settings: Settings,
+    pub tuning: Tuning,
     /// The current epoch, or `None` while the table is frozen.
     pub current: Option<Current>,
     /// Locks that have no state machine in this epoch yet, the next one last. May include some that
@@ -115,6 +117,7 @@ impl Table {
         Table {
             locks: LocksByName::default(),
             context: Context {
+                tuning: Tuning::default(),
                 holds: LookupMap::default(),
                 tickets: LookupMap::default(),
                 ended: EndedHolds::default(),
@@ -287,6 +290,15 @@ impl Table {
         self.context.ended.at(id)
     }
 
+    /// Applies changes for tests.
+    pub fn tune(&mut self, tuning: Tuning) {
+        self.context.tuning = tuning;
+    }
+
+    pub(crate) fn tuning(&self) -> Tuning {
+        self.context.tuning
+    }
+
     /// Handles bytes from a peer. They may be anything.
     pub fn receive(
         &mut self,
@@ -296,7 +308,7 @@ impl Table {
         out: &mut Effects,
     ) -> Result<(), ReceiveError> {
         let message = wire::decode(bytes)?;
-        if self.epoch() != Some(message.epoch) && !Mutant::AnyEpoch.planted() {
+        if self.epoch() != Some(message.epoch) && !self.context.tuning.has(Mutant::AnyEpoch) {
             self.context.counts.other_epoch += 1;
             return Ok(());
         }
@@ -309,7 +321,7 @@ impl Table {
         let count = self.locks.len();
         let lock =
             lock_of(&mut self.locks, context, &name, most, now, out).map_err(ReceiveError::Full)?;
-        if lock.offer.is_some() && !Mutant::OfferNotWithdrawn.planted() {
+        if lock.offer.is_some() && !context.tuning.has(Mutant::OfferNotWithdrawn) {
             return self.receive_offered(now, from, &name, bytes, out);
         }
         context.deadlines.remove(lock.stands_back.take());

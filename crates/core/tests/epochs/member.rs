@@ -5,11 +5,12 @@ use std::time::Duration;
 use soloist_algorithms::NodeId;
 use soloist_api::Moment;
 use soloist_api::{EndReason, LockName};
+use soloist_core::Tuning;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberEffects, MemberState, Participant};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::pieces::cut;
-use soloist_core::locks::{HeldLock, HoldError, HoldId, LockEvent, LockRequest, set_begun_at_once};
+use soloist_core::locks::{HeldLock, HoldError, HoldId, LockEvent, LockRequest};
 use soloist_core::rows::Rows;
 
 use crate::setup::{change, keys, member, table};
@@ -104,7 +105,11 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     let after = |millis| Moment::default() + Duration::from_millis(millis);
     let mut out = MemberEffects::default();
     let (mut node, _) = holder(&mut out);
-    set_begun_at_once(Some(200));
+    let tuning = Tuning {
+        begun_at_once: Some(200),
+        ..Tuning::default()
+    };
+    node.table_mut(after(1), &mut out).tune(tuning);
     for number in 0..800 {
         let lock = LockName::new(&format!("many/{number}")).unwrap();
         let (table, ask) = (
@@ -120,7 +125,7 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
         lock,
         holder: NodeId::new(0),
     });
-    let pieces = cut(&held.collect::<Vec<_>>());
+    let pieces = cut(&held.collect::<Vec<_>>(), Tuning::default());
     let install = ToMember::Install {
         change,
         pieces: pieces.len() as u32,
@@ -141,7 +146,6 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
         node.tick(renews, &mut out);
     }
     assert_eq!(node.table().holds(), 801);
-    set_begun_at_once(None);
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use soloist_api::{EndReason, Moment};
-use soloist_core::Mutant;
 use soloist_core::locks::{
     Client, FIRST_PROMISE, HoldError, HoldId, LockRequest, RESEND_WITHIN, RequestError, RequestId,
     Resumed,
 };
+use soloist_core::{Mutant, Tuning};
 
 use crate::cluster::Cluster;
 use crate::{name, raymond, seconds};
@@ -231,24 +231,24 @@ impl Promises {
 #[test]
 fn no_hold_ends_before_the_last_promise_that_could_have_been_read() {
     for seed in 0..300 {
-        let broken = broken_promise(seed);
+        let broken = broken_promise(seed, Tuning::default());
         assert_eq!(broken, None, "seed {seed}");
     }
 }
 
 #[test]
 fn a_promise_that_is_shortened_is_seen() {
-    Mutant::plant(Some(Mutant::PromiseShortened));
-    let seen = (0..300).any(|seed| broken_promise(seed).is_some());
-    Mutant::plant(None);
+    let tuning = Tuning::plant(Mutant::PromiseShortened);
+    let seen = (0..300).any(|seed| broken_promise(seed, tuning).is_some());
     assert!(seen);
 }
 
 /// Sends, resends and abandons requests, and renews and releases holds. Returns a hold that ended
 /// too early.
-fn broken_promise(seed: u64) -> Option<(HoldId, EndReason)> {
+fn broken_promise(seed: u64, tuning: Tuning) -> Option<(HoldId, EndReason)> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut cluster = raymond(1);
+    cluster.tables[0].tune(tuning);
     let mut promises = Promises::default();
     let lock = name("a");
     let mut ids = 0;

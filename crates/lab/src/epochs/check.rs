@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use soloist_algorithms::Choice;
+use soloist_core::Tuning;
 use soloist_core::rules::RuleError;
 
 use super::budget::Budget;
@@ -30,6 +31,8 @@ pub struct Case {
     pub budget: Budget,
     /// Gives up after this many states.
     pub states_max: usize,
+    /// Changes for tests.
+    pub tuning: Tuning,
 }
 
 /// Why a case cannot be searched.
@@ -103,12 +106,13 @@ impl Case {
             nodes,
             budget,
             states_max: Self::STATES_MAX,
+            tuning: Tuning::default(),
         })
     }
 
     /// Searches. Calls `watch` from time to time, which returns whether to continue.
     pub fn run(&self, watch: &mut dyn FnMut(Progress) -> bool) -> Report {
-        let first = State::new(self.choice, self.nodes, self.budget);
+        let first = State::new(self.choice, self.nodes, self.budget, self.tuning);
         let mut limit = Limit::Stopped;
         let outcome = breadth_first::search(first, &mut |progress| {
             if progress.states >= self.states_max {
@@ -163,7 +167,10 @@ impl Case {
         for action in actions {
             let _ = writeln!(script, "> {}", action.step(&names));
         }
-        let replay = |script: &str| text::replay(script).expect("a way to a violation is a text");
+        let replay = |script: &str| {
+            let text = text::replay_tuned(script, self.tuning);
+            text.expect("a way to a violation is a text")
+        };
         let text = replay(&script);
         if text.lines().any(|line| line.starts_with("FAULT ")) {
             return text;

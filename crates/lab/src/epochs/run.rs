@@ -7,6 +7,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::Serialize;
 use soloist_algorithms::Choice;
+use soloist_core::Tuning;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleError;
 
@@ -45,6 +46,8 @@ pub struct Run {
     /// How many of its own clients a node serves in a row. `None` for one to three, depending on
     /// the seed.
     pub turns: Option<u32>,
+    /// Changes for tests.
+    pub tuning: Tuning,
 }
 
 /// What happened in a run, or in several.
@@ -108,6 +111,7 @@ impl Run {
             faults: Fault::tolerated().collect(),
             length: LENGTH,
             turns: None,
+            tuning: Tuning::default(),
         })
     }
 
@@ -127,7 +131,14 @@ impl Run {
     /// The cluster at the start.
     pub fn world(&self) -> World {
         let turns = self.turns.unwrap_or(1 + (self.seed % 3) as u32);
-        let mut world = World::with_lease(self.lease, self.choice, self.nodes, turns, self.seed);
+        let mut world = World::tuned(
+            self.tuning,
+            self.lease,
+            self.choice,
+            self.nodes,
+            turns,
+            self.seed,
+        );
         if !self.faults.contains(&Fault::Lost) {
             world.loss = 0.0;
         }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::NodeName;
-use soloist_core::Incarnation;
 use soloist_core::epochs::roster::Member;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{Settings, Table};
 use soloist_core::rules::{RuleError, RuleSettings, Rules};
+use soloist_core::{Incarnation, Tuning};
 
 /// The names of this many nodes.
 pub fn names(nodes: usize) -> Vec<NodeName> {
@@ -47,13 +47,15 @@ pub fn rules(choice: Choice, nodes: usize, max_local_turns: u32) -> Result<Rules
 }
 
 /// The lock table of one incarnation of a node.
-pub fn table(rules: &Rules, index: usize, start: u64) -> Table {
-    Table::new(Settings {
+pub fn table(rules: &Rules, tuning: Tuning, index: usize, start: u64) -> Table {
+    let mut table = Table::new(Settings {
         rules: rules.clone(),
         ttl_max: Duration::from_secs(3600),
         limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
         seed: [(index as u64 * 100 + start) as u8; 32],
-    })
+    });
+    table.tune(tuning);
+    table
 }

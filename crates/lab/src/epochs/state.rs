@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::{LockName, Moment, NodeName};
-use soloist_core::Term;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::{MemberState, Participant};
@@ -28,6 +27,7 @@ use soloist_core::epochs::roster::{Member, Roster};
 use soloist_core::locks::LockRequest;
 use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleError, Rules};
+use soloist_core::{Term, Tuning};
 
 use self::faults::Faults;
 pub use self::faults::Renewal;
@@ -71,6 +71,8 @@ pub struct Plan {
     /// Whether the current leader's confirmations may be late while there is another leader, or may
     /// be one. Those of a deposed leader may always be late.
     pub confirmations_wait: bool,
+    /// Changes for tests.
+    pub tuning: Tuning,
 }
 
 impl Plan {
@@ -122,13 +124,14 @@ impl State {
     ///
     /// # Panics
     /// If [`Plan::rules`] would be an error.
-    pub fn new(choice: Choice, nodes: usize, budget: Budget) -> Self {
+    pub fn new(choice: Choice, nodes: usize, budget: Budget, tuning: Tuning) -> Self {
         let plan = Plan {
             choice,
             names: names(nodes),
             lease: LEASE,
             losses_need_faults: budget.is_gentle(),
             confirmations_wait: true,
+            tuning,
         };
         let mut state = Self::formed(plan, &[]);
         state.budget = budget;
@@ -196,7 +199,7 @@ impl State {
         self.starts[node] += 1;
         let start = self.starts[node];
         let me = named(self.name(node).clone(), node, start);
-        let table = table(&self.fixed.rules, node, start);
+        let table = table(&self.fixed.rules, self.plan().tuning, node, start);
         let participant = Participant::new(me, table, self.plan().lease, self.now);
         self.nodes[node] = Some(Shared::new(participant));
         self.members[node] = Shared::new(Vec::new());
@@ -286,7 +289,8 @@ impl State {
         }
         self.term = self.term.next();
         let elected = Elected {
-            leader: Leader::elected(
+            leader: Leader::tuned(
+                self.plan().tuning,
                 self.plan().lease,
                 self.now,
                 &self.roster,

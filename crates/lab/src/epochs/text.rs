@@ -45,8 +45,8 @@ use std::time::Duration;
 
 use soloist_algorithms::Choice;
 use soloist_api::{NodeName, parse_duration};
-use soloist_core::Term;
 use soloist_core::epochs::lease::Lease;
+use soloist_core::{Term, Tuning};
 
 use super::setup::names;
 use super::state::{Plan, Renewal, State};
@@ -99,7 +99,12 @@ const STEPS: [&str; 26] = [
 /// assert_eq!(soloist_lab::epochs::text::replay(&text).unwrap(), text);
 /// ```
 pub fn replay(text: &str) -> Result<String, ScenarioError> {
-    let mut stage = Stage::new(text)?;
+    replay_tuned(text, Tuning::default())
+}
+
+/// As [`replay`], with changes for tests.
+pub fn replay_tuned(text: &str, tuning: Tuning) -> Result<String, ScenarioError> {
+    let mut stage = Stage::new(text, tuning)?;
     script::play(text, |step| stage.step(step))
 }
 
@@ -109,8 +114,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(text: &str) -> Result<Self, ScenarioError> {
-        let head = Head::read(text)?;
+    fn new(text: &str, tuning: Tuning) -> Result<Self, ScenarioError> {
+        let mut head = Head::read(text)?;
+        head.plan.tuning = tuning;
         head.plan.rules()?;
         let names = head.plan.names.clone();
         let mut state = State::formed(head.plan, &head.down);
@@ -352,6 +358,7 @@ impl Head {
                 lease: Self::lease(&head)?,
                 losses_need_faults,
                 confirmations_wait: elections.is_some(),
+                tuning: Tuning::default(),
             },
             down,
             elections: elections.unwrap_or(0),

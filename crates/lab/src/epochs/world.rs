@@ -21,7 +21,7 @@ use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Applied, Command, Member, Roster};
 use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::Rules;
-use soloist_core::{Incarnation, Term};
+use soloist_core::{Incarnation, Term, Tuning};
 
 use self::faults::Isolated;
 use super::clients::Clients;
@@ -125,6 +125,7 @@ pub struct World {
     term: Term,
     isolated: Option<Isolated>,
     rules: Rules,
+    tuning: Tuning,
     /// The keys of the leader that is elected in a term.
     pub keys: fn(Term) -> HashKeys,
     choice: Choice,
@@ -163,6 +164,21 @@ impl World {
     /// # Panics
     /// As [`new`](World::new).
     pub fn with_lease(lease: Lease, choice: Choice, nodes: usize, turns: u32, seed: u64) -> Self {
+        Self::tuned(Tuning::default(), lease, choice, nodes, turns, seed)
+    }
+
+    /// A cluster with this lease, and with changes for tests.
+    ///
+    /// # Panics
+    /// As [`new`](World::new).
+    pub fn tuned(
+        tuning: Tuning,
+        lease: Lease,
+        choice: Choice,
+        nodes: usize,
+        turns: u32,
+        seed: u64,
+    ) -> Self {
         let rules = rules(choice, nodes, turns).expect("the caller has checked the rules");
         let mut world = World {
             now: 0,
@@ -183,6 +199,7 @@ impl World {
             term: Term(0),
             isolated: None,
             rules,
+            tuning,
             keys: |term| HashKeys::new(u128::from(term.0).to_le_bytes()),
             choice,
             names: names(nodes),

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use soloist_algorithms::Choice;
-use soloist_core::Mutant;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
+use soloist_core::{Mutant, Tuning};
 
 use soloist_lab::epochs::setup::index_of;
 use soloist_lab::epochs::world::World;
@@ -71,12 +71,16 @@ fn epoch(world: &World) -> u64 {
 }
 
 fn measure(lease: Duration, trouble: Trouble, seed: u64) -> Cost {
+    measure_tuned(Tuning::default(), lease, trouble, seed)
+}
+
+fn measure_tuned(tuning: Tuning, lease: Duration, trouble: Trouble, seed: u64) -> Cost {
     let lease = Lease {
         length: lease,
         drift: 5,
     };
     let choice = Choice::parse("naimi-trehel", "").unwrap();
-    let mut world = World::with_lease(lease, choice, BAD + 1, 1, seed);
+    let mut world = World::tuned(tuning, lease, choice, BAD + 1, 1, seed);
     world.slowest = MILLISECOND / 2;
     world.loss = 0.0;
     world.crash(BAD);
@@ -141,7 +145,6 @@ const USUAL: Duration = Duration::from_secs(3);
 
 #[test]
 fn healthy_nodes_are_hardly_frozen_beside_a_bad_one() {
-    let _guard = crate::without_faults();
     for (lease, trouble) in [
         (USUAL, Trouble::Away(520)),
         (SHORT, Trouble::Away(90)),
@@ -159,7 +162,6 @@ fn healthy_nodes_are_hardly_frozen_beside_a_bad_one() {
 
 #[test]
 fn a_node_that_is_not_too_far_away_joins_at_once() {
-    let _guard = crate::without_faults();
     let cost = measure(USUAL, Trouble::Away(100), 1);
     println!("{cost:.2?}");
     assert_eq!((cost.epochs, cost.joined, cost.lapsed), (1, 1, 0));
@@ -168,15 +170,12 @@ fn a_node_that_is_not_too_far_away_joins_at_once() {
 
 #[test]
 fn mutants_of_joining_keep_healthy_nodes_frozen() {
-    let _guard = crate::PLANTED.write();
     for (mutant, trouble) in [
         (Mutant::JoinUnprobed, Trouble::Away(520)),
         (Mutant::NoBackOff, Trouble::DiesInChange),
     ] {
-        Mutant::plant(Some(mutant));
-        let cost = measure(USUAL, trouble, 1);
+        let cost = measure_tuned(Tuning::plant(mutant), USUAL, trouble, 1);
         println!("{mutant:?}: {cost:.2?}");
         assert!(cost.frozen > 1.0, "{mutant:?}: {cost:?}");
     }
-    Mutant::plant(None);
 }

@@ -11,13 +11,3 @@
 mod bad_node;
 mod runs;
 mod search;
-
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-
-/// Faults are planted for the whole process. Tests without one read this lock; tests that plant
-/// faults write it.
-static PLANTED: RwLock<()> = RwLock::new(());
-
-fn without_faults() -> RwLockReadGuard<'static, ()> {
-    PLANTED.read().unwrap_or_else(PoisonError::into_inner)
-}

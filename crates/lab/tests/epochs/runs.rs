@@ -1,11 +1,8 @@
 //! Random runs: a phase with faults, then one without, in which all requests must be served.
 
 use soloist_algorithms::Choice;
-use soloist_core::Mutant;
-use soloist_core::Term;
-use soloist_core::epochs::pieces::set_piece_bytes;
-use soloist_core::locks::set_begun_at_once;
 use soloist_core::name_hash::HashKeys;
+use soloist_core::{Mutant, Term, Tuning};
 
 use soloist_lab::epochs::fault::Fault;
 use soloist_lab::epochs::run::{Report, Run, Tally};
@@ -13,19 +10,25 @@ use soloist_lab::epochs::world::World;
 
 const SECOND: u64 = 1_000_000;
 
+fn tuning(seed: u64, planted: Option<Mutant>) -> Tuning {
+    Tuning {
+        planted,
+        // Half of the runs have one piece per lock.
+        piece_bytes: seed.is_multiple_of(2).then_some(1),
+        // In a third of them, locks begin an epoch one by one.
+        begun_at_once: seed.is_multiple_of(3).then_some(1),
+    }
+}
+
 /// Fails the test if something goes wrong in the run.
-fn run(choice: Choice, seed: u64) -> Report {
+fn run(choice: Choice, seed: u64, planted: Option<Mutant>) -> Report {
     let nodes = 1 + (seed % 7) as usize + if seed % 50 == 49 { 18 } else { 0 };
-    // Half of the runs have one piece per lock.
-    set_piece_bytes(seed.is_multiple_of(2).then_some(1));
-    // In a third of them, locks begin an epoch one by one.
-    set_begun_at_once(seed.is_multiple_of(3).then_some(1));
-    succeeds(Run::new(choice, nodes, seed).unwrap().run())
+    let mut run = Run::new(choice, nodes, seed).unwrap();
+    run.tuning = tuning(seed, planted);
+    succeeds(run.run())
 }
 
 fn succeeds(report: Report) -> Report {
-    set_piece_bytes(None);
-    set_begun_at_once(None);
     if let Some(failure) = &report.failure {
         panic!("{failure}: {}", report.command);
     }
@@ -33,13 +36,12 @@ fn succeeds(report: Report) -> Report {
 }
 
 /// As `run`, but few bits of a name's hash count, so that locks often have the same.
-fn run_colliding(choice: Choice, seed: u64) -> Report {
+fn run_colliding(choice: Choice, seed: u64, planted: Option<Mutant>) -> Report {
     fn weak(term: Term, bits: u32) -> HashKeys {
         HashKeys::weak(u128::from(term.0).to_le_bytes(), bits)
     }
-    set_piece_bytes(seed.is_multiple_of(2).then_some(1));
-    set_begun_at_once(seed.is_multiple_of(3).then_some(1));
-    let run = Run::new(choice, 2 + (seed % 4) as usize, seed).unwrap();
+    let mut run = Run::new(choice, 2 + (seed % 4) as usize, seed).unwrap();
+    run.tuning = tuning(seed, planted);
     let mut world = run.world();
     let keys: [fn(Term) -> HashKeys; 3] = [
         |term| weak(term, 0),
@@ -69,7 +71,6 @@ fn served(world: &World) -> Vec<usize> {
 /// members.
 #[test]
 fn others_continue_while_two_members_are_partitioned() {
-    let _guard = crate::without_faults();
     let mut parted = 0;
     for choice in Choice::all() {
         for seed in 0..2 {
@@ -106,7 +107,6 @@ fn others_continue_while_two_members_are_partitioned() {
 /// fence. And all requests are served.
 #[test]
 fn fences_tell_holders_apart_when_clocks_run_wildly() {
-    let _guard = crate::without_faults();
     let (mut overlaps, mut stale) = (0, 0);
     for choice in Choice::all() {
         for seed in 0..10 {
@@ -123,21 +123,20 @@ fn fences_tell_holders_apart_when_clocks_run_wildly() {
     assert!(overlaps > 0, "clocks were not wild enough");
 }
 
-/// A run of an algorithm with a seed. It panics if something goes wrong.
-type Runs = fn(Choice, u64) -> Report;
+/// A run of an algorithm with a seed and a planted fault. It panics if something goes wrong.
+type Runs = fn(Choice, u64, Option<Mutant>) -> Report;
 
-fn fails(run: Runs, choice: Choice, seed: u64) -> bool {
-    std::panic::catch_unwind(|| run(choice, seed)).is_err()
+fn fails(run: Runs, choice: Choice, seed: u64, mutant: Mutant) -> bool {
+    std::panic::catch_unwind(|| run(choice, seed, Some(mutant))).is_err()
 }
 
 /// A collision costs a release, an eviction, or the wait for another epoch. It never lets in two.
 #[test]
 fn at_most_one_is_inside_even_if_names_have_the_same_hash() {
-    let _guard = crate::without_faults();
     let mut tally = Tally::default();
     for choice in Choice::all() {
         for seed in 0..30 {
-            let run = std::panic::catch_unwind(|| run_colliding(choice, seed));
+            let run = std::panic::catch_unwind(|| run_colliding(choice, seed, None));
             let report = run.unwrap_or_else(|_| panic!("{} fails with {seed}", choice.name));
             tally.add(&report.tally);
         }
@@ -149,7 +148,6 @@ fn at_most_one_is_inside_even_if_names_have_the_same_hash() {
 
 #[test]
 fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_more() {
-    let _guard = crate::without_faults();
     let seeds = match std::env::var("SOLOIST_SEED") {
         Ok(seed) => {
             let seed: u64 = seed.parse().expect("SOLOIST_SEED is a number");
@@ -160,7 +158,7 @@ fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_mor
     let mut tally = Tally::default();
     for choice in Choice::all() {
         for seed in seeds.clone() {
-            let run = std::panic::catch_unwind(|| run(choice, seed));
+            let run = std::panic::catch_unwind(|| run(choice, seed, None));
             let report = run.unwrap_or_else(|_| {
                 panic!("{} fails with SOLOIST_SEED={seed}", choice.name);
             });
@@ -174,20 +172,15 @@ fn at_most_one_is_inside_and_everybody_is_served_when_nothing_goes_wrong_any_mor
 
 /// The first run that shows a planted fault, or `None`.
 fn caught_by(run: Runs, mutant: Mutant) -> Option<(&'static str, u64)> {
-    Mutant::plant(Some(mutant));
     let choices = ["naimi-trehel", "maekawa", "raymond"];
     let choices = choices.map(|name| Choice::parse(name, "").unwrap());
     let mut runs = (0..150).flat_map(|seed| choices.map(|choice| (choice, seed)));
-    let caught = runs.find(|&(choice, seed)| fails(run, choice, seed));
-    Mutant::plant(None);
+    let caught = runs.find(|&(choice, seed)| fails(run, choice, seed, mutant));
     caught.map(|(choice, seed)| (choice.name, seed))
 }
 
 #[test]
 fn every_mutant_of_the_epochs_is_caught() {
-    let _guard = crate::PLANTED.write();
-    // Hides the panic messages of planted faults.
-    std::panic::set_hook(Box::new(|_| {}));
     // Only the search shows the first three reliably, and only slow or repeatedly crashing nodes
     // show the others.
     let elsewhere = [
@@ -214,6 +207,5 @@ fn every_mutant_of_the_epochs_is_caught() {
             missed.push(mutant);
         }
     }
-    let _ = std::panic::take_hook();
     assert!(missed.is_empty(), "not caught: {missed:?}");
 }

@@ -115,7 +115,7 @@ impl Leader {
             });
             // It stays until its lease expires.
             known.is_leaving = true;
-            if Mutant::EvictAtOnce.planted() {
+            if self.tuning.has(Mutant::EvictAtOnce) {
                 known.until = now;
             }
             self.partitions.bar(now, &self.lease, name, apart_from);

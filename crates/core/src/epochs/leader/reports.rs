@@ -89,7 +89,7 @@ impl Leader {
             self.reports.locks = locks;
             self.reports.pieces += 1;
         }
-        if arriving.is_complete() {
+        if arriving.is_complete(self.tuning) {
             let mut held = Vec::new();
             for piece in arriving.take() {
                 held.extend(piece.iter());
@@ -113,7 +113,7 @@ impl Leader {
     pub(super) fn installation(&mut self, notices: &mut Vec<Notice>) -> Option<Command> {
         let epoch = self.begun;
         let all_have_reported = self.members.iter().all(|known| known.report.is_whole());
-        if !all_have_reported && !Mutant::InstallTooEarly.planted() {
+        if !all_have_reported && !self.tuning.has(Mutant::InstallTooEarly) {
             return None;
         }
         if self.reports.are_refuted {
@@ -121,7 +121,7 @@ impl Leader {
         }
         if self.holds.is_none() {
             match self.merge_reports() {
-                Ok(holds) => self.holds = Some(pieces::cut(&holds)),
+                Ok(holds) => self.holds = Some(pieces::cut(&holds, self.tuning)),
                 Err(twice) => {
                     self.disbelieve(twice, notices);
                     return None;
@@ -150,7 +150,7 @@ impl Leader {
             let holder = NodeId::from_index(place);
             match holds.last() {
                 Some(HeldLock { lock: last, holder }) if *last == lock => {
-                    if !Mutant::FirstIsBelieved.planted() {
+                    if !self.tuning.has(Mutant::FirstIsBelieved) {
                         let places = [holder.index(), place];
                         return Err(Twice { places });
                     }

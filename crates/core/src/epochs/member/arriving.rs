@@ -2,6 +2,7 @@
 
 use super::super::pieces::Incoming;
 use super::super::roster::Change;
+use crate::Tuning;
 use crate::locks::{HeldLock, Inside};
 use crate::rows::Rows;
 
@@ -43,8 +44,8 @@ impl Arriving {
         Ok(())
     }
 
-    pub fn is_complete(&self) -> bool {
-        self.pieces.is_complete()
+    pub fn is_complete(&self, tuning: Tuning) -> bool {
+        self.pieces.is_complete(tuning)
     }
 
     /// See [`Incoming::ask`].

@@ -23,7 +23,7 @@ impl Participant {
         if !takes_part || is_over || !change.is_sound() || !change.members.contains(&self.me) {
             return;
         }
-        if !Mutant::NoFreeze.planted() && self.current.take().is_some() {
+        if !self.tuning().has(Mutant::NoFreeze) && self.current.take().is_some() {
             self.table_mut(now, out).freeze();
         }
         if change.epoch > self.begun {
@@ -74,7 +74,7 @@ impl Participant {
         };
         let places = change.members.iter().enumerate();
         let places = places.map(|(index, member)| (member.incarnation, place(index)));
-        if Mutant::NoFreeze.planted() {
+        if self.tuning().has(Mutant::NoFreeze) {
             self.table_mut(now, out).freeze();
         }
         self.current = Some(Current {
@@ -166,7 +166,7 @@ impl Participant {
             out.notices.push(Notice::UnsoundPieces);
             return;
         }
-        if arriving.is_complete() {
+        if arriving.is_complete(self.tuning()) {
             match arriving.finish() {
                 Ok((change, inside)) => self.install(now, change, inside, out),
                 Err(Unsound) => out.notices.push(Notice::UnsoundPieces),

@@ -42,7 +42,8 @@ impl LeasedTable {
     }
 
     pub fn has_expired(&self, now: Moment) -> bool {
-        self.valid_until.is_some_and(|until| until <= now) && !Mutant::LapseUnnoticed.planted()
+        let is_noticed = !self.table.tuning().has(Mutant::LapseUnnoticed);
+        self.valid_until.is_some_and(|until| until <= now) && is_noticed
     }
 
     /// Extends the lease. It never ends sooner because of this.

@@ -49,7 +49,7 @@ impl Participant {
 
     /// Whether it is draining and nothing is held.
     pub(super) fn is_to_leave(&self) -> bool {
-        let is_over = self.table().holds() == 0 || Mutant::LeaveWhilePromised.planted();
+        let is_over = self.table().holds() == 0 || self.tuning().has(Mutant::LeaveWhilePromised);
         self.is_draining && is_over && self.stage != Stage::Gone
     }
 

@@ -13,12 +13,12 @@ pub(super) struct Report(Vec<Rows<NameHash>>);
 
 impl Report {
     pub fn new(table: &Table, key: &HashKey) -> Self {
-        let held = if Mutant::HoldsNotReported.planted() {
+        let held = if table.tuning().has(Mutant::HoldsNotReported) {
             Vec::new()
         } else {
             table.held_hashes(key)
         };
-        let mut pieces = pieces::cut(&held);
+        let mut pieces = pieces::cut(&held, table.tuning());
         // Also if nothing is held, the leader waits for a piece.
         if pieces.is_empty() {
             pieces.push(Rows::new(&[]));

@@ -31,7 +31,7 @@ impl World {
             return;
         }
         node.starts += 1;
-        let table = table(&self.rules, index, node.starts);
+        let table = table(&self.rules, self.tuning, index, node.starts);
         let me = named(self.names[index].clone(), index, node.starts);
         node.participant = Some(Participant::new(me, table, self.lease, now));
         node.members.clear();
@@ -92,7 +92,13 @@ impl World {
         self.term = self.term.next();
         let clock = self.some_clock(self.lease.drift);
         let keys = (self.keys)(self.term);
-        let leader = Leader::elected(self.lease, clock.at(self.now), &self.roster, keys);
+        let leader = Leader::tuned(
+            self.tuning,
+            self.lease,
+            clock.at(self.now),
+            &self.roster,
+            keys,
+        );
         self.leaders.insert(self.term, (leader, clock, self.now));
         self.schedule(self.now, Event::WakeLeader(self.term));
         let term = self.term;
