@@ -98,6 +98,12 @@ pub struct Addresses {
 /// # }
 /// ```
 pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
+    serve_within(node, files::limit()).await
+}
+
+/// As [`serve`], with as many connections as if this process could open only this many files. Half
+/// of them are for clients.
+pub async fn serve_within(node: &Node, files_max: u64) -> Result<ApiServer, ApiError> {
     let config = &node.shared.config.api;
     let tcp = match &config.tcp {
         Some(tcp) => Some(listen::open_tcp(tcp).await?),
@@ -108,7 +114,7 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
     let cut = CancellationToken::new();
     let tasks = TaskTracker::new();
     let listeners = 1 + usize::from(tcp.is_some());
-    let connections_max = files::api_connections_max(listeners);
+    let connections_max = files::api_connections_max(files_max, listeners);
     let long_max = (connections_max / 4 * 3).max(1);
     let api = Api(Arc::new(ApiState {
         node: node.clone(),

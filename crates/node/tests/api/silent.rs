@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit, setrlimit};
 use soloist_node::config::{ApiTcp, Metrics};
 use soloist_node::http::{self, ApiServer};
 use soloist_testing::client_hello::half_of_client_hello;
@@ -93,22 +92,10 @@ async fn closed(mut stream: Connection) {
     let _ = read.expect("a connection that shows nothing is closed");
 }
 
-fn limit_files(current: Option<u64>) {
-    let limit = getrlimit(Resource::Nofile);
-    let current = current.or(limit.maximum);
-    setrlimit(
-        Resource::Nofile,
-        rustix::process::Rlimit { current, ..limit },
-    )
-    .unwrap();
-}
-
-/// Starts a node whose API accepts a quarter of `limit` connections per listener.
-async fn crowded(files: &Files, tcp: ApiTcp, limit: u64) -> (Lonely, ApiServer) {
+/// Starts a node whose API accepts a quarter of `files_max` connections per listener.
+async fn crowded(files: &Files, tcp: ApiTcp, files_max: u64) -> (Lonely, ApiServer) {
     let node = lonely(files.api(tcp), Metrics::default()).await;
-    limit_files(Some(limit));
-    let server = http::serve(&node).await.unwrap();
-    limit_files(None);
+    let server = http::serve_within(&node, files_max).await.unwrap();
     (node, server)
 }
 

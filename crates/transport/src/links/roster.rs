@@ -17,8 +17,7 @@ pub(super) struct Roster {
     /// Index of this node, if it is in the list.
     pub me: Option<usize>,
     places: HashMap<String, usize>,
-    /// Indexes of all peers, sorted by incarnation. Each frame that is sent looks its peer up here,
-    /// and a binary search is faster than hashing even with many peers.
+    /// Indexes of all peers, sorted by incarnation. Each frame that is sent is looked up here.
     by_incarnation: Vec<(Incarnation, usize)>,
 }
 
