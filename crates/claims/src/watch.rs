@@ -41,8 +41,8 @@ pub(super) fn cost_at_once<A: Algorithm>(
         crowd.happen(node, Event::Request(node))?;
     }
     // More than a full round of all nodes per requester.
-    let patience = 100 * (1 + shape.nodes()) * (1 + requesters.len());
-    for _ in 0..patience {
+    let steps_max = 100 * (1 + shape.nodes()) * (1 + requesters.len());
+    for _ in 0..steps_max {
         if crowd.is_over() {
             return Some(crowd.messages);
         }

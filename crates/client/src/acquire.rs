@@ -11,7 +11,7 @@ use soloist_api::ttl::grant_delay_max;
 use soloist_api::{AcquireError, AcquireRequest, ErrorKind, Hold, LockName, Locks, Request};
 use tokio::time::sleep;
 
-use crate::client::{PATIENCE, json, lock_path};
+use crate::client::{TIMEOUT, json, lock_path};
 use crate::connection::Call;
 use crate::guard::Held;
 use crate::keeper::loss_in;
@@ -66,7 +66,7 @@ impl Client {
                 body: Some(json(&body)),
             }
         };
-        let patience = request.wait.map(|wait| wait.saturating_add(PATIENCE));
+        let patience = request.wait.map(|wait| wait.saturating_add(TIMEOUT));
         let mut breaks = RESENDS.iter();
         let answer = loop {
             let answer = self.node.exchange(call, patience).await;

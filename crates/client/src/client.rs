@@ -19,10 +19,10 @@ use crate::tls::Tls;
 use crate::{Events, Target, TargetError};
 
 /// Timeout of requests that the node answers without waiting, though it may ask other nodes first.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout of changes of the keepers: a new keeper must first receive the whole state.
-const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Client of one node. Cheap to clone; clones share connections.
 ///
@@ -166,13 +166,13 @@ impl Client {
     /// Makes a member a keeper. Returns when it is one.
     pub async fn promote(&self, node: &str) -> Result<(), ClientError> {
         let path = format!("/v1/cluster/keepers/{}", escaped(node));
-        self.order(Method::PUT, &path, CHANGE_PATIENCE).await
+        self.order(Method::PUT, &path, CHANGE_TIMEOUT).await
     }
 
     /// Makes a keeper an ordinary node.
     pub async fn demote(&self, node: &str) -> Result<(), ClientError> {
         let path = format!("/v1/cluster/keepers/{}", escaped(node));
-        self.order(Method::DELETE, &path, CHANGE_PATIENCE).await
+        self.order(Method::DELETE, &path, CHANGE_TIMEOUT).await
     }
 
     /// Subscribes to the events on this node from now on.
@@ -181,7 +181,7 @@ impl Client {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.ask(Method::GET, path, None, Some(PATIENCE)).await
+        self.ask(Method::GET, path, None, Some(TIMEOUT)).await
     }
 
     /// Renews a hold for its original time to live.
@@ -195,20 +195,20 @@ impl Client {
     /// Long-polls a hold: returns when it ends or is about to end, or after `wait`.
     pub(crate) async fn watch(&self, hold: &str, wait: Duration) -> Result<Hold, ClientError> {
         let path = format!("/v1/holds/{}?wait_ms={}", escaped(hold), wait.as_millis());
-        self.ask(Method::GET, &path, None, Some(wait + PATIENCE))
+        self.ask(Method::GET, &path, None, Some(wait + TIMEOUT))
             .await
     }
 
     /// Releases a hold.
     pub(crate) async fn release(&self, hold: &str) -> Result<(), ClientError> {
         let path = format!("/v1/holds/{}", escaped(hold));
-        self.order(Method::DELETE, &path, PATIENCE).await
+        self.order(Method::DELETE, &path, TIMEOUT).await
     }
 
     /// Cancels a request for a lock.
     pub(crate) async fn cancel(&self, request: &str) -> Result<(), ClientError> {
         let path = format!("/v1/requests/{request}");
-        self.order(Method::DELETE, &path, PATIENCE).await
+        self.order(Method::DELETE, &path, TIMEOUT).await
     }
 
     /// Sends a request whose successful response has no body.

@@ -21,7 +21,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Subscriber};
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Half of the fencing tokens of an epoch, and half of the epochs of a generation.
 const FENCES_HALF: u64 = 1 << 31;
@@ -111,7 +111,7 @@ async fn half_of_the_fences_are_used_up() {
     let used = gauge(&served, "soloist_fences_used_ratio ");
     assert!((0.5..0.501).contains(&used), "{used}");
     let warns = async || warnings().with(warning) > 0;
-    within(PATIENCE, "it warns", warns).await;
+    within(TIMEOUT, "it warns", warns).await;
     // Once per epoch.
     use_once(&served).await;
     served.stop().await;
@@ -133,7 +133,7 @@ async fn a_lock_that_has_used_up_its_fences_gets_more_in_another_epoch() {
     let mut fences = Vec::new();
     for number in 0..3 * LEFT as usize {
         let lock = nodes[number % 3].lock("x").unwrap();
-        let guard = timeout(PATIENCE, lock.acquire()).await.expect("served");
+        let guard = timeout(TIMEOUT, lock.acquire()).await.expect("served");
         let guard = guard.unwrap();
         fences.push(guard.fence());
         guard.release().await.unwrap();

@@ -56,11 +56,11 @@ const LEASE: Duration = Duration::from_millis(1000);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Timeout that is longer than any step takes, so that a test fails instead of hanging.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits until a condition holds.
 async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
-    within(PATIENCE, what, condition).await;
+    within(TIMEOUT, what, condition).await;
 }
 
 /// All nodes except one.

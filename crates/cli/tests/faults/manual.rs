@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{LOCKS, PATIENCE};
+use crate::{LOCKS, TIMEOUT};
 
 const LEASES_MS: [u64; 4] = [500, 750, 1000, 2000];
 /// The longest pause between two steps of the operator, in milliseconds.
@@ -182,7 +182,7 @@ impl Run {
         let keepers: Vec<usize> = self.keepers.iter().copied().collect();
         let referee = &self.workers.referee;
         self.cluster.settles(referee, &all, &keepers).await;
-        let served = referee.serves(&self.names, 4 * self.lease + PATIENCE).await;
+        let served = referee.serves(&self.names, 4 * self.lease + TIMEOUT).await;
         self.cluster.settles(referee, &all, &keepers).await;
         let (entries, events) = (referee.entries().len(), self.story.events.len());
         println!(

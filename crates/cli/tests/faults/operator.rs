@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::cluster::{Cluster, stderr};
 use crate::referee::Referee;
 
@@ -41,7 +41,7 @@ impl Cluster {
                 return;
             }
             let said = stderr(&output);
-            assert!(began.elapsed() < PATIENCE, "{word} n{node}: {said}");
+            assert!(began.elapsed() < TIMEOUT, "{word} n{node}: {said}");
             let keeps = self.keepers(asked).await.map(|all| all.contains(&node));
             if keeps == Some(change == Change::Promote) {
                 return;
@@ -170,7 +170,7 @@ impl Cluster {
             if violations.is_empty() && odd.is_none() {
                 return;
             }
-            if !violations.is_empty() || began.elapsed() > PATIENCE {
+            if !violations.is_empty() || began.elapsed() > TIMEOUT {
                 let running: Vec<usize> =
                     (0..self.size()).filter(|&node| self.runs(node)).collect();
                 let leaders = self.leaders(&running).await;

@@ -9,7 +9,7 @@ use crate::leadership::elections;
 use crate::network::Network;
 use crate::referee::Inside;
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, isolation, keepers_but, until};
+use crate::{ALL, GRACE, LEASE, LOCKS, TIMEOUT, all_but, isolation, keepers_but, until};
 
 /// A member that has not answered for this long counts as unreachable.
 const APART: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ fn network(cluster: &Cluster) -> &Network {
 /// Expects that each holder is told of its loss, and that the resource rejects its writes.
 async fn are_lost(holders: Vec<Inside>) {
     for holder in holders {
-        let told = tokio::time::timeout(PATIENCE, holder.guard().lost());
+        let told = tokio::time::timeout(TIMEOUT, holder.guard().lost());
         told.await.expect("it is told");
         assert!(holder.write().is_err(), "a late write was accepted");
     }
@@ -133,7 +133,7 @@ async fn a_leader_without_its_keepers_is_replaced() {
     // again and again because a voter does not answer.
     let held = elections(&cluster) - before;
     assert!(held <= 3, "{held} elections");
-    let told = tokio::time::timeout(PATIENCE, lost.guard().lost());
+    let told = tokio::time::timeout(TIMEOUT, lost.guard().lost());
     told.await.expect("it is told");
     assert_eq!(holder.write(), Ok(()), "its node was not cut off");
     holder.leave().await.expect("its node was not cut off");

@@ -8,7 +8,7 @@ use soloist_client::Guard;
 
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, raw, until};
+use crate::{ALL, GRACE, LEASE, LOCKS, TIMEOUT, all_but, raw, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_holder_is_succeeded_and_told_when_it_resumes() {
@@ -70,7 +70,7 @@ async fn pause_the_holder(cluster: &Cluster, victim: usize) {
         assert_eq!(answer["reason"], "epoch-lost", "{answer}");
     }
     for holder in holders {
-        let told = tokio::time::timeout(PATIENCE, holder.guard().lost()).await;
+        let told = tokio::time::timeout(TIMEOUT, holder.guard().lost()).await;
         println!("its client was told: {}", told.expect("it is told").reason);
         assert!(holder.write().is_err(), "a late write was accepted");
     }

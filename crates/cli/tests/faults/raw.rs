@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 /// Sends a request and returns the status and the body of the response, `Null` if it is not JSON.
 pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) {
@@ -29,7 +29,7 @@ pub fn metric_sum(socket: &Path, name: &str) -> f64 {
 
 fn exchange(socket: &Path, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
         .set_write_timeout(Some(Duration::from_secs(5)))
         .unwrap();

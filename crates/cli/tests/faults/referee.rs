@@ -16,7 +16,7 @@ use soloist_client::gate::{Gates, Stale};
 use soloist_client::{ClientGuard, EndReason, Fence, Guard, Locks, Loss, ReleaseError};
 use soloist_testing::wait::within;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 
@@ -167,7 +167,7 @@ impl Referee {
     /// Waits for the next entry into a lock with a higher fence than this one, and returns it.
     pub async fn follows(&self, lock: &str, fence: Fence) -> Entry {
         let mut found = None;
-        within(PATIENCE, "the next one goes in", async || {
+        within(TIMEOUT, "the next one goes in", async || {
             let entries = self.book();
             let mut later = entries.entries.iter();
             found = later

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cluster::{Cluster, Plan, stderr};
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, until};
+use crate::{ALL, GRACE, LEASE, LOCKS, TIMEOUT, until};
 
 const SIX: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
@@ -23,7 +23,7 @@ async fn six(lease: Duration) -> Cluster {
 async fn all_is_well(cluster: &Cluster, workers: &Workers, names: &[String], keepers: &[usize]) {
     let all: Vec<usize> = (0..cluster.size()).collect();
     cluster.settles(&workers.referee, &all, keepers).await;
-    workers.referee.serves(names, PATIENCE).await;
+    workers.referee.serves(names, TIMEOUT).await;
     cluster.settles(&workers.referee, &all, keepers).await;
     assert_eq!(cluster.leaders(&all).await.len(), 1, "leaders");
 }
@@ -148,7 +148,7 @@ async fn returns_after_recovery(cases: &[[Back; 2]]) {
             .iter()
             .flat_map(|node| LOCKS.map(|lock| format!("n{node} {lock}")));
         let served: Vec<String> = served.collect();
-        workers.referee.serves(&served, PATIENCE).await;
+        workers.referee.serves(&served, TIMEOUT).await;
         let back = running.iter().filter(|node| !keepers.contains(node));
         back.for_each(|&node| cluster.kill(node));
         cluster.settles(&workers.referee, &keepers, &keepers).await;
@@ -172,7 +172,7 @@ async fn a_keeper_that_missed_changes_provides_the_missing_vote() {
     cluster.settles(&workers.referee, &rest, &[1, 2, 3]).await;
     let names = rest.map(|node| LOCKS.map(|lock| format!("n{node} {lock}")));
     let names = names.concat();
-    workers.referee.serves(&names, PATIENCE).await;
+    workers.referee.serves(&names, TIMEOUT).await;
     workers.end().await;
 }
 
@@ -270,7 +270,7 @@ async fn a_keeper_that_was_demoted_and_promoted_does_not_vote_with_its_old_disk(
     cluster.kill(again);
     cluster.restore_disk(again, "old-disk");
     cluster.restart(again).await;
-    workers.referee.serves(&names, PATIENCE).await;
+    workers.referee.serves(&names, TIMEOUT).await;
     // If it voted, there would be a majority.
     cluster.kill(other);
     for node in [3, 4] {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::cluster::{Cluster, Plan, stderr};
 use crate::network::Namespace;
 use crate::workers::Workers;
-use crate::{ALL, GRACE, LEASE, LOCKS, PATIENCE, all_but, isolation, keepers_but, until};
+use crate::{ALL, GRACE, LEASE, LOCKS, TIMEOUT, all_but, isolation, keepers_but, until};
 
 const STORE: &str = "data/keeper.redb";
 
@@ -68,7 +68,7 @@ async fn fill_the_disk_of(victim: usize) {
     cluster.home(victim).run(&fill);
     let began = Instant::now();
     while !cluster.log(victim).contains("this keeper has stopped") {
-        assert!(began.elapsed() < PATIENCE, "it did not notice");
+        assert!(began.elapsed() < TIMEOUT, "it did not notice");
         // Every keeper persists these changes. A node that joined and left instead would soon have
         // to wait.
         cluster.promote(3, 4).await;
@@ -174,7 +174,7 @@ fn refuses(cluster: &Cluster, store: &Path, word: &str) {
     let mut running = command.spawn().unwrap();
     let began = Instant::now();
     while running.try_wait().unwrap().is_none() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             let _ = running.kill();
         }
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -8,7 +8,7 @@ use soloist_testing::referee::Referee;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::processes::{Cluster, NodeProcess};
 
 const NODES: usize = 5;
@@ -17,7 +17,7 @@ const ENTRIES: usize = 3;
 
 async fn granted(client: &Client) -> ClientGuard {
     let lock = client.lock("all/want").unwrap();
-    let acquired = lock.acquire_within(PATIENCE).await;
+    let acquired = lock.acquire_within(TIMEOUT).await;
     acquired.expect("everybody is served")
 }
 
@@ -40,7 +40,7 @@ async fn contend(nodes: &[NodeProcess]) {
         clients.push(tokio::spawn(enter(client, referee.clone())));
     }
     for client in clients {
-        let ended = timeout(PATIENCE, client).await;
+        let ended = timeout(TIMEOUT, client).await;
         ended.expect("everybody comes to an end").unwrap();
     }
     assert_eq!(referee.entries(), CLIENTS * ENTRIES);

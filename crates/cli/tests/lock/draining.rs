@@ -8,14 +8,14 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::processes::{Cluster, NodeProcess};
-use crate::{PATIENCE, Running, stderr, until};
+use crate::{Running, TIMEOUT, stderr, until};
 
 const STAYS: &str = "echo in; exec sleep 1000";
 
 /// Waits until a hold is renewed once more.
 async fn renewed(guard: &ClientGuard) {
     let renewed = guard.renewed_after(guard.valid_until());
-    timeout(PATIENCE, renewed).await.expect("it is renewed");
+    timeout(TIMEOUT, renewed).await.expect("it is renewed");
 }
 
 /// Number of waiters of a lock.

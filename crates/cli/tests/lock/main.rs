@@ -27,7 +27,7 @@ use soloist_testing::served::Served;
 use tokio::runtime::Runtime;
 
 /// Timeout that is longer than any step takes, so that a test fails instead of hanging.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A cluster in this process, to whose sockets the executable connects.
 struct Nodes {
@@ -76,7 +76,7 @@ impl Nodes {
 fn until(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -118,7 +118,7 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end");
+            assert!(began.elapsed() < TIMEOUT, "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixDatagram;
 use rustix::process::Signal;
 
 use crate::processes::Cluster;
-use crate::{PATIENCE, stderr};
+use crate::{TIMEOUT, stderr};
 
 #[test]
 fn a_port_in_use_is_reported() {
@@ -42,7 +42,7 @@ fn a_second_node_on_the_same_socket_is_refused() {
 fn a_service_manager_is_notified_and_a_closed_terminal_stops_the_node_in_order() {
     let cluster = Cluster::init(1, "raymond");
     let manager = UnixDatagram::bind(cluster.file(0, "notify")).unwrap();
-    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    manager.set_read_timeout(Some(TIMEOUT)).unwrap();
     let told = || {
         let mut bytes = [0; 64];
         let length = manager.recv(&mut bytes).unwrap();

@@ -32,7 +32,7 @@ impl Subject for Client {
     }
 
     async fn settle(&self) {
-        Client::settle(self, crate::PATIENCE).await;
+        Client::settle(self, crate::TIMEOUT).await;
     }
 }
 

@@ -16,7 +16,7 @@ use soloist_testing::served::Served;
 use soloist_testing::wait::within;
 
 /// Longer than anything here takes, so that a test fails instead of waiting forever.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Nodes(Served);
 
@@ -68,12 +68,12 @@ async fn waiting(client: &Client, lock: &str) -> u64 {
 
 /// Polls until `condition` holds.
 async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    within(PATIENCE, what, condition).await;
+    within(TIMEOUT, what, condition).await;
 }
 
 /// Awaits `future`, and panics if it takes too long.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, future).await {
+    match tokio::time::timeout(TIMEOUT, future).await {
         Ok(output) => output,
         Err(_) => panic!("timed out: {what}"),
     }

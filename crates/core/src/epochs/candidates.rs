@@ -133,7 +133,8 @@ impl Candidates {
     /// Drops candidates that became members, and those that have been silent for too long.
     pub fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
         self.0.retain(|known| {
-            now.since(known.heard) <= lease.patience() && !members.contains(&known.member)
+            now.since(known.heard) <= lease.statement_valid_for()
+                && !members.contains(&known.member)
         });
     }
 

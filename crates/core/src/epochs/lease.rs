@@ -108,7 +108,7 @@ impl Lease {
     }
 
     /// How long a statement that is repeated with each renewal stays valid.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn statement_valid_for(&self) -> Duration {
         self.renewed_every() * 3 / 2
     }
 
@@ -208,7 +208,7 @@ mod tests {
             // A statement that comes with each renewal lasts until the next one, but not longer
             // than until the one after that.
             assert!(
-                every < lease.patience() && lease.patience() < every * 2,
+                every < lease.statement_valid_for() && lease.statement_valid_for() < every * 2,
                 "{lease:?}"
             );
             // A forwarded connection with renewals is not idle.

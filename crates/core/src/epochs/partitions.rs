@@ -68,7 +68,7 @@ impl Partitions {
         about: impl IntoIterator<Item = Incarnation>,
     ) {
         self.complaints
-            .retain(|_, complaint| now.since(complaint.said) <= lease.patience());
+            .retain(|_, complaint| now.since(complaint.said) <= lease.statement_valid_for());
         let before = self.complaints.remove(&from);
         let since = |incarnation| {
             before

@@ -16,7 +16,7 @@ enum Step {
     Acquire {
         node: usize,
         lock: usize,
-        patience: u8,
+        wait: u8,
         ttl: u8,
     },
     Cancel(usize),
@@ -28,7 +28,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (any::<usize>(), any::<usize>(), any::<u8>(), any::<u8>()).prop_map(
-            |(node, lock, patience, ttl)| Step::Acquire { node, lock, patience, ttl }
+            |(node, lock, wait, ttl)| Step::Acquire { node, lock, wait, ttl }
         ),
         1 => any::<usize>().prop_map(Step::Cancel),
         3 => any::<usize>().prop_map(Step::Release),
@@ -60,14 +60,14 @@ impl Run {
             Step::Acquire {
                 node,
                 lock,
-                patience,
+                wait,
                 ttl,
             } => {
                 let node = node % nodes;
                 let some = |seconds: u8| {
                     (seconds.is_multiple_of(3)).then(|| Duration::from_secs(u64::from(seconds) + 1))
                 };
-                let until = some(patience).map(|patience| self.cluster.now + patience);
+                let until = some(wait).map(|wait| self.cluster.now + wait);
                 let lock = &self.locks[lock % self.locks.len()];
                 let ask = Cluster::ask(some(ttl), until);
                 let ticket = self.cluster.acquire(node, lock, ask).unwrap();

@@ -74,10 +74,10 @@ pub fn act(world: &mut World, node: usize) {
     let lock = ["a", "b/c", "d"][world.rng.random_range(0..3)];
     let lock = LockName::new(lock).unwrap();
     let ttl = (world.rng.random_bool(0.3)).then_some(Duration::from_secs(2));
-    let patience = world.rng.random_range(1..10);
+    let seconds = world.rng.random_range(1..10);
     let gives_up = world.rng.random_bool(0.2);
     world.with(node, |participant, now, out| {
-        let until = gives_up.then(|| now + Duration::from_secs(patience));
+        let until = gives_up.then(|| now + Duration::from_secs(seconds));
         let ask = LockRequest {
             ttl,
             until,

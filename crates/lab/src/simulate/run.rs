@@ -168,12 +168,12 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         // in vain mean that no node will enter again. A full round of all nodes, or a message from
         // each node to each other, amounts to N² here.
         let nodes = self.world.len() as u64;
-        let patience = nodes
+        let in_vain_max = nodes
             .saturating_mul(nodes)
             .saturating_add(1024)
             .saturating_mul(64);
         let mut time_ran_out = false;
-        while !self.broken && !time_ran_out && !self.is_over() && self.in_vain < patience {
+        while !self.broken && !time_ran_out && !self.is_over() && self.in_vain < in_vain_max {
             let Some((at, coming)) = self.agenda.next() else {
                 break;
             };
@@ -187,7 +187,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
         let behind: usize = self.backlog.iter().map(VecDeque::len).sum();
         let unserved = u64::from(self.meter.waiting()) + behind as u64 + self.never_recovered();
-        if self.in_vain >= patience && self.meter.is_quiet() {
+        if self.in_vain >= in_vain_max && self.meter.is_quiet() {
             self.violations += 1;
             self.first_fault.get_or_insert(Fault::Endless);
         }

@@ -23,10 +23,10 @@ use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
 
 /// Timeout for the leader's view of the cluster.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Timeout for a change of the keepers.
-const CHANGE_PATIENCE: Duration = Duration::from_secs(20);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// List all nodes and their state
 #[cfg_attr(feature = "schema", utoipa::path(
@@ -81,7 +81,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
 async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
     let leader_client = &shared.keeping.leader_client;
     match leader_client
-        .ask(membership::Question::Cluster, PATIENCE)
+        .ask(membership::Question::Cluster, TIMEOUT)
         .await
     {
         Ok(Reply::Cluster(view)) => Some(view),
@@ -175,7 +175,7 @@ pub(super) async fn demote(
 async fn change_keepers(api: &Api, change: membership::Question) -> Result<StatusCode, Failure> {
     let _one_of_few = api.node.shared.looking.acquire().await;
     let leader_client = &api.node.shared.keeping.leader_client;
-    let deadline = Instant::now() + CHANGE_PATIENCE;
+    let deadline = Instant::now() + CHANGE_TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let former = match leader_client.ask(change.clone(), left).await {

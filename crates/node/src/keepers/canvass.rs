@@ -118,8 +118,8 @@ impl Canvass {
             }
             let is_alone = membership.voter_ids().all(|id| id == self.me);
             if !is_alone {
-                let patience = self.patience(&member_state, jitter);
-                let left = patience.saturating_sub(self.silence(&member_state));
+                let most = self.silence_max(&member_state, jitter);
+                let left = most.saturating_sub(self.silence(&member_state));
                 if !left.is_zero() {
                     sleep(left.min(self.elections.timeout / 2)).await;
                     continue;
@@ -156,7 +156,7 @@ impl Canvass {
     }
 
     /// How long a leader or an election may be silent before this keeper canvasses.
-    fn patience(&self, member_state: &MemberState, jitter: f64) -> Duration {
+    fn silence_max(&self, member_state: &MemberState, jitter: f64) -> Duration {
         match (member_state.heard, member_state.follows) {
             (None, _) => Duration::ZERO,
             (Some(_), true) => self.elections.leader_silence_max(jitter),

@@ -192,7 +192,7 @@ impl Keeper {
     pub async fn confirm_leadership(&self, term: Term) -> Result<(), KeeperError> {
         self.check_not_handing_over()?;
         let began = Instant::now();
-        let waited = self.settings.patience;
+        let waited = self.settings.majority_timeout;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
             // The read log id, which a reader must wait for, shows in which term leadership was
@@ -322,7 +322,7 @@ impl Keeper {
             let has = progress.and_then(|progress| progress.get(&id).copied().flatten());
             has >= Some(added) || metrics.state != ServerState::Leader
         };
-        let waited = self.settings.patience;
+        let waited = self.settings.majority_timeout;
         let wait = self.raft.0.wait(Some(waited));
         match wait.metrics(has_all, "a new keeper has everything").await {
             Ok(metrics) if metrics.state == ServerState::Leader => Ok(()),
@@ -433,7 +433,7 @@ impl Keeper {
     }
 
     async fn in_time<T>(&self, doing: impl Future<Output = T>) -> Result<T, KeeperError> {
-        let waited: Duration = self.settings.patience;
+        let waited: Duration = self.settings.majority_timeout;
         timeout(waited, doing)
             .await
             .map_err(|_| KeeperError::Open { waited })

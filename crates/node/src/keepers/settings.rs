@@ -27,7 +27,7 @@ pub struct Settings {
     /// Number of entries after which a snapshot is made and the log is purged.
     pub snapshot_every: u64,
     /// Timeout of operations that need a majority.
-    pub patience: Duration,
+    pub majority_timeout: Duration,
 }
 
 impl std::fmt::Debug for Settings {
@@ -49,7 +49,7 @@ impl Settings {
                 timeout: Duration::from_millis(250),
             },
             snapshot_every: 128,
-            patience: Duration::from_secs(5),
+            majority_timeout: Duration::from_secs(5),
         }
     }
 
@@ -57,7 +57,7 @@ impl Settings {
     pub fn for_lease(me: KeeperNode, endpoint: Endpoint, lease: &Lease) -> Self {
         Settings {
             elections: lease.elections(),
-            patience: lease.majority_within(),
+            majority_timeout: lease.majority_within(),
             ..Self::new(me, endpoint)
         }
     }

@@ -18,7 +18,7 @@ use crate::keepers::{Keeper, KeeperNode, Store, StoreIdentity};
 pub const FIRST_START: &str = "first-start";
 
 /// How long another first keeper may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause between two rounds of asking the others.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Unsuccessful rounds between two lines in the log.
@@ -99,7 +99,7 @@ impl Membership {
                     Err(MembershipError::Stopping) => return,
                     Err(error) => {
                         tracing::error!("the keepers cannot begin: {error}");
-                        pause = PATIENCE;
+                        pause = TIMEOUT;
                     }
                 },
                 Err(reason) if rounds % TELL_EVERY == 0 => {
@@ -124,7 +124,7 @@ impl Membership {
                 continue;
             }
             let name = &other.name;
-            match timeout(PATIENCE, self.has_past(&other)).await {
+            match timeout(TIMEOUT, self.has_past(&other)).await {
                 Ok(Ok(false)) => {}
                 Ok(Ok(true)) => reasons.push(format!("{name} took part in a cluster before")),
                 Ok(Err(reason)) => reasons.push(format!("{name}: {reason}")),
@@ -186,7 +186,7 @@ impl Membership {
     /// Returns whether another first keeper has a store or took part in a cluster, or why that is
     /// not known.
     async fn has_past(&self, other: &KeeperNode) -> Result<bool, String> {
-        let dialled = self.dial(other, PATIENCE).await;
+        let dialled = self.dial(other, TIMEOUT).await;
         let mut dialled = dialled.map_err(|error| error.to_string())?;
         match read(&mut dialled.stream).await {
             Ok(Some(FromKeeper::Elsewhere { has_past, .. })) => Ok(has_past),

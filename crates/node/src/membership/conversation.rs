@@ -59,7 +59,7 @@ impl LeaderClientTask {
     }
 
     async fn speak(&mut self, mut writer: WriteHalf<Stream>, open: &Open) -> Ended {
-        let patience = self.membership.patience();
+        let limit = self.membership.answer_timeout();
         let (mut numbers, mut heard) = (0, 0);
         let mut stores = self.membership.stores.subscribe();
         stores.mark_changed();
@@ -75,7 +75,7 @@ impl LeaderClientTask {
                 biased;
                 word = self.words.recv() => {
                     let Some((from, word)) = word else { return Ended::Closed };
-                    open.expect_answer(&word, patience);
+                    open.expect_answer(&word, limit);
                     open.exchanged.fetch_add(1, Ordering::Relaxed);
                     let clock = Moment::now().since(Moment::default()).as_millis();
                     let clock = u64::try_from(clock).unwrap_or(u64::MAX);
@@ -103,13 +103,13 @@ impl LeaderClientTask {
                             tracing::debug!("the keepers' leader does not answer");
                             return Ended::Silent;
                         }
-                        state.answer_by = Some(Instant::now() + patience);
+                        state.answer_by = Some(Instant::now() + limit);
                     }
                     heard = bytes;
                     continue;
                 }
             };
-            match timeout(patience, write(&mut writer, &message)).await {
+            match timeout(limit, write(&mut writer, &message)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Ended::Closed,
                 Err(_) => return Ended::Silent,
@@ -176,10 +176,10 @@ impl Open {
 
     /// Sets a deadline for the answer to a renewal, which a leader sends at once. `Join` has none:
     /// the leader waits for other nodes that join.
-    fn expect_answer(&self, word: &ToKeepers, patience: Duration) {
+    fn expect_answer(&self, word: &ToKeepers, limit: Duration) {
         if matches!(word, ToKeepers::Renew { .. }) {
             let mut state = self.state();
-            state.answer_by = state.answer_by.or(Some(Instant::now() + patience));
+            state.answer_by = state.answer_by.or(Some(Instant::now() + limit));
         }
     }
 

@@ -108,7 +108,7 @@ impl Membership {
         let address = leader.address.to_string();
         let connecting = self
             .endpoint
-            .connect(&leader.name, &address, self.patience());
+            .connect(&leader.name, &address, self.answer_timeout());
         let far = match connecting.await {
             Ok(far) => far,
             Err(error) => {

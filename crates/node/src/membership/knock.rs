@@ -103,18 +103,18 @@ impl Membership {
     }
 
     /// How long a keeper may take to answer.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn answer_timeout(&self) -> Duration {
         self.lease.answered_within()
     }
 
     /// Asks a keeper whether it leads.
     pub(super) async fn knock(self: &Arc<Self>, way: &Way) -> Tried {
-        let patience = match way.through {
-            Some(_) => 2 * self.patience(),
-            None => self.patience(),
+        let limit = match way.through {
+            Some(_) => 2 * self.answer_timeout(),
+            None => self.answer_timeout(),
         };
-        let knocking = timeout(patience, self.knock_and_wait(way)).await;
-        knocking.unwrap_or_else(|_| Tried::Unreached(format!("no answer after {patience:?}")))
+        let knocking = timeout(limit, self.knock_and_wait(way)).await;
+        knocking.unwrap_or_else(|_| Tried::Unreached(format!("no answer after {limit:?}")))
     }
 
     async fn knock_and_wait(self: &Arc<Self>, way: &Way) -> Tried {
@@ -122,7 +122,7 @@ impl Membership {
         let dialled = match &way.through {
             _ if keeper.name == self.me.name => self.dial_itself().await,
             Some(follower) => self.dial_through(follower, keeper).await,
-            None => self.dial(keeper, self.patience()).await,
+            None => self.dial(keeper, self.answer_timeout()).await,
         };
         let mut stream = match dialled {
             Ok(Dialled { stream, .. }) => stream,
@@ -171,10 +171,10 @@ impl Membership {
         follower: &KeeperNode,
         leader: &KeeperNode,
     ) -> Result<Dialled, ConnectionError> {
-        let (address, patience) = (follower.address.to_string(), 2 * self.patience());
+        let (address, limit) = (follower.address.to_string(), 2 * self.answer_timeout());
         let dialling = self
             .endpoint
-            .dial(&follower.name, &address, Purpose::Forward, patience);
+            .dial(&follower.name, &address, Purpose::Forward, limit);
         // If the follower refuses, only the route failed: the leader has not refused this node.
         let detour = |error: ConnectionError| ConnectionError::Failed(error.to_string());
         let outer = dialling.await.map_err(detour)?.stream;

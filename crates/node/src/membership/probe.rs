@@ -14,7 +14,7 @@ use soloist_transport::identity::IdentityError;
 use soloist_transport::{ConnectionError, Endpoint, Purpose, Security};
 
 /// How long a node may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a node showed when it was asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,8 +54,8 @@ pub async fn probe(
         asking.spawn(async move {
             let purpose = Purpose::Member { fingerprint };
             let asking = shown_by(&endpoint, purpose, &node, mine);
-            let shown = timeout(PATIENCE, asking).await;
-            let late = |_| Shown::Silent(format!("no answer within {PATIENCE:?}"));
+            let shown = timeout(TIMEOUT, asking).await;
+            let late = |_| Shown::Silent(format!("no answer within {TIMEOUT:?}"));
             (node, shown.unwrap_or_else(late))
         });
     }
@@ -72,7 +72,7 @@ async fn shown_by(
     mine: Option<ClusterIdentity>,
 ) -> Shown {
     let address = node.address.to_string();
-    let dialling = endpoint.dial(&node.name, &address, purpose, PATIENCE);
+    let dialling = endpoint.dial(&node.name, &address, purpose, TIMEOUT);
     let (theirs, refused) = match dialling.await {
         Ok(mut dialled) => match read(&mut dialled.stream).await {
             Ok(Some(FromKeeper::Welcome { .. })) => return Shown::Leader(node.clone()),

@@ -19,7 +19,7 @@ const QUESTION: u8 = 2;
 const ANSWER: u8 = 3;
 
 /// Timeout for an answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum size of an answer, so that it fits into a frame.
 const ANSWER_BYTES_MAX: usize = 512 << 10;
@@ -109,7 +109,7 @@ impl Shared {
         if !self.links().send_if_room(node, &frame) {
             return None;
         }
-        tokio::time::timeout(PATIENCE, receiver).await.ok()?.ok()
+        tokio::time::timeout(TIMEOUT, receiver).await.ok()?.ok()
     }
 
     /// Answers a question, unless this node has failed.

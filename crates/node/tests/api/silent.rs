@@ -21,7 +21,7 @@ use crate::tcp::{Files, TOKEN, loopback, tls};
 const FILES: u64 = 160;
 const PLACES: usize = 40;
 const STRANGERS: usize = PLACES + 20;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 type Connection = Box<dyn Stream>;
 
@@ -87,7 +87,7 @@ async fn ask(stream: &mut Connection, token: &str) -> u16 {
 
 /// Waits until the node closes a connection.
 async fn closed(mut stream: Connection) {
-    let read = timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
+    let read = timeout(TIMEOUT, stream.read_to_end(&mut Vec::new())).await;
     // Whether the node closes or resets the connection does not matter.
     let _ = read.expect("a connection that shows nothing is closed");
 }
@@ -117,7 +117,7 @@ async fn keep_no_client_out(http: &Http, manner: Manner) {
         let mut newer = http.connect().await.unwrap();
         assert_eq!(ask(&mut newer, TOKEN).await, 200);
     };
-    timeout(PATIENCE, newer).await.expect("an answer");
+    timeout(TIMEOUT, newer).await.expect("an answer");
     // Silent strangers are always disconnected. The others may stay until their places are needed.
     let closing = match manner {
         Manner::Silent | Manner::OnlyTls => STRANGERS,

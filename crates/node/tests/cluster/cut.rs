@@ -22,7 +22,7 @@ const CLIENTS: usize = 8;
 const ENTRIES: usize = 6;
 
 /// Far longer than these tests take. It only ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A link carries only a single frame now and then. These values let most handshakes complete, but
 /// cut some of the frames.
@@ -115,14 +115,14 @@ fn config(me: usize, members: Kept, algorithm: &str) -> Config {
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    within(PATIENCE, what, async || is_so()).await;
+    within(TIMEOUT, what, async || is_so()).await;
 }
 
 /// Acquires and releases the lock `entries` times, and reports each entry to the referee.
 async fn enter(node: Node, entries: usize, referee: Referee) {
     let lock = node.lock("torn/lock").unwrap();
     for entry in 0..entries {
-        let guard = lock.acquire_within(PATIENCE).await;
+        let guard = lock.acquire_within(TIMEOUT).await;
         let guard = guard.unwrap_or_else(|error| panic!("entry {entry}: {error}"));
         referee.enter(guard.fence());
         // Long enough for another client to enter if mutual exclusion were broken.

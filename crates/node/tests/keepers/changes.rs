@@ -5,7 +5,7 @@ use std::time::Duration;
 use soloist_core::epochs::roster::{Command, Roster};
 use soloist_node::keepers::KeeperError;
 
-use crate::net::{Cluster, PATIENCE, name, until};
+use crate::net::{Cluster, TIMEOUT, name, until};
 
 /// Retries a change until it succeeds: the previous one may not be complete yet on this keeper.
 async fn changed<F>(mut attempt: impl FnMut() -> F) -> Result<(), KeeperError>
@@ -17,7 +17,7 @@ where
         match attempt().await {
             Err(
                 KeeperError::Changing | KeeperError::NotLeader { .. } | KeeperError::Open { .. },
-            ) if began.elapsed() < PATIENCE => {
+            ) if began.elapsed() < TIMEOUT => {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             done => return done,
@@ -85,7 +85,7 @@ async fn a_node_that_does_not_answer_is_not_made_a_keeper() {
     cluster.begin(1).await;
     cluster.sites[0].stop().await;
     let mut settings = cluster.sites[0].settings();
-    settings.patience = Duration::from_secs(1);
+    settings.majority_timeout = Duration::from_secs(1);
     cluster.sites[0].start_with(settings).await;
     let silent = cluster.site("b").await;
     cluster.begin(2).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use soloist_api::Address;
 use soloist_node::keepers::{Keeper, KeeperError};
 
-use crate::net::{Cluster, PATIENCE, until};
+use crate::net::{Cluster, TIMEOUT, until};
 use crate::relay::{Held, Relay};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn a_leader_removed_by_an_unfinished_change_leaves_it_to_the_next_leader()
         if leader == 0 {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "a never leads");
+        assert!(began.elapsed() < TIMEOUT, "a never leads");
         cluster.sites[leader].keeper().hand_over();
     }
     let first = cluster.sites[0].keeper();

@@ -257,7 +257,7 @@ async fn another_authoritys_certificate_is_refused() {
     let mut cluster = Cluster::start(&["a"]).await;
     cluster.sites[0].stop().await;
     let mut settings = cluster.sites[0].settings();
-    settings.patience = Duration::from_secs(1);
+    settings.majority_timeout = Duration::from_secs(1);
     cluster.sites[0].start_with(settings).await;
     cluster.begin(1).await;
     let other = Authority::new("other").unwrap();

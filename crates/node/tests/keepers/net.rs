@@ -23,11 +23,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// Far longer than these tests take. It only ends a test that hangs.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Polls until the condition holds. Panics after [`PATIENCE`].
+/// Polls until the condition holds. Panics after [`TIMEOUT`].
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    within(PATIENCE, what, async || is_so()).await;
+    within(TIMEOUT, what, async || is_so()).await;
 }
 
 pub fn name(name: &str) -> NodeName {
@@ -102,7 +102,7 @@ impl Site {
         loop {
             match self.reigns_in().await {
                 Some(term) => return term,
-                None => assert!(began.elapsed() < PATIENCE, "it does not lead"),
+                None => assert!(began.elapsed() < TIMEOUT, "it does not lead"),
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -262,7 +262,7 @@ impl Cluster {
                     return (place, term);
                 }
             }
-            assert!(began.elapsed() < PATIENCE, "no leader");
+            assert!(began.elapsed() < TIMEOUT, "no leader");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -288,7 +288,7 @@ impl Cluster {
                 Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
-            assert!(began.elapsed() < PATIENCE, "in vain: {command:?}");
+            assert!(began.elapsed() < TIMEOUT, "in vain: {command:?}");
         }
     }
 
@@ -309,7 +309,7 @@ impl Cluster {
                 ) => {}
                 Err(error) => panic!("{error}"),
             }
-            assert!(began.elapsed() < PATIENCE, "the keepers do not change");
+            assert!(began.elapsed() < TIMEOUT, "the keepers do not change");
         }
     }
 

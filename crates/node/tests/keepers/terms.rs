@@ -139,7 +139,7 @@ async fn a_short_lease_makes_keepers_fast() {
     let authority = Authority::new("orchestra").unwrap();
     let site = Site::new(&authority, fresh_identity(), "a").await;
     let ms = Duration::from_millis;
-    for (length, election, patience) in [
+    for (length, election, majority) in [
         (500, 50, 1000),
         (1200, 100, 1200),
         (3000, 250, 3000),
@@ -151,7 +151,7 @@ async fn a_short_lease_makes_keepers_fast() {
         };
         let settings = Settings::for_lease(site.node.clone(), site.endpoint(), &lease);
         assert_eq!(settings.elections.timeout, ms(election), "{length}");
-        assert_eq!(settings.patience, ms(patience), "{length}");
+        assert_eq!(settings.majority_timeout, ms(majority), "{length}");
         assert!(
             settings.elections.takeover_max() <= lease.length,
             "{length}"

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::{PATIENCE, cluster};
+use crate::{TIMEOUT, cluster};
 
 fn purposes() -> [Purpose; 4] {
     let fingerprint = [7; 32];
@@ -46,7 +46,7 @@ fn endpoint(security: Security, cluster: ClusterIdentity) -> Endpoint {
 
 async fn refused(endpoint: &Endpoint, address: &str, purpose: Purpose) -> Refusal {
     let to: NodeName = "n1".parse().unwrap();
-    match endpoint.dial(&to, address, purpose.clone(), PATIENCE).await {
+    match endpoint.dial(&to, address, purpose.clone(), TIMEOUT).await {
         Err(ConnectionError::Refused(refusal)) => refusal,
         Err(error) => panic!("{purpose:?}: {error}"),
         Ok(_) => panic!("{purpose:?}: the connection is welcome"),

@@ -6,7 +6,7 @@ use soloist_node::{AcquireError, EndReason, Guard, Locks, Mutant, http};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use crate::{PATIENCE, cluster, until};
+use crate::{TIMEOUT, cluster, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
@@ -20,9 +20,9 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     let panicked = tokio::spawn(async move { lock.acquire().await.map(drop) }).await;
     assert!(panicked.unwrap_err().is_panic());
 
-    let failed = timeout(PATIENCE, nodes[2].failed()).await;
+    let failed = timeout(TIMEOUT, nodes[2].failed()).await;
     assert!(failed.expect("it is told").contains("core"));
-    let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    let lost = timeout(TIMEOUT, guard.lost()).await.expect("it is told");
     assert_eq!(lost.reason, EndReason::EpochLost);
     assert_eq!(guard.valid_for(), Duration::ZERO);
     assert!(guard.release().await.is_err());
@@ -38,9 +38,9 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     assert!(UnixStream::connect(&socket).await.is_err());
     // The next waiter enters once the failed node's lease has expired.
     let next = nodes[0].lock("x").unwrap();
-    let next = timeout(PATIENCE, next.acquire()).await.expect("served");
+    let next = timeout(TIMEOUT, next.acquire()).await.expect("served");
     assert!(next.unwrap().fence() > fence);
-    timeout(PATIENCE, cluster.stop()).await.expect("all stop");
+    timeout(TIMEOUT, cluster.stop()).await.expect("all stop");
     server.stop().await;
 }
 
@@ -50,7 +50,7 @@ async fn a_leader_whose_task_panics_is_replaced() {
     let nodes = &cluster.nodes;
     // The first keeper leads after bootstrap.
     nodes[0].plant(Mutant::PanicInLeader);
-    let failed = timeout(PATIENCE, nodes[0].failed()).await;
+    let failed = timeout(TIMEOUT, nodes[0].failed()).await;
     let failed = failed.expect("it is told");
     assert!(
         failed.contains("the leader's task panicked: a planted fault"),
@@ -58,7 +58,7 @@ async fn a_leader_whose_task_panics_is_replaced() {
     );
     crate::settle(&nodes[1..]).await;
     let lock = nodes[1].lock("x").unwrap();
-    let guard = timeout(PATIENCE, lock.acquire()).await.expect("served");
+    let guard = timeout(TIMEOUT, lock.acquire()).await.expect("served");
     guard.unwrap().release().await.unwrap();
-    timeout(PATIENCE, cluster.stop()).await.expect("all stop");
+    timeout(TIMEOUT, cluster.stop()).await.expect("all stop");
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::{LEASE, PATIENCE, settle, start};
+use crate::{LEASE, TIMEOUT, settle, start};
 
 /// Sends bytes to a node, and returns what it sends until it closes the connection.
 async fn say(to: &Address, bytes: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ async fn say(to: &Address, bytes: &[u8]) -> Vec<u8> {
     let _ = stream.shutdown().await;
     let mut heard = Vec::new();
     let hearing = stream.read_to_end(&mut heard);
-    let _ = timeout(PATIENCE, hearing).await.expect("it is closed");
+    let _ = timeout(TIMEOUT, hearing).await.expect("it is closed");
     heard
 }
 
@@ -79,7 +79,7 @@ async fn strangers_are_refused_with_a_reason_and_do_no_harm() {
     settle(&cluster.nodes).await;
     assert_eq!(cluster.nodes[0].epoch(), Some(1));
     let lock = cluster.nodes[2].lock("x").unwrap();
-    let guard = lock.acquire_within(PATIENCE).await.unwrap();
+    let guard = lock.acquire_within(TIMEOUT).await.unwrap();
     assert!(guard.valid_for() > Duration::ZERO);
     guard.release().await.unwrap();
     cluster.stop().await;

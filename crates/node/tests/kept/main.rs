@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 /// Longer than any of these tests takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const LEASE: Lease = Lease {
     length: Duration::from_secs(2),
@@ -53,7 +53,7 @@ async fn start_in(
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
-    within(PATIENCE, what, async || condition()).await;
+    within(TIMEOUT, what, async || condition()).await;
 }
 
 /// Waits until the members are exactly these nodes.
@@ -90,7 +90,7 @@ async fn holds_and_waiters_outlive_nodes_that_leave() {
         let before = nodes[0].epoch().unwrap();
         nodes[4].stop(Duration::ZERO).await;
         // The waiter for the lock of the leaving node gets it, with a higher fence.
-        let next = timeout(PATIENCE, next)
+        let next = timeout(TIMEOUT, next)
             .await
             .expect("served")
             .unwrap()
@@ -102,7 +102,7 @@ async fn holds_and_waiters_outlive_nodes_that_leave() {
         assert!(!waiter.is_finished(), "{algorithm}: the hold went on");
         let fence = held.fence();
         held.release().await.unwrap();
-        let served = timeout(PATIENCE, waiter).await.expect("served");
+        let served = timeout(TIMEOUT, waiter).await.expect("served");
         assert!(served.unwrap().unwrap().fence() > fence);
         cluster.stop().await;
     }
@@ -131,7 +131,7 @@ async fn no_hold_is_lost_when_the_keepers_leader_leaves() {
     assert!(lost.is_err(), "it was lost: {lost:?}");
     guard.release().await.unwrap();
     let again = nodes[1].lock("x").unwrap();
-    let again = timeout(PATIENCE, again.acquire()).await;
+    let again = timeout(TIMEOUT, again.acquire()).await;
     again.expect("served").unwrap().release().await.unwrap();
     cluster.stop().await;
 }
@@ -143,7 +143,7 @@ async fn without_a_majority_of_the_keepers_holds_are_lost_in_time() {
     let guard = nodes[3].lock("x").unwrap().acquire().await.unwrap();
     nodes[0].stop(Duration::ZERO).await;
     nodes[1].stop(Duration::ZERO).await;
-    let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    let lost = timeout(TIMEOUT, guard.lost()).await.expect("it is told");
     assert_eq!(lost.reason, EndReason::EpochLost);
     assert_eq!(guard.valid_for(), Duration::ZERO);
     assert_eq!(nodes[3].epoch(), None);

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::start;
 
 /// Longer than any of these tests takes.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Unoptimised builds are slow.
 const LONG: Lease = Lease {
@@ -63,7 +63,7 @@ async fn watch(node: Node, lease: Lease, is_over: &AtomicBool) -> (Duration, Dur
     let (mut between_grants, mut unrenewed) = (Duration::ZERO, Duration::ZERO);
     let mut last = None;
     while !is_over.load(Ordering::Relaxed) {
-        let guard = timeout(PATIENCE, lock.acquire()).await.expect("served");
+        let guard = timeout(TIMEOUT, lock.acquire()).await.expect("served");
         let guard = guard.unwrap();
         let now = Instant::now();
         let gap = now - *last.get_or_insert(now);
@@ -115,10 +115,10 @@ async fn change(holds: [usize; 3], length: usize, lease: Lease) -> Cost {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, changed).await.expect("the epoch changes");
+    timeout(TIMEOUT, changed).await.expect("the epoch changes");
     let change = begin.elapsed();
     let free = nodes[1].lock("free").unwrap();
-    let served = timeout(PATIENCE, free.acquire()).await.expect("served");
+    let served = timeout(TIMEOUT, free.acquire()).await.expect("served");
     served.unwrap().release().await.unwrap();
     sleep(lease.length / 2).await;
     is_over.store(true, Ordering::Relaxed);
@@ -142,7 +142,7 @@ async fn change(holds: [usize; 3], length: usize, lease: Lease) -> Cost {
     let next = nodes[0].lock(last.name().as_str()).unwrap();
     assert!(next.try_acquire().await.unwrap().is_none());
     last.release().await.unwrap();
-    let next = timeout(PATIENCE, next.acquire()).await.expect("served");
+    let next = timeout(TIMEOUT, next.acquire()).await.expect("served");
     drop(next.unwrap());
     // A stopping node waits for its remaining holds.
     drop(guards);

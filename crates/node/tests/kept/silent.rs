@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use crate::{LEASE, PATIENCE, settle, start};
+use crate::{LEASE, TIMEOUT, settle, start};
 use strangers::{Manner, Strangers};
 
 /// Issues a certificate for one more node of this cluster, or returns `None` if its nodes use no
@@ -63,7 +63,7 @@ async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempD
 
 async fn acquire(node: &Node, name: &str) -> NodeGuard {
     let lock = node.lock(name).unwrap();
-    let acquired = timeout(PATIENCE, lock.acquire()).await;
+    let acquired = timeout(TIMEOUT, lock.acquire()).await;
     let acquired = acquired.unwrap_or_else(|_| panic!("{} gets {name}", node.name()));
     acquired.unwrap()
 }
@@ -89,7 +89,7 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
     for name in ["n5", "n6", "n7"] {
         let began = Instant::now();
         let joined = joiner(name, lease, &cluster, &folder).await;
-        let ready = timeout(PATIENCE, joined.ready()).await;
+        let ready = timeout(TIMEOUT, joined.ready()).await;
         ready.expect("a node joins");
         joining = joining.max(began.elapsed());
         left.push(joined);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use crate::{PATIENCE, cluster};
+use crate::{TIMEOUT, cluster};
 
 /// Sends a request with an empty JSON object over a new connection.
 async fn send(socket: &std::path::Path, method: &str, path: &str) -> UnixStream {
@@ -45,10 +45,7 @@ async fn a_watcher_that_does_not_read_keeps_its_lock_until_its_promise_ends() {
     let next = tokio::spawn(async move { next.acquire().await });
     let stops = nodes[2].clone();
     let stops = tokio::spawn(async move { stops.stop(Duration::ZERO).await });
-    let next = timeout(PATIENCE, next)
-        .await
-        .expect("it is served")
-        .unwrap();
+    let next = timeout(TIMEOUT, next).await.expect("it is served").unwrap();
     let early = promised.since(Moment::now());
     assert!(early.is_zero(), "another one entered {early:?} too early");
     drop(next);
@@ -67,12 +64,9 @@ async fn a_stop_waits_for_embedded_guards() {
     let next = tokio::spawn(async move { next.acquire().await });
     let stops = nodes[2].clone();
     let stops = tokio::spawn(async move { stops.stop(Duration::ZERO).await });
-    let lost = timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    let lost = timeout(TIMEOUT, guard.lost()).await.expect("it is told");
     assert_eq!(lost.reason, EndReason::NodeStopped);
-    let next = timeout(PATIENCE, next)
-        .await
-        .expect("it is served")
-        .unwrap();
+    let next = timeout(TIMEOUT, next).await.expect("it is served").unwrap();
     let early = promised.since(Moment::now());
     assert!(early.is_zero(), "another one entered {early:?} too early");
     assert_eq!(guard.valid_for(), Duration::ZERO);

@@ -15,11 +15,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Far longer than these tests take. It only ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Polls until the condition holds. Panics after [`PATIENCE`].
+/// Polls until the condition holds. Panics after [`TIMEOUT`].
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    within(PATIENCE, what, async || is_so()).await;
+    within(TIMEOUT, what, async || is_so()).await;
 }
 
 /// Limits with a short back-off, so that tests are fast.
@@ -328,7 +328,7 @@ impl Wire {
                 }
             }
         };
-        let patient = tokio::time::timeout(PATIENCE, reading).await;
+        let patient = tokio::time::timeout(TIMEOUT, reading).await;
         patient.expect("waited in vain for a record")
     }
 

@@ -10,7 +10,7 @@ use crate::bench::single::cluster;
 use crate::bench::{Bound, Measured, Samples};
 
 /// A longer change means that something is wrong.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One of `nodes` nodes leaves while the others hold `locks` locks.
 pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measured> {
@@ -35,7 +35,7 @@ pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measure
                 .all(|node| node.epoch().is_some() && node.epoch() != before)
         };
         while !is_over() {
-            ensure!(left.elapsed() < PATIENCE, "the epoch does not change");
+            ensure!(left.elapsed() < TIMEOUT, "the epoch does not change");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         for node in stay {

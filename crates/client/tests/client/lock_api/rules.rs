@@ -80,7 +80,7 @@ pub async fn acquire_within_leaves_nothing_behind_when_it_times_out<L: Subject>(
     cluster.waiting(0).await;
     let guard = next_is_next(guard, &cluster.two).await;
     guard.release().await.unwrap();
-    let guard = cluster.one.acquire_within(crate::PATIENCE).await.unwrap();
+    let guard = cluster.one.acquire_within(crate::TIMEOUT).await.unwrap();
     guard.release().await.unwrap();
     cluster.stop().await;
 }
@@ -324,7 +324,7 @@ pub async fn a_stopping_node_admits_nobody<L: Subject>() {
     let waiter = tokio::spawn(async move { waiter.acquire().await });
     cluster.waiting(1).await;
     let node = cluster.nodes.cluster.nodes[1].clone();
-    let stops = tokio::spawn(async move { node.stop(crate::PATIENCE).await });
+    let stops = tokio::spawn(async move { node.stop(crate::TIMEOUT).await });
     let denied = soon("the waiter is told", waiter).await.unwrap();
     let unavailable = |denied: &Result<L::Guard, AcquireError>| {
         matches!(denied, Err(AcquireError::Unavailable(_)))

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 /// Environment variable with the [`Orders`] of the strangers' process.
 const STRANGERS: &str = "SOLOIST_TEST_STRANGERS";
@@ -86,7 +86,7 @@ impl Strangers {
         });
         let mut strangers = Strangers { opened, process };
         let are_all = |opened: &usize| *opened >= all;
-        let waiting = timeout(PATIENCE, strangers.opened.wait_for(are_all));
+        let waiting = timeout(TIMEOUT, strangers.opened.wait_for(are_all));
         let is_done = matches!(waiting.await, Ok(Ok(_)));
         assert!(is_done, "{} of {all} were opened", strangers.opened());
         strangers
