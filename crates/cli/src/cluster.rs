@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use soloist_client::api::{Cluster, NodeInfo, NodeState};
 use soloist_node::Shown;
-use soloist_node::config::{Config, Kept};
+use soloist_node::config::{Config, Members};
 use soloist_node::keepers::{KeeperNode, Known, Store};
 
 use crate::connect::{Connect, Query, block_on};
@@ -222,9 +222,9 @@ struct Recovered {
 
 /// Probes all known nodes and fails if one of them has a leader or belongs to a newer generation. A
 /// cluster that has a leader needs no recovery, and recovery would split it.
-async fn see_that_it_is_lost(config: &Config, kept: &Kept, known: Known) -> Result<()> {
+async fn see_that_it_is_lost(config: &Config, members: &Members, known: Known) -> Result<()> {
     let Known { cluster, mut nodes } = known;
-    let first = kept.keepers.iter();
+    let first = members.keepers.iter();
     nodes.extend(first.map(|(_, name, address)| KeeperNode {
         name: name.clone(),
         address: address.clone(),
@@ -258,15 +258,15 @@ async fn see_that_it_is_lost(config: &Config, kept: &Kept, known: Known) -> Resu
 impl Recover {
     fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
-        let kept = &config.members;
+        let members = &config.members;
         let me = KeeperNode {
             name: config.name.clone(),
-            address: kept.address.clone(),
+            address: members.address.clone(),
         };
         let recovery = block_on(async {
-            let known = Store::known(&kept.data, &me.name).await?;
-            see_that_it_is_lost(&config, kept, known).await?;
-            Ok(Store::recover(&kept.data, me).await?)
+            let known = Store::known(&members.data, &me.name).await?;
+            see_that_it_is_lost(&config, members, known).await?;
+            Ok(Store::recover(&members.data, me).await?)
         })?;
         let recovered = Recovered {
             keeper: config.name.to_string(),

@@ -16,7 +16,7 @@ use soloist_api::{Address, Host, NodeName};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::FIRST_START;
-use soloist_node::config::{Api, Config, Kept, Nodes};
+use soloist_node::config::{Api, Config, Members, Nodes};
 use soloist_node::identity::Authority;
 
 use crate::duration::{self, Given};
@@ -241,7 +241,7 @@ impl Args {
         };
         let keepers = names.iter().map(|&name| Ok((name.clone(), address(name)?)));
         let keepers = Nodes::new(keepers.collect::<Result<Vec<_>>>()?).context("--keepers")?;
-        Kept::check_keepers(keepers.len()).context("--keepers")?;
+        Members::check_keepers(keepers.len()).context("--keepers")?;
         Ok(keepers)
     }
 
@@ -279,13 +279,13 @@ fn fill(
 
 /// Lets the first keeper bootstrap the cluster, once.
 fn allow_first_start(config: &Config) -> Result<()> {
-    let kept = &config.members;
-    let first = kept.keepers.iter().next().map(|(_, name, _)| name);
+    let members = &config.members;
+    let first = members.keepers.iter().next().map(|(_, name, _)| name);
     if first == Some(&config.name) {
         let mut folder = DirBuilder::new();
-        let made = folder.mode(0o700).create(&kept.data);
-        made.with_context(|| kept.data.display().to_string())?;
-        write(&kept.data.join(FIRST_START), "", 0o600)?;
+        let made = folder.mode(0o700).create(&members.data);
+        made.with_context(|| members.data.display().to_string())?;
+        write(&members.data.join(FIRST_START), "", 0o600)?;
     }
     Ok(())
 }

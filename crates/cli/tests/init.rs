@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
-use soloist_node::config::{Config, Kept};
+use soloist_node::config::{Config, Members};
 use soloist_node::identity::{Authority, Identity};
 use tempfile::tempdir;
 
@@ -85,7 +85,7 @@ fn expected(nodes: &[&str]) -> BTreeSet<String> {
     all
 }
 
-fn kept(config: &Config) -> &Kept {
+fn members(config: &Config) -> &Members {
     &config.members
 }
 
@@ -95,7 +95,7 @@ fn load(out: &Path, name: &str) -> Config {
 
 /// Names of the keepers in a node's configuration.
 fn keepers(config: &Config) -> Vec<String> {
-    let nodes = kept(config).keepers.iter();
+    let nodes = members(config).keepers.iter();
     nodes.map(|(_, name, _)| name.to_string()).collect()
 }
 
@@ -126,7 +126,7 @@ fn every_node_can_start_from_what_is_made() {
         assert_eq!(config.rules.rule("x").choice().name, "raymond");
         fingerprints.insert(config.fingerprint());
         // Other nodes create their data folder when they need it.
-        assert_eq!(kept(&config).data.exists(), name == "a");
+        assert_eq!(members(&config).data.exists(), name == "a");
     }
     assert_eq!(fingerprints.len(), 1, "all nodes agree");
     for key in ["ca.key", "a/node.key", "b/node.key", "c/node.key"] {
@@ -201,7 +201,7 @@ fn keepers_and_lease_follow_the_options() {
     for name in ["a", "b", "c", "e"] {
         let config = load(&out, name);
         assert_eq!(keepers(&config), ["a", "c", "e"]);
-        assert_eq!(kept(&config).lease.length, Duration::from_secs(3));
+        assert_eq!(members(&config).lease.length, Duration::from_secs(3));
         assert_eq!(config.address().to_string(), {
             let last = 1 + name.as_bytes()[0] - b'a';
             format!("10.0.0.{last}:1")
@@ -213,7 +213,7 @@ fn keepers_and_lease_follow_the_options() {
     );
     let config = load(&path.join("one"), "a");
     assert_eq!(keepers(&config), ["b"]);
-    assert_eq!(kept(&config).lease.length, Duration::from_millis(1500));
+    assert_eq!(members(&config).lease.length, Duration::from_millis(1500));
     let text = made(path, &format!("{nodes} --keepers c,a,b --out three"));
     assert!(text.contains("a, b, c are the keepers"), "{text}");
     assert_eq!(keepers(&load(&path.join("three"), "e")), ["a", "b", "c"]);

@@ -9,7 +9,7 @@ use soloist_api::NodeName;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
-use soloist_node::config::{Api, ApiTcp, Config, Kept, Metrics, Nodes, Security, Ttl};
+use soloist_node::config::{Api, ApiTcp, Config, Members, Metrics, Nodes, Security, Ttl};
 use soloist_node::{FIRST_START, Node, http};
 use tokio::net::TcpListener;
 
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut running = Vec::new();
     for (name, listener) in listeners {
         let config = Config {
-            members: Kept {
+            members: Members {
                 address: listener.local_addr()?.into(),
                 keepers: keepers.clone(),
                 data: folder.join(name.as_str()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Api, Config, Kept, Metrics, Nodes, NodesError, Security, Ttl};
+use crate::config::{Api, Config, Members, Metrics, Nodes, NodesError, Security, Ttl};
 use crate::{FIRST_START, Node, StartError};
 use soloist_api::{Address, NodeName};
 use soloist_core::epochs::lease::Lease;
@@ -195,11 +195,11 @@ fn members(
     nodes: &Nodes,
     name: &NodeName,
     address: &Address,
-) -> Result<Kept, NodesError> {
+) -> Result<Members, NodesError> {
     let count = if nodes.len() < 3 { 1 } else { 3 };
     let first = nodes.iter().take(count);
     let first = first.map(|(_, name, address)| (name.clone(), address.clone()));
-    Ok(Kept {
+    Ok(Members {
         address: address.clone(),
         keepers: Nodes::new(first)?,
         data: settings.data.join(name.as_str()),

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::{KeepersError, Kept, NodesError};
+use super::{KeepersError, Members, NodesError};
 use soloist_api::{Address, AddressError, DurationError, NodeName, NodeNameError};
 use soloist_core::limits::Limits;
 use soloist_core::rules::RuleProblem;
@@ -106,8 +106,8 @@ pub enum Problem {
     /// The clock drift is out of range.
     #[error(
         "{0} percent: use a whole number from {least} to {most}",
-        least = Kept::DRIFT_LEAST,
-        most = Kept::DRIFT_MOST
+        least = Members::DRIFT_LEAST,
+        most = Members::DRIFT_MOST
     )]
     Drift(i64),
     /// Neither `[tls]` nor `insecure` is set.

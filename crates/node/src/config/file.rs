@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::limits::{NoLimit, RawLimits};
 use super::{
-    Api, ApiTcp, ApiTls, Config, ConfigError, Kept, Metrics, Problem, Security, SocketAccess,
+    Api, ApiTcp, ApiTls, Config, ConfigError, Members, Metrics, Problem, Security, SocketAccess,
     TlsFiles, Ttl,
 };
 use soloist_api::{Address, NodeName, parse_duration};
@@ -206,7 +206,7 @@ fn listen(raw: &Raw) -> Result<Option<Address>, Wrong> {
     Ok(Some(address))
 }
 
-fn security(raw: &Raw, me: &NodeName, members: &Kept, folder: &Path) -> Result<Security, Wrong> {
+fn security(raw: &Raw, me: &NodeName, members: &Members, folder: &Path) -> Result<Security, Wrong> {
     let insecure = raw.insecure.as_ref().filter(|insecure| *insecure.get_ref());
     match (&raw.tls, insecure) {
         (Some(_), Some(at)) => Err(wrong(at, "insecure", Problem::BothSecurities)),

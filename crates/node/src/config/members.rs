@@ -9,7 +9,7 @@ use soloist_core::epochs::lease::Lease;
 
 /// Membership settings: how a node joins a cluster with keepers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct Members {
     /// Address at which other nodes reach this one.
     pub address: Address,
     /// The first keepers. A node that knows no others yet asks these; the current keepers may be
@@ -33,7 +33,7 @@ pub struct KeepersError {
 impl KeepersError {
     fn reason(self) -> String {
         const USUAL: &str = "list 3 or 5, or 1 for a small cluster";
-        let (count, most) = (self.count, Kept::KEEPERS_MOST);
+        let (count, most) = (self.count, Members::KEEPERS_MOST);
         match count {
             0 => format!("there are no keepers: {USUAL}, as NAME = \"HOST:PORT\""),
             count if count > most => format!(
@@ -47,7 +47,7 @@ impl KeepersError {
     }
 }
 
-impl Kept {
+impl Members {
     /// Appends what all nodes must agree on: length and drift of a lease.
     pub(super) fn agree(&self, text: &mut String) {
         let (length_ms, drift) = (self.lease.length.as_millis(), self.lease.drift);

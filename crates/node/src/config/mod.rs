@@ -82,7 +82,7 @@ pub use soloist_core::limits::{Limits, Quota};
 pub use soloist_core::rules::{RuleSettings, Rules};
 
 pub use error::{ConfigError, Problem};
-pub use members::{KeepersError, Kept};
+pub use members::{KeepersError, Members};
 pub use nodes::{Nodes, NodesError};
 
 /// Version of the protocol between nodes. It is part of what they must agree on.
@@ -95,7 +95,7 @@ pub struct Config {
     /// Name of this node.
     pub name: NodeName,
     /// The keepers, and how this node joins them.
-    pub members: Kept,
+    pub members: Members,
     /// Address on which this node listens, if it differs from the one that others dial: behind NAT,
     /// or when it listens on all addresses of its machine.
     pub listen: Option<Address>,

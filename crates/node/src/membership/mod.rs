@@ -48,7 +48,7 @@ pub use probe::{Shown, probe};
 pub(crate) use wire::{ClusterView, Question, Reply};
 
 use crate::cluster_memory::{ClusterMemory, RememberError};
-use crate::config::{Kept, Nodes};
+use crate::config::{Members, Nodes};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::mutant::Planted;
 use crate::node::fault::Fault;
@@ -141,7 +141,7 @@ impl Membership {
     pub fn new(
         me: KeeperNode,
         fingerprint: [u8; 32],
-        kept: &Kept,
+        members: &Members,
         endpoint: Endpoint,
         memory: Arc<ClusterMemory>,
         fault: Arc<Fault>,
@@ -149,9 +149,9 @@ impl Membership {
         Membership {
             me,
             fingerprint,
-            lease: kept.lease,
-            first: kept.keepers.clone(),
-            data: kept.data.clone(),
+            lease: members.lease,
+            first: members.keepers.clone(),
+            data: members.data.clone(),
             endpoint,
             refused: Refusals::default(),
             refused_by: Refusals::default(),

@@ -7,7 +7,7 @@ use soloist_api::NodeName;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
-use soloist_node::config::{Api, Config, Kept, Metrics, Security, Ttl};
+use soloist_node::config::{Api, Config, Members, Metrics, Security, Ttl};
 use soloist_node::identity::{Authority, Identity};
 use soloist_node::{Guard, Locks, Node};
 use soloist_testing::alone::alone;
@@ -66,7 +66,7 @@ async fn torn(algorithm: &str, seed: u64) -> Torn {
         listeners.push(listener);
     }
     let keeper = proxies[0].address.parse().unwrap();
-    let keeper = Kept {
+    let keeper = Members {
         lease: LEASE,
         ..alone(&name(0), &keeper, &folder.path().join("n0"))
     };
@@ -75,7 +75,7 @@ async fn torn(algorithm: &str, seed: u64) -> Torn {
         let issued = authority.issue(&name(me), &[]).unwrap();
         let (certificate, key) = (&issued.certificate, &issued.key);
         let identity = Identity::from_pem(authority.certificate(), certificate, key).unwrap();
-        let members = Kept {
+        let members = Members {
             address: proxies[me].address.parse().unwrap(),
             data: folder.path().join(name(me).as_str()),
             ..keeper.clone()
@@ -96,7 +96,7 @@ async fn torn(algorithm: &str, seed: u64) -> Torn {
     }
 }
 
-fn config(me: usize, members: Kept, algorithm: &str) -> Config {
+fn config(me: usize, members: Members, algorithm: &str) -> Config {
     let settings = RuleSettings {
         algorithm: algorithm.to_owned(),
         ..RuleSettings::default()

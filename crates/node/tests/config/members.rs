@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use soloist_core::rules::{RuleSettings, Rules};
-use soloist_node::config::{Config, Kept};
+use soloist_node::config::{Config, Members};
 
 use crate::{parse, refused};
 
@@ -20,21 +20,25 @@ fn text(name: &str, top: &str) -> String {
     format!("name = \"{name}\"\ninsecure = true\n{top}\n{KEEPERS}")
 }
 
-fn kept(config: &Config) -> &Kept {
+fn members(config: &Config) -> &Members {
     &config.members
 }
 
 #[test]
 fn a_minimal_keeper_configuration_is_enough() {
     let config = parse(&text("b", "")).unwrap();
-    let kept = kept(&config);
-    assert_eq!(kept.address.to_string(), "127.0.0.1:7402");
-    assert_eq!(config.address(), &kept.address);
-    assert_eq!(config.listens_on(), &kept.address);
-    assert_eq!(kept.data, Path::new("conf/data"));
-    assert_eq!(kept.lease.length, Duration::from_secs(3));
-    assert_eq!(kept.lease.drift, 5);
-    let names: Vec<_> = kept.keepers.iter().map(|(_, n, _)| n.to_string()).collect();
+    let members = members(&config);
+    assert_eq!(members.address.to_string(), "127.0.0.1:7402");
+    assert_eq!(config.address(), &members.address);
+    assert_eq!(config.listens_on(), &members.address);
+    assert_eq!(members.data, Path::new("conf/data"));
+    assert_eq!(members.lease.length, Duration::from_secs(3));
+    assert_eq!(members.lease.drift, 5);
+    let names: Vec<_> = members
+        .keepers
+        .iter()
+        .map(|(_, n, _)| n.to_string())
+        .collect();
     assert_eq!(names, ["a", "b", "c"]);
 }
 
@@ -42,12 +46,12 @@ fn a_minimal_keeper_configuration_is_enough() {
 fn an_ordinary_node_needs_an_address() {
     let all = "address = \"localhost:9\"\nlisten = \"[::1]:8\"\ndata = \"/var/x\"\nlease = \"500ms\"\ndrift = 50";
     let config = parse(&text("d", "").replace("\n\n", &format!("\n{all}\n"))).unwrap();
-    let kept = kept(&config);
+    let members = members(&config);
     assert_eq!(config.address().to_string(), "localhost:9");
     assert_eq!(config.listens_on().to_string(), "[::1]:8");
-    assert_eq!(kept.data, Path::new("/var/x"));
-    assert_eq!(kept.lease.length, Duration::from_millis(500));
-    assert_eq!(kept.lease.drift, 50);
+    assert_eq!(members.data, Path::new("/var/x"));
+    assert_eq!(members.lease.length, Duration::from_millis(500));
+    assert_eq!(members.lease.drift, 50);
     refused(&text("d", ""), &[":1: address", "\"d\"", "HOST:PORT"]);
     let same = text("a", "address = \"127.0.0.1:7401\"");
     assert_eq!(
@@ -96,7 +100,7 @@ fn the_number_of_keepers_fits_the_cluster() {
     };
     for count in [1, 3, 5, 7] {
         let config = parse(&list(count)).unwrap();
-        assert_eq!(kept(&config).keepers.len(), count);
+        assert_eq!(members(&config).keepers.len(), count);
     }
     refused(&list(0), &[":3: keepers", "no keepers", "3 or 5"]);
     for count in [2, 4, 6] {
@@ -135,7 +139,7 @@ fn leases_and_drift_have_limits() {
         refused(&text("a", top), words);
     }
     let most = parse(&text("a", "lease = \"1h\"")).unwrap();
-    assert_eq!(kept(&most).lease.length, Duration::from_secs(3600));
+    assert_eq!(members(&most).lease.length, Duration::from_secs(3600));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use soloist_api::{Address, NodeName};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
-use soloist_node::config::{Api, Config, Kept, Metrics, Nodes, Security, Ttl};
+use soloist_node::config::{Api, Config, Members, Metrics, Nodes, Security, Ttl};
 use soloist_node::identity::Identity;
 use soloist_node::local::LocalCluster;
 use soloist_node::{Guard, Locks, Node, NodeGuard};
@@ -43,7 +43,7 @@ async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempD
     };
     let identity = identity(cluster, &name);
     let config = Config {
-        members: Kept {
+        members: Members {
             address,
             keepers: Nodes::new(keepers.collect::<Vec<_>>()).unwrap(),
             data: folder.path().join("data").join(name.as_str()),

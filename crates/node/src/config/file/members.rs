@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::{Raw, RawNodes, Text, Wrong, path, within, wrong};
-use crate::config::{Kept, Nodes, NodesError, Problem};
+use crate::config::{Members, Nodes, NodesError, Problem};
 use soloist_api::{Address, NodeName};
 use soloist_core::epochs::lease::Lease;
 
-pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
+pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Members, Wrong> {
     match (&raw.nodes, &raw.keepers) {
         (Some(at), _) => Err(wrong(at, "nodes", Problem::FixedNodes)),
-        (None, Some(keepers)) => kept(raw, keepers, me, folder),
+        (None, Some(keepers)) => from_keepers(raw, keepers, me, folder),
         (None, None) => Err(wrong(&raw.name, "keepers", Problem::NoKeepers)),
     }
 }
@@ -18,7 +18,7 @@ pub(super) fn members(raw: &Raw, me: &NodeName, folder: &Path) -> Result<Kept, W
 /// Returns a node whose address is not loopback, if any.
 pub(super) fn elsewhere<'a>(
     me: &'a NodeName,
-    members: &'a Kept,
+    members: &'a Members,
 ) -> Option<(&'a NodeName, &'a Address)> {
     let keepers = members.keepers.iter();
     let keepers = keepers.map(|(_, name, address)| (name, address));
@@ -26,15 +26,20 @@ pub(super) fn elsewhere<'a>(
     all.find(|(_, address)| !address.is_loopback())
 }
 
-fn kept(raw: &Raw, keepers: &RawNodes, me: &NodeName, folder: &Path) -> Result<Kept, Wrong> {
-    Kept::check_keepers(keepers.get_ref().len())
+fn from_keepers(
+    raw: &Raw,
+    keepers: &RawNodes,
+    me: &NodeName,
+    folder: &Path,
+) -> Result<Members, Wrong> {
+    Members::check_keepers(keepers.get_ref().len())
         .map_err(|error| wrong(keepers, "keepers", error))?;
     let keepers = listed(keepers, "keepers")?;
-    Ok(Kept {
+    Ok(Members {
         address: address(raw, me, &keepers)?,
         data: match &raw.data {
             Some(text) => path(text, "data", folder)?,
-            None => folder.join(Kept::DATA),
+            None => folder.join(Members::DATA),
         },
         lease: lease(raw)?,
         keepers,
@@ -107,7 +112,7 @@ fn lease(raw: &Raw) -> Result<Lease, Wrong> {
         return Ok(Lease { length, drift });
     };
     let drift = u32::try_from(*given.get_ref()).ok();
-    match drift.filter(|drift| (Kept::DRIFT_LEAST..=Kept::DRIFT_MOST).contains(drift)) {
+    match drift.filter(|drift| (Members::DRIFT_LEAST..=Members::DRIFT_MOST).contains(drift)) {
         Some(drift) => Ok(Lease { length, drift }),
         None => Err(wrong(given, "drift", Problem::Drift(*given.get_ref()))),
     }
