@@ -13,7 +13,8 @@ use crate::{ALL, GRACE, LOCKS, all_but, isolation, keepers_but, until};
 /// Long enough that elections fit into it on a busy machine.
 const LEASE: Duration = Duration::from_secs(3);
 
-/// How long followers hear nothing of a leader before they canvass, at most, with this lease.
+/// The longest time that followers hear nothing of a leader before they hold a pre-vote, with this
+/// lease.
 const TAKEOVER_MAX: Duration = Duration::from_secs(1);
 
 async fn started(network: bool) -> Cluster {

@@ -141,18 +141,18 @@ impl Elections {
         self.timeout * 2
     }
 
-    /// How long a candidate that a keeper voted for may be silent before the keeper canvasses. The
-    /// jitter, from 0 to 1, keeps keepers from standing for election simultaneously.
+    /// How long a candidate that a keeper voted for may be silent before the keeper holds a
+    /// pre-vote. The jitter, from 0 to 1, keeps keepers from standing for election simultaneously.
     pub fn candidate_silence_max(&self, jitter: f64) -> Duration {
         self.timeout.mul_f64(1.0 + jitter)
     }
 
-    /// How long a leader may be silent before a keeper canvasses, with this jitter.
+    /// How long a leader may be silent before a keeper holds a pre-vote, with this jitter.
     pub fn leader_silence_max(&self, jitter: f64) -> Duration {
         self.leader_lease() + self.candidate_silence_max(jitter)
     }
 
-    /// The longest time that a leader may be silent before all others canvass.
+    /// The longest time that a leader may be silent before all others hold a pre-vote.
     pub fn takeover_max(&self) -> Duration {
         self.leader_silence_max(1.0)
     }
@@ -224,7 +224,7 @@ mod tests {
             let elections = lease.elections();
             // The renewal was sent up to this long before the leader died.
             let renewed = lease.renewed_every();
-            // A canvass and an election take up to a timeout, if a keeper does not answer.
+            // A pre-vote and an election take up to a timeout, if a keeper does not answer.
             let elected = renewed + elections.takeover_max() + elections.timeout;
             assert!(elected < lease.length, "{lease:?}");
             let found = elected + lease.search_pause_max() + lease.answered_within();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_sends_several_heartbeats_before_others_canvass() {
+    fn a_leader_sends_several_heartbeats_before_others_hold_a_pre_vote() {
         for lease in lengths() {
             let elections = lease.elections();
             let every = elections.heartbeat_every();

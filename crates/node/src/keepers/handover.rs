@@ -7,8 +7,8 @@
 //! leader removes it.
 //!
 //! To hand over, a leader stops its heartbeats and everything else that its followers would take
-//! for a sign of life. It votes for the first follower that canvasses, and does not stand for
-//! election itself. If no other keeper leads in time, it leads again.
+//! for a sign of life. It votes for the first follower that holds a pre-vote, and does not stand
+//! for election itself. If no other keeper leads in time, it leads again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::canvass::Canvass;
 use super::error::KeeperError;
 use super::gate::Gate;
 use super::handover::Handover;
 use super::network::Network;
+use super::pre_vote::PreVote;
 use super::rpc::{self, COMMAND_BYTES_MAX};
 use super::serve::{ServeEnd, Served};
 use super::settings::Settings;
@@ -83,14 +83,14 @@ impl Keeper {
             }
         };
         let handover = Handover::default();
-        let canvass = Canvass::new(
+        let pre_vote = PreVote::new(
             me,
             raft.clone(),
             log_end,
             handover.clone(),
             settings.elections,
         );
-        tokio::spawn(Arc::clone(&canvass).hold_elections(network, stop.clone()));
+        tokio::spawn(Arc::clone(&pre_vote).hold_elections(network, stop.clone()));
         let metrics = raft.metrics();
         let gate = Gate {
             id: me,
@@ -102,7 +102,7 @@ impl Keeper {
         let sources = (metrics, rosters.clone(), handover.clone());
         tokio::spawn(watch_views(sources, tell, stop.clone()));
         Ok(Keeper {
-            served: Served::new(gate.clone(), canvass, stop.clone()),
+            served: Served::new(gate.clone(), pre_vote, stop.clone()),
             gate,
             handover,
             successor,

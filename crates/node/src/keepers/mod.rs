@@ -10,7 +10,7 @@
 //! - `store`: the log and a snapshot in a file. `types`: the types that Raft is instantiated with.
 //! - `appointment`: which nodes may have a store. `known`: what a keeper knows of the others.
 //!   `successor`: a later generation of the cluster.
-//! - `canvass`: when to hold an election. `handover`: how a leader gives up leadership.
+//! - `pre_vote`: when to hold an election. `handover`: how a leader gives up leadership.
 //! - `rpc`: the wire format, and which requests are refused. `network`, `peer`: the client side,
 //!   with one connection to each other keeper. `serve`: the server side. `gate`: which keepers it
 //!   answers.
@@ -19,7 +19,6 @@
 //! Nothing here listens on a port: connections are handed over by the caller.
 
 mod appointment;
-mod canvass;
 mod error;
 mod gate;
 mod handover;
@@ -27,6 +26,7 @@ mod keeper;
 mod known;
 mod network;
 mod peer;
+mod pre_vote;
 pub mod rpc;
 mod serve;
 mod settings;

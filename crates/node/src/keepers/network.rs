@@ -16,8 +16,8 @@ use openraft::raft::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::canvass::Canvass;
 use super::peer::{CallError, Entries, Peer, Times};
+use super::pre_vote::PreVote;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
 use super::settings::Settings;
 use super::successor::Successor;
@@ -66,19 +66,19 @@ impl Network {
 
     /// Returns whether another keeper would vote for this one, whose log ends at `last_log`.
     /// `false` if it does not answer.
-    pub(super) async fn canvass(
+    pub(super) async fn pre_vote(
         &self,
         id: u64,
         keeper: &KeeperNode,
         last_log: Option<LogId>,
         limit: Duration,
     ) -> bool {
-        let Ok(content) = rpc::encode(&Request::Canvass { last_log }) else {
+        let Ok(content) = rpc::encode(&Request::PreVote { last_log }) else {
             return false;
         };
         let answer = self.0.peer(id, keeper).call(content, None, limit).await;
         let answer = answer.ok().and_then(|bytes| rpc::decode(&bytes).ok());
-        matches!(answer, Some(Answer::Canvass(true)))
+        matches!(answer, Some(Answer::PreVote(true)))
     }
 }
 
@@ -249,10 +249,10 @@ impl RaftNetwork<Types> for Client {
 }
 
 /// Passes a peer's request to Raft and returns Raft's answer.
-pub(super) async fn answer(raft: &super::Raft, canvass: &Canvass, request: Request) -> Answer {
+pub(super) async fn answer(raft: &super::Raft, pre_vote: &PreVote, request: Request) -> Answer {
     let stopped = |fatal: &Fatal<u64>| Answer::Stopped(super::error::reason(fatal));
     match request {
-        Request::Canvass { last_log } => Answer::Canvass(canvass.would_vote(last_log).await),
+        Request::PreVote { last_log } => Answer::PreVote(pre_vote.would_vote(last_log).await),
         Request::Append(request) => match raft.append_entries(request).await {
             Ok(answer) => Answer::Append(answer),
             Err(RaftError::Fatal(fatal)) => stopped(&fatal),

@@ -46,7 +46,7 @@ pub(super) enum Request {
     Snapshot(InstallSnapshotRequest<Types>),
     /// From a keeper that may stand for election: asks whether the receiver would vote for it. Its
     /// log ends at `last_log`.
-    Canvass { last_log: Option<LogId> },
+    PreVote { last_log: Option<LogId> },
 }
 
 /// From the keeper that was dialled.
@@ -62,8 +62,8 @@ pub(super) enum Answer {
     Vote(VoteResponse<u64>),
     /// To `Snapshot`.
     Snapshot(InstallSnapshotResponse<u64>),
-    /// To `Canvass`.
-    Canvass(bool),
+    /// To `PreVote`.
+    PreVote(bool),
     /// To `Snapshot`: an earlier chunk is missing.
     Mismatch(openraft::error::SnapshotMismatch),
 }
@@ -157,7 +157,7 @@ impl Request {
             Request::Append(request) => Some(&request.vote),
             Request::Vote(request) => Some(&request.vote),
             Request::Snapshot(request) => Some(&request.vote),
-            Request::Canvass { .. } => None,
+            Request::PreVote { .. } => None,
         }
     }
 
@@ -185,7 +185,7 @@ impl Request {
             Request::Append(request) => limits.check_append(request),
             Request::Vote(request) => limits.log_id(request.last_log_id),
             Request::Snapshot(request) => limits.check_snapshot(request),
-            Request::Canvass { .. } => Ok(()),
+            Request::PreVote { .. } => Ok(()),
         }
     }
 }
@@ -278,7 +278,7 @@ mod tests {
             Request::Append(_)
             | Request::Vote(_)
             | Request::Snapshot(_)
-            | Request::Canvass { .. } => {}
+            | Request::PreVote { .. } => {}
         };
         let lease = std::time::Duration::from_millis(3_150);
         let command = soloist_core::epochs::roster::Command::Lead { lease };
@@ -318,7 +318,7 @@ mod tests {
             ("append", Request::Append(append)),
             ("vote", Request::Vote(vote)),
             ("snapshot", Request::Snapshot(snapshot)),
-            ("canvass", Request::Canvass { last_log }),
+            ("pre-vote", Request::PreVote { last_log }),
         ]
     }
 
@@ -329,7 +329,7 @@ mod tests {
             | Answer::Append(_)
             | Answer::Vote(_)
             | Answer::Snapshot(_)
-            | Answer::Canvass(_)
+            | Answer::PreVote(_)
             | Answer::Mismatch(_) => {}
         };
         let vote = Vote::new(4, 0xab);
@@ -370,7 +370,7 @@ mod tests {
                 "snapshot taken",
                 Answer::Snapshot(InstallSnapshotResponse { vote }),
             ),
-            ("canvass", Answer::Canvass(true)),
+            ("pre-vote", Answer::PreVote(true)),
             ("snapshot mismatch", Answer::Mismatch(mismatch)),
         ]);
         all

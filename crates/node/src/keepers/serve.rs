@@ -8,9 +8,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::canvass::Canvass;
 use super::gate::Gate;
 use super::network::answer;
+use super::pre_vote::PreVote;
 use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
 use super::types::Raft;
 use soloist_api::NodeName;
@@ -54,17 +54,17 @@ impl From<FrameError> for ServeEnd {
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     gate: Gate,
-    canvass: Arc<Canvass>,
+    pre_vote: Arc<PreVote>,
     stop: CancellationToken,
     connections: Arc<Mutex<HashMap<NodeName, CancellationToken>>>,
     pub(super) refused: Arc<Refusals>,
 }
 
 impl Served {
-    pub(super) fn new(gate: Gate, canvass: Arc<Canvass>, stop: CancellationToken) -> Self {
+    pub(super) fn new(gate: Gate, pre_vote: Arc<PreVote>, stop: CancellationToken) -> Self {
         Served {
             gate,
-            canvass,
+            pre_vote,
             stop,
             connections: Arc::default(),
             refused: Arc::default(),
@@ -134,7 +134,7 @@ impl Served {
             sender,
             name: peer.clone(),
             gate: self.gate.clone(),
-            canvass: Arc::clone(&self.canvass),
+            pre_vote: Arc::clone(&self.pre_vote),
             raft: raft.clone(),
             space: Arc::new(Semaphore::new(FRAME_BYTES_MAX)),
             answers: JoinSet::new(),
@@ -187,7 +187,7 @@ struct Answering {
     sender: u64,
     name: NodeName,
     gate: Gate,
-    canvass: Arc<Canvass>,
+    pre_vote: Arc<PreVote>,
     raft: Raft,
     space: Arc<Semaphore>,
     answers: JoinSet<(u64, Answer, OwnedSemaphorePermit)>,
@@ -219,9 +219,9 @@ impl Answering {
             loop {
                 let done = tokio::select! {
                     Some((number, request, permit)) = incoming.recv() => {
-                        let (raft, canvass) = (self.raft.clone(), Arc::clone(&self.canvass));
+                        let (raft, pre_vote) = (self.raft.clone(), Arc::clone(&self.pre_vote));
                         self.answers.spawn(async move {
-                            (number, answer(&raft, &canvass, request).await, permit)
+                            (number, answer(&raft, &pre_vote, request).await, permit)
                         });
                         continue;
                     }

@@ -3,7 +3,7 @@
 //!
 //! openraft 0.9 has no pre-vote. A keeper that stalls, or returns after it was disconnected, would
 //! raise the term and depose a leader that all others follow. So Raft's own elections are off. This
-//! task measures how long the leader has been silent, canvasses all voters, and lets Raft stand for
+//! task measures how long the leader has been silent, asks all voters, and lets Raft stand for
 //! election only when a majority would vote for it. A sole voter elects itself.
 //!
 //! The answers affect only when an election is held; Raft counts the votes.
@@ -36,14 +36,14 @@ struct MemberState {
     membership: Arc<Membership>,
 }
 
-impl std::fmt::Debug for Canvass {
+impl std::fmt::Debug for PreVote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Canvass")
+        f.write_str("PreVote")
     }
 }
 
 /// Asks before an election, and answers other keepers that ask.
-pub(super) struct Canvass {
+pub(super) struct PreVote {
     me: u64,
     raft: Raft,
     log: LogStore,
@@ -52,7 +52,7 @@ pub(super) struct Canvass {
     started: Instant,
 }
 
-impl Canvass {
+impl PreVote {
     /// Disables Raft's own elections.
     pub(super) fn new(
         me: u64,
@@ -62,7 +62,7 @@ impl Canvass {
         elections: Elections,
     ) -> Arc<Self> {
         raft.runtime_config().elect(false);
-        Arc::new(Canvass {
+        Arc::new(PreVote {
             me,
             raft,
             log,
@@ -144,7 +144,7 @@ impl Canvass {
     }
 
     /// Returns whether this keeper heard from a leader or voted for a candidate after `before`. A
-    /// canvass can take an election timeout if a voter does not answer. If another keeper was
+    /// pre-vote can take an election timeout if a voter does not answer. If another keeper was
     /// elected meanwhile, standing for election would depose it.
     async fn has_heard_since(&self, before: &MemberState) -> bool {
         let now = self.member_state().await;
@@ -155,7 +155,7 @@ impl Canvass {
         member_state.heard.unwrap_or(self.started).elapsed()
     }
 
-    /// How long a leader or an election may be silent before this keeper canvasses.
+    /// How long a leader or an election may be silent before this keeper holds a pre-vote.
     fn silence_max(&self, member_state: &MemberState, jitter: f64) -> Duration {
         match (member_state.heard, member_state.follows) {
             (None, _) => Duration::ZERO,
@@ -174,7 +174,7 @@ impl Canvass {
         let limit = self.elections.timeout;
         let asked = known.map(|(id, node)| async move {
             let last_log = member_state.last_log;
-            let would_vote = network.canvass(id, node, last_log, limit).await;
+            let would_vote = network.pre_vote(id, node, last_log, limit).await;
             would_vote.then_some(id)
         });
         let asked: FuturesUnordered<_> = asked.collect();
