@@ -22,7 +22,7 @@ pub enum KeeperError {
     },
     /// This keeper leads, but in another term than requested: it was deposed and elected again
     /// since. Nothing has changed.
-    #[error("this keeper leads in term {found}, not in term {asked}: that reign is over")]
+    #[error("this keeper leads in term {found}, not in term {asked}: that term is over")]
     OtherTerm {
         /// The requested term.
         asked: Term,

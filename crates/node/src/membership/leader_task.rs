@@ -33,7 +33,7 @@ use soloist_core::epochs::roster::{Applied, Command, Member};
 use soloist_core::name_hash::HashKeys;
 
 /// Capacity of the leader task's event queue.
-const LETTERS_MAX: usize = 1024;
+const EVENTS_MAX: usize = 1024;
 /// Pause before a failed operation is retried.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -95,15 +95,15 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
                 continue;
             }
         };
-        let (sender, letters) = mpsc::channel(LETTERS_MAX);
-        let mut reign = LeaderTask::new(&membership, &keeper, term, cluster, letters);
-        membership.reign.send_replace(Some(sender));
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let mut task = LeaderTask::new(&membership, &keeper, term, cluster, events);
+        membership.leader_events.send_replace(Some(sender));
         tracing::info!(term = term.0, "this keeper leads");
-        reign.run().await;
+        task.run().await;
         // No command of this task is proposed from here on.
-        reign.work.shutdown().await;
+        task.work.shutdown().await;
         membership.is_busy.send_replace(false);
-        membership.reign.send_replace(None);
+        membership.leader_events.send_replace(None);
         tracing::info!(term = term.0, "this keeper leads no more");
     }
 }
@@ -159,7 +159,7 @@ struct LeaderTask<'o> {
     views: watch::Receiver<View>,
     /// `None` until the first keepers have formed the cluster: nothing is decided before that.
     leader: Option<Leader>,
-    letters: mpsc::Receiver<LeaderEvent>,
+    events: mpsc::Receiver<LeaderEvent>,
     /// Connections of each node. One name may have several, of earlier incarnations or of another
     /// node; messages carry the incarnation.
     nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
@@ -184,7 +184,7 @@ impl<'o> LeaderTask<'o> {
         keeper: &'o Arc<Keeper>,
         term: Term,
         cluster: ClusterIdentity,
-        letters: mpsc::Receiver<LeaderEvent>,
+        events: mpsc::Receiver<LeaderEvent>,
     ) -> Self {
         LeaderTask {
             membership,
@@ -194,7 +194,7 @@ impl<'o> LeaderTask<'o> {
             began: Reading::take(),
             views: keeper.views(),
             leader: None,
-            letters,
+            events,
             nodes: HashMap::new(),
             clocks: Clocks::new(&membership.lease),
             stores: Stores::default(),
@@ -231,8 +231,8 @@ impl<'o> LeaderTask<'o> {
                         Err(_) => return,
                     },
                 },
-                letter = self.letters.recv() => match letter {
-                    Some(letter) => self.read(letter),
+                event = self.events.recv() => match event {
+                    Some(event) => self.read(event),
                     None => return,
                 },
                 () = sleep(pause) => self.tick(),
@@ -334,8 +334,8 @@ impl<'o> LeaderTask<'o> {
         self.drive(|leader, now, roster, out| leader.tick(now, roster, out));
     }
 
-    fn read(&mut self, letter: LeaderEvent) {
-        match letter {
+    fn read(&mut self, event: LeaderEvent) {
+        match event {
             LeaderEvent::Opened { name, sender } => {
                 let _ = sender.try_send(self.welcome());
                 let connections = self.nodes.entry(name).or_default();

@@ -87,7 +87,7 @@ pub(crate) struct Membership {
     /// News of this node's store that the leader has not been sent yet.
     stores: watch::Sender<appointment::StoreNews>,
     /// Where the leader task receives events, while this keeper leads.
-    reign: watch::Sender<Option<mpsc::Sender<leader_task::LeaderEvent>>>,
+    leader_events: watch::Sender<Option<mpsc::Sender<leader_task::LeaderEvent>>>,
     /// Whether this keeper leads and a change of epoch is under way.
     is_busy: watch::Sender<bool>,
     forwards: forward::Forwards,
@@ -159,7 +159,7 @@ impl Membership {
             keeper: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
             stores: watch::Sender::new(appointment::StoreNews::default()),
-            reign: watch::Sender::new(None),
+            leader_events: watch::Sender::new(None),
             is_busy: watch::Sender::new(false),
             forwards: forward::Forwards::default(),
             follows: watch::Sender::new(None),

@@ -129,7 +129,7 @@ impl Membership {
         name: NodeName,
         is_writing: &AtomicBool,
     ) -> End {
-        let Some(reign) = self.reign.borrow().clone() else {
+        let Some(leader) = self.leader_events.borrow().clone() else {
             return End::Elsewhere;
         };
         let (sender, mut outgoing) = mpsc::channel(WAITING_MAX);
@@ -137,14 +137,14 @@ impl Membership {
             name: name.clone(),
             sender: sender.clone(),
         };
-        if reign.send(opened).await.is_err() {
+        if leader.send(opened).await.is_err() {
             return End::Elsewhere;
         }
         let connection = sender.downgrade();
         drop(sender);
         let reading = async {
             loop {
-                let letter = match read(reader).await {
+                let event = match read(reader).await {
                     Ok(Some(FromNode::Word { from, clock, word })) if from.name == name => {
                         LeaderEvent::Word { from, clock, word }
                     }
@@ -168,7 +168,7 @@ impl Membership {
                     Ok(None) => return End::Closed,
                     Err(error) => return error.into(),
                 };
-                if reign.send(letter).await.is_err() {
+                if leader.send(event).await.is_err() {
                     // The leader task has ended. Its last messages are still being written.
                     return std::future::pending().await;
                 }
@@ -190,7 +190,7 @@ impl Membership {
             end = reading => end,
             end = writing => end,
         };
-        let _ = reign.send(LeaderEvent::Closed { name, connection }).await;
+        let _ = leader.send(LeaderEvent::Closed { name, connection }).await;
         end
     }
 }

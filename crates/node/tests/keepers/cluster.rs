@@ -16,7 +16,7 @@ async fn one_keeper_leads_and_all_have_its_decisions() {
     let nodes: Vec<_> = cluster.sites.iter().map(|site| site.node.clone()).collect();
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    let (leader, term) = cluster.reign().await;
+    let (leader, term) = cluster.leader_and_term().await;
     let chief = cluster.sites[leader].keeper();
     assert_eq!(
         chief.propose(term, begin(1)).await.unwrap(),
@@ -75,7 +75,7 @@ async fn without_a_majority_nothing_is_decided_or_confirmed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     loop {
-        let (leader, term) = cluster.reign().await;
+        let (leader, term) = cluster.leader_and_term().await;
         let others = (0..3).filter(|&place| place != leader);
         for place in others.clone() {
             cluster.sites[place].stop().await;
@@ -190,7 +190,7 @@ fn begin_with(members: usize) -> Command {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_command_is_committed_and_one_beyond_the_limit_is_refused() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;
-    let (leader, term) = cluster.reign().await;
+    let (leader, term) = cluster.leader_and_term().await;
     let chief = cluster.sites[leader].keeper();
     let error = chief.propose(term, begin_with(70_000)).await.unwrap_err();
     assert!(matches!(error, KeeperError::TooLong { .. }), "{error}");

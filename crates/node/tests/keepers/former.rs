@@ -72,7 +72,7 @@ async fn a_demoted_keeper_that_returns_gets_no_vote() {
     for site in &cluster.sites {
         until("it is former", || site.keeper().is_former(gone)).await;
     }
-    let (_, term) = cluster.reign().await;
+    let (_, term) = cluster.leader_and_term().await;
     c.start().await;
     // It asks the others before it stands for election. None of them answers, so its term stays.
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -14,7 +14,7 @@ async fn a_leader_hands_over_and_the_next_one_demotes_it() {
     let cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     cluster.all_have(1).await;
-    let (leader, term) = cluster.reign().await;
+    let (leader, term) = cluster.leader_and_term().await;
     let (chief, called) = (cluster.sites[leader].keeper(), &cluster.sites[leader].node);
     let refused = chief.demote(&called.name).await.unwrap_err();
     assert_eq!(refused, KeeperError::Leads(called.name.clone()));
@@ -24,7 +24,7 @@ async fn a_leader_hands_over_and_the_next_one_demotes_it() {
     until("it does not lead", || !chief.view().leads).await;
     let error = chief.confirm_leadership(term).await.unwrap_err();
     assert!(matches!(error, KeeperError::NotLeader { .. }), "{error}");
-    let (next, next_term) = cluster.reign().await;
+    let (next, next_term) = cluster.leader_and_term().await;
     println!("another keeper leads after {:?}", began.elapsed());
     // On a busy machine it may lead again, in a later term or because no other keeper took over.
     assert!(next != leader || next_term >= term);
@@ -42,7 +42,7 @@ async fn a_leader_without_followers_is_elected_again() {
     cluster.begin(1).await;
     cluster.all_have(1).await;
     let leader = loop {
-        let (leader, term) = cluster.reign().await;
+        let (leader, term) = cluster.leader_and_term().await;
         cluster.sites[1 - leader].stop().await;
         let keeper = cluster.sites[leader].keeper();
         // The other keeper may have been elected before it stopped.

@@ -192,7 +192,7 @@ async fn a_cluster_from_before_gets_an_identity_and_its_fences_rise() {
     let next = Fence::first_of((13 << 8) + 1).number();
     assert!(next > (12 << 40) + ((1 << 40) - 1));
     // A second identity is refused.
-    let (leader, term) = cluster.reign().await;
+    let (leader, term) = cluster.leader_and_term().await;
     let again = cluster.sites[leader].keeper().propose(term, identify).await;
     assert!(!matches!(again, Ok(Applied::Done)), "{again:?}");
     cluster.begin((13 << 8) + 1).await;

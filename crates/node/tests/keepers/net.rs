@@ -90,7 +90,7 @@ impl Site {
     }
 
     /// Returns the term in which it leads, if a majority confirms that.
-    pub async fn reigns_in(&self) -> Option<Term> {
+    pub async fn leads_in(&self) -> Option<Term> {
         let View { leads, term, .. } = self.keeper().view();
         let confirmed = leads && self.keeper().confirm_leadership(term).await.is_ok();
         confirmed.then_some(term)
@@ -100,7 +100,7 @@ impl Site {
     pub async fn leads(&self) -> Term {
         let began = Instant::now();
         loop {
-            match self.reigns_in().await {
+            match self.leads_in().await {
                 Some(term) => return term,
                 None => assert!(began.elapsed() < TIMEOUT, "it does not lead"),
             }
@@ -248,16 +248,16 @@ impl Cluster {
 
     /// Index of a leader that a majority confirms.
     pub async fn leader(&self) -> usize {
-        self.reign().await.0
+        self.leader_and_term().await.0
     }
 
     /// Index of a leader that a majority confirms, and its term.
-    pub async fn reign(&self) -> (usize, Term) {
+    pub async fn leader_and_term(&self) -> (usize, Term) {
         let began = Instant::now();
         loop {
             for (place, site) in self.sites.iter().enumerate() {
                 if site.is_up()
-                    && let Some(term) = site.reigns_in().await
+                    && let Some(term) = site.leads_in().await
                 {
                     return (place, term);
                 }
@@ -277,7 +277,7 @@ impl Cluster {
     pub async fn decide(&self, command: Command, is_done: impl Fn(&Roster) -> bool) {
         let began = Instant::now();
         loop {
-            let (leader, term) = self.reign().await;
+            let (leader, term) = self.leader_and_term().await;
             let keeper = self.sites[leader].keeper();
             match keeper.propose(term, command.clone()).await {
                 Ok(Applied::Done) => return,

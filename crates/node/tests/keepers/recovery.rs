@@ -103,7 +103,7 @@ async fn recovery_keeps_entries_that_were_not_committed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
     let leader = loop {
-        let (leader, term) = cluster.reign().await;
+        let (leader, term) = cluster.leader_and_term().await;
         for place in (0..3).filter(|place| *place != leader) {
             cluster.sites[place].stop().await;
         }

@@ -83,9 +83,9 @@ async fn a_proposal_of_another_term_is_refused() {
 async fn all_keepers_apply_the_same_commands() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;
-    let (first, term) = cluster.reign().await;
+    let (first, term) = cluster.leader_and_term().await;
     cluster.sites[first].stop().await;
-    let (second, later) = cluster.reign().await;
+    let (second, later) = cluster.leader_and_term().await;
     assert_ne!((first, term), (second, later));
     // A decision of the first leader is proposed at the second one.
     if later != term {
