@@ -50,7 +50,7 @@ fuzz_target!(|messages: Vec<(u8, Vec<u8>)>| {
             leader.receive(now, &roster, &member(1), message, &mut decided);
         }
         if let Ok(message) = postcard::from_bytes::<ToMember>(&bytes) {
-            node.hear(now, message, &mut effects);
+            node.receive_from_leader(now, message, &mut effects);
         }
         leader.tick(now, &roster, &mut decided);
         node.tick(now, &mut effects);

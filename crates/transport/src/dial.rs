@@ -145,7 +145,7 @@ impl Endpoint {
         let tcp = self.connect_at(to, address, within).await?;
         let handshake = async {
             let stream = self.secure(to, tcp).await?;
-            self.say_hello(stream, to, purpose).await
+            self.send_hello(stream, to, purpose).await
         };
         let left = within.saturating_sub(began.elapsed());
         let done = timeout(left, handshake).await;
@@ -198,7 +198,7 @@ impl Endpoint {
     }
 
     /// Sends the hello on an open connection.
-    pub async fn say_hello(
+    pub async fn send_hello(
         &self,
         mut stream: Stream,
         to: &NodeName,

@@ -36,7 +36,7 @@ struct Candidate {
     /// When it first asked to join.
     since: Moment,
     /// When its last message arrived.
-    heard: Moment,
+    last_message: Moment,
     /// Number of probes sent.
     probes: u64,
     /// When the pending probe was sent, or `None` if none is pending.
@@ -67,7 +67,7 @@ impl Candidates {
             self.0.push(Candidate {
                 member: from.clone(),
                 since: now,
-                heard: now,
+                last_message: now,
                 probes: 0,
                 probed: None,
                 passed: 0,
@@ -77,7 +77,7 @@ impl Candidates {
             self.0.len() - 1
         });
         let candidate = &mut self.0[place];
-        candidate.heard = now;
+        candidate.last_message = now;
         let limit = lease.answered_within();
         let is_pending = candidate
             .probed
@@ -104,7 +104,7 @@ impl Candidates {
         let Some(sent) = candidate.probed.take() else {
             return;
         };
-        candidate.heard = now;
+        candidate.last_message = now;
         let (took, limit) = (now.since(sent), lease.answered_within());
         if took > limit {
             // Probing starts over with the next request to join.
@@ -133,7 +133,7 @@ impl Candidates {
     /// Drops candidates that became members, and those that have been silent for too long.
     pub fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
         self.0.retain(|known| {
-            now.since(known.heard) <= lease.statement_valid_for()
+            now.since(known.last_message) <= lease.statement_valid_for()
                 && !members.contains(&known.member)
         });
     }

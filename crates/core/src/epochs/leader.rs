@@ -92,7 +92,7 @@ struct Known {
     /// Until when it may rely on being a member.
     until: Moment,
     /// When its last message arrived.
-    heard: Moment,
+    last_message: Moment,
     /// When it became a member, or when this leader was elected if that was later.
     since: Moment,
     /// How long its report may take once all others have reported. `None` if a lease may have been
@@ -181,7 +181,7 @@ impl Leader {
             return self.act(now, roster, out);
         };
         let known = &mut self.members[place];
-        known.heard = now;
+        known.last_message = now;
         match message {
             // It was admitted and does not know it yet.
             ToKeepers::Join => out.sends.extend(self.catch_up(place, roster, 0)),
@@ -377,7 +377,7 @@ impl Leader {
                     // Another leader's lease may have been longer.
                     now + self.lease.guarded().max(roster.longest_lease())
                 },
-                heard: now,
+                last_message: now,
                 since: now,
                 report_time,
                 is_leaving: false,
@@ -443,7 +443,7 @@ impl Leader {
             .ask(now, &self.lease, from, self.tuning, out);
         let mut members = self.members.iter();
         let same_name = members.find(|known| known.member.name == from.name);
-        if same_name.is_some_and(|known| known.heard > since) {
+        if same_name.is_some_and(|known| known.last_message > since) {
             out.sends.push((from.clone(), ToMember::NameTaken));
         }
     }

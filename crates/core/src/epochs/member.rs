@@ -229,7 +229,7 @@ impl Participant {
     }
 
     /// Handles a message from the keepers' leader.
-    pub fn hear(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
+    pub fn receive_from_leader(&mut self, now: Moment, message: ToMember, out: &mut MemberEffects) {
         self.check_lease(now, out);
         match message {
             ToMember::Granted { .. }
@@ -283,7 +283,7 @@ impl Participant {
         self.table_mut(now, out).tick(now, &mut out.locks);
         self.leave_if_over(now, out);
         if self.renew_at.is_some_and(|at| at <= now) {
-            self.say_hello(now, out);
+            self.contact_leader(now, out);
         }
     }
 
@@ -292,7 +292,7 @@ impl Participant {
     pub fn find_leader(&mut self, now: Moment, out: &mut MemberEffects) {
         self.check_lease(now, out);
         if self.renew_at.is_some() {
-            self.say_hello(now, out);
+            self.contact_leader(now, out);
         }
     }
 
@@ -343,7 +343,7 @@ impl Participant {
         out.lapsed = true;
     }
 
-    fn say_hello(&mut self, now: Moment, out: &mut MemberEffects) {
+    fn contact_leader(&mut self, now: Moment, out: &mut MemberEffects) {
         self.renew_at = Some(now + self.lease.renewed_every());
         match self.stage {
             Stage::Outside => out.keepers.push(ToKeepers::Join),

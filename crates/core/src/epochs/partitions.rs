@@ -35,7 +35,7 @@ pub(super) struct Partitions {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Complaint {
     /// When it was last received.
-    said: Moment,
+    received: Moment,
     /// The unreachable members, and when each was first named.
     about: BTreeMap<Incarnation, Moment>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Staying<'a> {
     pub incarnation: Incarnation,
     pub name: &'a NodeName,
     /// When its last message arrived.
-    pub heard: Moment,
+    pub last_message: Moment,
 }
 
 impl Partitions {
@@ -68,7 +68,7 @@ impl Partitions {
         about: impl IntoIterator<Item = Incarnation>,
     ) {
         self.complaints
-            .retain(|_, complaint| now.since(complaint.said) <= lease.statement_valid_for());
+            .retain(|_, complaint| now.since(complaint.received) <= lease.statement_valid_for());
         let before = self.complaints.remove(&from);
         let since = |incarnation| {
             before
@@ -80,7 +80,13 @@ impl Partitions {
             about.map(|incarnation| (incarnation, since(incarnation).copied().unwrap_or(now)));
         let about: BTreeMap<_, _> = about.collect();
         if !about.is_empty() {
-            self.complaints.insert(from, Complaint { said: now, about });
+            self.complaints.insert(
+                from,
+                Complaint {
+                    received: now,
+                    about,
+                },
+            );
         }
         self.decide_at = if self.complaints.is_empty() {
             None
@@ -169,15 +175,15 @@ impl Partitions {
 
     /// For each of these members, the ones that it cannot reach.
     fn between(&self, members: &[Staying<'_>]) -> BTreeMap<Incarnation, BTreeSet<Incarnation>> {
-        let heard: BTreeMap<_, _> = members
+        let last_message: BTreeMap<_, _> = members
             .iter()
-            .map(|member| (member.incarnation, member.heard))
+            .map(|member| (member.incarnation, member.last_message))
             .collect();
         let mut apart: BTreeMap<Incarnation, BTreeSet<Incarnation>> = BTreeMap::new();
         for (&from, complaint) in &self.complaints {
             for (&about, since) in &complaint.about {
-                let is_alive = heard.get(&about).is_some_and(|at| at > since);
-                if is_alive && heard.contains_key(&from) {
+                let is_alive = last_message.get(&about).is_some_and(|at| at > since);
+                if is_alive && last_message.contains_key(&from) {
                     apart.entry(from).or_default().insert(about);
                     apart.entry(about).or_default().insert(from);
                 }
@@ -300,7 +306,7 @@ mod tests {
             let members = (0..).zip(&self.names).map(|(incarnation, name)| Staying {
                 incarnation: Incarnation(incarnation),
                 name,
-                heard: after(if silent == Some(incarnation) { 0 } else { now }),
+                last_message: after(if silent == Some(incarnation) { 0 } else { now }),
             });
             let members: Vec<_> = members.collect();
             let lease = Lease::default();
@@ -352,7 +358,7 @@ mod tests {
             incarnation: Incarnation(incarnation),
             name,
             // The last renewals of 2 and 3 came a moment before the complaint.
-            heard: after(if incarnation == 2 || incarnation == 3 {
+            last_message: after(if incarnation == 2 || incarnation == 3 {
                 1
             } else {
                 2

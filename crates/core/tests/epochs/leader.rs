@@ -112,11 +112,11 @@ impl Trial {
         command
     }
 
-    fn hear(&mut self, now: Moment, from: &Member, word: ToKeepers) -> LeaderEffects {
+    fn receive(&mut self, now: Moment, from: &Member, message: ToKeepers) -> LeaderEffects {
         let mut out = LeaderEffects::default();
         let round_trip = self.round_trip;
         let Trial { leader, roster, .. } = self;
-        leader.receive(now, roster, from, word, &mut out);
+        leader.receive(now, roster, from, message, &mut out);
         while let Some(place) = out.sends.iter().position(is_probe) {
             let (to, probe) = out.sends.remove(place);
             let ToMember::Probe { number } = probe else {
@@ -147,7 +147,7 @@ impl Trial {
     fn renew_after(&mut self, now: Moment, from: &Member, installed: u64) -> LeaderEffects {
         self.renewals += 1;
         let number = self.renewals;
-        self.hear(now, from, ToKeepers::Renew { number, installed })
+        self.receive(now, from, ToKeepers::Renew { number, installed })
     }
 }
 
@@ -158,10 +158,10 @@ fn used_up_fences_begin_another_epoch() {
     let a = member(0, 1);
     let now = Moment::default() + Duration::from_secs(1);
     let mut trial = Trial::new(std::slice::from_ref(&a));
-    let late = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 0 });
+    let late = trial.receive(now, &a, ToKeepers::Exhausted { epoch: 0 });
     assert_eq!(late.propose, None);
     let now = now + Duration::from_millis(1);
-    let begun = trial.hear(now, &a, ToKeepers::Exhausted { epoch: 1 });
+    let begun = trial.receive(now, &a, ToKeepers::Exhausted { epoch: 1 });
     assert_eq!(begun.propose, Some(Command::Begin(change(2, &[a]))));
 }
 
@@ -203,7 +203,7 @@ fn nobody_joins_while_an_evicted_members_lease_runs() {
         trial.renew(after(1000 * second), &b);
         let incarnations = incarnations.clone();
         let unreached = ToKeepers::Unreached { incarnations };
-        trial.hear(after(1000 * second), &a, unreached);
+        trial.receive(after(1000 * second), &a, unreached);
     }
     let refused = trial.renew(after(2500), &b).sends;
     assert_eq!(refused, [(b.clone(), ToMember::NoMember)]);
@@ -211,14 +211,14 @@ fn nobody_joins_while_an_evicted_members_lease_runs() {
     for tenth in 26..=51 {
         let now = after(100 * tenth);
         assert_eq!(trial.renew(now, &a).propose, None);
-        assert_eq!(trial.hear(now, &c, ToKeepers::Join).propose, None);
+        assert_eq!(trial.receive(now, &c, ToKeepers::Join).propose, None);
     }
     let next = change(2, &[a.clone(), c]);
     let due = trial.renew(after(5200), &a).propose;
     assert_eq!(due, Some(Command::Begin(next)));
     // Nor may it rejoin while the two would be apart.
     let again = member(1, 2);
-    let refused = trial.hear(after(5200), &again, ToKeepers::Join).sends;
+    let refused = trial.receive(after(5200), &again, ToKeepers::Join).sends;
     let apart_from = vec![a.name];
     assert_eq!(refused, [(again, ToMember::Barred { apart_from })]);
 }
@@ -239,7 +239,7 @@ fn an_epoch_begins_for_a_candidate_that_answers_in_time() {
     for (round_trip, joins) in [(200, true), (500, true), (501, false), (1040, false)] {
         let mut trial = Trial::new(std::slice::from_ref(&a));
         trial.round_trip = Duration::from_millis(round_trip);
-        let answer = trial.hear(after(0), &b, ToKeepers::Join);
+        let answer = trial.receive(after(0), &b, ToKeepers::Join);
         let took = trial.round_trip;
         let limit = Duration::from_millis(500);
         let slow = ToMember::TooSlow { took, limit };
@@ -261,15 +261,15 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
     for (start, pause) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
         trial.renew(after(now), &a);
         let b = member(1, 1 + start as u64);
-        trial.hear(after(now), &b, ToKeepers::Join);
+        trial.receive(after(now), &b, ToKeepers::Join);
         let begun = trial.tick(after(now + 50));
         assert_eq!(names(&begun), ["n0", "n1"]);
         let epoch = trial.roster.next_epoch() - 1;
-        trial.hear(after(now + 60), &a, report(epoch));
+        trial.receive(after(now + 60), &a, report(epoch));
         assert_eq!(trial.tick(after(now + 150)), None, "it may yet report");
         let begun = trial.tick(after(now + 160));
         assert_eq!(names(&begun), ["n0"], "it was waited for long enough");
-        let reported = trial.hear(after(now + 160), &a, report(epoch + 1));
+        let reported = trial.receive(after(now + 160), &a, report(epoch + 1));
         let install = trial.carry_out(after(now + 160), reported.propose);
         assert!(matches!(install, Some(Command::Install { .. })));
         assert_eq!(trial.roster.held_off()[0].pause.as_secs(), pause);
@@ -283,7 +283,7 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
         for second in 0..pause {
             trial.renew(after(now + 1000 * second), &a);
         }
-        let refused = trial.hear(after(early), &again, ToKeepers::Join).sends;
+        let refused = trial.receive(after(early), &again, ToKeepers::Join).sends;
         let left = Duration::from_millis(1);
         assert_eq!(refused, [(again, ToMember::HeldOff { left })], "{pause} s");
         now += 1000 * pause;
@@ -301,10 +301,10 @@ fn suspicions_begin_a_limited_number_of_epochs() {
         let epoch = trial.roster.next_epoch() - 1;
         let renewed = trial.renew(now, &a);
         trial.carry_out(now, renewed.propose);
-        let suspected = trial.hear(now, &a, ToKeepers::Suspect { epoch });
+        let suspected = trial.receive(now, &a, ToKeepers::Suspect { epoch });
         trial.carry_out(now, suspected.propose);
         let epoch = trial.roster.next_epoch() - 1;
-        let reported = trial.hear(now, &a, report(epoch));
+        let reported = trial.receive(now, &a, report(epoch));
         trial.carry_out(now, reported.propose);
     }
     let changes = trial.roster.next_epoch() - first;
@@ -320,7 +320,7 @@ fn members_that_report_the_same_lock_are_both_evicted() {
     for from in &members {
         trial.renew(after(0), from);
     }
-    let begun = trial.hear(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
+    let begun = trial.receive(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
     trial.carry_out(after(10), begun.propose);
     let hash = |byte| NameHash::from_bytes([byte; 16]);
     let reports = [
@@ -330,7 +330,7 @@ fn members_that_report_the_same_lock_are_both_evicted() {
     ];
     let mut twice = Vec::new();
     for (from, held) in members.iter().zip(&reports) {
-        let out = trial.hear(after(20), from, report_of(2, held));
+        let out = trial.receive(after(20), from, report_of(2, held));
         assert_eq!(out.propose, None);
         twice.extend(out.notices.into_iter().filter_map(|notice| match notice {
             Notice::HeldTwice(members) => Some(members),
@@ -373,11 +373,11 @@ fn a_leader_that_does_not_know_what_was_held_begins_another_epoch() {
     for from in &members {
         trial.renew(after(0), from);
     }
-    let begun = trial.hear(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
+    let begun = trial.receive(after(10), &members[0], ToKeepers::Suspect { epoch: 1 });
     trial.carry_out(after(10), begun.propose);
     let held = [NameHash::from_bytes([1; 16])];
-    trial.hear(after(20), &members[0], report_of(2, &held));
-    let reported = trial.hear(after(20), &members[1], report(2));
+    trial.receive(after(20), &members[0], report_of(2, &held));
+    let reported = trial.receive(after(20), &members[1], report(2));
     assert_eq!(reported.propose, Some(Command::Install { epoch: 2 }));
     assert_eq!(installs(&reported), []);
     trial.carry_out(after(30), reported.propose);

@@ -20,14 +20,14 @@ fn holder(out: &mut MemberEffects) -> (Participant, HoldId) {
     let begin = Moment::default();
     let mut node = Participant::new(member(0, 1), table(), Lease::default(), begin);
     let change = change(1, &[member(0, 1)]);
-    node.hear(begin, ToMember::Begin(change.clone()), out);
-    node.hear(begin, ToMember::Granted { number: 1 }, out);
+    node.receive_from_leader(begin, ToMember::Begin(change.clone()), out);
+    node.receive_from_leader(begin, ToMember::Granted { number: 1 }, out);
     let install = ToMember::Install {
         change,
         pieces: 0,
         first: None,
     };
-    node.hear(begin, install, out);
+    node.receive_from_leader(begin, install, out);
     let ask = LockRequest {
         ttl: Some(Duration::from_secs(60)),
         ..LockRequest::new("somebody")
@@ -63,7 +63,7 @@ fn a_draining_member_extends_no_promise_and_leaves_when_all_have_ended() {
         // Its own lease continues, and it reports what is held.
         node.tick(after(1000), &mut out);
         let number = renewal(&out);
-        node.hear(after(1000), ToMember::Granted { number }, &mut out);
+        node.receive_from_leader(after(1000), ToMember::Granted { number }, &mut out);
         assert_eq!(node.valid_until(), Some(promised + Duration::from_secs(1)));
         let ttl = Some(Duration::from_secs(60));
         let table = node.table_mut(after(1100), &mut out);
@@ -72,7 +72,7 @@ fn a_draining_member_extends_no_promise_and_leaves_when_all_have_ended() {
         assert_eq!(node.promise(hold), Ok(Some(promised)));
         let change = change(2, &[member(0, 1)]);
         out.keepers.clear();
-        node.hear(after(1200), ToMember::Begin(change), &mut out);
+        node.receive_from_leader(after(1200), ToMember::Begin(change), &mut out);
         let held = Rows::new(&[keys().of(2).hash(&LockName::new("a").unwrap())]);
         assert_eq!(
             out.keepers,
@@ -94,7 +94,7 @@ fn a_draining_member_extends_no_promise_and_leaves_when_all_have_ended() {
         }
         assert_eq!(node.table().holds(), 0);
         assert_eq!(out.keepers.last(), Some(&ToKeepers::Leave));
-        node.hear(promised, ToMember::NoMember, &mut out);
+        node.receive_from_leader(promised, ToMember::NoMember, &mut out);
         assert!(node.has_left());
     }
 }
@@ -119,7 +119,7 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
         table.acquire(after(1), &lock, ask, &mut out.locks).unwrap();
     }
     let change = change(2, &[member(0, 1)]);
-    node.hear(after(10), ToMember::Begin(change.clone()), &mut out);
+    node.receive_from_leader(after(10), ToMember::Begin(change.clone()), &mut out);
     let held = node.table().held_hashes(&change.key).into_iter();
     let held = held.map(|lock| HeldLock {
         lock,
@@ -131,7 +131,7 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
         pieces: pieces.len() as u32,
         first: pieces.first().cloned(),
     };
-    node.hear(after(20), install, &mut out);
+    node.receive_from_leader(after(20), install, &mut out);
     assert_eq!(node.member_state(), MemberState::Member(2));
     let begins = |node: &Participant| node.next_deadline() == Some(Moment::default());
     assert!(begins(&node), "not all locks have begun");
@@ -140,7 +140,7 @@ fn a_member_renews_its_lease_while_its_locks_begin_an_epoch() {
     node.tick(renews, &mut out);
     assert!(begins(&node), "not all locks have begun");
     let number = renewal(&out);
-    node.hear(renews, ToMember::Granted { number }, &mut out);
+    node.receive_from_leader(renews, ToMember::Granted { number }, &mut out);
     assert_eq!(node.valid_until(), Some(renews + Lease::default().length));
     while begins(&node) {
         node.tick(renews, &mut out);
@@ -158,7 +158,7 @@ fn a_suspend_ends_the_lease_and_pending_renewals() {
     node.wake(second, &mut out);
     assert!(out.lapsed);
     assert!(node.promise(hold).is_err());
-    node.hear(second, ToMember::Granted { number }, &mut out);
+    node.receive_from_leader(second, ToMember::Granted { number }, &mut out);
     assert_eq!(node.valid_until(), None);
     assert_eq!(node.member_state(), MemberState::Outside);
 }
@@ -174,7 +174,7 @@ fn a_lease_that_expired_before_it_arrived_is_not_used() {
     let table = node.table_mut(begin, &mut out);
     table.acquire(begin, &lock, ask, &mut out.locks).unwrap();
     let change = change(1, &[member(0, 1)]);
-    node.hear(begin, ToMember::Begin(change.clone()), &mut out);
+    node.receive_from_leader(begin, ToMember::Begin(change.clone()), &mut out);
     assert!(matches!(
         out.keepers[..],
         [ToKeepers::Report { .. }, ToKeepers::Renew { number: 1, .. }]
@@ -186,8 +186,8 @@ fn a_lease_that_expired_before_it_arrived_is_not_used() {
         pieces: 0,
         first: None,
     };
-    node.hear(late, install, &mut out);
-    node.hear(late, ToMember::Granted { number: 1 }, &mut out);
+    node.receive_from_leader(late, install, &mut out);
+    node.receive_from_leader(late, ToMember::Granted { number: 1 }, &mut out);
     assert_eq!(node.member_state(), MemberState::Changing(1));
     assert_eq!(node.table().holds(), 0);
     // A lease that arrives in time lets it install the epoch.
@@ -196,7 +196,7 @@ fn a_lease_that_expired_before_it_arrived_is_not_used() {
     let [ToKeepers::Renew { number, .. }] = out.keepers[..] else {
         panic!("it renews: {:?}", out.keepers);
     };
-    node.hear(late, ToMember::Granted { number }, &mut out);
+    node.receive_from_leader(late, ToMember::Granted { number }, &mut out);
     assert_eq!(node.member_state(), MemberState::Member(1));
     assert_eq!(node.table().holds(), 1);
 }

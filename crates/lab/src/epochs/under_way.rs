@@ -80,8 +80,8 @@ impl UnderWay {
     pub fn put(&mut self, way: Way, parcel: Parcel) {
         let parcels = self.0.entry(way).or_default();
         let parcel = Shared::new(parcel);
-        let is_said = parcels.back().is_some_and(|last| **last == *parcel);
-        if !is_said || matches!(*parcel, Parcel::Frame { .. }) {
+        let is_repeated = parcels.back().is_some_and(|last| **last == *parcel);
+        if !is_repeated || matches!(*parcel, Parcel::Frame { .. }) {
             parcels.push_back(parcel);
         }
     }

@@ -337,7 +337,7 @@ impl World {
                 if self.is_alive(&to) {
                     self.counts.barred += u64::from(matches!(message, ToMember::Barred { .. }));
                     self.with(index_of(&to), |participant, now, out| {
-                        participant.hear(now, message, out);
+                        participant.receive_from_leader(now, message, out);
                     });
                 }
             }

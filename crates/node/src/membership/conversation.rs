@@ -140,7 +140,7 @@ async fn remember_and_hear(
             continue;
         };
         match memory.remember(cluster, change.epoch).await {
-            Ok(()) => listener.hear(incarnation, word),
+            Ok(()) => listener.receive_from_leader(incarnation, word),
             Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
         }
     }
@@ -209,7 +209,7 @@ impl Open {
                             // report and sends it again.
                             let _ = hearing.begins.try_send((incarnation, word));
                         }
-                        word => listener.hear(incarnation, word),
+                        word => listener.receive_from_leader(incarnation, word),
                     }
                 }
                 FromKeeper::Reply { number, reply } => {

@@ -179,8 +179,10 @@ impl Membership {
         let detour = |error: ConnectionError| ConnectionError::Failed(error.to_string());
         let outer = dialling.await.map_err(detour)?.stream;
         let inner = self.endpoint.secure(&leader.name, outer).await?;
-        let saying = self.endpoint.say_hello(inner, &leader.name, self.purpose());
-        saying.await
+        let sending = self
+            .endpoint
+            .send_hello(inner, &leader.name, self.purpose());
+        sending.await
     }
 }
 

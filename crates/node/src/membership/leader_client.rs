@@ -37,7 +37,7 @@ pub(crate) trait LeaderListener: Send + Sync + 'static {
     /// Called when a leader was found. Messages sent before this call may have been lost.
     fn found_leader(&self);
     /// Called for each message that the leader sends to this incarnation of the node.
-    fn hear(&self, incarnation: Incarnation, word: ToMember);
+    fn receive_from_leader(&self, incarnation: Incarnation, word: ToMember);
 }
 
 /// What a node knows of the keepers.
@@ -110,7 +110,7 @@ impl LeaderClient {
     }
 
     /// Sends a message to the leader. It may be lost.
-    pub fn say(&self, from: Member, word: ToKeepers) {
+    pub fn send(&self, from: Member, word: ToKeepers) {
         let _ = self.words.try_send((from, word));
     }
 

@@ -223,10 +223,10 @@ impl Membership {
                 Err(declined) => own.endpoint.dismiss(declined).await,
             }
         });
-        let saying = self
+        let sending = self
             .endpoint
-            .say_hello(Box::new(here), &self.me.name, self.purpose());
-        saying.await
+            .send_hello(Box::new(here), &self.me.name, self.purpose());
+        sending.await
     }
 
     fn purpose(&self) -> Purpose {

@@ -269,7 +269,12 @@ impl NodeState {
     }
 
     /// Handles a message of the keepers' leader to this incarnation of the node.
-    pub fn hear(&mut self, shared: &Shared, incarnation: Incarnation, word: ToMember) {
+    pub fn receive_from_leader(
+        &mut self,
+        shared: &Shared,
+        incarnation: Incarnation,
+        word: ToMember,
+    ) {
         if incarnation != self.part.me().incarnation {
             return;
         }
@@ -281,7 +286,9 @@ impl NodeState {
             self.refusal_told = Some(now);
             shared.notices.push(notice);
         }
-        self.drive(shared, |part, now, out| part.hear(now, word, out));
+        self.drive(shared, |part, now, out| {
+            part.receive_from_leader(now, word, out)
+        });
         if self.part.has_left() {
             shared.left.notify_waiters();
         }
@@ -324,7 +331,7 @@ impl NodeState {
             self.part.suspect(&mut self.effects);
         }
         for word in self.effects.keepers.drain(..) {
-            shared.say(self.part.me(), word);
+            shared.send_to_leader(self.part.me(), word);
         }
         self.tell(shared);
         self.stand(shared);

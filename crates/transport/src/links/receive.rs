@@ -133,7 +133,7 @@ impl Receiving {
             let stream = self.stream.as_mut().expect("it is there until the end");
             tokio::select! {
                 biased;
-                () = &mut cancelled => return self.say_goodbye().await,
+                () = &mut cancelled => return self.send_goodbye().await,
                 read = stream.read_buf(self.decoder.space()) => match read {
                     Ok(0) => return closed_by(self.name()),
                     Ok(bytes) => {
@@ -198,7 +198,7 @@ impl Receiving {
     }
 
     /// Sends Goodbye, unless a newer connection takes over.
-    async fn say_goodbye(&mut self) -> End {
+    async fn send_goodbye(&mut self) -> End {
         if !self.peer.gone.is_cancelled() {
             return End::Ours;
         }

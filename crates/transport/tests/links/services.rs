@@ -78,13 +78,13 @@ async fn mirror(settings: Settings) -> (Links, Arc<Mirror>, String) {
 async fn say(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, words: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let mut heard = Vec::new();
-    let saying = async {
+    let sending = async {
         writer.write_all(words).await.unwrap();
         writer.shutdown().await.unwrap();
         // A connection that is not served may be closed before its bytes are read.
         let _ = reader.read_to_end(&mut heard).await;
     };
-    tokio::time::timeout(Duration::from_secs(60), saying)
+    tokio::time::timeout(Duration::from_secs(60), sending)
         .await
         .expect("waited in vain for an answer");
     heard

@@ -111,19 +111,19 @@ impl Simulation {
                 {
                     self.nodes[node].tick(self.now, &mut out);
                 }
-                self.say(node, out);
+                self.send(node, out);
             }
             self.lead(Box::new(Leader::tick));
             self.now = self.now + Duration::from_millis(5);
         }
     }
 
-    fn say(&mut self, node: usize, out: MemberEffects) {
+    fn send(&mut self, node: usize, out: MemberEffects) {
         let from = self.nodes[node].me().clone();
-        for word in out.keepers {
+        for message in out.keepers {
             self.words += 1;
             self.lead(Box::new(|leader, now, roster, out| {
-                leader.receive(now, roster, &from, word, out);
+                leader.receive(now, roster, &from, message, out);
             }));
         }
     }
@@ -131,9 +131,9 @@ impl Simulation {
     fn lead(&mut self, act: Act<'_>) {
         let mut out = LeaderEffects::default();
         act(&mut self.leader, self.now, &self.roster, &mut out);
-        for (member, word) in std::mem::take(&mut out.sends) {
+        for (member, message) in std::mem::take(&mut out.sends) {
             self.words += 1;
-            self.hear(&member, word);
+            self.deliver(&member, message);
         }
         if out.confirm {
             self.lead(Box::new(Leader::confirmed));
@@ -148,10 +148,10 @@ impl Simulation {
         }
     }
 
-    fn hear(&mut self, to: &Member, word: ToMember) {
+    fn deliver(&mut self, to: &Member, message: ToMember) {
         let node = to.incarnation.0 as usize;
         let mut out = MemberEffects::default();
-        self.nodes[node].hear(self.now, word, &mut out);
-        self.say(node, out);
+        self.nodes[node].receive_from_leader(self.now, message, &mut out);
+        self.send(node, out);
     }
 }

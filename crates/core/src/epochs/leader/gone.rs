@@ -96,7 +96,7 @@ impl Leader {
         let staying = staying.map(|known| Staying {
             incarnation: known.member.incarnation,
             name: &known.member.name,
-            heard: known.heard,
+            last_message: known.last_message,
         });
         let staying: Vec<_> = staying.collect();
         let notices = &mut out.notices;

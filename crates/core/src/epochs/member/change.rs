@@ -40,7 +40,7 @@ impl Participant {
         }
         self.send_report(change.epoch, 0, out);
         if is_new {
-            self.say_hello(now, out);
+            self.contact_leader(now, out);
         }
     }
 

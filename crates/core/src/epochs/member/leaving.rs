@@ -66,6 +66,6 @@ impl Participant {
         self.pending = None;
         self.report = None;
         self.incoming = None;
-        self.say_hello(now, out);
+        self.contact_leader(now, out);
     }
 }

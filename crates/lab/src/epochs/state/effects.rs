@@ -45,7 +45,7 @@ impl State {
                     return Ok(());
                 }
                 self.with(index, |participant, now, out| {
-                    participant.hear(now, message, out);
+                    participant.receive_from_leader(now, message, out);
                     Ok(())
                 })
             }
@@ -179,7 +179,7 @@ impl State {
                 from: index,
                 term: self.connected_to[index],
             };
-            self.say(index, way, Parcel::ToKeepers(me.clone(), message), renewal)?;
+            self.send(index, way, Parcel::ToKeepers(me.clone(), message), renewal)?;
         }
         Ok(())
     }
@@ -223,7 +223,7 @@ impl State {
             let renewal = is_renewal.then_some(Renewal::Granted);
             let node = index_of(&to);
             let way = Way::ToMember { term, to: node };
-            self.say(node, way, Parcel::ToMember(to, message), renewal)?;
+            self.send(node, way, Parcel::ToMember(to, message), renewal)?;
         }
         if out.confirm {
             // A leader that has no rival, and will have none, is confirmed immediately.
@@ -241,7 +241,7 @@ impl State {
 
     /// Sends a message between a node and the keepers. It is lost, arrives immediately, or arrives
     /// at any time.
-    fn say(
+    fn send(
         &mut self,
         node: usize,
         way: Way,
