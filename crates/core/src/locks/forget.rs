@@ -72,7 +72,7 @@ pub(super) fn weight(from: NodeId, to: NodeId) -> u64 {
 
 /// Messages between nodes and a lock's home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Word {
+enum IdleMessage {
     /// To the home: the sender's machine is idle and suspended. Carries its balance.
     Offer(u64),
     /// To the home: the sender's machine is needed again. Carries the balance that was offered.
@@ -85,14 +85,14 @@ enum Word {
     Ask,
 }
 
-impl Word {
+impl IdleMessage {
     fn encode(self) -> ([u8; 9], usize) {
         let (kind, balance) = match self {
-            Word::Offer(balance) => (0, Some(balance)),
-            Word::Withdraw(balance) => (1, Some(balance)),
-            Word::Resume => (2, None),
-            Word::Forget => (3, None),
-            Word::Ask => (4, None),
+            IdleMessage::Offer(balance) => (0, Some(balance)),
+            IdleMessage::Withdraw(balance) => (1, Some(balance)),
+            IdleMessage::Resume => (2, None),
+            IdleMessage::Forget => (3, None),
+            IdleMessage::Ask => (4, None),
         };
         let mut bytes = [kind; 9];
         bytes[1..].copy_from_slice(&balance.unwrap_or(0).to_le_bytes());
@@ -103,11 +103,11 @@ impl Word {
         let (&kind, balance) = payload.split_first()?;
         let number = || Some(u64::from_le_bytes(balance.try_into().ok()?));
         match kind {
-            0 => Some(Word::Offer(number()?)),
-            1 => Some(Word::Withdraw(number()?)),
-            2 if balance.is_empty() => Some(Word::Resume),
-            3 if balance.is_empty() => Some(Word::Forget),
-            4 if balance.is_empty() => Some(Word::Ask),
+            0 => Some(IdleMessage::Offer(number()?)),
+            1 => Some(IdleMessage::Withdraw(number()?)),
+            2 if balance.is_empty() => Some(IdleMessage::Resume),
+            3 if balance.is_empty() => Some(IdleMessage::Forget),
+            4 if balance.is_empty() => Some(IdleMessage::Ask),
             _ => None,
         }
     }
@@ -173,9 +173,16 @@ impl Context {
         (current.epoch.me, current.home(name))
     }
 
-    fn say(&mut self, to: NodeId, word: Word, fence: Fence, name: &LockName, out: &mut Effects) {
+    fn send_idle(
+        &mut self,
+        to: NodeId,
+        message: IdleMessage,
+        fence: Fence,
+        name: &LockName,
+        out: &mut Effects,
+    ) {
         let current = self.current.as_ref().expect("offers go with their epoch");
-        let (bytes, len) = word.encode();
+        let (bytes, len) = message.encode();
         let (to, epoch) = (current.epoch.member(to), current.epoch.number);
         out.send(to, wire::IDLE, epoch, fence, name, &bytes[..len]);
         self.counts.forgetting += 1;
@@ -225,7 +232,7 @@ impl Table {
             self.gather(now, me, name, balance, fence, out);
         } else {
             self.context
-                .say(home, Word::Offer(balance), fence, name, out);
+                .send_idle(home, IdleMessage::Offer(balance), fence, name, out);
         }
     }
 
@@ -246,8 +253,8 @@ impl Table {
             return true;
         }
         if !std::mem::replace(&mut offer.is_withdrawn, true) {
-            let word = Word::Withdraw(lock.balance);
-            self.context.say(home, word, lock.fence, name, out);
+            let message = IdleMessage::Withdraw(lock.balance);
+            self.context.send_idle(home, message, lock.fence, name, out);
         }
         false
     }
@@ -278,7 +285,7 @@ impl Table {
     }
 
     /// Handles a peer's message about an idle lock.
-    pub(super) fn hear_idle(
+    pub(super) fn receive_idle(
         &mut self,
         now: Moment,
         from: NodeId,
@@ -290,8 +297,8 @@ impl Table {
             let lock = name.clone();
             Err(ReceiveError::Idle { lock, reason })
         };
-        let Some(word) = Word::decode(message.payload) else {
-            return refuse("a word that there is not");
+        let Some(idle) = IdleMessage::decode(message.payload) else {
+            return refuse("an unknown message");
         };
         let nodes = self
             .context
@@ -306,31 +313,31 @@ impl Table {
             let lock = table.locks.get(name);
             lock.is_some_and(|lock| lock.offer.is_some())
         };
-        match word {
-            Word::Offer(_) | Word::Withdraw(_) if home != me => {
+        match idle {
+            IdleMessage::Offer(_) | IdleMessage::Withdraw(_) if home != me => {
                 return refuse("it is offered here, and this is not its home");
             }
-            Word::Resume | Word::Forget | Word::Ask if home != from => {
+            IdleMessage::Resume | IdleMessage::Forget | IdleMessage::Ask if home != from => {
                 return refuse("it is not the sender's to forget");
             }
-            Word::Resume | Word::Forget if !is_offered(self) => {
+            IdleMessage::Resume | IdleMessage::Forget if !is_offered(self) => {
                 return refuse("it was not offered");
             }
-            Word::Offer(balance) => {
+            IdleMessage::Offer(balance) => {
                 if !self.gather(now, from, name, balance, message.fence, out) {
                     return refuse("it was offered before");
                 }
             }
-            Word::Withdraw(balance) => {
+            IdleMessage::Withdraw(balance) => {
                 // If there is no offer, a forget or a resume is already in flight.
                 if self.context.offers.withdraw(name, from, balance) {
                     self.context
-                        .say(from, Word::Resume, message.fence, name, out);
+                        .send_idle(from, IdleMessage::Resume, message.fence, name, out);
                 }
             }
-            Word::Resume => self.reopened(now, name, out),
-            Word::Forget => self.forget(now, name, message.fence, out),
-            Word::Ask => self.offer_unused(now, name, out),
+            IdleMessage::Resume => self.reopened(now, name, out),
+            IdleMessage::Forget => self.forget(now, name, message.fence, out),
+            IdleMessage::Ask => self.offer_unused(now, name, out),
         }
         Ok(())
     }
@@ -353,7 +360,7 @@ impl Table {
             if from == me {
                 self.reopened(now, name, out);
             } else {
-                context.say(from, Word::Resume, fence, name, out);
+                context.send_idle(from, IdleMessage::Resume, fence, name, out);
             }
             return true;
         }
@@ -393,7 +400,7 @@ impl Table {
                     nodes: has, fence, ..
                 } = gathered.clone();
                 for node in NodeId::all(nodes).filter(|node| !has.contains(*node) && *node != me) {
-                    context.say(node, Word::Ask, fence, name, out);
+                    context.send_idle(node, IdleMessage::Ask, fence, name, out);
                 }
                 self.offer_unused(now, name, out);
             }
@@ -401,7 +408,7 @@ impl Table {
         }
         let Gathered { nodes, fence, .. } = context.offers.0.remove(name).expect("it is there");
         for node in nodes.iter().filter(|node| *node != me) {
-            context.say(node, Word::Forget, fence, name, out);
+            context.send_idle(node, IdleMessage::Forget, fence, name, out);
         }
         if nodes.contains(me) {
             self.forget(now, name, fence, out);
@@ -484,15 +491,18 @@ mod tests {
     fn golden_bytes_of_each_message() {
         let balance = 0x0102_0304_0506_0708;
         for (message, bytes) in [
-            (Word::Offer(balance), &[0, 8, 7, 6, 5, 4, 3, 2, 1][..]),
-            (Word::Withdraw(balance), &[1, 8, 7, 6, 5, 4, 3, 2, 1]),
-            (Word::Resume, &[2]),
-            (Word::Forget, &[3]),
-            (Word::Ask, &[4]),
+            (
+                IdleMessage::Offer(balance),
+                &[0, 8, 7, 6, 5, 4, 3, 2, 1][..],
+            ),
+            (IdleMessage::Withdraw(balance), &[1, 8, 7, 6, 5, 4, 3, 2, 1]),
+            (IdleMessage::Resume, &[2]),
+            (IdleMessage::Forget, &[3]),
+            (IdleMessage::Ask, &[4]),
         ] {
             let (encoded, length) = message.encode();
             assert_eq!(&encoded[..length], bytes);
-            assert_eq!(Word::decode(bytes), Some(message));
+            assert_eq!(IdleMessage::decode(bytes), Some(message));
         }
     }
 }

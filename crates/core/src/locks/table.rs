@@ -313,7 +313,7 @@ impl Table {
             return Ok(());
         }
         if message.kind == wire::IDLE {
-            return self.hear_idle(now, from, &message, out);
+            return self.receive_idle(now, from, &message, out);
         }
         let context = &mut self.context;
         let name = message.name;
