@@ -112,7 +112,7 @@ impl Cluster {
     /// Acquires a lock that no other node wants, and releases it.
     pub fn use_once(&mut self, node: usize, lock: &LockName) {
         self.acquire(node, lock, Self::ask(None, None)).unwrap();
-        self.calm_down();
+        self.deliver_all();
         let hold = self.hold_of(node, lock);
         self.release(node, hold).unwrap();
     }
@@ -198,7 +198,7 @@ impl Cluster {
     }
 
     /// Delivers messages until none are in flight.
-    pub fn calm_down(&mut self) {
+    pub fn deliver_all(&mut self) {
         while let Some(&channel) = self.under_way().first() {
             self.deliver(channel);
         }
@@ -207,7 +207,7 @@ impl Cluster {
     /// Lets time pass without requests, until nothing more is due.
     pub fn rest(&mut self) {
         loop {
-            self.calm_down();
+            self.deliver_all();
             let due = self.tables.iter().filter_map(|table| table.next_deadline());
             let Some(due) = due.min() else {
                 return;

@@ -75,11 +75,11 @@ fn locks_held_at_the_start_of_an_epoch_are_forgotten_too() {
             let ask = Cluster::ask(None, None);
             cluster.acquire(number % NODES, &name(number), ask).unwrap();
         }
-        cluster.calm_down();
+        cluster.deliver_all();
         let early = cluster.hold_of(0, &name(0));
         cluster.change_epoch(2, |cluster| cluster.release(0, early).unwrap());
         for number in 1..8 {
-            cluster.calm_down();
+            cluster.deliver_all();
             let hold = cluster.hold_of(number % NODES, &name(number));
             cluster.release(number % NODES, hold).unwrap();
         }
@@ -100,7 +100,7 @@ fn a_lock_that_others_use_is_not_forgotten_and_costs_them_nothing() {
     let choice = Choice::parse("suzuki-kasami", "").unwrap();
     let mut cluster = Cluster::new(choice, 3, 1);
     cluster.use_once(1, &name(0));
-    cluster.calm_down();
+    cluster.deliver_all();
     let ask = Cluster::ask(None, None);
     cluster.acquire(2, &name(0), ask.clone()).unwrap();
     cluster.rest();
@@ -111,11 +111,11 @@ fn a_lock_that_others_use_is_not_forgotten_and_costs_them_nothing() {
     // A node that has offered the lock requests it again, and is served when it is free.
     cluster.acquire(1, &name(0), ask.clone()).unwrap();
     cluster.acquire(0, &name(0), ask).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     for _ in 0..3 {
         let (node, hold) = cluster.holders[&name(0)];
         cluster.release(node, hold).unwrap();
-        cluster.calm_down();
+        cluster.deliver_all();
     }
     assert_eq!(cluster.granted.len(), 4);
     cluster.rest();
@@ -163,7 +163,7 @@ fn any_message_on_an_idle_lock_is_refused_or_harmless() {
         for number in 0..3 {
             let lock = name(number);
             cluster.use_once(1, &lock);
-            cluster.calm_down();
+            cluster.deliver_all();
         }
         for (number, kind) in (0..3).flat_map(|number| (0..7).map(move |kind| (number, kind))) {
             for length in [1, 9, 12] {

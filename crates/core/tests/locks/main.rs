@@ -58,18 +58,18 @@ fn waiters_wait_for_the_next_epoch_when_fences_are_used_up() {
     let one = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     let two = cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     cluster.raise_fences(Fence::from_number(last.number() - 1));
-    cluster.calm_down();
+    cluster.deliver_all();
     let (_, ticket, grant) = cluster.granted.last().unwrap();
     assert_eq!((*ticket, grant.fence), (one, last));
     let hold = cluster.hold_of(0, &lock);
     cluster.release(0, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     assert!(cluster.tables[0].is_exhausted());
     assert!(cluster.denied.is_empty());
     assert_eq!(cluster.granted.last().unwrap().1, one);
     assert_eq!(cluster.tables[0].held(), []);
     cluster.change_epoch(2, |_| {});
-    cluster.calm_down();
+    cluster.deliver_all();
     let (_, ticket, grant) = cluster.granted.last().unwrap();
     assert_eq!(*ticket, two);
     assert!(grant.fence > last && grant.fence.epoch() == 2);
@@ -85,7 +85,7 @@ fn many_locks_begin_an_epoch_in_steps_starting_with_those_in_use() {
     let held: Vec<_> = (0..4000).map(|n| name(&format!("held/{n:04}"))).collect();
     for lock in &held {
         cluster.acquire(0, lock, Cluster::ask(None, None)).unwrap();
-        cluster.calm_down();
+        cluster.deliver_all();
     }
     let waiter = cluster
         .acquire(1, &held[3000], Cluster::ask(None, None))
@@ -95,7 +95,7 @@ fn many_locks_begin_an_epoch_in_steps_starting_with_those_in_use() {
     cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
     let at_once = Some(Moment::default());
     assert_eq!(cluster.tables[0].next_deadline(), at_once);
-    cluster.calm_down();
+    cluster.deliver_all();
     assert_eq!(cluster.granted.last().unwrap().1, waiter);
     // A lock whose turn has not come yet moves to another node that requests it, when it is
     // released.
@@ -104,7 +104,7 @@ fn many_locks_begin_an_epoch_in_steps_starting_with_those_in_use() {
         .unwrap();
     let hold = cluster.hold_of(0, &held[3999]);
     cluster.release(0, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     assert_eq!(cluster.granted.last().unwrap().1, asked);
     let mut steps = 1;
     while cluster.tables[0].next_deadline() == at_once {
@@ -117,7 +117,7 @@ fn many_locks_begin_an_epoch_in_steps_starting_with_those_in_use() {
     cluster.change_epoch(3, |_| {});
     assert_eq!(cluster.tables[0].next_deadline(), at_once);
     cluster.change_epoch(4, |_| {});
-    cluster.calm_down();
+    cluster.deliver_all();
     assert_eq!(cluster.tables[0].holds(), 3998);
     assert_eq!(cluster.tables[0].held().len(), 3998);
 }
@@ -158,7 +158,7 @@ fn a_waiter_that_disconnects_is_skipped() {
             .acquire(node, &lock, Cluster::ask(None, None))
             .unwrap();
     }
-    cluster.calm_down();
+    cluster.deliver_all();
     let (holder, held, _) = cluster.granted[0];
     assert!(!cluster.cancel(holder, held), "it waits no more");
     let gone = (holder + 1) % 3;
@@ -168,13 +168,13 @@ fn a_waiter_that_disconnects_is_skipped() {
     assert!(cluster.cancel(gone, ticket));
     let hold = cluster.hold_of(holder, &lock);
     cluster.release(holder, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let (second, hold) = cluster.holders[&lock];
     cluster.release(second, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let (third, hold) = cluster.holders[&lock];
     cluster.release(third, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     assert_eq!(cluster.granted.len(), 3);
     assert!(cluster.holders.is_empty());
 }
@@ -184,14 +184,14 @@ fn a_grant_that_nobody_claims_is_passed_on() {
     let mut cluster = raymond(3);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let waits = cluster.acquire(1, &lock, Cluster::ask(None, None)).unwrap();
     cluster.acquire(2, &lock, Cluster::ask(None, None)).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     assert!(cluster.cancel(1, waits));
     let hold = cluster.hold_of(0, &lock);
     cluster.release(0, hold).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     cluster.hold_of(2, &lock);
     assert_eq!(cluster.tables[1].counts().unclaimed, 1);
 }
@@ -201,7 +201,7 @@ fn a_waiter_that_times_out_gets_nothing() {
     let mut cluster = raymond(2);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let until = cluster.now + seconds(3);
     let ticket = cluster.acquire(1, &lock, Cluster::ask(None, Some(until)));
     assert_eq!(cluster.tables[1].next_deadline(), Some(until));
@@ -220,7 +220,7 @@ fn a_hold_that_is_not_renewed_ends_and_the_next_one_enters() {
     let lock = name("a");
     let ask = Cluster::ask(Some(seconds(10)), None);
     cluster.acquire(0, &lock, ask.clone()).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let hold = cluster.hold_of(0, &lock);
     cluster.acquire(1, &lock, ask).unwrap();
     cluster.now = cluster.now + seconds(8);
@@ -232,7 +232,7 @@ fn a_hold_that_is_not_renewed_ends_and_the_next_one_enters() {
     cluster.now = Moment::default() + seconds(18);
     cluster.tick(0);
     assert_eq!(cluster.ended, [(hold, EndReason::Expired)]);
-    cluster.calm_down();
+    cluster.deliver_all();
     cluster.hold_of(1, &lock);
     let late = cluster.release(0, hold);
     assert_eq!(late, Err(HoldError::Ended(EndReason::Expired)));
@@ -247,7 +247,7 @@ fn nobody_releases_twice_or_for_another() {
     cluster
         .acquire(0, &name("a"), Cluster::ask(None, None))
         .unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     let hold = cluster.hold_of(0, &name("a"));
     assert_eq!(cluster.release(1, hold), Err(HoldError::Unknown));
     cluster.release(0, hold).unwrap();
@@ -261,16 +261,16 @@ fn a_node_serves_no_more_of_its_own_than_its_turns() {
     let mut cluster = Cluster::new(choice, 2, 3);
     let lock = name("a");
     cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     for _ in 0..5 {
         cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
     }
     cluster.acquire(1, &lock, Cluster::ask(None, None)).unwrap();
-    cluster.calm_down();
+    cluster.deliver_all();
     for _ in 0..7 {
         let (node, hold) = cluster.holders[&lock];
         cluster.release(node, hold).unwrap();
-        cluster.calm_down();
+        cluster.deliver_all();
     }
     let served: Vec<_> = cluster.granted.iter().map(|(node, ..)| *node).collect();
     assert_eq!(served, [0, 0, 0, 1, 0, 0, 0]);
@@ -365,7 +365,7 @@ fn turns_are_counted_across_epochs() {
             // 1 waits.
             for _ in 0..turns + 2 {
                 cluster.acquire(0, &lock, ask()).unwrap();
-                cluster.calm_down();
+                cluster.deliver_all();
             }
             cluster.acquire(1, &lock, ask()).unwrap();
             for _ in 1..turns {
@@ -375,14 +375,14 @@ fn turns_are_counted_across_epochs() {
             let hold = cluster.hold_of(0, &lock);
             // The last hold of its turns ends during the change of epoch.
             cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
-            cluster.calm_down();
+            cluster.deliver_all();
             let (node, ..) = cluster.granted.last().unwrap();
             assert_eq!(*node, 1, "{}, {turns} turns", choice.name);
             let hold = cluster.hold_of(1, &lock);
             cluster.release(1, hold).unwrap();
             // And no waiter is forgotten.
             for _ in 0..2 {
-                cluster.calm_down();
+                cluster.deliver_all();
                 let &(holder, hold) = cluster.holders.get(&lock).expect("somebody is served");
                 cluster.release(holder, hold).unwrap();
             }
@@ -399,14 +399,14 @@ fn a_node_that_yields_to_nobody_continues() {
     let lock = LockName::new("a").unwrap();
     for _ in 0..2 {
         cluster.acquire(0, &lock, Cluster::ask(None, None)).unwrap();
-        cluster.calm_down();
+        cluster.deliver_all();
     }
     let hold = cluster.hold_of(0, &lock);
     cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
-    cluster.calm_down();
+    cluster.deliver_all();
     assert!(cluster.holders.is_empty(), "others may come");
     cluster.now = cluster.now + Duration::from_millis(50);
     cluster.tick(0);
-    cluster.calm_down();
+    cluster.deliver_all();
     assert_eq!(cluster.holders[&lock].0, 0, "nobody came");
 }

@@ -101,7 +101,7 @@ impl Run {
     /// Serves all waiters, and checks the counts.
     fn drain(mut self, algorithm: &str) {
         loop {
-            self.cluster.calm_down();
+            self.cluster.deliver_all();
             let Some(&(node, hold)) = self.cluster.holders.values().next() else {
                 break;
             };
