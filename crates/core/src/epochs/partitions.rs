@@ -18,7 +18,7 @@ use soloist_api::NodeName;
 
 /// How long an evicted member is barred the first time, and at most, as multiples of the time it
 /// takes to detect that it is unreachable.
-const KEPT_OUT: (u32, u32) = (1, 12);
+const BARRED_FOR: (u32, u32) = (1, 12);
 
 /// Which members report that they cannot reach which others, and which nodes are barred for it.
 /// Members are identified by incarnation.
@@ -116,7 +116,7 @@ impl Partitions {
         loop {
             let number =
                 |incarnation: Incarnation| apart.get(&incarnation).map_or(0, BTreeSet::len);
-            let in_rifts = members
+            let partitioned = members
                 .iter()
                 .filter(|member| number(member.incarnation) > 0);
             // Members that were evicted because of this one count as well. Otherwise, a member that
@@ -130,13 +130,15 @@ impl Partitions {
                     self.alone(member.incarnation),
                 )
             };
-            let Some(incarnation) = in_rifts.max_by_key(weight).map(|member| member.incarnation)
+            let Some(incarnation) = partitioned
+                .max_by_key(weight)
+                .map(|member| member.incarnation)
             else {
                 break;
             };
             let others = apart.remove(&incarnation).expect("it is apart from some");
             for other in &others {
-                let of_other = apart.get_mut(other).expect("rifts have two sides");
+                let of_other = apart.get_mut(other).expect("a partition has two sides");
                 of_other.remove(&incarnation);
             }
             parted.push((incarnation, others.into_iter().collect()));
@@ -223,14 +225,14 @@ impl Partitions {
 
     /// Forgets nodes that have not been barred for long enough.
     fn forget(&mut self, now: Moment, lease: &Lease) {
-        let (_, most) = KEPT_OUT;
+        let (_, most) = BARRED_FOR;
         self.barred
             .retain(|known| now.since(known.until) <= lease.apart_after() * most);
     }
 
     /// Bars an evicted member from joining for a while.
     pub fn bar(&mut self, now: Moment, lease: &Lease, name: &NodeName, apart_from: Vec<NodeName>) {
-        let (first, most) = KEPT_OUT;
+        let (first, most) = BARRED_FOR;
         self.forget(now, lease);
         let mut before = self.barred.iter();
         let before = before.find(|known| known.name == *name);
