@@ -141,7 +141,7 @@ enum Event<M> {
 }
 
 #[derive(Clone)]
-struct Letter<M> {
+struct Envelope<M> {
     from: NodeId,
     to: NodeId,
     message: M,
@@ -150,9 +150,9 @@ struct Letter<M> {
 struct Cluster<A: Algorithm> {
     configs: Vec<Config<A::Shape>>,
     nodes: Vec<A>,
-    under_way: Vec<Letter<A::Message>>,
+    under_way: Vec<Envelope<A::Message>>,
     /// Every message ever sent.
-    sent: Vec<Letter<A::Message>>,
+    sent: Vec<Envelope<A::Message>>,
     out: Outbox<A::Message>,
     faulty: bool,
     incarnations: u64,
@@ -231,11 +231,11 @@ impl<A: Algorithm> Cluster<A> {
                 self.happen(self.pick(node), event)
             }
             Step::Replay { which, from, to } => {
-                let Some(letter) = self.once_sent(which, to) else {
+                let Some(envelope) = self.once_sent(which, to) else {
                     return DONE;
                 };
-                let from = from.map_or(letter.from, NodeId::new);
-                self.happen(letter.to, Event::Receive(from, letter.message))
+                let from = from.map_or(envelope.from, NodeId::new);
+                self.happen(envelope.to, Event::Receive(from, envelope.message))
             }
             Step::Mangle {
                 which,
@@ -243,14 +243,14 @@ impl<A: Algorithm> Cluster<A> {
                 byte,
                 to,
             } => {
-                let Some(letter) = self.once_sent(which, to) else {
+                let Some(envelope) = self.once_sent(which, to) else {
                     return DONE;
                 };
                 let mut bytes = Vec::new();
-                encode(&letter.message, &mut bytes);
+                encode(&envelope.message, &mut bytes);
                 let at = at % bytes.len();
                 bytes[at] = byte;
-                self.receive_bytes(letter.from, letter.to, &bytes)
+                self.receive_bytes(envelope.from, envelope.to, &bytes)
             }
             Step::Forge {
                 from,
@@ -261,24 +261,24 @@ impl<A: Algorithm> Cluster<A> {
         }
     }
 
-    fn once_sent(&self, which: usize, to: Option<usize>) -> Option<Letter<A::Message>> {
+    fn once_sent(&self, which: usize, to: Option<usize>) -> Option<Envelope<A::Message>> {
         let which = which.checked_rem(self.sent.len())?;
-        let mut letter = self.sent[which].clone();
+        let mut envelope = self.sent[which].clone();
         if let Some(to) = to {
-            letter.to = self.pick(to);
+            envelope.to = self.pick(to);
         }
-        Some(letter)
+        Some(envelope)
     }
 
     /// Delivers the message at this index or, over fifo channels, the first of its channel.
     fn deliver(&mut self, place: usize) -> Stepped {
         let channel = (self.under_way[place].from, self.under_way[place].to);
-        let same = |letter: &Letter<_>| (letter.from, letter.to) == channel;
+        let same = |envelope: &Envelope<_>| (envelope.from, envelope.to) == channel;
         let place = match A::INFO.channels {
             Channels::Any => place,
             Channels::Fifo => self.under_way.iter().position(same).unwrap_or(place),
         };
-        let Letter { from, to, message } = self.under_way.remove(place);
+        let Envelope { from, to, message } = self.under_way.remove(place);
         self.happen(to, Event::Receive(from, message))
     }
 
@@ -363,9 +363,9 @@ impl<A: Algorithm> Cluster<A> {
             prop_assert!(to != from, "{} to itself", message);
             prop_assert!(to.index() < self.nodes.len(), "{} to no node", message);
             reads_back(&message)?;
-            let letter = Letter { from, to, message };
-            self.sent.push(letter.clone());
-            self.under_way.push(letter);
+            let envelope = Envelope { from, to, message };
+            self.sent.push(envelope.clone());
+            self.under_way.push(envelope);
         }
         Ok(())
     }
