@@ -8,7 +8,7 @@ mod frame;
 mod hello;
 mod hostile;
 mod later;
-mod life;
+mod life_cycle;
 mod net;
 mod peers;
 mod random;
