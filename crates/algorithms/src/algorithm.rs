@@ -111,7 +111,7 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     fn set_clock(&mut self, _clock: u64) {}
 
     /// Whether this node is quiescent. Its state may then be forgotten: dropped, and
-    /// [recreated](Config::anew) with this clock or a later one when the lock is used again,
+    /// [recreated](Config::recreate) with this clock or a later one when the lock is used again,
     /// without misleading any peer.
     ///
     /// The default returns true if the recreated node would be identical: this state equals that of
@@ -123,10 +123,10 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
             return false;
         }
         let mut out = Outbox::new();
-        let mut anew = Self::new(&config.idle());
-        anew.set_clock(self.clock());
-        anew.start(&mut out);
-        out.is_empty() && anew == *self
+        let mut fresh = Self::new(&config.idle());
+        fresh.set_clock(self.clock());
+        fresh.start(&mut out);
+        out.is_empty() && fresh == *self
     }
 
     /// Whether every node is [quiescent](Algorithm::is_at_rest) once no message is in flight and no
@@ -422,7 +422,7 @@ impl<S: Shape> Config<S> {
     }
 
     /// Recreates a node whose state was [quiescent](Algorithm::is_at_rest) and was forgotten.
-    pub fn anew<A: Algorithm<Shape = S>>(&self, clock: u64) -> A {
+    pub fn recreate<A: Algorithm<Shape = S>>(&self, clock: u64) -> A {
         let mut node = A::new(&self.idle());
         node.set_clock(clock);
         node

@@ -210,7 +210,7 @@ impl Algorithm for CarvalhoRoucairol {
     }
 
     fn is_at_rest(&self, config: &Config<Complete>) -> bool {
-        let is_new = || *self == config.anew::<Self>(self.clock());
+        let is_new = || *self == config.recreate::<Self>(self.clock());
         let rests_alone = Self::rests_alone(config.variants, config.start);
         self.phase == Phase::Idle && (rests_alone || is_new())
     }

@@ -189,8 +189,8 @@ fn an_idle_part_leaves_its_clock() {
     part.release(&mut out).unwrap();
     assert!(part.is_at_rest());
     out.clear();
-    let mut anew = cluster.machine(me, Start::idle(peer), part.clock());
-    anew.request(&mut out).unwrap();
+    let mut fresh = cluster.machine(me, Start::idle(peer), part.clock());
+    fresh.request(&mut out).unwrap();
     assert_eq!(out.sends().next().unwrap().bytes, [0, 8]);
 }
 

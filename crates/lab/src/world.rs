@@ -59,8 +59,8 @@ pub fn step<A: Algorithm>(
 ///
 /// # Panics
 /// If starting the new node sends a message: then the old one was not quiescent.
-pub fn anew<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -> A {
-    let mut node: A = config.anew(forgotten.clock() + jump);
+pub fn recreated<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u64) -> A {
+    let mut node: A = config.recreate(forgotten.clock() + jump);
     let mut out = Outbox::new();
     node.start(&mut out);
     assert!(out.is_empty(), "a node at rest starts without a word");
@@ -237,10 +237,10 @@ impl<A: Algorithm> World<A> {
     }
 
     /// Forgets a quiescent node (see [`Algorithm::is_at_rest`]) and replaces it by [a new
-    /// one](anew).
+    /// one](recreated).
     pub fn forget(&mut self, node: NodeId, config: &Config<A::Shape>, jump: u64) {
         let state = &mut self.nodes[node.index()];
-        *state = anew(state, config, jump);
+        *state = recreated(state, config, jump);
     }
 
     /// Applies an event and puts its effects into `out`, which must be empty.

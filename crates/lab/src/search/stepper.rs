@@ -93,8 +93,8 @@ impl<A: Algorithm> StepperOf<A> {
         let is_at_rest = self.forgets && rests_alone && state.is_at_rest(&config);
         let with_all = self.forgets_together && state.phase() == Phase::Idle;
         let may_be_new = is_at_rest || with_all;
-        let differs = |jump| may_be_new && world::anew(state, &config, jump) != *state;
-        let jumps = differs(1) && A::clock(&world::anew(state, &config, 1)) > state.clock();
+        let differs = |jump| may_be_new && world::recreated(state, &config, jump) != *state;
+        let jumps = differs(1) && A::clock(&world::recreated(state, &config, 1)) > state.clock();
         Facts {
             phase: state.phase(),
             has_token: state.has_token(),
@@ -161,7 +161,7 @@ impl<A: Algorithm> Stepper for StepperOf<A> {
                 Ok(())
             }
             NodeEvent::Forget(jump) => {
-                state = world::anew(&state, &self.config.at(node), u64::from(jump));
+                state = world::recreated(&state, &self.config.at(node), u64::from(jump));
                 Ok(())
             }
         };

@@ -220,9 +220,9 @@ fn a_scenario_can_forget_all() {
 #[test]
 fn a_scenario_can_forget() {
     let head = "algorithm ra\nnodes 2\n\n> request 0\n0 -> 1 REQUEST 1\n";
-    let anew = "> run\n1 -> 0 REPLY\n0 enters\n> release 0\n> forget 0\n> show 0\n\
+    let again = "> run\n1 -> 0 REPLY\n0 enters\n> release 0\n> forget 0\n> show 0\n\
         0: idle own=0 seen=1 awaited={} deferred={}\n> forget 1 5\n> request 1\n1 -> 0 REQUEST 6\n";
-    let text = format!("{head}{anew}");
+    let text = format!("{head}{again}");
     assert_eq!(replay(&text).unwrap(), text);
     for (step, reason) in [
         ("forget 0", "0 is not at rest"),

@@ -22,7 +22,7 @@ async fn alone() -> (Cluster, Term) {
 
 /// Ends the term of a keeper that is alone, as if it had stood for election and crashed before the
 /// result.
-async fn elected_anew(site: &mut Site, term: Term) -> Term {
+async fn elected_again(site: &mut Site, term: Term) -> Term {
     let id = site.id();
     site.stop().await;
     let store = Store::open_in(site.folder(), &site.node.name).await;
@@ -43,7 +43,7 @@ async fn only_the_leaders_own_term_is_confirmed() {
         let error = site.keeper().confirm_leadership(asked).await.unwrap_err();
         assert_eq!(error, KeeperError::OtherTerm { asked, found: term });
     }
-    let later = elected_anew(site, term).await;
+    let later = elected_again(site, term).await;
     assert!(later > term);
     let error = site.keeper().confirm_leadership(term).await.unwrap_err();
     let (asked, found) = (term, later);
@@ -64,7 +64,7 @@ async fn a_proposal_of_another_term_is_refused() {
     assert_eq!(applied, Applied::Done);
 
     // The same keeper leads again, and its decision from the earlier term is too late.
-    let later = elected_anew(site, term).await;
+    let later = elected_again(site, term).await;
     let applied = site.keeper().propose(term, begin(2)).await.unwrap();
     assert_eq!(applied, Applied::Refused);
     assert_eq!(site.keeper().roster().next_epoch(), 2);
