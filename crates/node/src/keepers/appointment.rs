@@ -25,7 +25,7 @@ pub struct StoreClaim {
 
 /// A leader's decision about a node's store. A quorum has confirmed that the sender leads.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LeaderWord {
+pub struct LeaderDecision {
     /// The leader's cluster.
     pub cluster: ClusterIdentity,
     /// The keeper's id.
@@ -47,7 +47,7 @@ pub enum Appointment {
     Refuse,
 }
 
-impl LeaderWord {
+impl LeaderDecision {
     /// How a node with this store reacts when this message appoints it.
     pub fn appoints(&self, mine: Option<&StoreClaim>) -> Appointment {
         match mine {
@@ -89,14 +89,14 @@ pub struct KnownKeepers {
 
 impl KnownKeepers {
     /// Returns the message that this store no longer counts, or `None` if it may still count.
-    pub fn judge(&self, claim: &StoreClaim) -> Option<LeaderWord> {
-        let word = LeaderWord {
+    pub fn judge(&self, claim: &StoreClaim) -> Option<LeaderDecision> {
+        let decision = LeaderDecision {
             cluster: self.cluster,
             id: claim.id,
             membership: self.membership,
         };
         let counts =
             self.ids.contains(&claim.id) && claim.cluster.is_none_or(|it| it == self.cluster);
-        (!counts && word.retires(claim)).then_some(word)
+        (!counts && decision.retires(claim)).then_some(decision)
     }
 }

@@ -35,7 +35,7 @@ mod successor;
 mod types;
 mod view;
 
-pub use appointment::{Appointment, KnownKeepers, LeaderWord, StoreClaim};
+pub use appointment::{Appointment, KnownKeepers, LeaderDecision, StoreClaim};
 pub use error::KeeperError;
 pub use keeper::Keeper;
 pub use serve::ServeEnd;

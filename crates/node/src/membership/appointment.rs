@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Membership, MembershipError};
-use crate::keepers::{Appointment, Keeper, LeaderWord, Store, StoreClaim, StoreIdentity};
+use crate::keepers::{Appointment, Keeper, LeaderDecision, Store, StoreClaim, StoreIdentity};
 use soloist_core::cluster_identity::ClusterIdentity;
 
 /// News of this node's store for the leader.
@@ -30,19 +30,22 @@ impl Membership {
     }
 
     /// Called when the leader of this node's cluster makes it a keeper.
-    pub(super) async fn appointed(self: Arc<Self>, word: LeaderWord) {
-        if let Err(error) = self.become_keeper(&word).await {
+    pub(super) async fn appointed(self: Arc<Self>, decision: LeaderDecision) {
+        if let Err(error) = self.become_keeper(&decision).await {
             tracing::error!("this node cannot become a keeper: {error}");
-            self.tell_store(Some((word.id, error.to_string())));
+            self.tell_store(Some((decision.id, error.to_string())));
         }
     }
 
-    async fn become_keeper(self: &Arc<Self>, word: &LeaderWord) -> Result<(), MembershipError> {
+    async fn become_keeper(
+        self: &Arc<Self>,
+        decision: &LeaderDecision,
+    ) -> Result<(), MembershipError> {
         let _changing = self.changing.lock().await;
         if self.stop.is_cancelled() {
             return Err(MembershipError::Stopping);
         }
-        match word.appoints(self.claim().as_ref()) {
+        match decision.appoints(self.claim().as_ref()) {
             Appointment::Keep => {
                 self.tell_store(None);
                 return Ok(());
@@ -59,23 +62,23 @@ impl Membership {
         let epoch = self
             .memory
             .get()
-            .filter(|known| known.cluster == word.cluster);
+            .filter(|known| known.cluster == decision.cluster);
         let epoch = epoch.map_or(0, |known| known.epoch);
-        self.memory.remember(word.cluster, epoch).await?;
+        self.memory.remember(decision.cluster, epoch).await?;
         let identity = StoreIdentity {
-            cluster: Some(word.cluster),
-            id: word.id,
+            cluster: Some(decision.cluster),
+            id: decision.id,
         };
         let store = Store::create(&self.data, &self.me.name, identity).await?;
         self.start_keeper(store).await?;
-        tracing::info!(id = format!("{:x}", word.id), "this node is a keeper");
+        tracing::info!(id = format!("{:x}", decision.id), "this node is a keeper");
         Ok(())
     }
 
     /// Called when the leader declares that this node's store no longer counts.
-    pub(super) async fn dismissed(self: Arc<Self>, word: LeaderWord) {
+    pub(super) async fn dismissed(self: Arc<Self>, decision: LeaderDecision) {
         let _changing = self.changing.lock().await;
-        let retires = |mine: &StoreClaim| word.retires(mine);
+        let retires = |mine: &StoreClaim| decision.retires(mine);
         if self.stop.is_cancelled() || !self.claim().as_ref().is_some_and(retires) {
             return;
         }

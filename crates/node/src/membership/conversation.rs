@@ -33,7 +33,7 @@ impl LeaderClientTask {
         listener: &dyn LeaderListener,
     ) -> Ended {
         // These were sent while there was no connection.
-        while self.words.try_recv().is_ok() {}
+        while self.messages.try_recv().is_ok() {}
         listener.found_leader();
         let (reader, writer) = tokio::io::split(stream);
         let open = Open {
@@ -73,13 +73,13 @@ impl LeaderClientTask {
             };
             let message = tokio::select! {
                 biased;
-                word = self.words.recv() => {
-                    let Some((from, word)) = word else { return Ended::Closed };
-                    open.expect_answer(&word, limit);
+                message = self.messages.recv() => {
+                    let Some((from, message)) = message else { return Ended::Closed };
+                    open.expect_answer(&message, limit);
                     open.exchanged.fetch_add(1, Ordering::Relaxed);
                     let clock = Moment::now().since(Moment::default()).as_millis();
                     let clock = u64::try_from(clock).unwrap_or(u64::MAX);
-                    FromNode::Word { from, clock, word }
+                    FromNode::Message { from, clock, message }
                 }
                 asked = self.questions.recv() => {
                     let Some((question, sender)) = asked else { return Ended::Closed };
@@ -135,12 +135,12 @@ async fn remember_and_hear(
     mut begins: mpsc::Receiver<(Incarnation, ToMember)>,
     listener: &dyn LeaderListener,
 ) -> Ended {
-    while let Some((incarnation, word)) = begins.recv().await {
-        let ToMember::Begin(change) = &word else {
+    while let Some((incarnation, message)) = begins.recv().await {
+        let ToMember::Begin(change) = &message else {
             continue;
         };
         match memory.remember(cluster, change.epoch).await {
-            Ok(()) => listener.receive_from_leader(incarnation, word),
+            Ok(()) => listener.receive_from_leader(incarnation, message),
             Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
         }
     }
@@ -176,8 +176,8 @@ impl Open {
 
     /// Sets a deadline for the answer to a renewal, which a leader sends at once. `Join` has none:
     /// the leader waits for other nodes that join.
-    fn expect_answer(&self, word: &ToKeepers, limit: Duration) {
-        if matches!(word, ToKeepers::Renew { .. }) {
+    fn expect_answer(&self, message: &ToKeepers, limit: Duration) {
+        if matches!(message, ToKeepers::Renew { .. }) {
             let mut state = self.state();
             state.answer_by = state.answer_by.or(Some(Instant::now() + limit));
         }
@@ -200,16 +200,19 @@ impl Open {
                 }
             };
             match message {
-                FromKeeper::Word { incarnation, word } => {
+                FromKeeper::Message {
+                    incarnation,
+                    message,
+                } => {
                     self.exchanged.fetch_add(1, Ordering::Relaxed);
                     self.state().answer_by = None;
-                    match word {
-                        word @ ToMember::Begin(_) => {
+                    match message {
+                        message @ ToMember::Begin(_) => {
                             // If the queue is full, this is dropped. The leader needs this node's
                             // report and sends it again.
-                            let _ = hearing.begins.try_send((incarnation, word));
+                            let _ = hearing.begins.try_send((incarnation, message));
                         }
-                        word => listener.receive_from_leader(incarnation, word),
+                        message => listener.receive_from_leader(incarnation, message),
                     }
                 }
                 FromKeeper::Reply { number, reply } => {
@@ -232,16 +235,16 @@ impl Open {
                     hearing.way.send_modify(|way| way.keepers = told);
                     listener.found_leader();
                 }
-                FromKeeper::Appoint(word) | FromKeeper::SetAside(word)
-                    if word.cluster != hearing.cluster =>
+                FromKeeper::Appoint(decision) | FromKeeper::SetAside(decision)
+                    if decision.cluster != hearing.cluster =>
                 {
                     return;
                 }
-                FromKeeper::Appoint(word) => {
-                    tokio::spawn(Arc::clone(membership).appointed(word));
+                FromKeeper::Appoint(decision) => {
+                    tokio::spawn(Arc::clone(membership).appointed(decision));
                 }
-                FromKeeper::SetAside(word) => {
-                    tokio::spawn(Arc::clone(membership).dismissed(word));
+                FromKeeper::SetAside(decision) => {
+                    tokio::spawn(Arc::clone(membership).dismissed(decision));
                 }
                 FromKeeper::Elsewhere { .. } | FromKeeper::Refused(_) => return,
             }

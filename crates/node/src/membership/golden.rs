@@ -15,7 +15,7 @@ use soloist_core::rows::Rows;
 use super::wire::{ClusterView, FromKeeper, FromNode, Question, Reply};
 use crate::golden::GoldenBytes;
 use crate::keepers::rpc;
-use crate::keepers::{KeeperNode, LeaderWord, StoreClaim};
+use crate::keepers::{KeeperNode, LeaderDecision, StoreClaim};
 
 fn name(name: &str) -> NodeName {
     name.parse().unwrap()
@@ -196,15 +196,22 @@ fn log_id() -> openraft::LogId<u64> {
 
 fn from_node(golden: &mut GoldenBytes) {
     let _ = |message| match message {
-        FromNode::Word { .. }
+        FromNode::Message { .. }
         | FromNode::Question { .. }
         | FromNode::Store(_)
         | FromNode::Declined { .. } => {}
     };
-    for (label, word) in to_keepers() {
+    for (label, message) in to_keepers() {
         let from = member("a", 300);
         let clock = 1_000;
-        golden.add(label, &FromNode::Word { from, clock, word });
+        golden.add(
+            label,
+            &FromNode::Message {
+                from,
+                clock,
+                message,
+            },
+        );
     }
     for (label, question) in [
         ("ask for the cluster", Question::Cluster),
@@ -235,7 +242,7 @@ fn from_keeper(golden: &mut GoldenBytes) {
         FromKeeper::Welcome { .. }
         | FromKeeper::Elsewhere { .. }
         | FromKeeper::Refused(_)
-        | FromKeeper::Word { .. }
+        | FromKeeper::Message { .. }
         | FromKeeper::Clock { .. }
         | FromKeeper::Reply { .. }
         | FromKeeper::Appoint(_)
@@ -271,16 +278,22 @@ fn from_keeper(golden: &mut GoldenBytes) {
         let number = 5;
         golden.add(label, &FromKeeper::Reply { number, reply });
     }
-    let decision = || LeaderWord {
+    let decision = || LeaderDecision {
         cluster: cluster(),
         id: 0xab,
         membership: Some(log_id()),
     };
     golden.add("appoint", &FromKeeper::Appoint(decision()));
     golden.add("set aside", &FromKeeper::SetAside(decision()));
-    for (label, word) in to_member() {
+    for (label, message) in to_member() {
         let incarnation = Incarnation(300);
-        golden.add(label, &FromKeeper::Word { incarnation, word });
+        golden.add(
+            label,
+            &FromKeeper::Message {
+                incarnation,
+                message,
+            },
+        );
     }
 }
 

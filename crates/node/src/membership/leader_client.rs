@@ -21,7 +21,7 @@ use soloist_core::epochs::roster::Member;
 use soloist_transport::Backoff;
 
 /// Capacity of the send queue. Messages beyond it are dropped; the member retries.
-const WORDS_MAX: usize = 64;
+const SEND_QUEUE_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
 /// A connection that lasted this long resets the back-off.
 const STEADY: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub(crate) trait LeaderListener: Send + Sync + 'static {
     /// Called when a leader was found. Messages sent before this call may have been lost.
     fn found_leader(&self);
     /// Called for each message that the leader sends to this incarnation of the node.
-    fn receive_from_leader(&self, incarnation: Incarnation, word: ToMember);
+    fn receive_from_leader(&self, incarnation: Incarnation, message: ToMember);
 }
 
 /// What a node knows of the keepers.
@@ -78,7 +78,7 @@ pub(crate) struct NoLeader;
 
 /// Handle for sending to the keepers' leader.
 pub(crate) struct LeaderClient {
-    words: mpsc::Sender<(Member, ToKeepers)>,
+    messages: mpsc::Sender<(Member, ToKeepers)>,
     questions: mpsc::Sender<(Question, oneshot::Sender<Reply>)>,
     way: watch::Receiver<WayToLeader>,
     exchanged: Arc<AtomicU64>,
@@ -87,12 +87,12 @@ pub(crate) struct LeaderClient {
 impl LeaderClient {
     /// Creates a client. The search for the leader starts when the task runs.
     pub fn new(membership: Arc<Membership>) -> (Self, LeaderClientTask) {
-        let (words, incoming) = mpsc::channel(WORDS_MAX);
+        let (messages, incoming) = mpsc::channel(SEND_QUEUE_MAX);
         let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
         let (tell, way) = watch::channel(WayToLeader::default());
         let exchanged = Arc::<AtomicU64>::default();
         let leader_client = LeaderClient {
-            words,
+            messages,
             questions,
             way,
             exchanged: Arc::clone(&exchanged),
@@ -100,7 +100,7 @@ impl LeaderClient {
         let client_task = LeaderClientTask {
             unreached: Unreached::new(&membership),
             membership,
-            words: incoming,
+            messages: incoming,
             questions: asked,
             way: tell,
             next: 0,
@@ -110,8 +110,8 @@ impl LeaderClient {
     }
 
     /// Sends a message to the leader. It may be lost.
-    pub fn send(&self, from: Member, word: ToKeepers) {
-        let _ = self.words.try_send((from, word));
+    pub fn send(&self, from: Member, message: ToKeepers) {
+        let _ = self.messages.try_send((from, message));
     }
 
     /// Asks the leader, and waits for the reply.
@@ -140,7 +140,7 @@ impl LeaderClient {
     }
 
     /// Number of messages exchanged with the leader.
-    pub fn words(&self) -> u64 {
+    pub fn messages(&self) -> u64 {
         self.exchanged.load(Ordering::Relaxed)
     }
 
@@ -154,7 +154,7 @@ impl LeaderClient {
 // Methods: the exchange of messages in `conversation.rs`.
 pub(crate) struct LeaderClientTask {
     pub(super) membership: Arc<Membership>,
-    pub(super) words: mpsc::Receiver<(Member, ToKeepers)>,
+    pub(super) messages: mpsc::Receiver<(Member, ToKeepers)>,
     pub(super) questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
     pub(super) way: watch::Sender<WayToLeader>,
     /// Index of the keeper that was tried last.

@@ -49,10 +49,10 @@ pub(super) enum LeaderEvent {
         name: NodeName,
         connection: Connection,
     },
-    Word {
+    Message {
         from: Member,
         clock: u64,
-        word: ToKeepers,
+        message: ToKeepers,
     },
     Question {
         connection: Connection,
@@ -361,7 +361,11 @@ impl<'o> LeaderTask<'o> {
                     }
                 }
             }
-            LeaderEvent::Word { from, clock, word } => {
+            LeaderEvent::Message {
+                from,
+                clock,
+                message,
+            } => {
                 let now = Moment::now();
                 if let Some(percent) = self.clocks.compare(&from, now, clock) {
                     tracing::error!(
@@ -371,7 +375,7 @@ impl<'o> LeaderTask<'o> {
                     self.send(&from.name, FromKeeper::Clock { percent });
                 }
                 self.drive(|leader, now, roster, out| {
-                    leader.receive(now, roster, &from, word, out);
+                    leader.receive(now, roster, &from, message, out);
                 });
             }
             LeaderEvent::Question {
@@ -411,9 +415,15 @@ impl<'o> LeaderTask<'o> {
         let roster = self.keeper.roster();
         act(leader, clock.now, &roster, &mut out);
         log(out.notices);
-        for (member, word) in out.sends {
+        for (member, message) in out.sends {
             let incarnation = member.incarnation;
-            self.send(&member.name, FromKeeper::Word { incarnation, word });
+            self.send(
+                &member.name,
+                FromKeeper::Message {
+                    incarnation,
+                    message,
+                },
+            );
         }
         if out.confirm {
             let (keeper, term) = (Arc::clone(self.keeper), self.term);

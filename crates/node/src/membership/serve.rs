@@ -145,11 +145,17 @@ impl Membership {
         let reading = async {
             loop {
                 let event = match read(reader).await {
-                    Ok(Some(FromNode::Word { from, clock, word })) if from.name == name => {
-                        LeaderEvent::Word { from, clock, word }
-                    }
-                    Ok(Some(FromNode::Word { from, .. })) => {
-                        return End::Refused(format!("a word in the name of {}", from.name));
+                    Ok(Some(FromNode::Message {
+                        from,
+                        clock,
+                        message,
+                    })) if from.name == name => LeaderEvent::Message {
+                        from,
+                        clock,
+                        message,
+                    },
+                    Ok(Some(FromNode::Message { from, .. })) => {
+                        return End::Refused(format!("a message in the name of {}", from.name));
                     }
                     Ok(Some(FromNode::Question { number, question })) => LeaderEvent::Question {
                         connection: connection.clone(),

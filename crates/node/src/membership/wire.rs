@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
-use crate::keepers::{KeeperNode, LeaderWord, StoreClaim};
+use crate::keepers::{KeeperNode, LeaderDecision, StoreClaim};
 use soloist_api::NodeName;
 use soloist_core::Incarnation;
 use soloist_core::cluster_identity::ClusterIdentity;
@@ -20,12 +20,12 @@ use soloist_core::epochs::roster::Member;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum FromNode {
     /// A message of a member, or of a node that wants to join.
-    Word {
+    Message {
         from: Member,
         /// Milliseconds on the node's own clock when it sent this. Only the rate of that clock
         /// matters.
         clock: u64,
-        word: ToKeepers,
+        message: ToKeepers,
     },
     /// A query or command of an operator.
     Question { number: u64, question: Question },
@@ -55,9 +55,9 @@ pub(super) enum FromKeeper {
     /// The connection closes, for this reason.
     Refused(String),
     /// To this incarnation of a node.
-    Word {
+    Message {
         incarnation: Incarnation,
-        word: ToMember,
+        message: ToMember,
     },
     /// The node's clock does not run at the same rate as the leader's.
     Clock {
@@ -67,10 +67,10 @@ pub(super) enum FromKeeper {
         number: u64,
         reply: Reply,
     },
-    /// The node becomes keeper `word.id`: it creates a store and answers with `Store`.
-    Appoint(LeaderWord),
-    /// Store `word.id` no longer counts: the node sets it aside and answers with `Store`.
-    SetAside(LeaderWord),
+    /// The node becomes keeper `decision.id`: it creates a store and answers with `Store`.
+    Appoint(LeaderDecision),
+    /// Store `decision.id` no longer counts: the node sets it aside and answers with `Store`.
+    SetAside(LeaderDecision),
 }
 
 /// Queries and commands of operators.

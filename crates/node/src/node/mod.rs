@@ -207,8 +207,8 @@ impl Node {
     }
 
     /// Returns the number of messages exchanged with the keepers' leader.
-    pub fn words(&self) -> u64 {
-        self.shared.keeping.leader_client.words()
+    pub fn leader_messages(&self) -> u64 {
+        self.shared.keeping.leader_client.messages()
     }
 
     /// This node's name.

@@ -32,8 +32,8 @@ const NAMED: usize = 8;
 
 impl Notice {
     /// Returns the notice for a message that refuses this node, or `None` for any other message.
-    pub fn of_refusal(word: &ToMember) -> Option<Self> {
-        match word {
+    pub fn of_refusal(message: &ToMember) -> Option<Self> {
+        match message {
             ToMember::NameTaken => Some(Notice::NameTaken),
             ToMember::Barred { apart_from } => Some(Notice::Barred {
                 apart_from: apart_from.clone(),

@@ -168,8 +168,8 @@ impl Shared {
     }
 
     /// Sends a message to the keepers' leader. It may be lost.
-    pub fn send_to_leader(&self, me: &Member, word: ToKeepers) {
-        self.keeping.leader_client.send(me.clone(), word);
+    pub fn send_to_leader(&self, me: &Member, message: ToKeepers) {
+        self.keeping.leader_client.send(me.clone(), message);
     }
 }
 
@@ -178,8 +178,8 @@ impl LeaderListener for Shared {
         self.core().find_leader(self);
     }
 
-    fn receive_from_leader(&self, incarnation: Incarnation, word: ToMember) {
-        self.core().receive_from_leader(self, incarnation, word);
+    fn receive_from_leader(&self, incarnation: Incarnation, message: ToMember) {
+        self.core().receive_from_leader(self, incarnation, message);
     }
 }
 

@@ -273,7 +273,7 @@ impl NodeState {
         &mut self,
         shared: &Shared,
         incarnation: Incarnation,
-        word: ToMember,
+        message: ToMember,
     ) {
         if incarnation != self.part.me().incarnation {
             return;
@@ -281,13 +281,13 @@ impl NodeState {
         let now = Moment::now();
         let is_due = |at| now.since(at) >= TELL_AGAIN;
         if self.refusal_told.is_none_or(is_due)
-            && let Some(notice) = Notice::of_refusal(&word)
+            && let Some(notice) = Notice::of_refusal(&message)
         {
             self.refusal_told = Some(now);
             shared.notices.push(notice);
         }
         self.drive(shared, |part, now, out| {
-            part.receive_from_leader(now, word, out)
+            part.receive_from_leader(now, message, out)
         });
         if self.part.has_left() {
             shared.left.notify_waiters();
@@ -330,8 +330,8 @@ impl NodeState {
             // Locks that needed this message may be stuck.
             self.part.suspect(&mut self.effects);
         }
-        for word in self.effects.keepers.drain(..) {
-            shared.send_to_leader(self.part.me(), word);
+        for message in self.effects.keepers.drain(..) {
+            shared.send_to_leader(self.part.me(), message);
         }
         self.tell(shared);
         self.stand(shared);

@@ -28,7 +28,13 @@ pub fn name(nodes: usize, is_real: bool) -> String {
 /// Counts the messages of real nodes.
 pub async fn real(nodes: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true).await?;
-    let words = || cluster.nodes.iter().map(|node| node.words()).sum::<u64>();
+    let words = || {
+        cluster
+            .nodes
+            .iter()
+            .map(|node| node.leader_messages())
+            .sum::<u64>()
+    };
     let (before, begin) = (words(), Instant::now());
     tokio::time::sleep(Lease::default().length * 2).await;
     let (after, seconds) = (words(), begin.elapsed().as_secs_f64());

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::{Connection, LeaderTask, RETRY_AFTER, reply_to};
 use crate::Moment;
-use crate::keepers::{KeeperError, LeaderWord};
+use crate::keepers::{KeeperError, LeaderDecision};
 use crate::membership::wire::Reply;
 use soloist_core::cluster_identity::Generation;
 use soloist_core::epochs::leader::Leader;
@@ -28,7 +28,7 @@ pub(super) enum Done {
     /// The id of a first keeper that has caught up.
     Learned(Result<u64, KeeperError>),
     /// Connections of nodes whose stores no longer count, with what to send them.
-    Judged(Result<Vec<(Connection, LeaderWord)>, KeeperError>),
+    Judged(Result<Vec<(Connection, LeaderDecision)>, KeeperError>),
 }
 
 /// Half of the epochs of a generation.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::decisions::Done;
 use super::questions::KeeperChange;
 use super::{Connection, LeaderTask};
-use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderDecision, StoreClaim};
 use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
 use soloist_core::Term;
@@ -83,13 +83,13 @@ impl Appointment {
     /// Tells the node to create a store, and returns the keeper's id when it has done so.
     pub async fn carry_out(self, keeper: &Keeper, term: Term) -> Result<u64, KeeperError> {
         keeper.confirm_leadership(term).await?;
-        let word = LeaderWord {
+        let decision = LeaderDecision {
             cluster: self.cluster,
             id: self.id,
             membership: keeper.known_keepers(self.cluster).membership,
         };
         if let Some(connection) = self.connection.upgrade() {
-            let _ = connection.try_send(FromKeeper::Appoint(word));
+            let _ = connection.try_send(FromKeeper::Appoint(decision));
         }
         let (node, waited) = (self.node, APPOINTMENT_TIME);
         match timeout(waited, self.answer).await {
@@ -184,21 +184,24 @@ impl LeaderTask<'_> {
             let confirmed = keeper.confirm_leadership(term).await;
             Done::Judged(confirmed.map(|()| {
                 let known = keeper.known_keepers(cluster);
-                let words = outdated.into_iter();
-                words
+                let decisions = outdated.into_iter();
+                decisions
                     .filter_map(|(connection, claim)| Some((connection, known.judge(&claim)?)))
                     .collect()
             }))
         });
     }
 
-    pub(super) fn judged(&mut self, words: Result<Vec<(Connection, LeaderWord)>, KeeperError>) {
+    pub(super) fn judged(
+        &mut self,
+        decisions: Result<Vec<(Connection, LeaderDecision)>, KeeperError>,
+    ) {
         self.stores.is_judging = false;
-        match words {
-            Ok(words) => {
-                for (connection, word) in words {
+        match decisions {
+            Ok(decisions) => {
+                for (connection, decision) in decisions {
                     if let Some(connection) = connection.upgrade() {
-                        let _ = connection.try_send(FromKeeper::SetAside(word));
+                        let _ = connection.try_send(FromKeeper::SetAside(decision));
                     }
                 }
             }

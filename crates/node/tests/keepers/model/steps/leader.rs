@@ -1,7 +1,7 @@
 //! Steps of a leader.
 
 use soloist_node::cluster_memory::Remembered;
-use soloist_node::keepers::{Appointment, LeaderWord};
+use soloist_node::keepers::{Appointment, LeaderDecision};
 
 use super::election::answering;
 use super::{Next, changed};
@@ -145,8 +145,8 @@ fn set_aside(setup: &Setup, state: &State, leader: usize, machine: usize, next: 
         return;
     }
     let claim = disk.claim();
-    let word = me.known(setup.rules).judge(&claim);
-    if word.is_some_and(|word| word.retires(&claim)) {
+    let decision = me.known(setup.rules).judge(&claim);
+    if decision.is_some_and(|decision| decision.retires(&claim)) {
         let aside = changed(state, |after| after.machines[machine].store = None);
         next.push((format!("{leader} has {machine} set its store aside"), aside));
     }
@@ -249,13 +249,13 @@ pub(super) fn appoint(
     let mut after = state.clone();
     after.left.promotions -= 1;
     let id = after.fresh_id(setup, machine);
-    let word = LeaderWord {
+    let decision = LeaderDecision {
         cluster: me.cluster.identity(),
         id: id.into(),
         membership: me.known(setup.rules).membership,
     };
     let claim = node.store.as_ref().map(Disk::claim);
-    match word.appoints(claim.as_ref()) {
+    match decision.appoints(claim.as_ref()) {
         Appointment::Refuse => return,
         Appointment::Keep => {}
         Appointment::Create | Appointment::Replace => {
