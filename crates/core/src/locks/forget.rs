@@ -47,6 +47,7 @@ use soloist_algorithms::{NodeId, NodeSet, Phase};
 
 use super::drive::lock_of;
 use super::epoch::Current;
+use super::idle_message::IdleMessage;
 use super::lock::Lock;
 use super::table::Context;
 use super::wire::LockMessage;
@@ -68,49 +69,6 @@ pub(super) fn weight(from: NodeId, to: NodeId) -> u64 {
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31
-}
-
-/// Messages between nodes and a lock's home.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum IdleMessage {
-    /// To the home: the sender's machine is idle and suspended. Carries its balance.
-    Offer(u64),
-    /// To the home: the sender's machine is needed again. Carries the balance that was offered.
-    Withdraw(u64),
-    /// From the home: the offer no longer counts.
-    Resume,
-    /// From the home: all nodes that offered drop their machines.
-    Forget,
-    /// From the home: the receiver offers the lock too, if it has no machine for it.
-    Ask,
-}
-
-impl IdleMessage {
-    fn encode(self) -> ([u8; 9], usize) {
-        let (kind, balance) = match self {
-            IdleMessage::Offer(balance) => (0, Some(balance)),
-            IdleMessage::Withdraw(balance) => (1, Some(balance)),
-            IdleMessage::Resume => (2, None),
-            IdleMessage::Forget => (3, None),
-            IdleMessage::Ask => (4, None),
-        };
-        let mut bytes = [kind; 9];
-        bytes[1..].copy_from_slice(&balance.unwrap_or(0).to_le_bytes());
-        (bytes, if balance.is_some() { 9 } else { 1 })
-    }
-
-    fn decode(payload: &[u8]) -> Option<Self> {
-        let (&kind, balance) = payload.split_first()?;
-        let number = || Some(u64::from_le_bytes(balance.try_into().ok()?));
-        match kind {
-            0 => Some(IdleMessage::Offer(number()?)),
-            1 => Some(IdleMessage::Withdraw(number()?)),
-            2 if balance.is_empty() => Some(IdleMessage::Resume),
-            3 if balance.is_empty() => Some(IdleMessage::Forget),
-            4 if balance.is_empty() => Some(IdleMessage::Ask),
-            _ => None,
-        }
-    }
 }
 
 /// An offer of this node to a lock's home.
@@ -480,29 +438,5 @@ impl Context {
         let bytes: usize = held.iter().map(|(_, bytes)| bytes.len()).sum();
         self.held_bytes -= bytes;
         held
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn golden_bytes_of_each_message() {
-        let balance = 0x0102_0304_0506_0708;
-        for (message, bytes) in [
-            (
-                IdleMessage::Offer(balance),
-                &[0, 8, 7, 6, 5, 4, 3, 2, 1][..],
-            ),
-            (IdleMessage::Withdraw(balance), &[1, 8, 7, 6, 5, 4, 3, 2, 1]),
-            (IdleMessage::Resume, &[2]),
-            (IdleMessage::Forget, &[3]),
-            (IdleMessage::Ask, &[4]),
-        ] {
-            let (encoded, length) = message.encode();
-            assert_eq!(&encoded[..length], bytes);
-            assert_eq!(IdleMessage::decode(bytes), Some(message));
-        }
     }
 }

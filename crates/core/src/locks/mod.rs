@@ -14,6 +14,7 @@ mod epoch;
 mod errors;
 mod forget;
 mod idle;
+mod idle_message;
 mod inside;
 mod lock;
 mod quota;
