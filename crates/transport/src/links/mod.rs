@@ -67,15 +67,15 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Receives what the links report. It is called from their tasks and must not block: a blocked
 /// handler can stall every task of the runtime.
 pub trait Handler: Send + Sync + 'static {
-    /// Receives all frames of one read, in order, in one call. `from` is the peer's
-    /// incarnation.
+    /// Receives all frames of one read, in order, in one call. `from` is the peer's incarnation.
     ///
     /// Each frame is delivered once, across all connections. An error closes the connection with
     /// this reason and counts as hostile; frames not yet taken from the iterator are delivered
     /// again.
     ///
-    /// While the list of peers is replaced, a call for a peer of the earlier list may be in progress
-    /// or imminent: one such call may still arrive after [`Links::set_peers`] has returned.
+    /// While the list of peers is replaced, a call for a peer of the earlier list may be in
+    /// progress or imminent: one such call may still arrive after [`Links::set_peers`] has
+    /// returned.
     fn receive(
         &self,
         from: Incarnation,
@@ -153,7 +153,7 @@ impl Links {
     /// include this node itself, by name; it is never dialled.
     ///
     /// A peer that was in the previous list with the same incarnation keeps everything in flight if
-    /// this node's incarnation is unchanged too, even if the peer's address or index changed. For all
+    /// this node's incarnation is unchanged too, even if the peer's address changed. For all
     /// others, everything in flight is dropped and their connections are closed. An incarnation
     /// that has left the list must not come back, and neither must an incarnation of this node: the
     /// other side may still have its old state, and frames would be lost or duplicated.
@@ -196,8 +196,9 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame that may be lost to the peer with this incarnation, unless frames that must not
-    /// be lost need the space. Returns whether the frame was accepted; it is not if there is no such peer.
+    /// Sends a frame that may be lost to the peer with this incarnation, unless frames that must
+    /// not be lost need the space. Returns whether the frame was accepted; it is not if there is no
+    /// such peer.
     pub fn send_if_room(&self, to: Incarnation, frame: &[u8]) -> bool {
         let roster = self.shared.roster();
         let Some(peer) = roster.peer(to) else {

@@ -3,8 +3,8 @@
 //!
 //! Raft is reduced to what matters here: terms, votes, logs of memberships and decisions, and
 //! commits by majority. The rules for a node's store are the production code
-//! (`soloist_node::keepers::LeaderDecision` and related types). Each rule can be broken, and the search
-//! then finds the failure that the rule prevents.
+//! (`soloist_node::keepers::LeaderDecision` and related types). Each rule can be broken, and the
+//! search then finds the failure that the rule prevents.
 
 mod search;
 mod state;
