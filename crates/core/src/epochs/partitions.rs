@@ -115,9 +115,9 @@ impl Partitions {
             let Some(life) = in_rifts.max_by_key(weight).map(|member| member.life) else {
                 break;
             };
-            let others = apart.remove(&life).expect("it is apart from some");
+            let others = apart.remove(&life).expect("it has partitions");
             for other in &others {
-                let of_other = apart.get_mut(other).expect("rifts have two sides");
+                let of_other = apart.get_mut(other).expect("it is recorded twice");
                 of_other.remove(&life);
             }
             parted.push((life, others.into_iter().collect()));
@@ -305,7 +305,7 @@ mod tests {
         for (from, about) in complaints {
             trial.complain(0, *from, about);
         }
-        assert_eq!(trial.decide(0, None), [0; 0], "others may complain as well");
+        assert_eq!(trial.decide(0, None), [0; 0], "the others may complain too");
         trial.decide(1, None)
     }
 
