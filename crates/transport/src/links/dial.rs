@@ -196,7 +196,8 @@ impl Link {
         let name = self.name();
         if let Some(life) = self.peer.life.filter(|life| *life != incarnation) {
             return Err(End::Hostile(format!(
-                "{name} says Welcome in its life {incarnation}, where life {life} was meant"
+                "{name} sent Welcome as incarnation {incarnation}, but incarnation {life} was \
+                 expected"
             )));
         }
         let mut state = lock(&self.outgoing().state);
@@ -293,7 +294,7 @@ impl Link {
                 _ = watch.tick() => if heard.elapsed() > limits.silence_max {
                     let silence = heard.elapsed().as_secs_f64();
                     let name = self.name();
-                    return End::Failed(format!("no sign of life from {name} for {silence:.1} s"));
+                    return End::Failed(format!("{name} was silent for {silence:.1} s"));
                 }
             }
         }
@@ -374,5 +375,5 @@ fn unexpected(name: &str, record: &Record<'_>) -> End {
         Record::Ping => "a Ping",
         Record::Goodbye => "a Goodbye",
     };
-    End::Hostile(format!("{name} sent {kind}, which was not its turn"))
+    End::Hostile(format!("{name} sent {kind} out of turn"))
 }

@@ -147,7 +147,8 @@ impl OutState {
             return Err(restarted(name));
         }
         let rewound = self.window.rewind(next);
-        rewound.map_err(|error| format!("node {name} lost what it had received: {error}"))?;
+        rewound
+            .map_err(|error| format!("node {name} lost frames that it had received: {error}"))?;
         self.receiver = Some(incarnation);
         self.last_error = None;
         self.up = true;
@@ -248,7 +249,7 @@ impl InState {
 
 fn restarted(name: &str) -> String {
     format!(
-        "node {name} has restarted and lost what it knew of its locks; \
-         restart the other nodes as well, or let it join as a new member"
+        "node {name} restarted and lost the state of its locks; restart the other nodes as well, \
+         or let it join as a new member"
     )
 }

@@ -96,7 +96,7 @@ async fn a_remaining_peer_may_change_its_name_and_address() {
     assert!(a.links.send_if_room(77, b"y"));
     assert!(!a.links.send_if_room(2, b"there is no such peer"));
     wire.send(&encoded(&[data(2, b"two")])).await;
-    until("it goes on", || a.seen.count() == 2).await;
+    until("the link continues", || a.seen.count() == 2).await;
     assert_eq!(
         a.seen.frames(),
         [(2, b"one".to_vec()), (77, b"two".to_vec())]
@@ -173,7 +173,7 @@ async fn frames_of_an_earlier_incarnation_are_not_delivered() {
         .send(&greeting(&hello_of(("b", 3), ("a", 1)), &[data(1, b"new")]))
         .await;
     assert!(second.next().await.unwrap().ends_with("next: 1 }"));
-    until("the new life is heard", || a.seen.count() == 2).await;
+    until("the new incarnation is heard", || a.seen.count() == 2).await;
     assert_eq!(a.seen.frames()[1], (3, b"new".to_vec()));
     let counters = a.links.counters();
     assert_eq!((counters.refused, counters.hostile), (0, 0));
@@ -259,7 +259,7 @@ async fn totals_remain_when_peers_leave() {
         a.links.send(1, &[number]).unwrap();
         b.links.send(0, &[number]).unwrap();
     }
-    until("all is said and acknowledged", || {
+    until("everything is sent and acknowledged", || {
         let buffered = a.links.status()[1].buffered_frames + b.links.status()[0].buffered_frames;
         buffered == 0 && a.seen.count() + b.seen.count() == 200
     })
@@ -358,7 +358,7 @@ async fn the_handler_may_change_the_list() {
         b.links
             .set_peers(life(round), vec![member("a", 1, &a)])
             .unwrap();
-        until("a speaks to this life", || {
+        until("a sends to this incarnation", || {
             b.seen.count() == usize::from(round)
         })
         .await;

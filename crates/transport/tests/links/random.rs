@@ -94,10 +94,10 @@ impl Player {
         for (id, frame) in self.node.seen.frames() {
             let life = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().unwrap());
             let (from, to) = (life(0), life(8));
-            assert_eq!(id, from, "a frame of one life came in another one's name");
+            assert_eq!(id, from, "a frame of one incarnation arrived as another's");
             let next: &mut u32 = received.entry((from, to)).or_default();
             let number = u32::from_le_bytes(frame[16..20].try_into().unwrap());
-            assert_eq!(number, *next, "from life {from} to life {to}");
+            assert_eq!(number, *next, "from incarnation {from} to {to}");
             *next += 1;
         }
         received
@@ -191,7 +191,7 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
     for player in &players {
         let to = player.life;
         let expected = |from: &u64| sent.get(&(*from, to)).copied();
-        until("all frames of the last lives arrive", || {
+        until("all frames of the last incarnations arrive", || {
             let received = player.received();
             let all = last.iter().filter(|from| **from != to);
             let mut all = all.map(|from| (received.get(&(*from, to)).copied(), expected(from)));
@@ -200,7 +200,10 @@ async fn play(seed: u64, security: impl Fn(&str) -> Security) -> Roughness {
         .await;
     }
     let pairs = check(&players, &sent);
-    println!("{pairs} of {} pairs of lives, {cuts} cuts", sent.len());
+    println!(
+        "{pairs} of {} pairs of incarnations, {cuts} cuts",
+        sent.len()
+    );
     for player in &players {
         player.node.links.close(Duration::from_secs(5)).await;
         // Frames that arrived while closing must be correct, too.
