@@ -175,7 +175,7 @@ impl Run {
         while waits(&world) && world.failure.is_none() {
             if world.now >= limit {
                 let states = world.member_states();
-                world.failure = Some(format!("somebody waits forever: {states:?}"));
+                world.failure = Some(format!("a request waits forever: {states:?}"));
             }
             let next = world.now + SECOND;
             world.run_until(next);

@@ -107,10 +107,10 @@ pub enum CaseError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// More nodes than a search supports.
-    #[error("{0} nodes: a search can tell at most {most} apart", most = Limits::NODES_MAX)]
+    #[error("{0} nodes are too many for a search (maximum: {most})", most = Limits::NODES_MAX)]
     Nodes(usize),
     /// A node that the cluster does not have.
-    #[error("node {node}: a cluster of {nodes} has 0 to {last}", last = .nodes - 1)]
+    #[error("no node {node}: the {nodes} nodes are numbered 0 to {last}", last = .nodes - 1)]
     NoSuchNode {
         /// The node given.
         node: NodeId,
@@ -118,10 +118,10 @@ pub enum CaseError {
         nodes: usize,
     },
     /// Crashes with an algorithm that does not support recovery.
-    #[error("{0} knows no recovery from crashes: leave them out, or use raymond")]
+    #[error("{0} does not support crashes: leave them out, or use raymond")]
     NoRecovery(&'static str),
     /// Too many crashes to count.
-    #[error("{0} crashes: at most {most} can be searched", most = Limits::CRASHES_MAX)]
+    #[error("{0} crashes are too many for a search (maximum: {most})", most = Limits::CRASHES_MAX)]
     Crashes(u8),
 }
 
@@ -219,7 +219,7 @@ impl Case {
                 report.cut = cut;
                 report.what = (cut > 0).then(|| {
                     format!(
-                        "{cut} steps would put too many messages under way and were not followed"
+                        "{cut} steps would put too many messages in flight and were not followed"
                     )
                 });
                 return report;
@@ -234,7 +234,7 @@ impl Case {
                 (format!("{node} waits forever"), trace, cycle)
             }
             Outcome::Restless { trace, cycle } => {
-                let what = "nobody wants in, and yet messages go on forever";
+                let what = "no node requests, and yet messages never stop";
                 (what.to_owned(), trace, cycle)
             }
         };
@@ -342,11 +342,11 @@ fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> Str
         let _ = writeln!(script, "> {step}");
     }
     if !cycle.is_empty() {
-        script.push_str("# from here on, over and over:\n");
+        script.push_str("# from here on, repeated forever:\n");
         for step in cycle {
             let _ = writeln!(script, "> {step}");
         }
     }
     let _ = writeln!(script, "# {what}");
-    scenario::replay(&script).expect("a trace is a scenario")
+    scenario::replay(&script).expect("a trace can be replayed")
 }
