@@ -323,7 +323,7 @@ impl Keeper {
         };
         let waited = self.settings.patience;
         let wait = self.raft.0.wait(Some(waited));
-        match wait.metrics(has_all, "a new keeper has everything").await {
+        match wait.metrics(has_all, "the new keeper has caught up").await {
             Ok(metrics) if metrics.state == ServerState::Leader => Ok(()),
             Ok(_) => Err(KeeperError::NotLeader {
                 leader: self.view().leader,

@@ -97,13 +97,13 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
         let (sender, letters) = mpsc::channel(LETTERS_MAX);
         let mut reign = LeaderTask::new(&membership, &keeper, term, cluster, letters);
         membership.reign.send_replace(Some(sender));
-        tracing::info!(term, "this keeper leads");
+        tracing::info!(term, "this keeper became the leader");
         reign.run().await;
         // No command of this task is proposed from here on.
         reign.work.shutdown().await;
         membership.is_busy.send_replace(false);
         membership.reign.send_replace(None);
-        tracing::info!(term, "this keeper leads no more");
+        tracing::info!(term, "this keeper is no longer the leader");
     }
 }
 
@@ -140,7 +140,7 @@ async fn identify(keeper: &Keeper, term: u64) -> Result<(), KeeperError> {
     };
     let id = ClusterId::from_bytes(rand::random());
     let cluster = ClusterIdentity { id, generation };
-    tracing::info!("this cluster is from before clusters had an identity; it becomes {cluster}");
+    tracing::info!("this cluster is from a release without cluster ids; its id is now {cluster}");
     match keeper.propose(term, Command::Identify { cluster }).await? {
         Applied::Done => Ok(()),
         Applied::Refused => Err(KeeperError::Changing),
@@ -365,7 +365,7 @@ impl<'o> LeaderTask<'o> {
                 if let Some(percent) = self.clocks.compare(&from, now, clock) {
                     tracing::error!(
                         node = %from.name, percent,
-                        "this node's clock does not run as the leader's does"
+                        "a member's clock runs at another rate than this leader's"
                     );
                     self.send(&from.name, FromKeeper::Clock { percent });
                 }

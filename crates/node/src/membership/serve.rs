@@ -77,7 +77,7 @@ impl Membership {
 
     fn note_refusal(&self, node: &NodeName, reason: &str) {
         if let Some(withheld) = self.refused.note(node.as_str(), reason) {
-            tracing::warn!(%node, reason, withheld, "a node was refused by this keeper");
+            tracing::warn!(%node, reason, withheld, "this keeper refused a node");
         }
     }
 
@@ -114,7 +114,7 @@ impl Membership {
             _ => Err(Refusal::new(
                 Code::NotServed,
                 format!(
-                    "a {} connection of {from} was handed to the membership of {me}",
+                    "a {} connection of {from} was routed to the membership of {me}",
                     hello.purpose.name()
                 ),
             )),
@@ -149,7 +149,7 @@ impl Membership {
                         LeaderEvent::Word { from, clock, word }
                     }
                     Ok(Some(FromNode::Word { from, .. })) => {
-                        return End::Refused(format!("a word in the name of {}", from.name));
+                        return End::Refused(format!("a message in the name of {}", from.name));
                     }
                     Ok(Some(FromNode::Question { number, question })) => LeaderEvent::Question {
                         connection: connection.clone(),

@@ -137,7 +137,7 @@ impl NodeGuard {
             Some(mut core) => core.release(shared, self.held.grant.hold),
             None => return Err(self.loss(EndReason::EpochLost)),
         };
-        released.map_err(|_| self.loss(self.held.end().expect("it is no longer held")))
+        released.map_err(|_| self.loss(self.held.end().expect("the lock is no longer held")))
     }
 
     fn loss(&self, reason: EndReason) -> Loss {

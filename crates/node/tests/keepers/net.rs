@@ -287,7 +287,10 @@ impl Cluster {
                 Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
-            assert!(began.elapsed() < PATIENCE, "in vain: {command:?}");
+            assert!(
+                began.elapsed() < PATIENCE,
+                "not committed in time: {command:?}"
+            );
         }
     }
 
