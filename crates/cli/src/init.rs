@@ -127,7 +127,7 @@ pub struct Args {
 fn node(text: &str) -> Result<(NodeName, Address), String> {
     let (name, address) = text
         .split_once('=')
-        .ok_or("write it as NAME=HOST:PORT, such as a=10.0.0.1:7401")?;
+        .ok_or("use NAME=HOST:PORT, such as a=10.0.0.1:7401")?;
     let name = name.parse().map_err(|error| format!("{error}"))?;
     let address = address.parse().map_err(|error| format!("{error}"))?;
     Ok((name, address))

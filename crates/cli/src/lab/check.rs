@@ -158,7 +158,7 @@ impl Args {
     pub fn run(self) -> Result<Verdict> {
         if self.neighbours && self.crashes == 0 {
             bail!(
-                "--neighbours says who may crash together: give --crashes from 2 to {} with it",
+                "--neighbours lets neighbours crash together: use it with --crashes 2 to {}",
                 Limits::CRASHES_MAX
             );
         }
@@ -166,7 +166,8 @@ impl Args {
         let assumed = choice.kind.info().channels;
         if self.channels.is_none() && assumed_channels(choice, self.crashes > 0) != assumed {
             output::complain(&format!(
-                "note: messages keep their order, which the recovery of {} needs; --channels {assumed} searches without",
+                "note: searching with --channels fifo, because the recovery of {} needs messages \
+                 in order; --channels {assumed} overrides this",
                 choice.name
             ));
         }
@@ -285,7 +286,7 @@ fn describe(timed: &Timed) -> String {
                     timed.graph_seconds,
                     millions(timed.graph_states_per_second),
                 ),
-                false => "; endless runs were not looked for".to_owned(),
+                false => "; endless runs were not checked".to_owned(),
             };
             writeln!(
                 text,
@@ -297,9 +298,9 @@ fn describe(timed: &Timed) -> String {
         }
         (Found::NotExhausted, why) => writeln!(
             text,
-            "not exhausted: {}\n{states} states were searched and nothing is wrong so far; there are more. Nothing \
-             is claimed: allow more with --max-states, look for less with --safety-only or --no-history, or search a \
-             smaller case",
+            "not exhausted: {}\n{states} states were searched without a violation; there are \
+             more. Nothing is claimed: allow more with --max-states, check less with \
+             --safety-only or --no-history, or search a smaller case",
             why.as_deref().unwrap_or_default()
         ),
         (found, what) => {

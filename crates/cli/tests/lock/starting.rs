@@ -102,7 +102,7 @@ fn nodes_whose_configurations_differ_do_not_talk_and_say_why() {
         let log = node.log();
         assert!(log.contains("algorithms"), "{log}");
     }
-    nodes[1].says("no leader of the keepers is found");
+    nodes[1].says("cannot find the keepers' leader");
     // The node does not grant a lock without knowing the cluster.
     let late = nodes[1].lock("-n a", "exit 0").output().unwrap();
     assert_eq!(late.status.code(), Some(74), "{}", stderr(&late));

@@ -130,7 +130,7 @@ fn a_second_cluster_is_refused_and_the_first_continues() {
     let (mut up, _) = user.up("up --nodes 1");
     let second = user.soloist("up --nodes 1").output().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    assert!(stderr(&second).contains("up already"), "{second:?}");
+    assert!(stderr(&second).contains("already up"), "{second:?}");
     assert!(user.soloist("lock a true").status().unwrap().success());
     up.signal(Signal::INT);
     assert_eq!(up.code(), Some(0));
@@ -181,7 +181,7 @@ fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
     let cluster = Cluster::init(1, "raymond");
     let mut node = cluster.start(0, "");
     node.ready();
-    node.says("taking part in the epoch");
+    node.says("joined the epoch");
     (user, up, cluster, node)
 }
 
