@@ -11,7 +11,7 @@ use super::error::Failure;
 use super::request::{Content, Name, Params, Who, wait};
 use super::{Api, holds};
 use crate::Moment;
-use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, unknown};
+use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, unknown};
 use soloist_core::locks::{HoldError, LockRequest};
 
 /// Owner of a request that names none.
@@ -92,10 +92,7 @@ async fn refused(api: &Api, error: NotAcquired) -> Failure {
     let node = &api.node;
     match error {
         NotAcquired::NotGranted(name) => match node.obstacle(&name).await {
-            Obstacle::Held { owner, node } => Failure::not_granted(format!(
-                "lock {name:?} is held by {owner} on node {node}; \
-                 give a longer wait_ms to wait for it"
-            )),
+            Obstacle::Held { owner, node } => Failure::not_granted(held_by(&name, &owner, &node)),
             Obstacle::Earlier => Failure::not_granted(earlier(&name)),
             Obstacle::Unknown(reason) => Failure::unavailable(unknown(&name, &reason)),
         },

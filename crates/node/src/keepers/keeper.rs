@@ -8,7 +8,7 @@ use std::time::Duration;
 use openraft::error::{InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::canvass::Canvass;
@@ -190,7 +190,6 @@ impl Keeper {
     /// some moment since the call, and its roster has everything that was decided before the call.
     pub async fn confirm_leadership(&self, term: u64) -> Result<(), KeeperError> {
         self.check_not_handing_over()?;
-        let began = Instant::now();
         let waited = self.settings.patience;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
@@ -207,7 +206,7 @@ impl Keeper {
                 found if found == term => Ok(()),
                 found => Err(KeeperError::OtherTerm { asked: term, found }),
             },
-            Ok(Err(error)) => Err(KeeperError::check(error, began.elapsed())),
+            Ok(Err(error)) => Err(KeeperError::check(error, waited)),
             Err(_) => Err(KeeperError::NoMajority { waited }),
         }
     }

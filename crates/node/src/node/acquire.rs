@@ -191,6 +191,11 @@ impl Node {
     }
 }
 
+/// Names the holder of a lock. Users of the HTTP API and of the command line both read this.
+pub(crate) fn held_by(lock: &LockName, owner: &str, node: &str) -> String {
+    format!("lock {lock:?} is held by {owner} on node {node}")
+}
+
 /// Says that a lock was not granted in time although nobody holds it now.
 pub(crate) fn earlier(lock: &LockName) -> String {
     format!("lock {lock:?} was not granted in time: other waiters came first")
