@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
-use soloist_algorithms::{Algorithm, Choice, NodeId, ShapeError, Start};
+use soloist_algorithms::{Algorithm, Choice, Kind, NodeId, ShapeError, Start};
 
 use super::plan::Plan;
 use super::{Bounds, ENDLESS, Limits, Outcome, Watch};
@@ -120,6 +120,17 @@ pub enum CaseError {
     /// Crashes with an algorithm that does not support recovery.
     #[error("{0} does not support crashes: leave them out, or use raymond")]
     NoRecovery(&'static str),
+    /// Unlimited requests with an algorithm that counts them, so that no search ends.
+    #[error(
+        "{algorithm} counts requests, so it has infinitely many states with endless ones: \
+         use a number of requests, or one of {able}"
+    )]
+    Endless {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The algorithms that do not count, separated by commas.
+        able: String,
+    },
     /// Too many crashes to count.
     #[error("{0} crashes are too many for a search (maximum: {most})", most = Limits::CRASHES_MAX)]
     Crashes(u8),
@@ -301,11 +312,31 @@ impl Visitor for Prepare<'_> {
         if case.limits.crashes.most > 0 && A::recovering(&bounds.config(), 1).is_none() {
             return Err(CaseError::NoRecovery(A::INFO.name));
         }
+        if A::COUNTS_REQUESTS && bounds.requests.contains(&ENDLESS) {
+            return Err(CaseError::Endless {
+                algorithm: case.choice.name,
+                able: without_counters(),
+            });
+        }
         Ok(Planned {
             plan: Plan::of::<A>(&bounds),
             shape: bounds.shape.to_string(),
         })
     }
+}
+
+fn without_counters() -> String {
+    struct Counts;
+    impl Visitor for Counts {
+        type Output = bool;
+
+        fn visit<A: Algorithm>(self) -> bool {
+            A::COUNTS_REQUESTS
+        }
+    }
+    let kinds = Kind::ALL.iter().filter(|kind| !kind.visit(Counts));
+    let names: Vec<_> = kinds.map(|kind| kind.info().name).collect();
+    names.join(", ")
 }
 
 impl Verdict {
