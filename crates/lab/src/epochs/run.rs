@@ -96,6 +96,9 @@ impl Run {
     /// The largest number of nodes.
     pub const NODES_MAX: usize = 200;
 
+    /// Without [`turns`](Run::turns), the seed chooses a number up to this.
+    pub const TURNS_MAX: u64 = 3;
+
     /// A run of a minute with all faults that epochs tolerate. The error is why a node would not
     /// take the rules.
     pub fn new(choice: Choice, nodes: usize, seed: u64) -> Result<Self, RuleError> {
@@ -126,7 +129,9 @@ impl Run {
 
     /// The cluster at the start.
     pub fn world(&self) -> World {
-        let turns = self.turns.unwrap_or(1 + (self.seed % 3) as u32);
+        let turns = self
+            .turns
+            .unwrap_or(1 + (self.seed % Self::TURNS_MAX) as u32);
         let mut world = World::with_lease(self.lease, self.choice, self.nodes, turns, self.seed);
         if !self.faults.contains(&Fault::Lost) {
             world.loss = 0.0;

@@ -142,7 +142,7 @@ impl Case {
 
     /// Limit on the number of states when searching for two nodes inside after a less severe
     /// result.
-    const WORSE_MAX: usize = 5_000_000;
+    pub const WORSE_MAX: usize = 5_000_000;
 
     /// The paper's own shape, the token at node 0, `requests` per node, the algorithm's own
     /// channels, and the other limits of [`Limits::new`], with more states.

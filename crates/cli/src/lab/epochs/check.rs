@@ -189,10 +189,13 @@ fn describe(timed: &Timed) -> String {
     text
 }
 
+/// Maximum number of requests, and of steps. Searches of this size do not end.
+const FEW_MAX: u8 = 20;
+
 fn few(given: &str) -> Result<u8, String> {
     match given.parse() {
-        Ok(number) if number <= 20 => Ok(number),
-        _ => Err("use a whole number from 0 to 20".to_owned()),
+        Ok(number) if number <= FEW_MAX => Ok(number),
+        _ => Err(format!("use a whole number from 0 to {FEW_MAX}")),
     }
 }
 

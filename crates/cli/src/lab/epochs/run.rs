@@ -109,8 +109,16 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = length, default_value = "60s", allow_hyphen_values = true)]
     length: Given,
 
-    /// How many of its own clients a node serves in a row [default: 1 to 3, decided by the seed]
-    #[arg(long, value_name = "T", value_parser = turns, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "T",
+        value_parser = turns,
+        allow_hyphen_values = true,
+        help = format!(
+            "How many local clients a node serves in a row [default: 1 to {}, by the seed]",
+            Run::TURNS_MAX
+        )
+    )]
     turns: Option<u32>,
 
     /// Print everything that happens, one line each, before the summary
