@@ -128,7 +128,10 @@ fn page(cluster: &Cluster) -> String {
         NodeState::Changing => {
             format!("{nodes}, epoch {epoch} is about to begin; as {me} sees it\n")
         }
-        _ => format!("{me} is not a member now; it knows {nodes}\n"),
+        NodeState::Outside => format!("{me} is not a member now; it knows {nodes}\n"),
+        _ => {
+            format!("{nodes}, epoch {epoch}; {me} is in a state that this version does not know\n")
+        }
     };
     let leader = match &cluster.leader {
         Some(leader) => format!("the keepers are led by {leader}"),
@@ -175,7 +178,7 @@ fn silence(cluster: &Cluster, node: &NodeInfo) -> String {
     let name = &node.name;
     match &node.problem {
         Some(problem) => format!("{name} is not a member: {problem}"),
-        None if cluster.state == NodeState::Outside => format!("{name} is not known"),
+        None if cluster.state == NodeState::Outside => format!("{name} is unknown"),
         None if node.lease_ms.is_none() && cluster.leader.is_some() => {
             format!("{name} is not a member: it is down or cut off")
         }
