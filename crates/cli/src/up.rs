@@ -84,6 +84,7 @@ impl Args {
         self.print(&up)?;
         cluster.nodes.iter().for_each(node::end_with);
         signals.next().await;
+        logging::only_errors();
         folder.withdraw();
         cluster.stop().await;
         for server in servers {

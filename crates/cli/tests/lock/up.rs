@@ -173,6 +173,20 @@ fn wrong_input_is_reported() {
     assert!(stderr(&output).contains("chmod 700"), "{}", stderr(&output));
 }
 
+#[test]
+fn ending_it_logs_no_error() {
+    let user = User::new();
+    let log = user.home.path().join("log");
+    let mut command = user.soloist("up --nodes 3");
+    command.stderr(fs::File::create(&log).unwrap());
+    let mut up = Running::start(&mut command);
+    while !up.line().contains("Ctrl-C ends it.") {}
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+    let said = fs::read_to_string(log).unwrap();
+    assert!(!said.contains("ERROR"), "{said}");
+}
+
 /// A cluster of `soloist up`, and a node of another cluster. The tests run commands in that node's
 /// folder.
 fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {

@@ -123,7 +123,9 @@ fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &E
     match end {
         End::Refused(_) => count(&shared.totals.refused),
         End::Hostile(_) => count(&shared.totals.hostile),
-        End::Failed(_) => shared.notes.log(&line),
+        // The link to a known peer breaks too, which is reported there.
+        End::Failed(_) if peer.is_some() => shared.notes.debug(&line),
+        End::Failed(_) => shared.notes.about(&from.ip().to_string(), reason, &line),
         End::Goodbye(_) | End::Later(_) | End::Ours => shared.notes.debug(&line),
     }
     if matches!(end, End::Refused(_) | End::Hostile(_)) {

@@ -122,7 +122,8 @@ impl Link {
         &self.peer.name
     }
 
-    fn tell(&mut self, change: LinkChange) {
+    /// Reports a change to the handler, unless it knows. Returns whether it was reported.
+    fn tell(&mut self, change: LinkChange) -> bool {
         let known = match (&self.told, &change) {
             // A retry that fails for another reason is not a change. Neither is failing to reach a
             // peer that said goodbye.
@@ -134,6 +135,7 @@ impl Link {
             handler.link_changed(self.name(), change.clone());
             self.told = Some(change);
         }
+        !known
     }
 
     /// Dials, and sends until the connection ends.
@@ -322,7 +324,8 @@ impl Link {
         }
     }
 
-    /// Counts and logs how a connection ended, and reports the change to the handler.
+    /// Counts how a connection ended, and reports the change to the handler, which logs it. What
+    /// the handler is not told is logged here.
     fn ended(&mut self, end: End) {
         let (name, notes) = (&self.peer.name, &self.shared.notes);
         let reason = match &end {
@@ -346,18 +349,20 @@ impl Link {
         let last = lock(&self.outgoing().state)
             .last_error
             .replace(reason.clone());
-        if last.as_ref() != Some(reason) {
-            let line = format!("link to {name}: {reason}");
-            match (&end, &self.told) {
-                // Expected: the peer has said goodbye.
-                (End::Goodbye(_), _) | (End::Failed(_), Some(LinkChange::Goodbye)) => {
-                    notes.debug(&line);
-                }
-                _ => notes.about(name, reason, &line),
-            }
+        let is_news = last.as_ref() != Some(reason);
+        let is_refusal = matches!(end, End::Refused(_) | End::Hostile(_));
+        let (name, reason) = (name.clone(), reason.clone());
+        let is_told = end.change().is_some_and(|change| self.tell(change));
+        if is_told || !is_news {
+            return;
         }
-        if let Some(change) = end.change() {
-            self.tell(change);
+        let line = format!("link to {name}: {reason}");
+        let notes = &self.shared.notes;
+        if is_refusal {
+            notes.about(&name, &reason, &line);
+        } else {
+            // The handler knows that the link is down.
+            notes.debug(&line);
         }
     }
 }
