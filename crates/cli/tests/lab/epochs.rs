@@ -137,10 +137,7 @@ fn a_line_that_is_not_what_happens_fails_the_check() {
     std::fs::write(&path, "algorithm raymond\nnodes 2\n> request 1\n2 enters\n").unwrap();
     let output = lab(&format!("replay --check {}", path.display()));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(
-        stderr(&output).contains("line 4 differs"),
-        "{output:?}"
-    );
+    assert!(stderr(&output).contains("line 4 differs"), "{output:?}");
 }
 
 /// A node that stays with a deposed leader loses its lease, and with it the lock. The text forbids
