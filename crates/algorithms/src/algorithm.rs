@@ -43,6 +43,10 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// The largest cluster whose nodes all fit in one machine's memory, for simulations.
     const NODES_MAX: usize = crate::shape::NODES_MAX;
 
+    /// Whether nodes count requests without bound, for example as timestamps. Such an algorithm has
+    /// infinitely many states if nodes never stop requesting.
+    const COUNTS_REQUESTS: bool = false;
+
     /// The node's state before any event.
     fn new(config: &Config<Self::Shape>) -> Self;
 

@@ -122,6 +122,8 @@ impl Algorithm for CarvalhoRoucairol {
 
     const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
 
+    const COUNTS_REQUESTS: bool = true;
+
     fn new(config: &Config<Complete>) -> Self {
         let place = config.place.clone();
         let nodes = place.nodes();

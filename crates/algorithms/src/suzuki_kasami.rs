@@ -129,6 +129,8 @@ impl Algorithm for SuzukiKasami {
 
     const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
 
+    const COUNTS_REQUESTS: bool = true;
+
     fn new(config: &Config<Complete>) -> Self {
         let nodes = config.place.nodes();
         let me = config.place.me;

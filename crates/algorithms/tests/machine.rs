@@ -81,7 +81,7 @@ impl<A: Algorithm> Pair<A> {
         let (from, to, bytes) = self
             .under_way
             .pop_front()
-            .expect("somebody waits, nobody is inside and no message is under way");
+            .expect("a node waits, no node is inside and no message is in flight");
         let message = decode(&bytes).expect("the bytes of a message");
         let result = self.nodes[to.index()].receive(from, message, &mut self.out);
         let of_machine = self.machines[to.index()].receive(from, &bytes, &mut self.bytes_out);

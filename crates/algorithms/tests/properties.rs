@@ -193,7 +193,7 @@ impl<A: Algorithm> Cluster<A> {
         let before = self.nodes[node.index()].phase();
         self.nodes[node.index()].start(&mut self.out);
         prop_assert_eq!(self.nodes[node.index()].phase(), before);
-        prop_assert!(!self.out.entered(), "a start is no entry");
+        prop_assert!(!self.out.entered(), "starting is not an entry");
         self.check_invariant(node)?;
         self.post(node)
     }
@@ -312,7 +312,7 @@ impl<A: Algorithm> Cluster<A> {
             Event::Receive(from, message) => {
                 let stranger = from.index() >= self.configs.len() || from == node;
                 let result = state.receive(from, message, &mut self.out);
-                prop_assert!(!stranger || result.is_err(), "node {} is no peer", from);
+                prop_assert!(!stranger || result.is_err(), "node {} is not a peer", from);
                 ("receive", result)
             }
         };
@@ -374,7 +374,7 @@ impl<A: Algorithm> Cluster<A> {
     fn check_world(&self, tokens: usize) -> Checked {
         let inside = self.nodes.iter().filter(|n| n.phase() == Phase::Inside);
         prop_assert!(inside.count() <= 1, "two nodes inside");
-        prop_assert_eq!(self.tokens(), tokens, "tokens here and under way");
+        prop_assert_eq!(self.tokens(), tokens, "tokens at nodes and in flight");
         Ok(())
     }
 

@@ -10,12 +10,13 @@ pub enum DurationError {
         "invalid duration {0:?}: use a whole number and a unit (ms, s, m, h or d), such as 30s"
     )]
     Form(String),
-    /// It is longer than 36500 days.
-    #[error("duration {0:?} is too long (maximum: 36500d)")]
+    /// It exceeds the maximum.
+    #[error("duration {0:?} is too long (maximum: {LONGEST_DAYS}d)")]
     TooLong(String),
 }
 
-const LONGEST_MS: u64 = 36_500 * 24 * 60 * 60 * 1000;
+const LONGEST_DAYS: u64 = 36_500;
+const LONGEST_MS: u64 = LONGEST_DAYS * 24 * 60 * 60 * 1000;
 
 /// Parses a duration: a whole number followed by `ms`, `s`, `m`, `h` or `d`.
 ///

@@ -55,7 +55,11 @@ fn error(error: ErrorKind) -> Error {
 
 fn lock(state: LockState) -> LockInfo {
     match state {
-        LockState::Free | LockState::Held | LockState::Changing | LockState::Unknown => {}
+        LockState::Free
+        | LockState::Held
+        | LockState::Changing
+        | LockState::Unknown
+        | LockState::Other => {}
     }
     LockInfo {
         name: "db/backup".to_owned(),
@@ -94,7 +98,7 @@ fn event(event: EventKind) -> Event {
 
 fn cluster(state: NodeState) -> Cluster {
     match state {
-        NodeState::Member | NodeState::Changing | NodeState::Outside => {}
+        NodeState::Member | NodeState::Changing | NodeState::Outside | NodeState::Other => {}
     }
     Cluster {
         node: "n1".to_owned(),

@@ -166,6 +166,9 @@ pub enum LockState {
     /// No holder is known, but some nodes did not answer, or the node that was asked is not a
     /// member.
     Unknown,
+    /// A state that this version does not know. The lock may be held.
+    #[serde(other)]
+    Other,
 }
 
 /// State of a lock, combined from the answers of all nodes.
@@ -278,6 +281,9 @@ pub enum NodeState {
     Changing,
     /// The node is not a member: it is waiting to join, or is cut off from the cluster.
     Outside,
+    /// A state that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 /// A node of the cluster.
@@ -411,7 +417,17 @@ mod tests {
                 "{bad}: {error}"
             );
         }
-        let later: ErrorKind = serde_json::from_str(r#""of-a-later-version""#).unwrap();
-        assert_eq!(later, ErrorKind::Other);
+    }
+
+    #[test]
+    fn names_of_later_versions_are_read() {
+        fn read<T: serde::de::DeserializeOwned>() -> T {
+            serde_json::from_str(r#""of-a-later-version""#).unwrap()
+        }
+        assert_eq!(read::<ErrorKind>(), ErrorKind::Other);
+        assert_eq!(read::<LockState>(), LockState::Other);
+        assert_eq!(read::<NodeState>(), NodeState::Other);
+        assert_eq!(read::<EventKind>(), EventKind::Other);
+        assert_eq!(read::<EndReason>(), EndReason::Other);
     }
 }

@@ -27,7 +27,7 @@ pub enum AcquireError {
         detail: String,
     },
     /// The lock was granted, and lost before the request was answered.
-    #[error("lock {lock:?} was granted, and lost before the request was answered: {}", .loss.reason)]
+    #[error("lock {lock:?} was granted, but lost before the request was answered: {}", .loss.reason)]
     Lost {
         /// The lock.
         lock: LockName,

@@ -8,10 +8,10 @@ const LEN_MAX: usize = 256;
 #[non_exhaustive]
 pub enum OwnerError {
     /// The owner has this many bytes.
-    #[error("the owner has {0} bytes: at most {LEN_MAX} are allowed, shorten it")]
+    #[error("the owner has {0} bytes (maximum: {LEN_MAX})")]
     TooLong(usize),
     /// The owner contains a control character, which could garble a log or a terminal.
-    #[error("the owner has the control character {0:?}: leave it out")]
+    #[error("the owner contains the control character {0:?}: remove it")]
     Control(char),
 }
 

@@ -65,7 +65,7 @@ impl Line {
     }
 
     fn setup(&self, nodes: usize, load: Load, delay: Delay) -> Setup {
-        let choice = Choice::parse(self.name, "").expect("an algorithm that there is");
+        let choice = Choice::parse(self.name, "").expect("a known algorithm");
         let form = |shape: &String| ShapeSpec::Form(shape.clone());
         Setup {
             shape: self.shape.as_ref().map_or(ShapeSpec::Default, form),

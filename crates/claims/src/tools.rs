@@ -21,7 +21,7 @@ impl Run {
     pub(super) fn of(algorithm: &str, nodes: usize) -> Self {
         let (name, variants) = algorithm.split_once('+').unwrap_or((algorithm, ""));
         let variants = variants.replace('+', ",");
-        let choice = Choice::parse(name, &variants).expect("an algorithm that there is");
+        let choice = Choice::parse(name, &variants).expect("a known algorithm");
         let mut run = Run {
             setup: Setup::new(choice, nodes),
             options: vec![format!("--algorithm {name}")],
@@ -45,7 +45,7 @@ impl Run {
 
     /// Sets the load. A burst has one entry per node.
     pub(super) fn load(mut self, load: &str) -> Self {
-        self.setup.load = load.parse().expect("a load that there is");
+        self.setup.load = load.parse().expect("a valid load");
         if load == "burst" {
             self.setup.entries = self.setup.nodes as u64;
         }
@@ -54,13 +54,13 @@ impl Run {
 
     /// Sets the delay of messages.
     pub(super) fn delay(mut self, delay: &str) -> Self {
-        self.setup.delay = delay.parse().expect("a delay that there is");
+        self.setup.delay = delay.parse().expect("a valid delay");
         self.option("delay", delay)
     }
 
     /// Sets how long a node stays inside.
     pub(super) fn hold(mut self, hold: &str) -> Self {
-        self.setup.hold = hold.parse().expect("a hold that there is");
+        self.setup.hold = hold.parse().expect("a valid hold");
         self.option("hold", hold)
     }
 
@@ -202,7 +202,7 @@ impl<A: Algorithm> Search<A> {
     /// Sets the arrangement of the nodes: a form of the shape.
     pub(super) fn shape(mut self, form: &str) -> Self {
         let shape = A::Shape::parse(form, self.bounds.requests.len());
-        self.bounds.shape = shape.expect("a shape that there is").into();
+        self.bounds.shape = shape.expect("a valid shape").into();
         self.options.push(format!("--shape {form}"));
         self
     }

@@ -128,13 +128,20 @@ fn page(cluster: &Cluster) -> String {
         NodeState::Changing => {
             format!("{nodes}, epoch {epoch} is about to begin; as {me} sees it\n")
         }
-        _ => format!("{me} is not a member now; it knows {nodes}\n"),
+        NodeState::Outside => format!("{me} is not a member now; it knows {nodes}\n"),
+        _ => {
+            format!("{nodes}, epoch {epoch}; {me} is in a state that this version does not know\n")
+        }
     };
     let leader = match &cluster.leader {
         Some(leader) => format!("the keepers are led by {leader}"),
         None => "the keepers' leader cannot be reached".to_owned(),
     };
-    let _ = writeln!(page, "{leader}; locks use {}\n", cluster.algorithm);
+    let _ = writeln!(
+        page,
+        "{leader}; the default algorithm is {}\n",
+        cluster.algorithm
+    );
     let head = [
         "node", "address", "keeper", "lease", "locks", "holds", "waiters", "links", "version",
     ];
@@ -171,7 +178,7 @@ fn silence(cluster: &Cluster, node: &NodeInfo) -> String {
     let name = &node.name;
     match &node.problem {
         Some(problem) => format!("{name} is not a member: {problem}"),
-        None if cluster.state == NodeState::Outside => format!("{name} is not known"),
+        None if cluster.state == NodeState::Outside => format!("{name} is unknown"),
         None if node.lease_ms.is_none() && cluster.leader.is_some() => {
             format!("{name} is not a member: it is down or cut off")
         }
@@ -234,19 +241,20 @@ async fn see_that_it_is_lost(config: &Config, members: &Members, known: Known) -
     for (node, shown) in soloist_node::probe(config, cluster, nodes).await? {
         match shown {
             Shown::Leader(leader) => bail!(
-                "{node} says that {} leads: the keepers have a majority, and recovering would make a second cluster. \
-                 Nothing was changed. If that keeper is lost for good, try again when {} has noticed",
+                "{node} reports {} as the leader: the keepers have a majority, and recovering \
+                 would create a second cluster. Nothing was changed. If that keeper is lost for \
+                 good, try again when {} has noticed",
                 leader.name,
                 node.name
             ),
             Shown::Newer(theirs) => bail!(
-                "{node} belongs to cluster {theirs}: the cluster was recovered already, elsewhere. Nothing was changed. \
-                 Start this node again: it joins that generation"
+                "{node} belongs to cluster {theirs}: the cluster was already recovered elsewhere. \
+                 Nothing was changed. Restart this node: it joins that generation"
             ),
-            Shown::NoLeader => eprintln!("warning: {node} runs; stop all nodes first"),
+            Shown::NoLeader => eprintln!("warning: {node} is running; stop all nodes first"),
             Shown::Refused(reason) => {
                 eprintln!(
-                    "warning: {node} runs, and does not say whether it has a leader: {reason}"
+                    "warning: {node} is running, but whether it has a leader is unknown: {reason}"
                 );
             }
             Shown::Silent(_) => {}
@@ -287,17 +295,16 @@ impl Recover {
             return Ok(Verdict::Well);
         }
         output::text(&format!(
-            "{} is now the only keeper of cluster {}, which is in generation {}. Epoch {} is followed by {}.\n\
-             Cut off forever: {}.\n\
-             What it knew before is kept in {}.\n\
-             Start it, then the others, and promote two of them.\n",
+            "{} is now the only keeper of cluster {}, which is in generation {}. Epoch {} is \
+             followed by {}.\nRemoved keepers: {}.\nThe previous store is kept in {}.\nStart this \
+             node, then the others, and promote two of them.\n",
             recovered.keeper,
             recovered.cluster,
             recovered.generation,
             recovered.epoch_before,
             recovered.epoch_after,
             match recovered.lost_keepers.is_empty() {
-                true => "nobody".to_owned(),
+                true => "none".to_owned(),
                 false => recovered.lost_keepers.join(", "),
             },
             recovered.backup.display()

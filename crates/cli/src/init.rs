@@ -49,13 +49,20 @@ Examples:
 
 With the systemd unit in contrib/, use --socket /run/soloist/soloist.sock.";
 
-/// Create configurations, certificates and keys for a cluster
-///
-/// The name of a node has 1 to 63 characters of a-z, 0-9 and '-', starts with a letter and does not
-/// end with '-'. Its address is the one that other nodes dial: an IP address (IPv6 in brackets) or
-/// a host name, and a port.
+const ABOUT: &str = "Create configurations, certificates and keys for a cluster";
+
+fn long_about() -> String {
+    format!(
+        "{ABOUT}\n\nThe name of a node has 1 to {} characters of a-z, 0-9 and '-', starts with a letter \
+         and does not end with '-'. Its address is the one that other nodes dial: an IP address (IPv6 \
+         in brackets) or a host name, and a port.",
+        NodeName::LONGEST
+    )
+}
+
+/// Arguments of `soloist init`.
 #[derive(clap::Args)]
-#[command(after_long_help = EXPLANATION)]
+#[command(about = ABOUT, long_about = long_about(), after_long_help = EXPLANATION)]
 pub struct Args {
     /// All nodes with their addresses, separated by commas
     #[arg(
@@ -127,7 +134,7 @@ pub struct Args {
 fn node(text: &str) -> Result<(NodeName, Address), String> {
     let (name, address) = text
         .split_once('=')
-        .ok_or("write it as NAME=HOST:PORT, such as a=10.0.0.1:7401")?;
+        .ok_or("use NAME=HOST:PORT, such as a=10.0.0.1:7401")?;
     let name = name.parse().map_err(|error| format!("{error}"))?;
     let address = address.parse().map_err(|error| format!("{error}"))?;
     Ok((name, address))

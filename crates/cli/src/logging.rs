@@ -1,8 +1,10 @@
 //! The log of long-running commands: on stderr, one line per event.
 
 use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tracing_subscriber::filter::Targets;
+use tracing::Level;
+use tracing_subscriber::filter::{Targets, dynamic_filter_fn};
 use tracing_subscriber::prelude::*;
 
 use crate::output;
@@ -27,8 +29,20 @@ pub fn start(level: &str) {
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(stderr().is_terminal() && !output::no_colour())
         .with_writer(stderr);
+    let if_wanted = dynamic_filter_fn(|line, _| {
+        *line.level() == Level::ERROR || !ONLY_ERRORS.load(Ordering::Relaxed)
+    });
     tracing_subscriber::registry()
         .with(lines)
         .with(filter)
+        .with(if_wanted)
         .init();
+}
+
+static ONLY_ERRORS: AtomicBool = AtomicBool::new(false);
+
+/// Logs only errors from now on, unless RUST_LOG is set. For a cluster that stops as a whole: its
+/// nodes lose each other, which is expected.
+pub fn only_errors() {
+    ONLY_ERRORS.store(std::env::var_os("RUST_LOG").is_none(), Ordering::Relaxed);
 }

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use soloist_client::{AcquireError, ClientError};
+use soloist_client::{AcquireError, ClientError, api};
 
 use exit::Verdict;
 
@@ -116,8 +116,23 @@ fn is_unavailable(error: &anyhow::Error) -> bool {
         || matches!(acquire, Some(AcquireError::Unavailable(_)))
 }
 
+/// Returns whether the node asked for a token, or for another one.
+fn is_unauthorized(error: &anyhow::Error) -> bool {
+    let client = match error.downcast_ref::<AcquireError>() {
+        Some(AcquireError::Refused(inner)) => inner.downcast_ref::<ClientError>(),
+        _ => error.downcast_ref::<ClientError>(),
+    };
+    let is_kind = |kind: &api::ErrorKind| *kind == api::ErrorKind::Unauthorized;
+    matches!(client, Some(ClientError::Refused { kind, .. }) if is_kind(kind))
+}
+
 /// The error and its causes on one line. A cause that the text already contains is not repeated.
 fn explain(error: &anyhow::Error) -> String {
+    if is_unauthorized(error) {
+        return "the node refused the request without a valid token: set SOLOIST_TOKEN to the \
+                token, or SOLOIST_TOKEN_FILE to a file with it"
+            .to_owned();
+    }
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

@@ -60,7 +60,8 @@ impl Args {
         };
         if has_one_keeper {
             tracing::warn!(
-                "there is one keeper only: while it is down nobody joins, and all leases run out; three stand the loss of one"
+                "this cluster has only one keeper: while it is down, no node can join and all \
+                 leases expire; three keepers tolerate the loss of one"
             );
         }
         let addresses = server.addresses();
@@ -69,11 +70,12 @@ impl Args {
         service::notify(service::READY);
         signals.next().await;
         service::notify(service::STOPPING);
-        tracing::info!(drain = ?self.drain, "stopping: holds may go on, nobody new gets in");
+        tracing::info!(drain = ?self.drain, "stopping: no new grants; current holds may continue \
+                                             until the drain ends");
         tokio::select! {
             () = node.stop(self.drain) => {}
             () = signals.next() => {
-                tracing::warn!("a second signal: no hold is extended any more");
+                tracing::warn!("second signal: no hold is extended any longer");
                 node.stop(Duration::ZERO).await;
             }
         }
@@ -90,7 +92,8 @@ pub fn end_with(node: &Node) {
     tokio::spawn(async move {
         let reason = node.failed().await;
         output::complain(&format!(
-            "error: the node has failed: {reason}; this is a bug: please report it with the lines above, and start the node again"
+            "error: the node has failed: {reason}; this is a bug: please report it with the lines \
+             above, and restart the node"
         ));
         std::process::exit(exit::PANICKED.into())
     });

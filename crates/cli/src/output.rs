@@ -85,7 +85,7 @@ pub fn verdict(unknown: Option<&str>, known: Verdict) -> Verdict {
     match unknown {
         None => known,
         Some(reason) => {
-            complain(&format!("not known: {reason}"));
+            complain(&format!("unknown: {reason}"));
             Verdict::CannotTell
         }
     }

@@ -25,8 +25,8 @@ pub struct Processes {
 impl Processes {
     /// Creates the nodes with `soloist init`, starts them, and waits until all are members.
     pub async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
-        let folder = tempfile::tempdir().context("no place for the nodes' files")?;
-        let executable = std::env::current_exe().context("this program does not find itself")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for the nodes' files")?;
+        let executable = std::env::current_exe().context("cannot find this executable")?;
         let listed = free_addresses(nodes)?.into_iter().zip(1..);
         let listed = listed.map(|(address, number)| format!("{}={address}", name(number)));
         let made = Command::new(&executable)
@@ -36,7 +36,7 @@ impl Processes {
             .arg(listed.collect::<Vec<_>>().join(","))
             .current_dir(folder.path())
             .output()
-            .context("`soloist init` cannot be run")?;
+            .context("cannot run `soloist init`")?;
         ensure!(
             made.status.success(),
             "`soloist init` failed: {}",
@@ -92,10 +92,7 @@ impl Processes {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let log = self.log(number);
-        bail!(
-            "{} did not come in within {READY_MAX:?}:\n{log}",
-            name(number)
-        )
+        bail!("{} did not join within {READY_MAX:?}:\n{log}", name(number))
     }
 
     async fn members(&self, number: usize) -> Option<usize> {
@@ -109,7 +106,7 @@ impl Processes {
 
     pub fn signal(&self, number: usize, signal: Signal) -> Result<()> {
         let child = self.running[number - 1].as_ref();
-        let child = child.with_context(|| format!("{} does not run", name(number)))?;
+        let child = child.with_context(|| format!("{} is not running", name(number)))?;
         Ok(kill_process(Pid::from_child(child), signal)?)
     }
 

@@ -16,7 +16,7 @@ pub struct Termination {
 impl Termination {
     /// Installs handlers. From now on these signals do not end the process by themselves.
     pub fn new() -> Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen to signals");
+        let listen = |kind| signal(kind).context("cannot handle signals");
         let is_ignored = is_ignored(SignalKind::hangup().as_raw_value());
         Ok(Termination {
             interrupt: listen(SignalKind::interrupt())?,

@@ -59,7 +59,7 @@ impl Args {
         let mut signals = signals::Termination::new()?;
         let announced = Target::announced();
         let folder = Folder::prepare(&announced)?;
-        let data = tempfile::tempdir().context("no place for what keepers keep")?;
+        let data = tempfile::tempdir().context("cannot create a folder for the keepers' stores")?;
         let cluster = LocalCluster::start(LocalSettings {
             data: data.path().to_owned(),
             ..LocalSettings::new(self.nodes.into(), &folder.path).with_algorithm(&self.algorithm)
@@ -84,6 +84,7 @@ impl Args {
         self.print(&up)?;
         cluster.nodes.iter().for_each(node::end_with);
         signals.next().await;
+        logging::only_errors();
         folder.withdraw();
         cluster.stop().await;
         for server in servers {
@@ -128,19 +129,19 @@ impl Folder {
         let path = announced.parent().context("a socket is in a folder")?;
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made.with_context(|| format!("cannot make the folder {}", path.display()))?,
+            made => made.with_context(|| format!("cannot create the folder {}", path.display()))?,
         }
         let found = fs::symlink_metadata(path)?;
         let mine = found.uid() == rustix::process::getuid().as_raw();
         if !found.is_dir() || !mine || found.mode() & 0o077 != 0 {
             bail!(
-                "{} is not a folder that is yours alone: remove it, or `chmod 700` it",
+                "{} must be a folder that only you can access: remove it, or `chmod 700` it",
                 path.display()
             );
         }
         if UnixStream::connect(announced).is_ok() {
             bail!(
-                "a cluster is up already: it answers at {}; end it first",
+                "a cluster is already up at {}: stop it first",
                 announced.display()
             );
         }

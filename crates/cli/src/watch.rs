@@ -39,7 +39,7 @@ impl Args {
         if !self.json {
             let cluster = client.cluster().await?;
             output::complain(&format!(
-                "watching {}, one of {}: only its own clients are shown",
+                "watching {}, one of {}; only clients of this node are shown",
                 cluster.node,
                 count(cluster.nodes.len(), "node")
             ));

@@ -35,10 +35,7 @@ impl Args {
             LockState::Free => Verdict::Failed,
             _ => {
                 let reason = lock.reason.as_deref();
-                output::verdict(
-                    reason.or(Some("the node does not say why")),
-                    Verdict::Failed,
-                )
+                output::verdict(reason.or(Some("the node gives no reason")), Verdict::Failed)
             }
         })
     }

@@ -124,7 +124,7 @@ fn the_pages_example_works() {
     assert_eq!(write("34", "of b"), (Some(0), "of b".to_owned()));
     assert_eq!(write("33", "of a"), (Some(1), "of b".to_owned()));
     assert_eq!(write("34", "more of b"), (Some(0), "more of b".to_owned()));
-    assert_eq!(write("", "of nobody"), (Some(2), "more of b".to_owned()));
+    assert_eq!(write("", "of no holder"), (Some(2), "more of b".to_owned()));
 }
 
 #[test]

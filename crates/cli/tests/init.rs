@@ -220,7 +220,7 @@ fn keepers_and_lease_follow_the_options() {
     for (more, words) in [
         ("--keepers a,x,b", &["--keepers", "\"x\"", "--nodes"][..]),
         ("--keepers a,a,b", &["--keepers", "two nodes", "\"a\""]),
-        ("--keepers a,b", &["--keepers", "2 keepers", "than 1 would"]),
+        ("--keepers a,b", &["--keepers", "2 keepers", "than 1:"]),
         ("--keepers a,b,c,e", &["4 keepers", "than 3 would"]),
         ("--lease 499ms", &["--lease", "499ms", "500ms", "1h"]),
         ("--lease 3x", &["--lease", "'3x'", "unit"]),
@@ -344,7 +344,11 @@ fn without_the_clusters_ca_no_node_is_added() {
         let (here, away) = (path.join("x").join(file), path.join("away"));
         fs::rename(&here, &away).unwrap();
         let named = format!("x/{file}");
-        refused(path, add, &["CA is needed", "cannot read", &named]);
+        refused(
+            path,
+            add,
+            &["needs the cluster's CA", "cannot read", &named],
+        );
         // A file of another cluster does not match.
         fs::copy(path.join("y").join(file), &here).unwrap();
         refused(path, add, &["x/ca.key", "does not match", "x/ca.pem"]);
@@ -454,7 +458,7 @@ fn a_folder_that_cannot_be_written_is_reported() {
     refused(
         folder.path(),
         &format!("--nodes {NODES} --out {long}"),
-        &["cannot make", "xxx"],
+        &["cannot create", "xxx"],
     );
 }
 
@@ -478,7 +482,7 @@ fn clients_get_certificates_that_no_node_can_use() {
             0o600
         );
         let error = Identity::load(&ca, &certificate, &key).unwrap_err();
-        let text = "is a client's certificate, and a node's is needed";
+        let text = "is a client's certificate, but a node's certificate is needed";
         assert!(error.to_string().contains(text), "{error}");
     }
     // `--add` does not take the folders of clients for nodes.
@@ -491,7 +495,7 @@ fn clients_get_certificates_that_no_node_can_use() {
 #[test]
 fn invalid_client_names_are_refused() {
     let folder = tempdir().unwrap();
-    refused(folder.path(), "--client x", &["the cluster's CA is needed"]);
+    refused(folder.path(), "--client x", &["needs the cluster's CA"]);
     made(folder.path(), &format!("--nodes {NODES}"));
     made(folder.path(), "--client x");
     refused(
@@ -499,7 +503,11 @@ fn invalid_client_names_are_refused() {
         "--client y,x",
         &["client-x", "is there already"],
     );
-    refused(folder.path(), "--client y,y", &["a name is given twice"]);
+    refused(
+        folder.path(),
+        "--client y,y",
+        &["the same name is listed twice"],
+    );
     nothing_made(folder.path(), "--client Y", &["'Y' at position 1"]);
     nothing_made(
         folder.path(),

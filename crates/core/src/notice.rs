@@ -25,7 +25,7 @@ pub enum Notice {
         /// Some of the members that it cannot reach.
         from: Vec<NodeName>,
     },
-    /// From the leader: most members cannot reach each other, so none is evicted for it.
+    /// From the leader: most members cannot reach each other, so none is evicted.
     MostPartitioned,
     /// From the leader: a member is evicted because all members together hold more than fits.
     TooMuchHeld {

@@ -30,7 +30,7 @@ impl Row for NameHash {
     }
 
     fn read(bytes: &[u8]) -> Self {
-        NameHash::from_bytes(bytes.try_into().expect("a row has this many bytes"))
+        NameHash::from_bytes(bytes.try_into().expect("rows have a fixed size"))
     }
 }
 
@@ -138,7 +138,7 @@ impl<R> Serialize for Rows<R> {
 impl<'de, R: Row> Deserialize<'de> for Rows<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = deserializer.deserialize_byte_buf(Bytes)?;
-        Rows::from_bytes(bytes).ok_or_else(|| D::Error::custom("a row is not whole"))
+        Rows::from_bytes(bytes).ok_or_else(|| D::Error::custom("incomplete row"))
     }
 }
 

@@ -152,7 +152,8 @@ pub enum RuleProblem {
     Pattern(#[from] PatternError),
     /// Rules as printed, with their faults.
     #[error(
-        "{0} as published lets two nodes inside or leaves somebody waiting: use it in the lab only"
+        "{0} as published can let two nodes inside or leave a waiter unserved: use it in the lab \
+         only"
     )]
     AsPublished(&'static str),
     /// A shape that does not exist for this algorithm with any number of nodes.
@@ -163,11 +164,12 @@ pub enum RuleProblem {
     },
     /// The algorithm sends messages before a lock is first used.
     #[error(
-        "{0} with this variant sends messages before anybody asks, and locks come to be when they are used: choose another variant"
+        "{0} with this variant sends messages before any request, but a lock does not exist \
+         before its first request: choose another variant"
     )]
     Restless(&'static str),
     /// Too few or too many turns.
-    #[error("{0} turns: use a number from 1 to {max}", max = RuleSettings::TURNS_MOST)]
+    #[error("invalid number of turns {0}: use 1 to {max}", max = RuleSettings::TURNS_MOST)]
     Turns(i64),
 }
 

@@ -65,7 +65,7 @@ pub enum ScenarioError {
     #[error("the head of a scenario needs '{0}'")]
     Missing(&'static str),
     /// More nodes than fit into memory with this algorithm.
-    #[error("{nodes} nodes: of {algorithm} at most {most} fit a machine's memory")]
+    #[error("{algorithm} supports at most {most} nodes in memory, not {nodes}")]
     TooManyNodes {
         /// The algorithm.
         algorithm: &'static str,
@@ -147,7 +147,7 @@ impl Head {
         };
         let mut known = HashSet::new();
         if let Some(twice) = names.iter().find(|name| !known.insert(*name)) {
-            return Err(bad("names", &format!("'{twice}' is there twice")));
+            return Err(bad("names", &format!("'{twice}' is listed twice")));
         }
         let node = |key: &str| match value(key) {
             None => Ok(None),
@@ -301,11 +301,11 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             .under_way
             .iter()
             .position(wanted)
-            .ok_or("no such message is under way")?;
+            .ok_or("no such message is in flight")?;
         if self.head.channels == Channels::Fifo
             && self.under_way.iter().position(of_channel) != Some(place)
         {
-            return Err("an earlier message from there is under way: channels are fifo".to_owned());
+            return Err("an earlier message from there is in flight: channels are fifo".to_owned());
         }
         self.arrive(place);
         Ok(())
@@ -318,12 +318,14 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             }
             self.arrive(0);
         }
-        Err("messages without end; use 'deliver'".to_owned())
+        Err("messages never stop; use 'deliver'".to_owned())
     }
 
     fn arrive(&mut self, place: usize) {
-        let Envelope { from, to, message } =
-            self.under_way.remove(place).expect("a place in the list");
+        let Envelope { from, to, message } = self
+            .under_way
+            .remove(place)
+            .expect("the index is in the list");
         let event = Event::Deliver { from, to, message };
         let result = self.world.apply(event, &mut self.out);
         self.note(to, result);
@@ -344,7 +346,10 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         let config = self.config(node);
         let state = self.world.node(node);
         if !state.is_at_rest(&config) {
-            return Err(format!("{} is not at rest", self.name(node)));
+            return Err(format!(
+                "{} is not idle enough to be forgotten",
+                self.name(node)
+            ));
         }
         let jump = jump(state.clock(), clock)?;
         self.world.forget(node, &config, jump);
@@ -353,11 +358,13 @@ impl<'a, A: Algorithm> Stage<'a, A> {
 
     fn forget_all(&mut self, jumps: Option<(NodeId, u64)>) -> Result<(), String> {
         if !world::forgets_together::<A>(&self.config(NodeId::new(0))) {
-            return Err("this algorithm's nodes are not forgotten together".to_owned());
+            return Err(
+                "nodes of this algorithm are forgotten one by one; use 'forget NODE'".to_owned(),
+            );
         }
         let is_idle = |(_, state): (NodeId, &A)| state.phase() == Phase::Idle;
         if !self.under_way.is_empty() || !self.world.iter().all(is_idle) {
-            return Err("somebody waits or is inside, or something is under way".to_owned());
+            return Err("a node waits or is inside, or a message is in flight".to_owned());
         }
         let nodes: Vec<_> = self.world.iter().map(|(node, _)| node).collect();
         for node in nodes {
@@ -374,8 +381,8 @@ impl<'a, A: Algorithm> Stage<'a, A> {
     fn crash(&mut self, node: NodeId) -> Result<(), String> {
         self.incarnations += 1;
         let config = self.config(node);
-        let state =
-            A::recovering(&config, self.incarnations).ok_or("this algorithm knows no recovery")?;
+        let state = A::recovering(&config, self.incarnations)
+            .ok_or("this algorithm does not support crashes")?;
         self.world.crash(node, state);
         Ok(())
     }
@@ -406,11 +413,12 @@ impl<'a, A: Algorithm> Stage<'a, A> {
 }
 
 fn parse_clock(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' is no clock"))
+    text.parse()
+        .map_err(|_| format!("invalid clock '{text}': use a whole number"))
 }
 
 /// How far a clock has to jump to reach the given value.
 fn jump(now: u64, clock: Option<u64>) -> Result<u64, String> {
     let jump = clock.unwrap_or(now).checked_sub(now);
-    jump.ok_or_else(|| format!("its clock is at {now} and never goes back"))
+    jump.ok_or_else(|| format!("its clock is at {now} and cannot go back"))
 }

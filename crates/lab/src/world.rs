@@ -63,7 +63,7 @@ pub fn recreated<A: Algorithm>(forgotten: &A, config: &Config<A::Shape>, jump: u
     let mut node: A = config.recreate(forgotten.clock() + jump);
     let mut out = Outbox::new();
     node.start(&mut out);
-    assert!(out.is_empty(), "a node at rest starts without a word");
+    assert!(out.is_empty(), "a quiescent node starts without sending");
     node
 }
 
@@ -118,7 +118,7 @@ pub enum Fault {
         violation: Violation,
     },
     /// Messages continue forever although no request needs them.
-    #[error("messages without end, although nobody waits or is inside")]
+    #[error("messages never stop, although no node waits or is inside")]
     Endless,
     /// A node's own invariant is violated.
     #[error("node {node}: {broken}")]
@@ -143,10 +143,10 @@ pub enum Fault {
         last: RequestId,
     },
     /// A node entered without knowledge of the last entry, so its fencing token does not increase.
-    #[error("the fence does not rise: no word of the last entry came to {0}, which entered")]
+    #[error("the fence does not increase: {0} entered without knowledge of the last entry")]
     Fence(NodeId),
     /// A node waits, but no message is in flight and no node is inside.
-    #[error("nothing is under way, nobody is inside, and {0} waits")]
+    #[error("no message is in flight, no node is inside, and {0} waits")]
     Deadlock(NodeId),
 }
 
@@ -249,7 +249,10 @@ impl<A: Algorithm> World<A> {
         event: Event<A::Message>,
         out: &mut Outbox<A::Message>,
     ) -> Result<(), Fault> {
-        debug_assert!(out.is_empty(), "the last event's effects were not taken");
+        debug_assert!(
+            out.is_empty(),
+            "the effects of the last event were not taken"
+        );
         let node = event.node();
         let leaves = matches!(event, Event::Release(_));
         step(&mut self.nodes[node.index()], event, out)

@@ -158,7 +158,7 @@ impl State {
                 LockEvent::Granted { grant, .. } => {
                     let is_inside = |client: &Client| matches!(client, Client::Inside(_));
                     if self.clients.iter().any(is_inside) {
-                        return Err(format!("{node} enters, and another one is inside"));
+                        return Err(format!("{node} enters while another node is inside"));
                     }
                     if self.fence >= Some(grant.fence) {
                         return Err(format!("{:?}, then {:?}", self.fence, grant.fence));
@@ -194,7 +194,7 @@ impl State {
             let Some(action) = end.actions().into_iter().find(is_free) else {
                 let waits = |client: &Client| matches!(client, Client::Waits);
                 if end.clients.iter().any(waits) {
-                    return Err("somebody waits in vain".to_owned());
+                    return Err("a request is never served".to_owned());
                 }
                 let left: usize = end.tables.iter().map(|table| table.locks()).sum();
                 let is_gone = left == 0;
@@ -202,7 +202,7 @@ impl State {
             };
             end.apply(action)?;
         }
-        Err("messages go on forever".to_owned())
+        Err("messages never stop".to_owned())
     }
 }
 
@@ -450,7 +450,7 @@ fn all_interleavings_of_locks_that_begin_late_are_safe() {
 }
 
 /// A node that counts as inside because of another lock leaves as soon as it hears of this one. So
-/// everybody is served as well, with all algorithms but two.
+/// every request is served as well, with all algorithms but two.
 #[test]
 fn all_interleavings_of_names_with_the_same_hash_are_safe() {
     let choices = Choice::all();

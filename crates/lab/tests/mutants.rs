@@ -241,11 +241,11 @@ fn holds<A: Algorithm>(Case(bounds): Case<A>) -> Verdict {
         Outcome::Broken { fault, trace } => broken(&fault, &trace),
         Outcome::Starved { node, cycle, .. } => {
             let steps = cycle.len();
-            let says = format!("node {node} waits forever while {steps} steps repeat themselves");
+            let says = format!("node {node} waits forever while {steps} steps repeat");
             catch("search: starvation", says)
         }
         Outcome::Restless { cycle, .. } => {
-            let says = format!("{} messages go on forever", cycle.len());
+            let says = format!("{} messages repeat forever", cycle.len());
             catch("search: unrest", says)
         }
         other => panic!("the case is too large: {other:?}"),
@@ -296,7 +296,7 @@ fn nobody_is_overtaken(algorithm: &str) -> Verdict {
         0 => None,
         times => catch(
             "simulation: overtaken",
-            format!("somebody was overtaken {times} times"),
+            format!("a waiter was overtaken {times} times"),
         ),
     }
 }

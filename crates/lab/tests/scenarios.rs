@@ -57,7 +57,10 @@ fn an_invalid_scenario_is_refused_with_the_reason() {
             "algorithm raymond\nnodes 3\n> deliver 0 1\n",
             "no such message",
         ),
-        ("algorithm ra\nnodes 3\n> crash 1\n", "knows no recovery"),
+        (
+            "algorithm ra\nnodes 3\n> crash 1\n",
+            "does not support crashes",
+        ),
     ] {
         let error = soloist_lab::scenario::replay(text).unwrap_err().to_string();
         assert!(error.contains(reason), "{text:?}: {error}");
@@ -80,7 +83,7 @@ fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
             "algorithm raymond\nnames A B\n",
             "line 2: names 'A B': invalid name \"A\"",
         ),
-        ("algorithm raymond\nnames a a\n", "'a' is there twice"),
+        ("algorithm raymond\nnames a a\n", "'a' is listed twice"),
         ("algorithm raymond\nnodes 2\nlease 1\n", "line 3: lease '1'"),
         ("algorithm raymond\nnodes 2\nlease 1ms\n", "use 500ms to"),
         (
@@ -89,7 +92,7 @@ fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
         ),
         (
             "algorithm raymond\nnodes 2\ndown n0 n1\n",
-            "some node has to be up",
+            "at least one node must be up",
         ),
         ("algorithm raymond\nnodes 2\ndown n2\n", "no such node"),
         (
@@ -102,7 +105,7 @@ fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
         ),
         (&format!("{head}> request d\n"), "no node 'd'"),
         (&format!("{head}> release a\n"), "no client is inside"),
-        (&format!("{head}> start a\n"), "this node is up"),
+        (&format!("{head}> start a\n"), "this node is already up"),
         (
             &format!("{head}> crash a\n> request a\n"),
             "line 4: a is down",

@@ -12,7 +12,7 @@ fn search(belongs: impl Fn(Kind) -> bool) {
     let list = suite::list().into_iter().filter(|listed| !listed.long);
     let mut searched = 0;
     for listed in list.filter(|listed| belongs(listed.case.choice.kind)) {
-        let report = listed.case.run(&mut |_| true).expect("a case that can be");
+        let report = listed.case.run(&mut |_| true).expect("a valid case");
         assert_eq!(report.verdict, listed.expected, "{report:#?}");
         let row = format!("| {} |", suite::row(&report).join(" | "));
         assert!(PAGE.contains(&row), "docs/searched.md does not say {row}");

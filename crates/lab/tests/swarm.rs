@@ -12,7 +12,7 @@ const RUNS: u64 = 600;
 fn every_run_is_safe_and_serves_everybody() {
     (0..RUNS).into_par_iter().for_each(|seed| {
         let setup = swarm::setup(seed);
-        let report = simulate(&setup, &mut |_| ()).expect("a possible shape");
+        let report = simulate(&setup, &mut |_| ()).expect("a valid shape");
         let command = swarm::command(&setup);
         assert!(
             report.is_well(),
@@ -79,7 +79,7 @@ fn raymond(variants: &str) -> Choice {
 }
 
 fn report(setup: &Setup) -> Report {
-    simulate(setup, &mut |_| ()).expect("a possible setup")
+    simulate(setup, &mut |_| ()).expect("a valid setup")
 }
 
 /// Raymond 1989, §8: nodes crash under every load, over both kinds of channels. Each request still

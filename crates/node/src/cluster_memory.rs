@@ -54,8 +54,8 @@ pub enum MemoryError {
     },
     /// The file is damaged.
     #[error(
-        "{file} is damaged: {problem}; if this node is not a keeper, delete the file to join again \
-         as a new node"
+        "{file} is damaged: {problem}; if this node is not a keeper, delete the file to join \
+         again as a new node"
     )]
     Damaged {
         /// The file.
@@ -65,7 +65,7 @@ pub enum MemoryError {
     },
     /// The file was written by a later release.
     #[error(
-        "{file} has format {found}, and this release reads format {FORMAT}; run a later release"
+        "{file} has format {found}, but this release reads format {FORMAT}; run a later release"
     )]
     Format {
         /// The file.
@@ -81,7 +81,7 @@ pub enum MemoryError {
 pub enum Stranger {
     /// It is another cluster.
     #[error(
-        "it is cluster {found}, and this node belongs to cluster {mine}; to join the other one, \
+        "it is cluster {found}, but this node belongs to cluster {mine}; to join the other one, \
          stop this node and delete its data folder"
     )]
     Cluster {
@@ -92,8 +92,9 @@ pub enum Stranger {
     },
     /// It is an earlier generation of this node's cluster, or a rival one with the same number.
     #[error(
-        "it is generation {found} of this cluster, and this node took part in generation {mine}: \
-         the cluster was recovered since, and those keepers must not run any more"
+        "it is generation {found} of this cluster, but this node was a member in generation \
+         {mine}: the cluster was recovered since, and the keepers of generation {found} must be \
+         stopped"
     )]
     Generation {
         /// The generation that this node took part in.
@@ -103,8 +104,8 @@ pub enum Stranger {
     },
     /// It has forgotten epochs that this node took part in.
     #[error(
-        "it is in epoch {found}, and this node took part in epoch {mine}: the keepers have lost \
-         data, perhaps because a store was restored from a copy"
+        "it is in epoch {found}, but this node was a member in epoch {mine}: the keepers have \
+         lost data, perhaps because a store was restored from a copy"
     )]
     Epoch {
         /// The highest epoch that this node took part in.

@@ -60,7 +60,7 @@ impl LocalSettings {
 #[non_exhaustive]
 pub enum LocalError {
     /// There is no free port, or a file cannot be created.
-    #[error("no free port on this machine's loopback address, or no place for files: {0}")]
+    #[error("no free port on the loopback address, or no temporary folder: {0}")]
     Listen(#[from] io::Error),
     /// The rule is invalid.
     #[error(transparent)]
@@ -75,7 +75,7 @@ pub enum LocalError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The cluster did not form in time.
-    #[error("the nodes did not come together within {READY_MAX:?}: this machine may be too busy")]
+    #[error("the cluster did not form within {READY_MAX:?}; the machine may be overloaded")]
     NotReady,
 }
 

@@ -59,21 +59,22 @@ impl Metrics {
     pub fn new(lock_names: bool) -> Self {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
-            .expect("there are buckets")
+            .expect("the list of buckets is not empty")
             .build_recorder();
         let seconds = |name, what: &'static str| {
             recorder.describe_histogram(KeyName::from(name), Some(Unit::Seconds), what.into());
             recorder.register_histogram(&Key::from_static_name(name), &METADATA)
         };
-        let wait = seconds(WAIT, "From asking for a lock to having it.");
-        let hold = seconds(HOLD, "From having a lock to its end.");
+        let wait = seconds(WAIT, "Time from a request for a lock to its grant.");
+        let hold = seconds(HOLD, "Time from a grant to the end of the hold.");
         let hand_over = seconds(
             HAND_OVER,
-            "From the end of a hold to the next one on the same node, if the lock stayed there.",
+            "Time from the end of a hold to the next grant on the same node, if the lock stayed \
+             there.",
         );
         let standstill = seconds(
             STANDSTILL,
-            "How long locks stood still on this node while an epoch was changed.",
+            "Time for which locks on this node were paused by a change of epoch.",
         );
         let counts: [(&'static str, &'static str); 14] = [
             (
@@ -81,12 +82,9 @@ impl Metrics {
                 "Connections of this node that other nodes refused.",
             ),
             (ENTRIES, "Locks granted."),
-            (EPOCHS, "Epochs that this node has taken part in."),
-            (
-                LAPSES,
-                "Times that this node was cut off from the keepers for longer than its lease.",
-            ),
-            (LOSSES, "Holds that were lost, by reason."),
+            (EPOCHS, "Epochs that this node was a member of."),
+            (LAPSES, "Number of times that this node's lease expired."),
+            (LOSSES, "Holds lost, by reason."),
             (
                 REFUSALS,
                 "Requests for locks refused because of a quota, by the limit's key in the configuration.",
@@ -94,7 +92,7 @@ impl Metrics {
             (MESSAGES, "Messages of locks sent, by algorithm and kind."),
             (
                 "soloist_grants_unclaimed_total",
-                "Grants that came when nobody waited any more.",
+                "Grants that arrived when no client was waiting any longer.",
             ),
             (
                 "soloist_forget_messages_total",
@@ -102,7 +100,7 @@ impl Metrics {
             ),
             (
                 "soloist_messages_of_other_epochs_total",
-                "Messages of other epochs, dropped.",
+                "Messages dropped because they belong to another epoch.",
             ),
             (
                 "soloist_frames_resent_total",
@@ -118,7 +116,7 @@ impl Metrics {
             ),
             (
                 "soloist_connections_hostile_total",
-                "Connections closed because of what came over them.",
+                "Connections closed because of invalid bytes from the peer.",
             ),
         ];
         for (name, what) in counts {
@@ -127,29 +125,29 @@ impl Metrics {
         let gauges: [(&'static str, &'static str); 10] = [
             (
                 "soloist_epoch",
-                "The epoch that this node takes part in; 0 for none.",
+                "Epoch that this node is a member of; 0 if none.",
             ),
-            ("soloist_members", "Nodes that take part in the epoch."),
+            ("soloist_members", "Number of members in the epoch."),
             (
                 "soloist_epochs_used_ratio",
-                "How much of the epochs of the cluster's generation is used up, from 0 to 1.",
+                "Share of the generation's epochs that is used up, from 0 to 1.",
             ),
             (
                 "soloist_fences_used_ratio",
-                "How much of the fences of the epoch is used up, from 0 to 1.",
+                "Share of the epoch's fences that is used up, from 0 to 1.",
             ),
             (
                 "soloist_lease_seconds",
-                "How much longer this node may rely on being a member; 0 if it is none.",
+                "Time left of this node's lease; 0 if it is not a member.",
             ),
             (
                 "soloist_keeper_leads",
-                "1, if this node is the keepers' leader.",
+                "1 if this node is the keepers' leader.",
             ),
-            ("soloist_locks", "Locks that this node has to do with."),
+            ("soloist_locks", "Locks in use on this node."),
             ("soloist_holds", "Holds on this node."),
-            ("soloist_waiters", "Who waits on this node."),
-            ("soloist_links_up", "Links to peers that are open."),
+            ("soloist_waiters", "Waiters on this node."),
+            ("soloist_links_up", "Open links to peers."),
         ];
         for (name, what) in gauges {
             recorder.describe_gauge(KeyName::from(name), None, what.into());

@@ -34,7 +34,7 @@ fn warnings() -> &'static Warnings {
     static ALL: OnceLock<&'static Warnings> = OnceLock::new();
     ALL.get_or_init(|| {
         let warnings: &'static Warnings = Box::leak(Box::new(Warnings(Mutex::default())));
-        tracing::subscriber::set_global_default(warnings).expect("nobody else listens");
+        tracing::subscriber::set_global_default(warnings).expect("no other process listens");
         warnings
     })
 }
@@ -166,7 +166,7 @@ async fn half_of_the_epochs_are_used_up() {
 }
 
 async fn the_last_epoch_continues_with_a_warning() {
-    let error = "the epochs of this generation are used up: nobody can join";
+    let error = "the epochs of this generation are used up: no node can join";
     skip_epochs(2 * EPOCHS_HALF - 2);
     let last = Served::start(1).await;
     assert_eq!(last.cluster.nodes[0].epoch(), Some(2 * EPOCHS_HALF - 1));

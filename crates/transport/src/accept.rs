@@ -117,15 +117,15 @@ impl Endpoint {
         let wrong_name = |reason: String| Err(Refusal::new(Code::Name, reason));
         if let Some(certified) = certified.filter(|certified| *certified != from) {
             return wrong_name(format!(
-                "it calls itself {from}, and its certificate is that of node {certified}; \
-                 a node must use its own certificate"
+                "its hello names node {from}, but its certificate is for node {certified}; a node \
+                 must use its own certificate"
             ));
         }
         let me = &self.name;
         if to != me {
             return wrong_name(format!(
-                "node {from} looks for node {to} at the address of node {me}; \
-                 correct the address of {to} in the configuration of {from}"
+                "node {from} looks for node {to} at the address of node {me}; correct the address \
+                 of {to} in the configuration of {from}"
             ));
         }
         let from = Party {

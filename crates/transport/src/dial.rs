@@ -125,7 +125,7 @@ impl Endpoint {
         let (allowed, forbidden): (Vec<_>, Vec<_>) = found.into_iter().partition(is_allowed);
         let failure = match forbidden.first() {
             Some(forbidden) => off_loopback(*forbidden),
-            None => failed(io::Error::other("the name has no address")),
+            None => failed(io::Error::other("the host name has no address")),
         };
         Ok(Attempts {
             addresses: allowed.into_iter(),
@@ -161,7 +161,7 @@ impl Endpoint {
         let silent = || {
             io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("no answer in {within:.1?}"),
+                format!("no answer within {within:.1?}"),
             )
         };
         let connected = timeout(within, TcpStream::connect(address)).await;
@@ -228,10 +228,10 @@ fn unreached(to: &NodeName, address: impl fmt::Display, error: &io::Error) -> Co
 fn check_certificate(to: &NodeName, shown: &[CertificateDer<'_>]) -> Result<(), Refusal> {
     let problem = match certified_name(shown) {
         Ok(name) if name == *to => return Ok(()),
-        Ok(name) => format!("it is that of node {name}"),
+        Ok(name) => format!("it is for node {name}"),
         Err(refusal) => refusal.reason,
     };
-    let reason = format!("the certificate that {to} showed is not accepted: {problem}");
+    let reason = format!("the certificate of {to} is not accepted: {problem}");
     Err(Refusal::new(Code::Name, reason))
 }
 
@@ -262,7 +262,7 @@ fn check_reply(
         }
         Reply::Welcome { version, .. } if !VERSIONS.contains(version) => {
             Err(ConnectionError::Hostile(format!(
-                "{to} chose version {version} of the protocol, and this node speaks {VERSIONS}"
+                "{to} chose protocol version {version}, but this node supports {VERSIONS}"
             )))
         }
         Reply::Welcome { version, cluster } => {

@@ -53,7 +53,7 @@ impl ConnectionError {
 /// The error for a handshake that timed out.
 pub fn late(name: &str, limit: Duration) -> ConnectionError {
     ConnectionError::Failed(format!(
-        "the handshake with {name} was not done after {limit:.1?}"
+        "the handshake with {name} did not complete within {limit:.1?}"
     ))
 }
 

@@ -236,7 +236,7 @@ pub enum HelloError {
     #[error("{}", not_soloist(.0))]
     Preface(Vec<u8>),
     /// The length exceeds the limit.
-    #[error("a {what} of {bytes} bytes, but at most {HELLO_BYTES_MAX} are allowed")]
+    #[error("a {what} of {bytes} bytes (maximum: {HELLO_BYTES_MAX})")]
     TooLong {
         /// Hello or reply.
         what: &'static str,
@@ -244,7 +244,7 @@ pub enum HelloError {
         bytes: usize,
     },
     /// The content cannot be decoded.
-    #[error("a {what} that cannot be read ({problem}); run the same release on all nodes")]
+    #[error("a {what} that cannot be decoded ({problem}); run the same release on all nodes")]
     Unreadable {
         /// Hello or reply.
         what: &'static str,
@@ -252,7 +252,7 @@ pub enum HelloError {
         problem: String,
     },
     /// No common version.
-    #[error("it speaks {theirs} of the protocol, and this node {VERSIONS}; {}", upgrade(*.theirs))]
+    #[error("it supports {theirs} of the protocol, and this node {VERSIONS}; {}", upgrade(*.theirs))]
     Version {
         /// The versions of the other node.
         theirs: Versions,
@@ -264,8 +264,8 @@ fn not_soloist(preface: &[u8]) -> String {
     // Prefaces of members and keepers of earlier releases.
     match preface {
         b"SOLOMEMB" | b"SOLOKEEP" => format!(
-            "a connection that begins with {begin}: it comes from an earlier release; \
-             run the same release on all nodes"
+            "a connection that begins with {begin}: it comes from an earlier release; run the \
+             same release on all nodes"
         ),
         _ => format!("a connection that begins with {begin}: it does not come from a Soloist node"),
     }
@@ -389,7 +389,7 @@ pub fn check_cluster(purpose: &Purpose, from: Party<'_>, to: Party<'_>) -> Resul
     let (theirs, mine) = (from.cluster, to.cluster);
     let is_allowed = match purpose {
         Purpose::Link { .. } if theirs.is_none() != mine.is_none() => {
-            let reason = format!("{from}, and {to}: try again when both know it");
+            let reason = format!("{from}, and {to}: try again when both have joined");
             return Err(refusal(Code::Later, reason, to));
         }
         Purpose::Link { .. } => theirs == mine,
@@ -423,22 +423,22 @@ fn refusal(code: Code, reason: String, to: Party<'_>) -> Refusal {
 fn advice(from: Party<'_>, to: Party<'_>) -> String {
     let (Some(theirs), Some(mine)) = (from.cluster, to.cluster) else {
         return format!(
-            "a node that belonged to a cluster joins no other one by itself: if {} is to join \
-             that of {}, stop it, remove data/cluster, and start it again",
+            "a node never changes its cluster by itself: to move {} to the cluster of {}, stop \
+             it, remove data/cluster, and start it again",
             from.name, to.name
         );
     };
     if theirs.succeeds(&mine) || mine.succeeds(&theirs) {
         let old = if theirs.succeeds(&mine) { to } else { from };
         return format!(
-            "the cluster was recovered, and node {} is still of the generation before: stop it, \
+            "the cluster was recovered, but node {} is still in the previous generation: stop it, \
              move its keeper's store away if it has one, and start it again",
             old.name
         );
     }
     format!(
-        "check the addresses in [keepers]; if {} is to leave its cluster and join that of {}, \
-         stop it, remove data/cluster, and start it again",
+        "check the addresses in [keepers]; to move {} to the cluster of {}, stop it, remove \
+         data/cluster, and start it again",
         from.name, to.name
     )
 }

@@ -153,7 +153,7 @@ fn trusted(ca: &Pem) -> Result<RootCertStore, IdentityError> {
     match (expired, roots.is_empty()) {
         (Some(error), true) => Err(error),
         (Some(error), false) => {
-            tracing::warn!("a CA is not trusted any more: {error}; remove it from the file");
+            tracing::warn!("a CA is no longer trusted: {error}; remove it from the file");
             Ok(roots)
         }
         (None, _) => Ok(roots),

@@ -52,8 +52,7 @@ impl Security {
 
 pub(crate) fn off_loopback(address: SocketAddr) -> ConnectionError {
     let reason = format!(
-        "without TLS only loopback addresses are allowed, and {address} is none; \
-         give the nodes certificates"
+        "{address} is not a loopback address, and there is no TLS; give the nodes certificates"
     );
     ConnectionError::Refused(Refusal::new(Code::NotServed, reason))
 }

@@ -110,7 +110,7 @@ impl LodhaKshemkalyani {
         for errand in errands {
             let Errand { request, answers } = *errand;
             if request.node.index() >= nodes || answers.index() >= nodes {
-                return Err("an answer from or to a node that there is not");
+                return Err("an answer from or to an unknown node");
             }
             if answers == request.node || answers == self.place.me {
                 return Err("an answer that no node carries");

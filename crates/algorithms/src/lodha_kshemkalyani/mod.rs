@@ -160,6 +160,8 @@ impl Algorithm for LodhaKshemkalyani {
 
     const NODES_MAX: usize = crate::algorithm::NODES_MAX_OF_BROADCAST;
 
+    const COUNTS_REQUESTS: bool = true;
+
     fn new(config: &Config<Complete>) -> Self {
         let nodes = config.place.nodes();
         let mut node = LodhaKshemkalyani {

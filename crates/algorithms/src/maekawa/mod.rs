@@ -121,6 +121,8 @@ impl Algorithm for Maekawa {
         presets: &[],
     };
 
+    const COUNTS_REQUESTS: bool = true;
+
     // All sets together have about N√N members.
     const NODES_MAX: usize = 1 << 18;
 

@@ -48,7 +48,7 @@ pub const AS_PUBLISHED: Variant = Variant {
 pub const RESTING: Variant = Variant {
     bit: 1,
     name: "resting",
-    about: "the token rests at home while nobody wants it; an idle cluster sends nothing",
+    about: "the token rests at home while no node requests it; an idle cluster sends nothing",
     excludes: &["as-published"],
 };
 

@@ -14,7 +14,7 @@ use crate::tools::{Run, finding, largest, scenario};
 fn costs() -> Vec<(u32, Cost, u32, bool)> {
     let mut costs = Vec::new();
     for run in Watched::runs(VariantSet::default()) {
-        assert!(run.well, "somebody waits forever");
+        assert!(run.well, "a node waits forever");
         for (&request, &cost) in &run.costs {
             let concurrent = run.concurrent(request).count() as u32;
             let later = run.concurrent(request).any(|other| other > request);

@@ -87,7 +87,7 @@ pub(super) fn figure_3() -> Finding {
 pub(super) fn figure_6() -> Finding {
     let lines = happens(FIGURE_6);
     let last = lines.iter().rposition(|line| line.ends_with(" enters"));
-    let last = last.expect("somebody enters");
+    let last = last.expect("a node enters");
     // The delivery that let the last node enter.
     let before = lines[..last]
         .iter()

@@ -16,7 +16,7 @@ use crate::{Finding, Verdict};
 
 fn bounds(form: &str, requests: &[u8], variants: VariantSet) -> Bounds<Torus> {
     Bounds {
-        shape: Arc::new(Torus::parse(form, requests.len()).expect("a torus that there is")),
+        shape: Arc::new(Torus::parse(form, requests.len()).expect("a valid torus")),
         variants,
         ..Bounds::of::<Neamatollahi>(requests)
     }

@@ -78,7 +78,7 @@ fn alone(side: usize) -> Vec<u64> {
         NodeId::all(nodes).flat_map(|home| NodeId::all(nodes).map(move |node| (home, node)));
     let cost = |(home, node)| {
         cost_at_once::<Neamatollahi>(&torus, VariantSet::default(), home, &[node])
-            .expect("the repaired rules serve everybody")
+            .expect("the repaired rules serve every request")
     };
     pairs.map(cost).collect()
 }

@@ -18,7 +18,7 @@ fn crowds(side: usize, sets: &[Vec<NodeId>]) -> (f64, f64) {
     let homes = || NodeId::all(side * side);
     let cost = |set: &[NodeId], home| {
         let cost = cost_at_once::<Neamatollahi>(&torus, VariantSet::default(), home, set);
-        cost.expect("the repaired rules serve everybody") as f64 / set.len() as f64
+        cost.expect("the repaired rules serve every request") as f64 / set.len() as f64
     };
     let costs: Vec<f64> = sets
         .iter()
@@ -124,9 +124,7 @@ impl Visitor for Crowd<'_> {
 pub(super) fn medium_rivals() -> Finding {
     let side = 8;
     let cost = |name: &str, sets: &[Vec<NodeId>]| {
-        let kind = Choice::parse(name, "")
-            .expect("an algorithm that there is")
-            .kind;
+        let kind = Choice::parse(name, "").expect("a known algorithm").kind;
         let nodes = side * side;
         kind.visit(Crowd { nodes, sets })
     };

@@ -68,7 +68,9 @@ pub async fn measure(
                 let now = Instant::now();
                 waits.add(now - asked);
                 {
-                    let mut hand_overs = hand_overs.lock().expect("nobody panics in it");
+                    let mut hand_overs = hand_overs
+                        .lock()
+                        .expect("no thread panics while it has the mutex");
                     if let Some((node, released)) = hand_overs.released.take()
                         && node != number
                     {
@@ -93,7 +95,12 @@ pub async fn measure(
     let name = name(algorithm, nodes, tls);
     let mut entries = Measured::new(name.clone(), "wait for an entry", seconds, &waits);
     entries.messages = Some(messages);
-    let samples = std::mem::take(&mut hand_overs.lock().expect("nobody panics in it").samples);
+    let samples = std::mem::take(
+        &mut hand_overs
+            .lock()
+            .expect("no thread panics while it has the mutex")
+            .samples,
+    );
     let hand_over = name.replace("contended", "hand-over");
     let hand_over = Measured::new(
         hand_over,

@@ -77,5 +77,5 @@ fn weighed(name: String, what: &'static str, locks: usize, seconds: f64, bytes: 
 }
 
 fn resident() -> Result<u64> {
-    memory::resident().context("this machine does not say how much memory a process has")
+    memory::resident().context("cannot read how much memory this process uses")
 }

@@ -167,7 +167,7 @@ impl Args {
             .any(|workload| report.wants(workload))
         {
             let only = self.only.as_deref().unwrap_or_default();
-            bail!("no workload has {only:?} in its name: `soloist bench --help` lists them");
+            bail!("no workload has {only:?} in its name; `soloist bench --help` lists them");
         }
         report.head()?;
         if self.faults {

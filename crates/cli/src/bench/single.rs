@@ -25,7 +25,7 @@ pub async fn cluster(
     algorithm: &str,
     tls: bool,
 ) -> Result<(LocalCluster, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().context("no place for sockets")?;
+    let folder = tempfile::tempdir().context("cannot create a folder for sockets")?;
     let settings = LocalSettings {
         tls,
         ..LocalSettings::new(nodes, folder.path()).with_algorithm(algorithm)

@@ -89,7 +89,7 @@ impl Args {
     }
 
     async fn show(&self) -> Result<Verdict> {
-        let folder = tempfile::tempdir().context("no place for the shared file")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for the shared file")?;
         let mut settings = LocalSettings::new(self.nodes.into(), folder.path());
         settings.rule.algorithm = self.algorithm.clone();
         settings.lease.length = self.lease.0;

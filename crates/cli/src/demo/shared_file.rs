@@ -49,7 +49,7 @@ impl SharedFile {
     pub fn counter(&self) -> Result<u64> {
         let text = fs::read_to_string(&self.counter)?;
         text.parse()
-            .with_context(|| format!("the shared file says {text:?}"))
+            .with_context(|| format!("unexpected content of the shared file: {text:?}"))
     }
 
     /// Counts the entries that overlapped another one, and returns whether fences always increased.
@@ -59,7 +59,7 @@ impl SharedFile {
         let (mut overlaps, mut rise, mut last) = (0, true, Fence::default());
         for line in journal.lines() {
             let Some((what, who)) = line.split_once(' ') else {
-                bail!("the journal has the line {line:?}");
+                bail!("unexpected line in the journal: {line:?}");
             };
             // A worker that was killed inside is no longer inside.
             if what == "leave" || what == "killed" {

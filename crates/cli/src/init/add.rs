@@ -33,11 +33,12 @@ pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
             // Do not hand out a configuration that the node, or the other nodes, would reject.
             let after = pattern.file.display();
             let config = Config::parse(&text, &file)
-                .with_context(|| format!("a configuration for {name:?}, made after {after}"))?;
+                .with_context(|| format!("a configuration for {name:?}, based on {after}"))?;
             let same = config.fingerprint() == pattern.config.fingerprint();
             ensure!(
                 same && config.name == *name && config.address() == address,
-                "{after} cannot be taken over for {name:?}: write name and address as in those that were made"
+                "cannot create a configuration for {name:?} from {after}: write `name` and \
+                 `address` on lines of their own, as `soloist init` does"
             );
             let [ca, certificate, key] =
                 ["ca.pem", "node.pem", "node.key"].map(|file| folder.join(file));
@@ -68,7 +69,8 @@ fn existing(out: &Path) -> Result<Vec<Node>> {
     let out = out.display();
     ensure!(
         !nodes.is_empty(),
-        "{out} has no node's folder with a soloist.toml to go by: give the folder that `soloist init` made with --out"
+        "{out} has no node's folder with a soloist.toml: use --out with the folder that `soloist \
+         init` created"
     );
     Ok(nodes)
 }
@@ -125,7 +127,7 @@ fn together(new: &[(NodeName, Address)], nodes: &[Node]) -> Result<()> {
 fn authority(out: &Path, nodes: &[Node]) -> Result<Authority> {
     let (certificate, key) = (out.join("ca.pem"), out.join("ca.key"));
     let loaded = Authority::load(&certificate, &key);
-    let authority = loaded.context("the cluster's CA is needed to make further nodes")?;
+    let authority = loaded.context("creating further nodes needs the cluster's CA")?;
     for node in nodes {
         let trusted = node.file.with_file_name("ca.pem");
         // A CA file at another path is the administrator's own responsibility.
@@ -134,7 +136,7 @@ fn authority(out: &Path, nodes: &[Node]) -> Result<Authority> {
         };
         ensure!(
             text.trim() == authority.certificate().trim(),
-            "{} is not the CA that nodes trust, which is in {}: put back the one that they were made with",
+            "{} is not the CA that the nodes trust, which is in {}: put the original CA back",
             certificate.display(),
             trusted.display()
         );

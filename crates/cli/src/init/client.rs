@@ -33,10 +33,10 @@ pub fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
     sorted.dedup();
     ensure!(
         sorted.len() == names.len(),
-        "--client: a name is given twice"
+        "--client: the same name is listed twice"
     );
     let authority = Authority::load(&out.join("ca.pem"), &out.join("ca.key"))
-        .context("the cluster's CA is needed to make a client's certificate")?;
+        .context("creating a client's certificate needs the cluster's CA")?;
     let entries: Vec<_> = names.iter().map(|name| format!("client-{name}")).collect();
     folder::refuse_to_overwrite(out, &entries)?;
     folder::make(out, &entries, |whole| {

@@ -13,7 +13,7 @@ pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
         Err(_) => return Ok(()),
         Ok(found) if found.is_file() => {
             let out = out.display();
-            bail!("{out} is a file: give another folder with --out")
+            bail!("{out} is a file: choose another folder with --out")
         }
         Ok(_) => {}
     }
@@ -21,7 +21,7 @@ pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
     // A dangling symlink counts as existing.
     if let Some(found) = there.find(|path| path.symlink_metadata().is_ok()) {
         let found = found.display();
-        bail!("{found} is there already and is not overwritten: give another folder with --out");
+        bail!("{found} already exists and is not overwritten: choose another folder with --out");
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<(
     let temporary = tempfile::Builder::new()
         .prefix(".soloist-init-")
         .tempdir_in(parent)
-        .with_context(|| format!("cannot make anything in {}", parent.display()))?;
+        .with_context(|| format!("cannot create files in {}", parent.display()))?;
     let whole = temporary.path().join("cluster");
     fs::create_dir(&whole).with_context(|| whole.display().to_string())?;
     fill(&whole)?;
@@ -62,11 +62,11 @@ pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<(
 fn move_to(from: &Path, to: &Path) -> Result<()> {
     if to.symlink_metadata().is_ok() {
         bail!(
-            "{} has come into being meanwhile and is not overwritten",
+            "{} was created meanwhile and is not overwritten",
             to.display()
         );
     }
-    fs::rename(from, to).with_context(|| format!("cannot make {}", to.display()))
+    fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()))
 }
 
 pub fn write(path: &Path, text: &str, mode: u32) -> Result<()> {

@@ -118,7 +118,8 @@ pub fn next_steps(made: &Made) -> String {
     let keepers = made.keepers.join(", ");
     text.push_str(&match made.keepers.len() {
         1 => format!(
-            "{keepers} is the only keeper: if it fails, everything stops. Three keepers stand the loss of one.\n"
+            "{keepers} is the only keeper: if it fails, everything stops. Three keepers tolerate \
+             the loss of one.\n"
         ),
         count => format!(
             "{keepers} are the keepers: {} of them must run.\n",
@@ -175,6 +176,6 @@ fn keep_key(text: &mut String, made: &Made) {
     let key = made.ca_key.display();
     let _ = writeln!(
         text,
-        "3. Keep {key} safe and off those machines: whoever has it can make nodes."
+        "3. Keep {key} safe and off those machines: it can create nodes."
     );
 }

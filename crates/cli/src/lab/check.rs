@@ -13,7 +13,10 @@ use super::searched::{self, Timed};
 use super::settings;
 use crate::{Verdict, output, show};
 
-const EXPLANATION: &str = "\
+fn explanation() -> String {
+    let worse = Case::WORSE_MAX / 1_000_000;
+    format!(
+        "\
 In every state and on every step the search checks: at most one node is inside; a token algorithm \
 has one token; the paper's own invariants hold; entries follow the order of their requests, where \
 the algorithm orders them; fences increase, that is, a chain of messages leads from each entry to \
@@ -23,7 +26,7 @@ eventually, and every node that is inside leaves eventually) that no node waits 
 
 A violation is printed as a scenario, which `soloist lab replay` plays back. It is a shortest one; \
 of endless runs, it is a short one. Smaller numbers of requests are searched first. After a \
-violation other than two nodes inside, up to 5 million states are searched for that.
+violation other than two nodes inside, up to {worse} million states are searched for that.
 
 Exit codes: 0 everything holds; 1 a violation; 2 invalid input; 3 not exhausted: there are more \
 states than allowed, or than fit in memory, and nothing is claimed.
@@ -34,14 +37,16 @@ Examples:
   soloist lab check -a maekawa -n 7 --requesters 0,1,2,3 --inside each
   soloist lab check -a maekawa --variant as-published -n 4 --shape grid
   soloist lab check -a raymond -n 3 --crashes 1
-  soloist lab check -a ricart-agrawala -n 3 --requests 2 --forget";
+  soloist lab check -a ricart-agrawala -n 3 --requests 2 --forget"
+    )
+}
 
 /// Search every interleaving of a small cluster
 ///
 /// When a node requests, which message arrives next and when a node leaves are all free choices.
 /// The search visits every reachable state.
 #[derive(clap::Args)]
-#[command(after_long_help = EXPLANATION)]
+#[command(after_long_help = explanation())]
 pub struct Args {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
@@ -158,7 +163,7 @@ impl Args {
     pub fn run(self) -> Result<Verdict> {
         if self.neighbours && self.crashes == 0 {
             bail!(
-                "--neighbours says who may crash together: give --crashes from 2 to {} with it",
+                "--neighbours lets neighbours crash together: use it with --crashes 2 to {}",
                 Limits::CRASHES_MAX
             );
         }
@@ -166,7 +171,8 @@ impl Args {
         let assumed = choice.kind.info().channels;
         if self.channels.is_none() && assumed_channels(choice, self.crashes > 0) != assumed {
             output::complain(&format!(
-                "note: messages keep their order, which the recovery of {} needs; --channels {assumed} searches without",
+                "note: searching with --channels fifo, because the recovery of {} needs messages \
+                 in order; --channels {assumed} overrides this",
                 choice.name
             ));
         }
@@ -285,7 +291,7 @@ fn describe(timed: &Timed) -> String {
                     timed.graph_seconds,
                     millions(timed.graph_states_per_second),
                 ),
-                false => "; endless runs were not looked for".to_owned(),
+                false => "; endless runs were not checked".to_owned(),
             };
             writeln!(
                 text,
@@ -297,9 +303,9 @@ fn describe(timed: &Timed) -> String {
         }
         (Found::NotExhausted, why) => writeln!(
             text,
-            "not exhausted: {}\n{states} states were searched and nothing is wrong so far; there are more. Nothing \
-             is claimed: allow more with --max-states, look for less with --safety-only or --no-history, or search a \
-             smaller case",
+            "not exhausted: {}\n{states} states were searched without a violation; there are \
+             more. Nothing is claimed: allow more with --max-states, check less with \
+             --safety-only or --no-history, or search a smaller case",
             why.as_deref().unwrap_or_default()
         ),
         (found, what) => {

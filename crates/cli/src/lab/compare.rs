@@ -102,7 +102,7 @@ impl Args {
         // Print the table first, so that it is not lost if the plot cannot be written.
         if let Some(path) = &self.plot {
             std::fs::write(path, plot(&reports)?)
-                .with_context(|| format!("cannot write the picture to '{}'", path.display()))?;
+                .with_context(|| format!("cannot write the plot to '{}'", path.display()))?;
         }
         Ok(verdict(&reports))
     }
@@ -137,7 +137,7 @@ fn choices(given: &str) -> Result<Vec<Choice>> {
         choices.push(Choice::parse(name, &variants.replace('+', ","))?);
     }
     if choices.is_empty() {
-        bail!("no algorithm in '{given}': name some, or all");
+        bail!("no algorithm in '{given}': use names separated by commas, or all");
     }
     Ok(choices)
 }
@@ -157,14 +157,14 @@ fn check_plot(path: &Path) -> Result<()> {
     };
     if !folder.is_dir() {
         bail!(
-            "cannot write the picture to '{}': no folder '{}'",
+            "cannot write the plot to '{}': no folder '{}'",
             path.display(),
             folder.display()
         );
     }
     if path.is_dir() {
         bail!(
-            "cannot write the picture to '{}': it is a folder",
+            "cannot write the plot to '{}': it is a folder",
             path.display()
         );
     }

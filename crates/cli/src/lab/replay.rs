@@ -52,7 +52,7 @@ impl Text {
             };
             let show = |line: Option<String>| line.unwrap_or_else(|| "(the end)".to_owned());
             output::complain(&format!(
-                "{name}: line {} is not what happens\n  expected: {}\n  actual:   {}",
+                "{name}: line {} differs\n  expected: {}\n  actual:   {}",
                 difference.line,
                 show(difference.expected),
                 show(difference.actual),

@@ -13,7 +13,7 @@ use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 pub struct World {
     #[arg(
         long,
-        help = "How long messages are under way: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]",
+        help = "Message delay: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]",
         value_name = "D",
         value_parser = setting::<Delay>, default_value = "exponential",
         allow_hyphen_values = true
@@ -81,7 +81,8 @@ pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -
     match (load, given) {
         (Load::Burst, Some(entries)) if entries != nodes as u64 => {
             bail!(
-                "{entries} entries: a burst is one entry a node, here {nodes}; leave --entries out"
+                "--entries {entries} does not fit a burst, which is one entry per node ({nodes}): \
+                 remove --entries"
             )
         }
         (Load::Burst, _) => Ok(nodes as u64),

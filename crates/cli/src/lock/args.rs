@@ -15,28 +15,28 @@ use crate::{duration, help};
 /// The text after the options. Each paragraph is one line, which clap wraps.
 fn explanation() -> String {
     let paragraphs = [
-        "The command runs in a process group of its own, with SOLOIST_LOCK and SOLOIST_FENCE \
-         (see `soloist fence`) in its environment. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and \
-         SIGUSR2 are passed on to the group. When the command exits, processes that it left behind \
-         in its group are ended before the lock is released (SIGTERM, and SIGKILL after the grace \
-         period), unless --leave-children is given.",
+        "The command runs in its own process group, with SOLOIST_LOCK and SOLOIST_FENCE (see \
+         `soloist fence`) in its environment. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and \
+         SIGUSR2 are passed on to the group. When the command exits, processes that it left \
+         behind in its group are ended before the lock is released (SIGTERM, and SIGKILL after \
+         the grace period), unless --leave-children is given.",
         &format!(
             "The lock is renewed while the command runs. If it is lost, the group gets SIGTERM, \
-             and SIGKILL after the grace period, but no later than the moment until which the lock \
-             was known to be held. The same happens if the node stops; the lock is released when \
-             the group is gone. If the lock cannot be renewed, SIGTERM is sent 1/{WARNING} of the \
-             time to live before that moment (or the grace period before it, if that is shorter), \
-             so that nothing of the group is left when the next holder enters. This also holds if \
-             `soloist lock` itself is killed or stopped, even by SIGKILL or Ctrl-Z: its guard \
-             process ends the group."
+             and SIGKILL after the grace period, but no later than the moment until which the \
+             lock was known to be held. The same happens if the node stops; the lock is released \
+             when the group is gone. If the lock cannot be renewed, SIGTERM is sent 1/{WARNING} \
+             of the time to live before that moment (or the grace period before it, if that is \
+             shorter), so that nothing of the group is left when the next holder enters. This \
+             also holds if `soloist lock` itself is killed or stopped, even by SIGKILL or Ctrl-Z: \
+             its guard process ends the group."
         ),
         "Two cases are not covered: a process that left the group (setsid), and killing \
          `soloist lock` and its guard process at the same time. A resource that checks fences is \
          safe even then.",
         &format!(
             "Exit codes: the command's own (128+N if signal N ended it); {NOT_ACQUIRED}, or that \
-             of -E, if others held the lock until the wait was over; {UNKNOWN} if the lock was not \
-             acquired in time and the cluster cannot tell whether it is held (no majority of \
+             of -E, if others held the lock until the wait was over; {UNKNOWN} if the lock was \
+             not acquired in time and the cluster cannot tell whether it is held (no majority of \
              keepers, or nodes that do not answer; the reason is on stderr); {LOST} if the lock \
              was lost while the command ran; {NOT_FOUND} if the command was not found, \
              {NOT_EXECUTABLE} if it cannot be run; {NO_NODE} if no node can be reached; {INVALID} \
@@ -122,6 +122,6 @@ fn wait_time(text: &str) -> Result<Duration, String> {
     let in_range = (given <= WAIT_MAX).then_some(given);
     in_range.ok_or_else(|| {
         let most = duration::text(WAIT_MAX);
-        format!("the longest wait is {most}; leave it out to wait for as long as it takes")
+        format!("too long (maximum: {most}); omit it to wait without limit")
     })
 }

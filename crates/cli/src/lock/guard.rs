@@ -81,7 +81,7 @@ impl GuardProcess {
     /// Waits until the guard process has installed its signal handlers.
     pub async fn ready(&mut self) -> Result<()> {
         let line = timeout(ANSWER_MAX, self.answers.next_line()).await;
-        line.context("the guard process does not start within 10 s")?
+        line.with_context(|| format!("the guard process did not start within {ANSWER_MAX:?}"))?
             .context("cannot read from the guard process")?
             .context("the guard process has ended")?;
         Ok(())

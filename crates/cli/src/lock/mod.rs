@@ -57,7 +57,7 @@ impl Args {
         if client.is_last_resort() {
             let place = client.place();
             output::complain(&format!(
-                "note: no node was found; this lock is one of the cluster of `soloist up` ({place})"
+                "note: no node was found; using the cluster of `soloist up` ({place})"
             ));
         }
         let mut process = GuardProcess::start(self.grace)?;

@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let Some((_, status)) = waitpid(Some(command), options)? else {
             if !self.process.is_alive() && self.kill_at.is_none() {
-                output::complain("error: the guard process was killed: the command is ended too");
+                output::complain("error: the guard process was killed, so the command is ended");
                 self.begin_to_end(work, Moment::now() + self.grace);
             }
             return Ok(());

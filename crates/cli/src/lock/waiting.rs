@@ -40,7 +40,7 @@ fn whom(lock: &LockInfo) -> String {
             holder.node,
             holder.fence
         ),
-        (None, Some(reason)) => format!("not known who holds it: {reason}"),
-        (None, None) => "nobody holds it now".to_owned(),
+        (None, Some(reason)) => format!("holder unknown: {reason}"),
+        (None, None) => "no holder now".to_owned(),
     }
 }

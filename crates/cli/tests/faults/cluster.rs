@@ -299,12 +299,14 @@ impl Cluster {
 
     /// Number of elections that a node has won.
     pub fn elections_won(&self, node: usize) -> usize {
-        self.log(node).matches("this keeper leads term").count()
+        self.log(node)
+            .matches("this keeper became the leader term")
+            .count()
     }
 
     /// Waits until the log of a node contains these words.
     pub async fn says(&self, node: usize, words: &str) {
-        let what = format!("n{node} says {words:?}");
+        let what = format!("n{node} logs {words:?}");
         until(&what, async || self.log(node).contains(words)).await;
     }
 
@@ -325,7 +327,7 @@ impl Cluster {
 
     /// Waits until a node is a member.
     pub async fn takes_part(&self, node: usize) {
-        let what = format!("n{node} takes part");
+        let what = format!("n{node} is a member");
         until(&what, async || self.is_member(node).await).await;
     }
 
@@ -393,7 +395,7 @@ impl Drop for Cluster {
             let log = self.log(node);
             let lines: Vec<&str> = log.lines().collect();
             let last = &lines[lines.len().saturating_sub(40)..];
-            eprintln!("--- the last words of n{node}:\n{}", last.join("\n"));
+            eprintln!("--- the last log lines of n{node}:\n{}", last.join("\n"));
         }
     }
 }

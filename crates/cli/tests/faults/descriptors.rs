@@ -40,7 +40,7 @@ async fn idle_clients_of_the_leader_do_not_keep_other_nodes_out() {
         cluster.spawn(node);
     }
     for &node in &others {
-        let what = format!("n{node} takes part");
+        let what = format!("n{node} is a member");
         let joined = within(5 * LEASE + GRACE, &what, async || {
             cluster.is_member(node).await
         });

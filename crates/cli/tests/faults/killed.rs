@@ -196,7 +196,7 @@ async fn without_a_majority_of_keepers_nobody_is_inside() {
     assert_eq!(info.state, LockState::Unknown, "{info:?}");
     let entries = workers.referee.entries().len();
     tokio::time::sleep(2 * LEASE).await;
-    assert_eq!(workers.referee.entries().len(), entries, "somebody went in");
+    assert_eq!(workers.referee.entries().len(), entries, "a worker entered");
 
     cluster.spawn(others[0]);
     cluster.spawn(others[1]);
@@ -235,7 +235,7 @@ async fn everything_continues_after_a_power_failure() {
 async fn lost_event(events: &mut Events, lock: &str) -> Option<EndReason> {
     let found = async {
         loop {
-            let event = events.next().await.unwrap().expect("the stream goes on");
+            let event = events.next().await.unwrap().expect("the stream continues");
             if event.event == EventKind::Lost && event.lock == lock {
                 return event.reason;
             }

@@ -87,10 +87,10 @@ async fn stutters(cluster: &Cluster, length: Duration, mut pause: impl AsyncFnMu
     let longest = LOCKS.map(|lock| workers.referee.longest_pause(lock, began));
     println!(
         "{pauses} pauses of a follower in {:?}: {changes} changes of leader, {entries} entries; \
-         nobody went in for at most {longest:?}",
+         the longest time without an entry was {longest:?}",
         began.elapsed()
     );
-    assert!(entries > 0, "locks do not go on");
+    assert!(entries > 0, "locks are not granted");
     // A busy machine may make one of its own.
     assert!(changes <= 1, "the leader was unseated {changes} times");
     workers.referee.serves(&names, LEASE + GRACE).await;
@@ -166,8 +166,8 @@ async fn reset(rounds: usize) -> Vec<Duration> {
         network.heal();
         let served = workers.referee.serves(&names, LEASE + GRACE).await;
         println!(
-            "all were served {served:?} after connections were reset for 0.2 s; usually, {usual:?}; \
-             {during} entries meanwhile"
+            "all were served {served:?} after connections were reset for 0.2 s; usually, \
+             {usual:?}; {during} entries meanwhile"
         );
         times.push(served);
         sleep(LEASE / 2).await;

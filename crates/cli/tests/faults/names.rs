@@ -48,7 +48,7 @@ async fn a_copy_of_a_node_joins_only_after_the_original_is_gone() {
     );
     let said = || fs::read_to_string(&log).unwrap();
     until("the second one is told why", async || {
-        said().contains("a node of this name is a member and alive")
+        said().contains("another running member has this node's name")
     })
     .await;
     let socket = Target::socket(copy.path().join("soloist.sock"));
@@ -65,14 +65,14 @@ async fn a_copy_of_a_node_joins_only_after_the_original_is_gone() {
         tokio::time::sleep(LEASE / 10).await;
     }
     workers.referee.serves(&names, GRACE).await;
-    let told = said().matches("a node of this name").count();
+    let told = said().matches("another running member has").count();
     assert_eq!(told, 1, "{}", said());
     let lost = workers.referee.losses();
     assert!(lost.is_empty(), "{lost:?}");
     holder.leave().await.expect("it was not lost");
 
     cluster.kill(4);
-    until("the second one gets in", async || {
+    until("the second one joins", async || {
         client.cluster().await.unwrap().state == NodeState::Member
     })
     .await;

@@ -182,7 +182,7 @@ async fn others_continue_while_two_members_cannot_reach_each_other() {
         println!("all others were served within {served:?}");
     }
     let parted = !cluster.is_member(3).await || !cluster.is_member(4).await;
-    assert!(parted, "one of the two is done without");
+    assert!(parted, "one of the two is evicted");
     network(&cluster).heal();
     heals(&cluster, workers, others).await;
 }

@@ -237,7 +237,7 @@ impl Inside {
         let _ = self.write();
         let guard = self.guard.take().expect("it is taken once");
         self.referee.book().inside.remove(&self.number);
-        let guard = Arc::into_inner(guard).expect("nobody else has it");
+        let guard = Arc::into_inner(guard).expect("no other client holds it");
         guard.release().await
     }
 }

@@ -139,7 +139,7 @@ async fn keepers_with_a_shorter_lease_wait_for_the_longer_one_before() {
     let began = Instant::now();
     (0..4).for_each(|node| cluster.spawn(node));
     cluster.takes_part(0).await;
-    println!("they went on after {:?}", began.elapsed());
+    println!("they continued after {:?}", began.elapsed());
     let next = workers.enter(&cluster, 0, "raymond/held").await;
     assert!(holder.guard().valid_for().is_zero(), "two rely on it");
     assert!(holder.write().is_err(), "a late write was accepted");

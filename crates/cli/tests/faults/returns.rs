@@ -49,7 +49,7 @@ async fn replaced_keepers_that_return_make_no_second_cluster() {
     cluster.sets_store_aside(&workers.referee, 2).await;
     all_is_well(&cluster, &workers, &names, &[3, 4, 5]).await;
     assert_eq!(cluster.elections_won(2), elections, "a second leader");
-    assert!(!cluster.has_store(1), "nobody made n1 a keeper again");
+    assert!(!cluster.has_store(1), "n1 was not made a keeper again");
     workers.end().await;
 }
 
@@ -236,7 +236,7 @@ async fn a_first_keeper_that_is_reimaged_during_bootstrap_can_be_replaced() {
         cluster.spawn(1);
         // n1 is either one of the first keepers as before, or has lost its store as the manual
         // describes.
-        until("n1 takes part", async || cluster.is_member(1).await).await;
+        until("n1 is a member", async || cluster.is_member(1).await).await;
         if cluster.log(1).contains("has lost its store") {
             cluster.demote(4, 1).await;
             cluster.promote(4, 1).await;
@@ -274,7 +274,10 @@ async fn a_keeper_that_was_demoted_and_promoted_does_not_vote_with_its_old_disk(
     // If it voted, there would be a majority.
     cluster.kill(other);
     for node in [3, 4] {
-        until("nobody takes part", async || !cluster.is_member(node).await).await;
+        until("no node is a member", async || {
+            !cluster.is_member(node).await
+        })
+        .await;
     }
     tokio::time::sleep(2 * LEASE).await;
     assert!(!cluster.is_member(4).await, "the old disk voted");

@@ -107,7 +107,10 @@ async fn a_keeper_that_lost_its_data_does_not_vote() {
     // Without the other keeper there is no majority, although two of three are running.
     cluster.kill(other);
     for node in [leader, victim, 3, 4] {
-        until("nobody takes part", async || !cluster.is_member(node).await).await;
+        until("no node is a member", async || {
+            !cluster.is_member(node).await
+        })
+        .await;
     }
     assert!(!cluster.file(victim, STORE).exists());
     cluster.restart(other).await;

@@ -71,7 +71,10 @@ impl Workers {
         }
         let found = self.referee.violations();
         assert!(found.is_empty(), "{found:#?}");
-        assert!(!self.referee.entries().is_empty(), "nobody was ever inside");
+        assert!(
+            !self.referee.entries().is_empty(),
+            "no worker was ever inside"
+        );
     }
 }
 

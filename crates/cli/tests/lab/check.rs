@@ -167,7 +167,18 @@ fn bad_input_is_refused() {
     check("-a raymond -n 3 --requesters 0,x", &["'x'", "0"]);
     check("-a raymond -n 3 --home 7", &["7", "0 to 2"]);
     check("-a raymond -n 3 --inside 9", &["9", "0 to 2"]);
-    check("-a maekawa -n 3 --crashes 1", &["maekawa", "recovery"]);
+    check(
+        "-a maekawa -n 3 --crashes 1",
+        &["maekawa", "does not support crashes"],
+    );
+    check(
+        "-a lamport -n 3 --requests endless",
+        &["lamport", "use a number", "raymond"],
+    );
+    check(
+        "-a singhal-dynamic -n 3 --requesters 1 -r endless",
+        &["singhal-dynamic counts requests"],
+    );
     check("-a raymond -n 3 --crashes 16", &["16", "15"]);
     check("-a raymond -n 3 --crashes 256", &["256", "15"]);
     check("-a raymond -n 3 --max-states -1", &["-1", "0 up"]);

@@ -175,8 +175,8 @@ fn bad_input_is_refused_in_one_line() {
         &["'lifo'", "fifo or any"],
     );
     refused(
-        "compare --algorithms raymond,nobody --nodes 4",
-        &["'nobody'"],
+        "compare --algorithms raymond,no-such --nodes 4",
+        &["'no-such'"],
     );
     refused("compare --algorithms , --nodes 4", &["','"]);
     refused("compare --nodes 4,0", &["'0'", "1 to"]);

@@ -18,7 +18,7 @@ const ENTRIES: usize = 3;
 async fn granted(client: &Client) -> ClientGuard {
     let lock = client.lock("all/want").unwrap();
     let acquired = lock.acquire_within(TIMEOUT).await;
-    acquired.expect("everybody is served")
+    acquired.expect("every request is served")
 }
 
 async fn enter(client: Client, referee: Referee) {
@@ -41,7 +41,7 @@ async fn contend(nodes: &[NodeProcess]) {
     }
     for client in clients {
         let ended = timeout(TIMEOUT, client).await;
-        ended.expect("everybody comes to an end").unwrap();
+        ended.expect("all commands end").unwrap();
     }
     assert_eq!(referee.entries(), CLIENTS * ENTRIES);
 }

@@ -35,13 +35,13 @@ fn a_stopping_node_keeps_its_holds() {
         client.lock("a").unwrap().acquire().await.unwrap()
     });
     let mut waits = Running::start(&mut nodes[1].lock("a", "echo $SOLOIST_FENCE"));
-    until("somebody waits elsewhere", || waiting(&nodes[1], "a") == 1);
+    until("a waiter on another node", || waiting(&nodes[1], "a") == 1);
 
     nodes[0].end();
     nodes[0].says("stopping");
     let late = nodes[0].lock("b", "exit 0").output().unwrap();
-    assert_eq!(late.status.code(), Some(69), "nobody new gets in");
-    assert!(stderr(&late).contains("stops"), "{}", stderr(&late));
+    assert_eq!(late.status.code(), Some(69), "no new grants");
+    assert!(stderr(&late).contains("is stopping"), "{}", stderr(&late));
     // Twice: the first renewal may have been in flight before the signal.
     runtime.block_on(renewed(&guard));
     runtime.block_on(renewed(&guard));

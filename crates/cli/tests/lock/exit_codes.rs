@@ -155,7 +155,7 @@ fn wrong_input_is_refused_with_the_value_and_what_to_do() {
     for (arguments, words) in [
         (vec!["", "true"], ["empty", "1 to 256"]),
         (vec![long.as_str(), "true"], ["257", "256"]),
-        (vec!["--ttl", "0s", "a", "true"], ["0ns", "longer than 0"]),
+        (vec!["--ttl", "0s", "a", "true"], ["0ns", "more than 0"]),
         (vec!["--ttl", "10x", "a", "true"], ["'10x'", "unit"]),
         (vec!["--ttl", "-1", "a", "true"], ["'-1'", "seconds"]),
         (vec!["--ttl", "2h", "a", "true"], ["7200", "3600"]),

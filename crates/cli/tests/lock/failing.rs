@@ -9,7 +9,7 @@ use crate::{Running, until};
 #[test]
 fn a_node_that_panics_ends_and_says_so() {
     for (mutant, says) in [
-        ("panic-in-state", "its core panicked"),
+        ("panic-in-state", "its state machine panicked"),
         (
             "panic-in-leader",
             "the leader's task panicked: a planted fault",
@@ -25,7 +25,7 @@ fn a_node_that_panics_ends_and_says_so() {
         command.stderr(File::create(&log).unwrap());
         let mut node = Running::start(&mut command);
         if mutant == "panic-in-state" {
-            until("it takes part", || said().contains("taking part"));
+            until("it is a member", || said().contains("joined the epoch"));
             let mut lock = Command::new(env!("CARGO_BIN_EXE_soloist"));
             lock.env("SOLOIST_API", cluster.file(0, "soloist.sock"));
             let lock = lock.args(["lock", "a", "true"]).output().unwrap();

@@ -74,7 +74,7 @@ fn three() -> (Cluster, Vec<NodeProcess>) {
     let cluster = Cluster::init(3, "raymond");
     let nodes = cluster.start_all();
     for node in &nodes {
-        node.says("taking part in the epoch");
+        node.says("joined the epoch");
     }
     until("all are members", || {
         let shown = nodes[0].soloist().args(["cluster", "--json"]).output();
@@ -127,7 +127,7 @@ fn members_keepers_and_leases_are_shown_and_keepers_changed() {
     );
     let nobody = cluster("promote n9");
     assert!(
-        stderr(&nobody).contains("n9 is no member"),
+        stderr(&nobody).contains("n9 is not a member"),
         "{}",
         stderr(&nobody)
     );
@@ -164,7 +164,7 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
         assert_eq!(json(&who)["state"], "unknown");
         assert_eq!(who.status.code(), Some(74), "{}", stderr(&who));
     }
-    until("a leader says who is evicted, and why", || {
+    until("a leader logs the evicted member and the reason", || {
         let mut logs = nodes.iter().map(NodeProcess::log);
         logs.any(|log| {
             let mut lines = log
@@ -186,11 +186,11 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
     assert!(detail.contains("n0 is not a member"), "{detail}");
     assert_eq!(get(&nodes[0], "/healthz"), (200, "ok".to_owned()));
     // The log repeats which nodes it tried and why each failed.
-    nodes[0].says("no leader of the keepers is found");
+    nodes[0].says("cannot find the keepers' leader");
     let log = nodes[0].log();
     let line = log
         .lines()
-        .find(|line| line.contains("no leader of the keepers"));
+        .find(|line| line.contains("cannot find the keepers' leader"));
     assert!(
         line.is_some_and(|line| line.contains("n1:") && line.contains("n2:")),
         "{log}"
@@ -253,5 +253,5 @@ fn a_node_that_is_cut_off_reports_unknown() {
         "{}",
         stdout(&shown)
     );
-    nodes[0].says("cut off from the keepers for longer than the lease");
+    nodes[0].says("the lease expired, because this node was cut off");
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 
 use rustix::process::Signal;
+use soloist_testing::free;
 
 use crate::processes::Cluster;
 use crate::{TIMEOUT, stderr};
@@ -19,6 +20,29 @@ fn a_port_in_use_is_reported() {
     drop(taken);
     let mut node = cluster.start(0, "");
     node.ready();
+    node.end();
+    node.ended_well();
+}
+
+#[test]
+fn without_a_token_the_error_names_the_variable() {
+    let cluster = Cluster::init(1, "raymond");
+    let api = free::address();
+    let tcp = format!("[api]\nlisten = \"{api}\"\ntoken_file = \"token\"\n");
+    cluster.change(0, "[api]\n", &tcp);
+    let token = cluster.file(0, "token");
+    fs::write(&token, "correct-horse-battery-staple-0001").unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut node = cluster.start(0, "");
+    node.ready();
+    for arguments in [&["lock", "a", "true"][..], &["who", "a"]] {
+        let mut command = node.soloist();
+        command.env("SOLOIST_API", format!("http://{api}"));
+        let output = command.args(arguments).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("set SOLOIST_TOKEN"), "{said}");
+    }
     node.end();
     node.ended_well();
 }
@@ -102,7 +126,7 @@ fn nodes_whose_configurations_differ_do_not_talk_and_say_why() {
         let log = node.log();
         assert!(log.contains("algorithms"), "{log}");
     }
-    nodes[1].says("no leader of the keepers is found");
+    nodes[1].says("cannot find the keepers' leader");
     // The node does not grant a lock without knowing the cluster.
     let late = nodes[1].lock("-n a", "exit 0").output().unwrap();
     assert_eq!(late.status.code(), Some(74), "{}", stderr(&late));

@@ -29,7 +29,7 @@ fn never_at_once(script: &str) {
     let cluster = Cluster::init(3, "raymond");
     let mut nodes = cluster.start_all();
     for run in 0..runs() {
-        nodes[2].says("taking part in the epoch");
+        nodes[2].says("joined the epoch");
         let mut holder = Running::start(&mut nodes[2].lock("a", script));
         let command = holder.process().as_raw_pid();
         let look = format!("kill -0 {command} 2>/dev/null && echo both || echo alone");
@@ -41,7 +41,11 @@ fn never_at_once(script: &str) {
         nodes[2].end();
         assert_eq!(next.line(), "alone", "in run {run}");
         assert_eq!(next.code(), Some(0));
-        assert_eq!(holder.code(), Some(76), "it was told that its node stops");
+        assert_eq!(
+            holder.code(),
+            Some(76),
+            "it was told that its node is stopping"
+        );
         nodes[2].ended_well();
         nodes[2] = cluster.start(2, "");
         nodes[2].ready();

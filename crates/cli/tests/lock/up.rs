@@ -130,7 +130,7 @@ fn a_second_cluster_is_refused_and_the_first_continues() {
     let (mut up, _) = user.up("up --nodes 1");
     let second = user.soloist("up --nodes 1").output().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    assert!(stderr(&second).contains("up already"), "{second:?}");
+    assert!(stderr(&second).contains("already up"), "{second:?}");
     assert!(user.soloist("lock a true").status().unwrap().success());
     up.signal(Signal::INT);
     assert_eq!(up.code(), Some(0));
@@ -173,6 +173,20 @@ fn wrong_input_is_reported() {
     assert!(stderr(&output).contains("chmod 700"), "{}", stderr(&output));
 }
 
+#[test]
+fn ending_it_logs_no_error() {
+    let user = User::new();
+    let log = user.home.path().join("log");
+    let mut command = user.soloist("up --nodes 3");
+    command.stderr(fs::File::create(&log).unwrap());
+    let mut up = Running::start(&mut command);
+    while !up.line().contains("Ctrl-C ends it.") {}
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+    let said = fs::read_to_string(log).unwrap();
+    assert!(!said.contains("ERROR"), "{said}");
+}
+
 /// A cluster of `soloist up`, and a node of another cluster. The tests run commands in that node's
 /// folder.
 fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
@@ -181,7 +195,7 @@ fn beside_a_node() -> (User, Running, Cluster, NodeProcess) {
     let cluster = Cluster::init(1, "raymond");
     let mut node = cluster.start(0, "");
     node.ready();
-    node.says("taking part in the epoch");
+    node.says("joined the epoch");
     (user, up, cluster, node)
 }
 

@@ -150,7 +150,7 @@ async fn refusals_are_shown_in_the_nodes_words() {
     }
     let request = |name: &str| Request::new(LockName::new(name).unwrap());
     for (ttl, request, word) in [
-        (Some(Duration::ZERO), request("a"), "longer than 0"),
+        (Some(Duration::ZERO), request("a"), "more than 0"),
         (Some(LONG * 2), request("a"), "3600"),
         (None, request("a").owner(&"x".repeat(257)), "256"),
         (None, request("a").owner("a\nb"), "control character"),
@@ -186,7 +186,7 @@ async fn a_guard_that_outlives_its_runtime_is_lost_in_time() {
         })
     });
     let guard = acquired.await.unwrap();
-    let loss = soon("nobody renews it", guard.lost()).await;
+    let loss = soon("no task renews it", guard.lost()).await;
     assert_eq!(loss.reason, EndReason::Expired);
     assert!(guard.valid_for().is_zero());
 }

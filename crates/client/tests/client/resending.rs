@@ -123,6 +123,6 @@ async fn a_request_that_is_dropped_is_cancelled_at_once() {
     guard.release().await.unwrap();
     let next = one.lock("a").unwrap();
     let next = next.acquire_within(Duration::from_secs(20));
-    let next = soon("nobody else has it", next).await;
+    let next = soon("no other client holds it", next).await;
     next.unwrap().release().await.unwrap();
 }

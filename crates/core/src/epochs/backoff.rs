@@ -69,7 +69,7 @@ impl BackOff {
         self.0.retain(|known| known.name != *name);
         if self.0.len() >= NAMES_MAX {
             let soonest = (0..self.0.len()).min_by_key(|&place| self.0[place].until);
-            self.0.remove(soonest.expect("there are some"));
+            self.0.remove(soonest.expect("the list is full"));
         }
         let (name, until) = (name.clone(), now + pause);
         self.0.push(Known { name, pause, until });

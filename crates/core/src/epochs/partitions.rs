@@ -136,9 +136,9 @@ impl Partitions {
             else {
                 break;
             };
-            let others = apart.remove(&incarnation).expect("it is apart from some");
+            let others = apart.remove(&incarnation).expect("it has partitions");
             for other in &others {
-                let of_other = apart.get_mut(other).expect("a partition has two sides");
+                let of_other = apart.get_mut(other).expect("it is recorded twice");
                 of_other.remove(&incarnation);
             }
             parted.push((incarnation, others.into_iter().collect()));
@@ -334,7 +334,7 @@ mod tests {
         for (from, about) in complaints {
             trial.complain(0, *from, about);
         }
-        assert_eq!(trial.decide(0, None), [0; 0], "others may complain as well");
+        assert_eq!(trial.decide(0, None), [0; 0], "the others may complain too");
         trial.decide(1, None)
     }
 

@@ -123,7 +123,7 @@ impl Context {
                             self.counts.unclaimed += 1;
                         }
                         let left = machine.release(&mut self.outbox);
-                        left.expect("who is inside may leave");
+                        left.expect("a node inside may release");
                         continue;
                     }
                     let Some(fence) = lock.fence.next() else {
@@ -136,7 +136,7 @@ impl Context {
                 Phase::Idle if lock.stands_back.is_some() => {}
                 Phase::Idle if !lock.waiters.is_empty() => {
                     let asked = machine.request(&mut self.outbox);
-                    asked.expect("who is idle may ask");
+                    asked.expect("an idle node may request");
                     continue;
                 }
                 Phase::Idle | Phase::Waiting | Phase::Inside => {}
@@ -175,7 +175,7 @@ impl Context {
         fence: Fence,
         out: &mut Effects,
     ) {
-        let waiter = lock.waiters.pop_front().expect("somebody waits");
+        let waiter = lock.waiters.pop_front().expect("a waiter exists");
         self.tickets.remove(&waiter.ticket);
         self.deadlines.remove(waiter.deadline);
         self.deadlines.remove(waiter.abandoned);

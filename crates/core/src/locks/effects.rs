@@ -42,7 +42,7 @@ impl std::str::FromStr for HoldId {
 
 /// A text that is not a hold id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("this names no hold: it takes the 32 hexadecimal digits that `acquire` gave")]
+#[error("invalid hold id: use the 32 hexadecimal digits that `acquire` returned")]
 pub struct NotAHold;
 
 /// A lock was granted to a waiter.

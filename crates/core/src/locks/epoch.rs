@@ -197,7 +197,7 @@ impl Table {
         let context = &mut self.context;
         assert!(
             context.current.is_none(),
-            "one epoch ends before the next begins"
+            "the current epoch must end before the next one begins"
         );
         if !context.tuning.has(Mutant::FenceWithoutEpoch) {
             let first = Fence::first_of(epoch.number).number() + fences_skipped();

@@ -12,7 +12,7 @@ use soloist_api::{EndReason, LockName};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RequestError {
     /// An invalid time to live.
-    #[error("a time to live of {given:?}: it must be longer than 0 and at most {max:?}")]
+    #[error("invalid time to live {given:?}: use more than 0 and at most {max:?}")]
     Ttl {
         /// The requested time.
         given: Duration,
@@ -23,7 +23,10 @@ pub enum RequestError {
     #[error(transparent)]
     Quota(#[from] QuotaError),
     /// The request's id is already used by a request for another lock.
-    #[error("request {id} is for lock {lock:?}: choose a new random id for each request")]
+    #[error(
+        "request id {id} was already used for lock {lock:?}: choose a new random id for each \
+         request"
+    )]
     OtherLock {
         /// The id.
         id: RequestId,
@@ -32,12 +35,12 @@ pub enum RequestError {
     },
     /// Too many locks.
     #[error(
-        "this node has to do with {0} locks, the most allowed: release some, or try again when idle \
-         ones are forgotten"
+        "this node has {0} locks in use, which is its limit: release some, or try again when idle \
+         locks have been forgotten"
     )]
     LocksFull(usize),
     /// The node is stopping.
-    #[error("this node stops and takes no new requests: ask another one")]
+    #[error("this node is stopping and accepts no new requests: use another node")]
     Stopping,
 }
 
@@ -48,7 +51,7 @@ pub enum HoldError {
     #[error("this hold has ended: {0}")]
     Ended(EndReason),
     /// There is no such hold, or it ended long ago.
-    #[error("this node knows no such hold")]
+    #[error("unknown hold")]
     Unknown,
     /// An invalid time to live.
     #[error(transparent)]
@@ -78,7 +81,9 @@ pub enum ReceiveError {
         reason: &'static str,
     },
     /// Too many bytes have arrived for locks that this node has offered to their homes.
-    #[error("lock {lock:?}: {most} bytes are held back for idle locks, and no more are allowed")]
+    #[error(
+        "lock {lock:?}: too many messages are held back for idle locks (maximum: {most} bytes)"
+    )]
     Held {
         /// The lock.
         lock: LockName,

@@ -122,12 +122,12 @@ impl Context {
     /// The current epoch. Offers exist only within one.
     fn epoch_of_offers(&self) -> &Current {
         let current = self.current.as_ref();
-        current.expect("offers go with their epoch")
+        current.expect("offers need an epoch")
     }
 
     /// This node, and the lock's home.
     fn me_and_home(&self, name: &LockName) -> (NodeId, NodeId) {
-        let current = self.current.as_ref().expect("offers go with their epoch");
+        let current = self.current.as_ref().expect("offers need an epoch");
         (current.epoch.me, current.home(name))
     }
 
@@ -139,7 +139,7 @@ impl Context {
         name: &LockName,
         out: &mut Effects,
     ) {
-        let current = self.current.as_ref().expect("offers go with their epoch");
+        let current = self.current.as_ref().expect("offers need an epoch");
         let (bytes, len) = message.encode();
         let (to, epoch) = (current.epoch.member(to), current.epoch.number);
         out.send(to, wire::IDLE, epoch, fence, name, &bytes[..len]);
@@ -148,10 +148,10 @@ impl Context {
 
     /// Keeps the state that must outlive a forgotten lock.
     fn outlive(&mut self, name: &LockName, lock: &Lock) {
-        let machine = lock.machine.as_ref().expect("it takes part in the epoch");
+        let machine = lock.machine.as_ref().expect("the lock has a machine");
         self.clock = self.clock.max(machine.clock());
         self.floor = self.floor.max(lock.fence);
-        let current = self.current.as_mut().expect("it takes part in the epoch");
+        let current = self.current.as_mut().expect("the lock has a machine");
         current.forget(name);
     }
 }
@@ -161,8 +161,8 @@ impl Table {
     /// home.
     pub(super) fn look_after(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let context = &mut self.context;
-        let lock = self.locks.get_mut(name).expect("what is listed is there");
-        let machine = lock.machine.as_ref().expect("it takes part in the epoch");
+        let lock = self.locks.get_mut(name).expect("listed locks exist");
+        let machine = lock.machine.as_ref().expect("the lock has a machine");
         let is_idle = lock.is_unused() && machine.phase() == Phase::Idle;
         if is_idle && now.since(lock.touched) < context.idle.after() {
             context.idle.add(now, name.clone());
@@ -183,7 +183,7 @@ impl Table {
 
     fn offer(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
         let (me, home) = self.context.me_and_home(name);
-        let lock = self.locks.get_mut(name).expect("what is offered is there");
+        let lock = self.locks.get_mut(name).expect("offered locks exist");
         lock.offer = Some(Box::default());
         let (balance, fence) = (lock.balance, lock.fence);
         if home == me {
@@ -198,7 +198,7 @@ impl Table {
     /// answer will open it.
     pub(super) fn reopen(&mut self, name: &LockName, out: &mut Effects) -> bool {
         let (me, home) = self.context.me_and_home(name);
-        let lock = self.locks.get_mut(name).expect("what is offered is there");
+        let lock = self.locks.get_mut(name).expect("offered locks exist");
         let Some(offer) = &mut lock.offer else {
             return true;
         };
@@ -235,8 +235,8 @@ impl Table {
         if self.reopen(name, out) {
             return self.receive(now, from, bytes, out);
         }
-        let lock = self.locks.get_mut(name).expect("what is offered is there");
-        let offer = lock.offer.as_mut().expect("it is offered");
+        let lock = self.locks.get_mut(name).expect("offered locks exist");
+        let offer = lock.offer.as_mut().expect("the lock is offered");
         offer.held.push((from, bytes.into()));
         self.context.held_bytes += bytes.len();
         Ok(())
@@ -256,7 +256,7 @@ impl Table {
             Err(ReceiveError::Idle { lock, reason })
         };
         let Some(idle) = IdleMessage::decode(message.payload) else {
-            return refuse("an unknown message");
+            return refuse("unknown message");
         };
         let nodes = self
             .context
@@ -264,7 +264,7 @@ impl Table {
             .as_ref()
             .map_or(0, |current| current.epoch.nodes());
         if from.index() >= nodes {
-            return refuse("its sender is no member");
+            return refuse("the sender is not a member");
         }
         let (me, home) = self.context.me_and_home(name);
         let is_offered = |table: &Table| {
@@ -273,10 +273,10 @@ impl Table {
         };
         match idle {
             IdleMessage::Offer(_) | IdleMessage::Withdraw(_) if home != me => {
-                return refuse("it is offered here, and this is not its home");
+                return refuse("it was offered to this node, which is not its home");
             }
             IdleMessage::Resume | IdleMessage::Forget | IdleMessage::Ask if home != from => {
-                return refuse("it is not the sender's to forget");
+                return refuse("the sender is not its home");
             }
             IdleMessage::Resume | IdleMessage::Forget if !is_offered(self) => {
                 return refuse("it was not offered");
@@ -347,7 +347,7 @@ impl Table {
         let current = context.epoch_of_offers();
         let (nodes, me) = (current.epoch.nodes(), current.epoch.me);
         let first = current.inside(name);
-        let gathered = context.offers.0.get_mut(name).expect("it was just offered");
+        let gathered = context.offers.0.get_mut(name).expect("it was just added");
         if let Some(first) = first
             && gathered.nodes.len() < nodes
             && !context.tuning.has(Mutant::ForgetNotByAll)
@@ -364,7 +364,7 @@ impl Table {
             }
             return;
         }
-        let Gathered { nodes, fence, .. } = context.offers.0.remove(name).expect("it is there");
+        let Gathered { nodes, fence, .. } = context.offers.0.remove(name).expect("it was found");
         for node in nodes.iter().filter(|node| *node != me) {
             context.send_idle(node, IdleMessage::Forget, fence, name, out);
         }
@@ -393,7 +393,7 @@ impl Table {
     /// The home has decided: the machine is dropped, or replaced by a new one if it is needed.
     fn forget(&mut self, now: Moment, name: &LockName, fence: Fence, out: &mut Effects) {
         let Table { locks, context } = self;
-        let lock = locks.get_mut(name).expect("what is offered is there");
+        let lock = locks.get_mut(name).expect("offered locks exist");
         if !context.tuning.has(Mutant::FenceForgotten) {
             lock.fence = lock.fence.max(fence);
             context.outlive(name, lock);
@@ -411,7 +411,7 @@ impl Table {
 
     /// The home has removed the offer: the machine continues as it is.
     fn reopened(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let lock = self.locks.get_mut(name).expect("what is offered is there");
+        let lock = self.locks.get_mut(name).expect("offered locks exist");
         let held = self.context.let_go(lock);
         self.go_on(now, name, held, out);
     }

@@ -25,7 +25,7 @@ impl Row for HeldLock {
 
     fn read(bytes: &[u8]) -> Self {
         let (lock, holder) = bytes.split_at(NameHash::BYTES);
-        let holder = holder.try_into().expect("a row has this many bytes");
+        let holder = holder.try_into().expect("rows have a fixed size");
         HeldLock {
             lock: NameHash::read(lock),
             holder: NodeId::new(u32::from_be_bytes(holder)),

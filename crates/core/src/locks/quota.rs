@@ -37,7 +37,7 @@ impl fmt::Debug for Client {
 
 /// A request would exceed a quota.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{} on this node already, and {}", self.used(), self.advice())]
+#[error("{} on this node; {}", self.used(), self.advice())]
 pub struct QuotaError {
     /// The client whose quota it is, or `None` for that of the whole node.
     pub client: Option<Client>,
@@ -78,11 +78,11 @@ impl QuotaError {
         let holds = Limits::HOLDS_SHARED;
         match self.what {
             Quantity::Share => format!(
-                "that is its share of the {holds} that all members of the cluster may have: \
-                 release some, or use another node"
+                "that is this node's share of the cluster's {holds}: release some, or use another \
+                 node"
             ),
             _ => format!(
-                "{} allows no more: release some, or ask its operator to raise the limit",
+                "the limit is {}: release some, or raise the limit in the node's configuration",
                 self.key()
             ),
         }
@@ -97,7 +97,7 @@ impl QuotaError {
         match self.what {
             Quantity::Holds | Quantity::Share => format!("{whose} {max} holds and waiters"),
             Quantity::Waiters => format!("{whose} {max} waiters"),
-            Quantity::NameBytes => format!("{whose} about {max} bytes in names of locks"),
+            Quantity::NameBytes => format!("{whose} about {max} bytes of lock names"),
         }
     }
 }

@@ -64,7 +64,8 @@ pub struct RequestId(u128);
 /// A text that is not a request id.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "{0:?} cannot be a request's id: use a random UUID, with or without hyphens, a new one for each request"
+    "invalid request id {0:?}: use a random UUID, with or without hyphens, and a new one for each \
+     request"
 )]
 pub struct NotARequestId(String);
 
@@ -221,16 +222,16 @@ impl Table {
 
     /// The waiter of a ticket, which must exist.
     fn waiter(&mut self, ticket: Ticket) -> (&mut Waiter, &mut Context) {
-        let name = self.context.tickets.get(&ticket).expect("it waits");
-        let lock = self.locks.get_mut(name).expect("somebody waits for it");
+        let name = self.context.tickets.get(&ticket).expect("it is queued");
+        let lock = self.locks.get_mut(name).expect("its lock exists");
         let mut waiters = lock.waiters.iter_mut();
         let waiter = waiters.find(|waiter| waiter.ticket == ticket);
-        (waiter.expect("a ticket is a waiter's"), &mut self.context)
+        (waiter.expect("tickets have waiters"), &mut self.context)
     }
 
     fn promise_again(&mut self, now: Moment, name: &LockName, id: HoldId) {
-        let lock = self.locks.get_mut(name).expect("somebody holds it");
-        let hold = lock.hold.as_mut().expect("somebody holds it");
+        let lock = self.locks.get_mut(name).expect("held locks exist");
+        let hold = lock.hold.as_mut().expect("it is held");
         let shortened = self.context.tuning.has(Mutant::PromiseShortened);
         if (hold.is_confirmed || self.context.stopping) && !shortened {
             return;

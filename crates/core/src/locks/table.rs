@@ -222,10 +222,10 @@ impl Table {
         out: &mut Effects,
     ) -> Option<(LockName, Waiter)> {
         let name = self.context.tickets.remove(&ticket)?;
-        let lock = self.locks.get_mut(&name).expect("somebody waits for it");
+        let lock = self.locks.get_mut(&name).expect("its lock exists");
         let place = lock.waiters.iter().position(|w| w.ticket == ticket);
         let waiter = place.and_then(|place| lock.waiters.remove(place));
-        let waiter = waiter.expect("a ticket is a waiter's");
+        let waiter = waiter.expect("tickets have waiters");
         let context = &mut self.context;
         context.deadlines.remove(waiter.deadline);
         context.deadlines.remove(waiter.abandoned);
@@ -261,8 +261,8 @@ impl Table {
             .holds
             .get(&id)
             .ok_or_else(|| context.ended.error(id))?;
-        let lock = self.locks.get_mut(name).expect("somebody holds it");
-        let hold = lock.hold.as_mut().expect("somebody holds it");
+        let lock = self.locks.get_mut(name).expect("held locks exist");
+        let hold = lock.hold.as_mut().expect("it is held");
         if context.draining {
             return Ok(hold.deadline.map(|key| key.moment()));
         }
@@ -281,7 +281,7 @@ impl Table {
             .holds
             .get(&id)
             .ok_or_else(|| context.ended.error(id))?;
-        let hold = self.locks[name].hold.as_ref().expect("somebody holds it");
+        let hold = self.locks[name].hold.as_ref().expect("it is held");
         Ok(hold.deadline.map(|key| key.moment()))
     }
 
@@ -325,7 +325,7 @@ impl Table {
             return self.receive_offered(now, from, &name, bytes, out);
         }
         context.deadlines.remove(lock.stands_back.take());
-        let machine = lock.machine.as_mut().expect("it takes part in the epoch");
+        let machine = lock.machine.as_mut().expect("the lock has a machine");
         let received = machine.receive(from, message.payload, &mut context.outbox);
         if let Err(violation) = received {
             // A lock that was created only for this message is removed again.
@@ -399,8 +399,8 @@ impl Table {
     pub fn drain(&mut self, until: Moment) {
         self.context.draining = true;
         for (id, name) in self.context.holds.sorted() {
-            let lock = self.locks.get_mut(name).expect("somebody holds it");
-            let hold = lock.hold.as_mut().expect("somebody holds it");
+            let lock = self.locks.get_mut(name).expect("held locks exist");
+            let hold = lock.hold.as_mut().expect("it is held");
             if hold.deadline.is_none_or(|key| key.moment() > until) {
                 let deadlines = &mut self.context.deadlines;
                 deadlines.remove(hold.deadline);
@@ -415,7 +415,7 @@ impl Table {
         let holds: Vec<_> = holds.map(|(hold, _)| *hold).collect();
         for hold in holds {
             let ended = self.end(now, hold, end, out);
-            ended.expect("it was there");
+            ended.expect("the hold exists");
         }
     }
 
@@ -445,7 +445,7 @@ impl Table {
 
     fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
         let removed = self.remove_waiter(now, ticket, out);
-        let (lock, waiter) = removed.expect("a waiter waits for something");
+        let (lock, waiter) = removed.expect("tickets have waiters");
         out.events.push(LockEvent::Denied {
             ticket,
             lock,
@@ -458,7 +458,7 @@ impl Table {
     /// Ends a hold whose deadline has passed.
     fn end_due(&mut self, now: Moment, hold: HoldId, end: EndReason, out: &mut Effects) {
         let ended = self.end(now, hold, end, out);
-        ended.expect("a deadline goes with its hold");
+        ended.expect("deadlines end with holds");
     }
 
     fn end(
@@ -473,8 +473,8 @@ impl Table {
             .holds
             .remove(&id)
             .ok_or_else(|| context.ended.error(id))?;
-        let lock = self.locks.get_mut(&name).expect("somebody holds it");
-        let hold = lock.hold.take().expect("somebody holds it");
+        let lock = self.locks.get_mut(&name).expect("held locks exist");
+        let hold = lock.hold.take().expect("it is held");
         lock.last_end = Some(now);
         context.deadlines.remove(hold.deadline);
         context.ended.note(id, end, now);
@@ -497,14 +497,14 @@ impl Table {
 
     /// Advances a lock after a change, and drops it or lists it as idle if it is unused.
     pub(super) fn settle(&mut self, now: Moment, name: &LockName, out: &mut Effects) {
-        let mut lock = self.locks.get_mut(name).expect("what has changed is there");
+        let mut lock = self.locks.get_mut(name).expect("changed locks exist");
         lock.touched = now;
         self.context.begin_if_unbegun(now, name, lock, out);
         if lock.offer.is_some() {
             if !lock.is_wanted() || !self.reopen(name, out) {
                 return;
             }
-            lock = self.locks.get_mut(name).expect("it is still there");
+            lock = self.locks.get_mut(name).expect("it still exists");
         }
         self.context.settle(now, name, lock, out);
         if !lock.is_unused() {

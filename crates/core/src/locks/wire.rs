@@ -34,16 +34,16 @@ pub struct LockMessage<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
     /// An unknown first byte.
-    #[error("a frame of kind {0} is no lock's message")]
+    #[error("unexpected frame kind {0} in a lock's message")]
     Kind(u8),
     /// Too few bytes.
-    #[error("a lock's message ends after {0} bytes")]
+    #[error("a lock's message was cut off after {0} bytes")]
     Short(usize),
     /// An invalid name.
     #[error(transparent)]
     Name(#[from] LockNameError),
     /// A fence of an epoch later than the message's.
-    #[error("fence {fence} is of epoch {}, the message is of epoch {epoch}", .fence.epoch())]
+    #[error("fence {fence} belongs to epoch {}, but the message to epoch {epoch}", .fence.epoch())]
     Fence {
         /// The fence of the message.
         fence: Fence,
@@ -143,7 +143,7 @@ mod tests {
         let mut bytes = golden();
         bytes[13] = 2;
         let refused = decode(&bytes).unwrap_err();
-        assert!(refused.to_string().contains("of epoch 2"), "{refused}");
+        assert!(refused.to_string().contains("to epoch 2"), "{refused}");
     }
 
     proptest! {

@@ -4,11 +4,11 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatternError {
     /// It is empty.
-    #[error("a pattern is empty: use ** for all locks")]
+    #[error("empty pattern: use ** for all locks")]
     Empty,
     /// It is longer than the name of a lock may be.
     #[error(
-        "the pattern {begin:?}... has {bytes} bytes: at most {} are allowed",
+        "the pattern {begin:?}... has {bytes} bytes (maximum: {})",
         Patterns::LONGEST
     )]
     TooLong {
@@ -19,11 +19,11 @@ pub enum PatternError {
     },
     /// Three or more adjacent stars.
     #[error(
-        "the pattern {0:?} has more than two '*' side by side: use * within a part, ** over parts"
+        "the pattern {0:?} has more than two '*' in a row: use * within a part, ** across parts"
     )]
     Stars(String),
     /// Too many patterns.
-    #[error("{count} patterns: at most {} are allowed", Patterns::MOST)]
+    #[error("too many patterns: {count} (maximum: {})", Patterns::MOST)]
     TooMany {
         /// Number of patterns.
         count: usize,
@@ -92,7 +92,7 @@ impl Pattern {
         let mut literals = Vec::new();
         let mut stars = vec![Star::Absent];
         for byte in text.bytes() {
-            let last = stars.last_mut().expect("there is one for the end");
+            let last = stars.last_mut().expect("the end has a star");
             match (byte, *last) {
                 (b'*', Star::Absent) => *last = Star::WithinPart,
                 (b'*', _) => *last = Star::AcrossParts,
@@ -197,7 +197,7 @@ mod tests {
             check(&"a".repeat(257))
                 .unwrap_err()
                 .to_string()
-                .contains("257 bytes: at most 256")
+                .contains("257 bytes (maximum: 256)")
         );
         assert!(check(&"a".repeat(256)).is_ok());
         let error = Patterns::new(&["a"; 1025]).unwrap_err();

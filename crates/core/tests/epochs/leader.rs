@@ -266,9 +266,9 @@ fn a_node_that_does_not_report_waits_longer_each_time_also_for_the_next_leader()
         assert_eq!(names(&begun), ["n0", "n1"]);
         let epoch = trial.roster.next_epoch() - 1;
         trial.receive(after(now + 60), &a, report(epoch));
-        assert_eq!(trial.tick(after(now + 150)), None, "it may yet report");
+        assert_eq!(trial.tick(after(now + 150)), None, "it may still report");
         let begun = trial.tick(after(now + 160));
-        assert_eq!(names(&begun), ["n0"], "it was waited for long enough");
+        assert_eq!(names(&begun), ["n0"], "it had enough time");
         let reported = trial.receive(after(now + 160), &a, report(epoch + 1));
         let install = trial.carry_out(after(now + 160), reported.propose);
         assert!(matches!(install, Some(Command::Install { .. })));

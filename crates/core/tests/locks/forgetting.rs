@@ -106,7 +106,7 @@ fn a_lock_that_others_use_is_not_forgotten_and_costs_them_nothing() {
     cluster.rest();
     let counts = |cluster: &Cluster, node: usize| cluster.tables[node].counts().forgetting;
     let words: u64 = (0..3).map(|node| counts(&cluster, node)).sum();
-    assert!(words <= 2, "two at most have offered it: {words}");
+    assert!(words <= 2, "at most two offered it: {words}");
     assert_eq!(entries(&cluster), 3);
     // A node that has offered the lock requests it again, and is served when it is free.
     cluster.acquire(1, &name(0), ask.clone()).unwrap();

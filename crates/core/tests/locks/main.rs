@@ -41,7 +41,7 @@ fn one_node_alone_grants_at_once_and_in_order() {
         cluster.release(0, hold).unwrap();
     }
     cluster.rest();
-    assert_eq!(cluster.tables[0].locks(), 0, "nothing is left of it");
+    assert_eq!(cluster.tables[0].locks(), 0, "the lock is forgotten");
 }
 
 /// The fences of an epoch are used up. No request is refused, and no fence is granted twice.
@@ -160,7 +160,7 @@ fn a_waiter_that_disconnects_is_skipped() {
     }
     cluster.deliver_all();
     let (holder, held, _) = cluster.granted[0];
-    assert!(!cluster.cancel(holder, held), "it waits no more");
+    assert!(!cluster.cancel(holder, held), "it is not queued");
     let gone = (holder + 1) % 3;
     let ticket = cluster
         .acquire(gone, &lock, Cluster::ask(None, None))
@@ -383,7 +383,10 @@ fn turns_are_counted_across_epochs() {
             // And no waiter is forgotten.
             for _ in 0..2 {
                 cluster.deliver_all();
-                let &(holder, hold) = cluster.holders.get(&lock).expect("somebody is served");
+                let &(holder, hold) = cluster
+                    .holders
+                    .get(&lock)
+                    .expect("a waiter is granted the lock");
                 cluster.release(holder, hold).unwrap();
             }
             cluster.rest();
@@ -404,9 +407,9 @@ fn a_node_that_yields_to_nobody_continues() {
     let hold = cluster.hold_of(0, &lock);
     cluster.change_epoch(2, |cluster| cluster.release(0, hold).unwrap());
     cluster.deliver_all();
-    assert!(cluster.holders.is_empty(), "others may come");
+    assert!(cluster.holders.is_empty(), "others may still come");
     cluster.now = cluster.now + Duration::from_millis(50);
     cluster.tick(0);
     cluster.deliver_all();
-    assert_eq!(cluster.holders[&lock].0, 0, "nobody came");
+    assert_eq!(cluster.holders[&lock].0, 0, "no request came");
 }

@@ -154,7 +154,11 @@ fn members_share_the_holds_of_the_cluster() {
         let asked = cluster.acquire(0, &name(lock), of("greedy")).map(drop);
         assert_eq!(asked, if fits { Ok(()) } else { Err(error.clone()) });
     }
-    for part in ["3 holds and waiters", "share of the 6400000", "release"] {
+    for part in [
+        "3 holds and waiters",
+        "share of the cluster's 6400000",
+        "release",
+    ] {
         assert!(error.to_string().contains(part), "{error}");
     }
     assert_eq!(cluster.tables[0].counts().refused["share"], 1);

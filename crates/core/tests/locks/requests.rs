@@ -157,7 +157,7 @@ fn a_disconnected_waiter_stays_queued_only_briefly() {
     assert_eq!(
         cluster.tables[0].waiters(),
         1,
-        "it is not abandoned any more"
+        "the request is no longer abandoned"
     );
     cluster.tables[0].abandon(cluster.now, ticket);
     pass(&mut cluster, RESEND_WITHIN);

@@ -43,10 +43,10 @@ pub enum CaseError {
     #[error("{0} nodes: a search of epochs has {least} to {most}", least = Case::NODES_MIN, most = Case::NODES_MAX)]
     Nodes(usize),
     /// A fault that only runs have.
-    #[error("a search of epochs does not know the fault '{0}'; `lab epochs run` does")]
+    #[error("a search of epochs does not support the fault '{0}'; `lab epochs run` does")]
     Fault(Fault),
     /// Rules that a node would not take.
-    #[error("a node does not take these rules: {0}")]
+    #[error("a node cannot use these rules: {0}")]
     Rule(#[from] RuleError),
 }
 
@@ -169,7 +169,7 @@ impl Case {
         }
         let replay = |script: &str| {
             let text = text::replay_tuned(script, self.tuning);
-            text.expect("a way to a violation is a text")
+            text.expect("a path to a violation can be replayed")
         };
         let text = replay(&script);
         if text.lines().any(|line| line.starts_with("FAULT ")) {

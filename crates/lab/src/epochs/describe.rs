@@ -201,7 +201,7 @@ pub fn notice(notice: &Notice) -> String {
             format!("decides to evict {member}: it cannot reach {}", names(from))
         }
         Notice::MostPartitioned => {
-            "evicts nobody, because most members cannot reach each other".to_owned()
+            "evicts no member, because most cannot reach each other".to_owned()
         }
         Notice::TooMuchHeld { member, .. } => {
             format!("evicts {member}: more is held than fits")

@@ -99,6 +99,9 @@ impl Run {
     /// The largest number of nodes.
     pub const NODES_MAX: usize = 200;
 
+    /// Without [`turns`](Run::turns), the seed chooses a number up to this.
+    pub const TURNS_MAX: u64 = 3;
+
     /// A run of a minute with all faults that epochs tolerate. The error is why a node would not
     /// take the rules.
     pub fn new(choice: Choice, nodes: usize, seed: u64) -> Result<Self, RuleError> {
@@ -186,7 +189,7 @@ impl Run {
         while waits(&world) && world.failure.is_none() {
             if world.now >= limit {
                 let states = world.member_states();
-                world.failure = Some(format!("somebody waits forever: {states:?}"));
+                world.failure = Some(format!("a request waits forever: {states:?}"));
             }
             let next = world.now + SECOND;
             world.run_until(next);

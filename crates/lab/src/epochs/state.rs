@@ -171,7 +171,7 @@ impl State {
         }
         state.elect();
         while !up.iter().all(|&node| state.is_member(node)) || state.roster.is_changing() {
-            state.settle().expect("nothing goes wrong without faults");
+            state.settle().expect("no violation without faults");
         }
         state
     }

@@ -34,7 +34,7 @@
 //! | `isolate [A B]` | the same, and the old leader cannot reach the other keepers |
 //! | `reunite` | it can reach them again |
 //! | `show` | shows all nodes and leaders |
-//! | `finish` | checks that everybody is served if there are no more faults |
+//! | `finish` | checks that every request is served if there are no more faults |
 //!
 //! Leases are renewed all the time and without delay, unless a fault prevents it. The transcript
 //! mentions a renewal only by the lease that follows from it.
@@ -147,7 +147,7 @@ impl Stage {
             ["request", node] => {
                 let node = self.awake(node)?;
                 if self.state.is_draining(node) {
-                    return Err("this node stops, and takes no requests".to_owned());
+                    return Err("this node is stopping and accepts no requests".to_owned());
                 }
                 self.state.request(node)
             }
@@ -176,7 +176,7 @@ impl Stage {
             ["start", node] => {
                 let node = self.node(node)?;
                 if self.state.node(node).is_some() {
-                    return Err("this node is up".to_owned());
+                    return Err("this node is already up".to_owned());
                 }
                 self.state.start(node)
             }
@@ -189,7 +189,7 @@ impl Stage {
             ["finish"] => {
                 let done = self.state.clone().completes();
                 if done.is_ok() {
-                    self.state.note("everybody is served");
+                    self.state.note("every request is served");
                 }
                 done
             }
@@ -342,7 +342,7 @@ impl Head {
             down.push(node.ok_or_else(|| head.wrong("down", "no such node"))?);
         }
         if down.len() == names.len() {
-            return Err(head.wrong("down", "some node has to be up"));
+            return Err(head.wrong("down", "at least one node must be up"));
         }
         let losses_need_faults = match head.value("losses") {
             None => false,
@@ -382,7 +382,7 @@ impl Head {
         };
         let mut known = BTreeSet::new();
         if let Some(twice) = all.iter().find(|name| !known.insert(*name)) {
-            return Err(head.wrong(key, &format!("'{twice}' is there twice")));
+            return Err(head.wrong(key, &format!("'{twice}' is listed twice")));
         }
         match all.len() {
             1..=NODES_MAX => Ok(all),

@@ -93,7 +93,7 @@ impl Witness {
                 }
                 if self.promised[node] > Some(now) {
                     return Err(format!(
-                        "{name} lets a client in while another one there relies on the lock"
+                        "{name} grants the lock while another client there relies on it"
                     ));
                 }
                 if let Some(before) = self.fence.filter(|fence| *fence >= grant.fence) {

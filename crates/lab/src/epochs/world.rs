@@ -304,7 +304,10 @@ impl World {
         let Some((&(at, number), _)) = next.filter(|((at, _), _)| *at <= end) else {
             return false;
         };
-        let event = self.events.remove(&(at, number)).expect("it is the first");
+        let event = self
+            .events
+            .remove(&(at, number))
+            .expect("the first action is present");
         self.now = at;
         self.happen(event);
         true

@@ -10,7 +10,7 @@ use crate::simulate::Report;
 
 /// A plot that could not be drawn.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot draw the picture: {0}")]
+#[error("cannot draw the plot: {0}")]
 pub struct PlotError(String);
 
 const PANEL_WIDTH: u32 = 720;

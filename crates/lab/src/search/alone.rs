@@ -41,7 +41,7 @@ fn rests_when_quiet<A: Algorithm>(form: &str, variants: VariantSet, requests: &[
     let nodes = requests.len();
     let shape = match form {
         "" => A::Shape::default_for(nodes),
-        form => A::Shape::parse(form, nodes).expect("a shape that there is"),
+        form => A::Shape::parse(form, nodes).expect("a valid shape"),
     };
     let shape = Arc::new(shape);
     let mut homes = NodeId::all(nodes);

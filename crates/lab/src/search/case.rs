@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
-use soloist_algorithms::{Algorithm, Choice, NodeId, ShapeError, Start};
+use soloist_algorithms::{Algorithm, Choice, Kind, NodeId, ShapeError, Start};
 
 use super::plan::Plan;
 use super::{Bounds, ENDLESS, Limits, Outcome, Watch};
@@ -107,10 +107,10 @@ pub enum CaseError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// More nodes than a search supports.
-    #[error("{0} nodes: a search can tell at most {most} apart", most = Limits::NODES_MAX)]
+    #[error("{0} nodes are too many for a search (maximum: {most})", most = Limits::NODES_MAX)]
     Nodes(usize),
     /// A node that the cluster does not have.
-    #[error("node {node}: a cluster of {nodes} has 0 to {last}", last = .nodes - 1)]
+    #[error("no node {node}: the {nodes} nodes are numbered 0 to {last}", last = .nodes - 1)]
     NoSuchNode {
         /// The node given.
         node: NodeId,
@@ -118,10 +118,21 @@ pub enum CaseError {
         nodes: usize,
     },
     /// Crashes with an algorithm that does not support recovery.
-    #[error("{0} knows no recovery from crashes: leave them out, or use raymond")]
+    #[error("{0} does not support crashes: leave them out, or use raymond")]
     NoRecovery(&'static str),
+    /// Unlimited requests with an algorithm that counts them, so that no search ends.
+    #[error(
+        "{algorithm} counts requests, so it has infinitely many states with endless ones: \
+         use a number of requests, or one of {able}"
+    )]
+    Endless {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The algorithms that do not count, separated by commas.
+        able: String,
+    },
     /// Too many crashes to count.
-    #[error("{0} crashes: at most {most} can be searched", most = Limits::CRASHES_MAX)]
+    #[error("{0} crashes are too many for a search (maximum: {most})", most = Limits::CRASHES_MAX)]
     Crashes(u8),
 }
 
@@ -131,7 +142,7 @@ impl Case {
 
     /// Limit on the number of states when searching for two nodes inside after a less severe
     /// result.
-    const WORSE_MAX: usize = 5_000_000;
+    pub const WORSE_MAX: usize = 5_000_000;
 
     /// The paper's own shape, the token at node 0, `requests` per node, the algorithm's own
     /// channels, and the other limits of [`Limits::new`], with more states.
@@ -219,7 +230,7 @@ impl Case {
                 report.cut = cut;
                 report.what = (cut > 0).then(|| {
                     format!(
-                        "{cut} steps would put too many messages under way and were not followed"
+                        "{cut} steps would put too many messages in flight and were not followed"
                     )
                 });
                 return report;
@@ -234,7 +245,7 @@ impl Case {
                 (format!("{node} waits forever"), trace, cycle)
             }
             Outcome::Restless { trace, cycle } => {
-                let what = "nobody wants in, and yet messages go on forever";
+                let what = "no node requests, and yet messages never stop";
                 (what.to_owned(), trace, cycle)
             }
         };
@@ -301,11 +312,31 @@ impl Visitor for Prepare<'_> {
         if case.limits.crashes.most > 0 && A::recovering(&bounds.config(), 1).is_none() {
             return Err(CaseError::NoRecovery(A::INFO.name));
         }
+        if A::COUNTS_REQUESTS && bounds.requests.contains(&ENDLESS) {
+            return Err(CaseError::Endless {
+                algorithm: case.choice.name,
+                able: without_counters(),
+            });
+        }
         Ok(Planned {
             plan: Plan::of::<A>(&bounds),
             shape: bounds.shape.to_string(),
         })
     }
+}
+
+fn without_counters() -> String {
+    struct Counts;
+    impl Visitor for Counts {
+        type Output = bool;
+
+        fn visit<A: Algorithm>(self) -> bool {
+            A::COUNTS_REQUESTS
+        }
+    }
+    let kinds = Kind::ALL.iter().filter(|kind| !kind.visit(Counts));
+    let names: Vec<_> = kinds.map(|kind| kind.info().name).collect();
+    names.join(", ")
 }
 
 impl Verdict {
@@ -342,11 +373,11 @@ fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> Str
         let _ = writeln!(script, "> {step}");
     }
     if !cycle.is_empty() {
-        script.push_str("# from here on, over and over:\n");
+        script.push_str("# from here on, repeated forever:\n");
         for step in cycle {
             let _ = writeln!(script, "> {step}");
         }
     }
     let _ = writeln!(script, "# {what}");
-    scenario::replay(&script).expect("a trace is a scenario")
+    scenario::replay(&script).expect("a trace can be replayed")
 }

@@ -71,7 +71,7 @@ impl<'g, P: Fn(u32) -> bool> Components<'g, P> {
     /// Follows the next step of the state on top of the stack, or leaves the state if it has no
     /// more.
     fn go_on(&mut self, visit: &mut impl FnMut(&mut [u32])) {
-        let (state, next) = self.calls.last_mut().expect("a state is at hand");
+        let (state, next) = self.calls.last_mut().expect("the stack is not empty");
         let here = *state as usize;
         if let Some(&there) = self.graph.targets(*state).get(*next as usize) {
             *next += 1;
@@ -92,7 +92,7 @@ impl<'g, P: Fn(u32) -> bool> Components<'g, P> {
         }
         if self.low[here] == self.order[here] {
             let begin = self.open.iter().rposition(|&s| s as usize == here);
-            let begin = begin.expect("a state is open until here");
+            let begin = begin.expect("the state is still open");
             for &state in &self.open[begin..] {
                 self.order[state as usize] = DONE;
             }

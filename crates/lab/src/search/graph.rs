@@ -330,7 +330,7 @@ impl Graph {
             stepped.is_ok() && after == self.state(target)
         };
         let found = actions.iter().copied().find(leads_there);
-        found.expect("the state was reached from there")
+        found.expect("the state was reached by a step")
     }
 
     /// The shortest walk that ends with a step for which `is_last` returns true, within a strongly
@@ -365,7 +365,7 @@ impl Graph {
                 });
             }
         }
-        unreachable!("the component has such a step, and it is strongly connected")
+        unreachable!("a strongly connected component has a path to that step")
     }
 
     /// An endless run as steps of a scenario: the path to the cycle, and the cycle.

@@ -101,7 +101,7 @@ impl Limit {
         match self {
             Limit::States => "more states than allowed",
             Limit::Numbers => "more different states of nodes, or messages, than can be numbered",
-            Limit::Stopped => "memory runs short",
+            Limit::Stopped => "memory is running out",
         }
     }
 }

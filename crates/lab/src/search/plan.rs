@@ -34,7 +34,7 @@ impl Plan {
         );
         assert!(
             limits.crashes.most == 0 || A::recovering(&config, 1).is_some(),
-            "the algorithm knows no recovery"
+            "the algorithm does not support crashes"
         );
         Plan {
             start: bounds.start,
@@ -122,7 +122,7 @@ impl Plan {
                 }
             }
         }
-        found.expect("the last round came to something")
+        found.expect("the last round has an outcome")
     }
 
     /// See [`check`](super::check()).
@@ -131,7 +131,7 @@ impl Plan {
             Some(Outcome::Holds { states, .. }) if self.limits.endless_runs => {
                 let outcome = self.search(watch);
                 if let Outcome::Holds { states: again, .. } = outcome {
-                    assert_eq!(states, again, "both searches see the same states");
+                    assert_eq!(states, again, "both searches visit the same states");
                 }
                 outcome
             }

@@ -58,7 +58,7 @@ pub(super) fn postpone(
         let mut notes = notes.iter();
         for (envelope, may_wait) in system.envelopes(state).zip(&mut may_wait) {
             if envelope.to() == node {
-                *may_wait = *notes.next().expect("one for each message");
+                *may_wait = *notes.next().expect("one per message");
             }
         }
     }
@@ -316,7 +316,10 @@ mod tests {
     #[test]
     fn delayed_deliveries_miss_no_state() {
         let [all, fewer] = misses_nothing::<SuzukiKasami>(&[2, 2, 2]);
-        assert!(fewer * 3 < all, "{fewer} of {all}: nothing waits");
+        assert!(
+            fewer * 3 < all,
+            "{fewer} of {all}: no delivery was postponed"
+        );
         misses_nothing::<SuzukiKasami>(&[1, 1, 1, 1]);
         misses_nothing::<SuzukiKasami>(&[0, 2, 1, 0]);
         misses_nothing::<RicartAgrawala>(&[2, 2, 1]);

@@ -197,7 +197,7 @@ impl Safety {
                 None => break,
             }
         }
-        unreachable!("the way leads to what broke")
+        unreachable!("the path ends with a violation")
     }
 }
 

@@ -149,7 +149,7 @@ impl<A: Algorithm> Stepper for StepperOf<A> {
             }
             NodeEvent::Crash(incarnation) => {
                 state = A::recovering(&self.config.at(node), u64::from(incarnation))
-                    .expect("only what can recover crashes");
+                    .expect("only algorithms with recovery crash");
                 Ok(())
             }
             NodeEvent::Start => {

@@ -72,7 +72,7 @@ impl List {
     /// changes the expectation.
     fn holds(&mut self, algorithm: &str, shape: &str, nodes: usize, requests: u8) -> &mut Listed {
         let (name, variant) = algorithm.split_once('+').unwrap_or((algorithm, ""));
-        let choice = Choice::parse(name, variant).expect("an algorithm that there is");
+        let choice = Choice::parse(name, variant).expect("a known algorithm");
         let mut case = Case::new(choice, nodes, requests);
         case.shape = match shape {
             "" => ShapeSpec::Default,
@@ -84,7 +84,7 @@ impl List {
             expected: Verdict::Holds,
             long: false,
         });
-        self.0.last_mut().expect("it was just put there")
+        self.0.last_mut().expect("it was just added")
     }
 
     /// Adds a case with the rules as printed. The caller sets the violation to expect.

@@ -101,7 +101,7 @@ impl System {
             let cause = system.cause(&state, node, NodeEvent::Start);
             interner.learn(cause)?;
             let started = system.carry_out(interner, cause, &mut state);
-            let started = started.unwrap_or_else(|_| unreachable!("a start refuses nothing"));
+            let started = started.unwrap_or_else(|_| unreachable!("starting refuses nothing"));
             if started.node.is_some() {
                 entry = started;
             }

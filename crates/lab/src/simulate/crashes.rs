@@ -162,10 +162,8 @@ impl<A: Algorithm> Simulation<'_, A> {
         self.agenda.put(up_at.max(machine.sent_until), restart);
         let incarnation = u64::from(machine.incarnation);
         let state = A::recovering(&crashing.config.at(node), incarnation);
-        self.world.crash(
-            node,
-            state.expect("looked for recovery before the run began"),
-        );
+        self.world
+            .crash(node, state.expect("recovery was checked before the run"));
         if !crashing.down.contains(&node) {
             crashing.down.push(node);
         }
@@ -227,7 +225,7 @@ impl<A: Algorithm> Simulation<'_, A> {
         match &mut crashing.machines[node.index()].off {
             None => false,
             Some(wish) => {
-                debug_assert!(!matches!(wish, Wish::AskAgain), "it asks twice");
+                debug_assert!(!matches!(wish, Wish::AskAgain), "the node requests twice");
                 *wish = Wish::Ask(wanted_since);
                 true
             }
@@ -286,7 +284,7 @@ mod tests {
         let mut simulation = Simulation::<Raymond>::new(&setup, &config, Channels::Fifo);
         let mut most_down = 0;
         while !simulation.is_over() {
-            let (at, coming) = simulation.agenda.next().expect("it goes on");
+            let (at, coming) = simulation.agenda.next().expect("the run continues");
             simulation.now = at;
             simulation.happen(coming);
             let down: Vec<NodeId> = simulation.recovering().collect();

@@ -171,7 +171,8 @@ pub enum SimulateError {
     Shape(#[from] ShapeError),
     /// More nodes than fit into memory with this algorithm.
     #[error(
-        "{nodes} nodes: {algorithm} keeps something of every node at every node, so {most} are the most"
+        "{algorithm} supports at most {most} nodes, not {nodes}: each node keeps state about \
+         every other"
     )]
     Nodes {
         /// The algorithm.
@@ -278,7 +279,7 @@ impl Visitor for Simulate<'_> {
         let stopped = violations > 0 || unserved > 0;
         assert!(
             stopped || measures.entries == setup.entries,
-            "a run ends when all entered"
+            "a run ends when all requests were served"
         );
         Ok(Report {
             algorithm: A::INFO.name,

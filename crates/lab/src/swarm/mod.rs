@@ -130,8 +130,8 @@ pub fn command(setup: &Setup) -> String {
         .crashes
         .map_or_else(String::new, |crashes| format!(" --crashes {crashes}"));
     format!(
-        "soloist lab run --algorithm {} --nodes {}{shape}{variant}{start} --load {} --delay {}{channels} \
-         --hold {} --entries {}{crashes} --seed {}",
+        "soloist lab run --algorithm {} --nodes {}{shape}{variant}{start} --load {} --delay \
+         {}{channels} --hold {} --entries {}{crashes} --seed {}",
         setup.choice.name,
         setup.nodes,
         setup.load,
@@ -158,7 +158,7 @@ fn variants(kind: Kind, random: &mut Random) -> VariantSet {
         }
     }
     VariantSet::parse(&names.join(","), info)
-        .expect("names of its own variants, without contradiction")
+        .expect("known variants that do not contradict each other")
 }
 
 /// Whether nodes may crash: if recovery is promised over these channels. With `on_trial`, also if

@@ -75,7 +75,7 @@ fn as_published_a_stale_request_strands_a_plane() {
     assert_eq!(
         trace.last().unwrap(),
         stale,
-        "plane 2 sends its token to who asked long ago"
+        "plane 2 sends its token to an earlier requester"
     );
     assert_eq!(
         trace

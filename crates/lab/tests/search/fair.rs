@@ -1,10 +1,11 @@
 //! Does every requesting node eventually enter? And does the check find a node that does not?
 
 use soloist_algorithms::central::{Central, CentralMessage};
+use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{
-    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, Variant, VariantSet,
-    Violation,
+    Algorithm, Channels, Config, Info, Kind, NodeId, NodeSet, Outbox, Phase, Place, Variant,
+    VariantSet, Violation,
 };
 use soloist_lab::search::{Bounds, ENDLESS, Limits, Outcome, search};
 use soloist_lab::world::Fault;
@@ -36,6 +37,25 @@ pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) 
         messages_max < usize::MAX,
         "a bound that is reached"
     );
+}
+
+#[test]
+fn an_algorithm_has_finitely_many_states_unless_it_counts_requests() {
+    struct IsFinite;
+    impl Visitor for IsFinite {
+        type Output = bool;
+
+        fn visit<A: Algorithm>(self) -> bool {
+            let mut bounds = endless::<A>(2);
+            bounds.limits.states_max = 20_000;
+            bounds.limits.messages_max = 4;
+            let is_finite = !matches!(search::<A>(&bounds), Outcome::NotExhausted { .. });
+            assert_eq!(is_finite, !A::COUNTS_REQUESTS, "{}", A::INFO.name);
+            is_finite
+        }
+    }
+    let finite = Kind::ALL.iter().filter(|kind| kind.visit(IsFinite));
+    assert_eq!(finite.count(), 7);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn a_scenario_can_forget_all() {
     let text = "algorithm suzuki-kasami\nnodes 2\n\n> request 1\n";
     let refused = replay(&format!("{text}> forget all\n")).unwrap_err();
     assert!(
-        refused.to_string().ends_with("or something is under way"),
+        refused.to_string().ends_with("or a message is in flight"),
         "{refused}"
     );
     let all = replay(&format!(
@@ -211,7 +211,9 @@ fn a_scenario_can_forget_all() {
     let alone = text.replace("suzuki-kasami", "ra");
     let refused = replay(&format!("{alone}> run\n> release 1\n> forget all\n")).unwrap_err();
     assert!(
-        refused.to_string().ends_with("are not forgotten together"),
+        refused
+            .to_string()
+            .ends_with("are forgotten one by one; use 'forget NODE'"),
         "{refused}"
     );
 }
@@ -221,13 +223,13 @@ fn a_scenario_can_forget_all() {
 fn a_scenario_can_forget() {
     let head = "algorithm ra\nnodes 2\n\n> request 0\n0 -> 1 REQUEST 1\n";
     let again = "> run\n1 -> 0 REPLY\n0 enters\n> release 0\n> forget 0\n> show 0\n\
-        0: idle own=0 seen=1 awaited={} deferred={}\n> forget 1 5\n> request 1\n1 -> 0 REQUEST 6\n";
+                0: idle own=0 seen=1 awaited={} deferred={}\n> forget 1 5\n> request 1\n1 -> 0 REQUEST 6\n";
     let text = format!("{head}{again}");
     assert_eq!(replay(&text).unwrap(), text);
     for (step, reason) in [
-        ("forget 0", "0 is not at rest"),
-        ("run\n> forget 1 0", "its clock is at 1 and never goes back"),
-        ("forget 1 x", "'x' is no clock"),
+        ("forget 0", "0 is not idle enough to be forgotten"),
+        ("run\n> forget 1 0", "its clock is at 1 and cannot go back"),
+        ("forget 1 x", "invalid clock 'x': use a whole number"),
     ] {
         let refused = replay(&format!("{head}> {step}\n")).unwrap_err();
         assert!(refused.to_string().ends_with(reason), "{refused}");

@@ -148,7 +148,7 @@ impl Driven {
                 None => return,
             }
         }
-        panic!("messages without end");
+        panic!("messages never stop");
     }
 }
 

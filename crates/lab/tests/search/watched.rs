@@ -156,7 +156,7 @@ pub fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
             check(&run.seen);
         }
     }
-    assert!(ends > 0, "no run came to its end");
+    assert!(ends > 0, "no run ended");
 }
 
 /// Runs one random interleaving to its end.
@@ -166,7 +166,7 @@ pub fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
     loop {
         let actions = run.actions(bounds);
         if actions.is_empty() {
-            assert!(run.is_over(), "somebody waits forever");
+            assert!(run.is_over(), "a node waits forever");
             return run.seen;
         }
         let pick = split_mix(&mut random) as usize % actions.len();

@@ -20,7 +20,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// The file is too long.
-    #[error("{file} is longer than {limit} bytes: it is no configuration; check the path")]
+    #[error("{file} is longer than {limit} bytes, so it is not a configuration; check the path")]
     TooLong {
         /// The file.
         file: String,
@@ -73,16 +73,18 @@ pub enum Problem {
     Rule(#[from] RuleProblem),
     /// A fixed cluster, which earlier versions supported.
     #[error(
-        "[nodes] (a cluster that never changes) is not supported any more, since its fences could fall: \
-         list one of these nodes in [keepers] instead, as NAME = \"HOST:PORT\" and the same on every node \
-         (three nodes, to survive the loss of one), and give the others address = \"HOST:PORT\"; \
-         `soloist init --nodes a=HOST:PORT,b=HOST:PORT` writes such files for you"
+        "[nodes] (a cluster with fixed members) is no longer supported, because its fences could \
+         decrease: list one of these nodes in [keepers] instead, as NAME = \"HOST:PORT\" and the \
+         same on every node (three nodes, to tolerate the loss of one), and give the others \
+         address = \"HOST:PORT\"; `soloist init --nodes a=HOST:PORT,b=HOST:PORT` writes such \
+         files"
     )]
     FixedNodes,
     /// `[keepers]` is missing.
     #[error(
-        "[keepers] is missing: list the nodes that agree on who takes part, as NAME = \"HOST:PORT\" \
-         (three; one is enough for a small cluster, which then stops if that node fails)"
+        "[keepers] is missing: list the nodes that store the list of members, as NAME = \
+         \"HOST:PORT\" (three; one is enough for a small cluster, which then stops if that node \
+         fails)"
     )]
     NoKeepers,
     /// Invalid number of keepers.
@@ -90,12 +92,14 @@ pub enum Problem {
     Keepers(#[from] KeepersError),
     /// The address at which others reach this node is missing.
     #[error(
-        "{0:?} is not in [keepers]: say where other nodes reach it, with address = \"HOST:PORT\" at the top"
+        "{0:?} is not in [keepers]: set address = \"HOST:PORT\" at the top, where other nodes \
+         reach it"
     )]
     NoAddress(NodeName),
     /// A keeper has two different addresses.
     #[error(
-        "{address} is not {keeper}, which [keepers] says of this node: make them the same, or take this one away"
+        "{address} differs from {keeper}, this node's address in [keepers]: make them the same, \
+         or remove this one"
     )]
     TwoAddresses {
         /// The address at the top.
@@ -105,24 +109,24 @@ pub enum Problem {
     },
     /// The clock drift is out of range.
     #[error(
-        "{0} percent: use a whole number from {least} to {most}",
+        "invalid drift of {0} percent: use a whole number from {least} to {most}",
         least = Members::DRIFT_LEAST,
         most = Members::DRIFT_MOST
     )]
     Drift(i64),
     /// Neither `[tls]` nor `insecure` is set.
     #[error(
-        "links need [tls] with ca, certificate and key (`soloist init` makes them); \
-         if all nodes are on this machine, insecure = true will do"
+        "links need [tls] with ca, certificate and key (`soloist init` creates them); if all \
+         nodes run on this machine, insecure = true is enough"
     )]
     NoSecurity,
     /// Both `[tls]` and `insecure` are set.
-    #[error("insecure = true contradicts [tls]: take one of them away")]
+    #[error("insecure = true contradicts [tls]: remove one of them")]
     BothSecurities,
     /// `insecure` with a node on another machine.
     #[error(
-        "insecure = true is only for nodes on loopback addresses, and {name:?} is at {address}: \
-         use [tls] (`soloist init` makes what it needs)"
+        "insecure = true is only for nodes on loopback addresses, but {name:?} is at {address}: \
+         use [tls] (`soloist init` creates the files)"
     )]
     Insecure {
         /// A node that is not on loopback.
@@ -132,14 +136,12 @@ pub enum Problem {
     },
     /// `insecure` on an address to which other machines can connect.
     #[error(
-        "insecure = true is only for nodes on loopback addresses, and {0} can be reached from other \
-         machines: listen on 127.0.0.1, or use [tls] (`soloist init` makes what it needs)"
+        "insecure = true is only for nodes on loopback addresses, but {0} can be reached from \
+         other machines: listen on 127.0.0.1, or use [tls] (`soloist init` creates the files)"
     )]
     InsecureListen(Address),
     /// Listening on port 0.
-    #[error(
-        "the address {0} has port 0: what others dial must lead to a port that is known, from 1 to 65535"
-    )]
+    #[error("the address {0} has port 0: other nodes must know the port; use 1 to 65535")]
     NoListenPort(Address),
     /// A duration is out of range.
     #[error("{given:?} is out of range: use {least:?} to {most:?}")]
@@ -152,18 +154,16 @@ pub enum Problem {
         most: Duration,
     },
     /// A limit is out of range.
-    #[error("{given} cannot be a limit: use a whole number from 1 to {most}", most = Limits::MOST)]
+    #[error("invalid limit {given}: use a whole number from 1 to {most}", most = Limits::MOST)]
     Limit {
         /// The value given.
         given: i64,
     },
     /// A path is empty.
-    #[error("the path is empty: give a file, or take the key away")]
+    #[error("the path is empty: name a file, or remove the key")]
     EmptyPath,
     /// The socket's path is too long for the system.
-    #[error(
-        "the socket's path {path:?} has {bytes} bytes: at most {most} are possible; use a shorter one"
-    )]
+    #[error("the socket's path {path:?} has {bytes} bytes (maximum: {most}); use a shorter one")]
     SocketPath {
         /// The full path.
         path: String,
@@ -174,20 +174,20 @@ pub enum Problem {
     },
     /// The socket's mode is not one that can be used.
     #[error(
-        "{0:?} is not a mode for the socket: use three octal digits that let its owner read and \
-         write, such as \"660\""
+        "invalid socket mode {0:?}: use three octal digits that let its owner read and write, \
+         such as \"660\""
     )]
     SocketMode(String),
     /// The socket's group is empty.
-    #[error("the group is empty: give its name or number, or take the key away")]
+    #[error("the group is empty: use its name or number, or remove the key")]
     EmptyGroup,
     /// The API has port 0.
-    #[error("the address {0} has port 0: clients must know the port, from 1 to 65535")]
+    #[error("the address {0} has port 0: clients must know the port; use 1 to 65535")]
     NoApiPort(Address),
     /// Other machines could use the API without TLS or without authentication.
     #[error(
-        "{address} can be reached from other machines: that needs [api.tls] with certificate and key, \
-         and token_file or client_ca ({missing} missing); or listen on 127.0.0.1"
+        "{address} can be reached from other machines: that needs [api.tls] with certificate and \
+         key, and token_file or client_ca ({missing} missing); or listen on 127.0.0.1"
     )]
     Unprotected {
         /// The address.
@@ -196,6 +196,6 @@ pub enum Problem {
         missing: &'static str,
     },
     /// Protection for a TCP address that is not set.
-    #[error("it protects api.listen, which is not set: set it, or take this away")]
+    #[error("it has no effect without api.listen: set that, or remove this")]
     NothingToProtect,
 }

@@ -32,15 +32,16 @@ pub struct KeepersError {
 
 impl KeepersError {
     fn reason(self) -> String {
-        const USUAL: &str = "list 3 or 5, or 1 for a small cluster";
+        const USUAL: &str = "use 3 or 5, or 1 for a small cluster";
         let (count, most) = (self.count, Members::KEEPERS_MOST);
         match count {
-            0 => format!("there are no keepers: {USUAL}, as NAME = \"HOST:PORT\""),
+            0 => format!("no keepers: {USUAL}, as NAME = \"HOST:PORT\""),
             count if count > most => format!(
-                "there are {count} keepers: at most {most} are allowed, for each has to store every change; {USUAL}"
+                "{count} keepers are too many (maximum: {most}), because each stores every \
+                 change; {USUAL}"
             ),
             count => format!(
-                "there are {count} keepers, which stand no more failures than {} would: {USUAL}",
+                "{count} keepers tolerate no more failures than {}: {USUAL}",
                 count - 1
             ),
         }

@@ -14,23 +14,23 @@ pub struct Nodes {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodesError {
     /// It is empty.
-    #[error("there are no nodes: list all of them, this one too, as NAME = \"HOST:PORT\"")]
+    #[error("no nodes: list all of them, including this one, as NAME = \"HOST:PORT\"")]
     None,
     /// It has too many nodes.
-    #[error("there are {count} nodes: at most {} are allowed", Nodes::MOST)]
+    #[error("too many nodes: {count} (maximum: {})", Nodes::MOST)]
     TooMany {
         /// The number of nodes.
         count: usize,
     },
     /// Two nodes have the same name.
-    #[error("two nodes have the name {name:?}: give each a name of its own")]
+    #[error("two nodes have the name {name:?}: give each its own name")]
     SameName {
         /// The name.
         name: NodeName,
     },
     /// Two nodes have the same address.
     #[error(
-        "{name:?} has the address {address} of {other:?}: give each node an address of its own"
+        "{name:?} and {other:?} have the same address {address}: give each node its own address"
     )]
     SameAddress {
         /// One node.
@@ -42,7 +42,7 @@ pub enum NodesError {
     },
     /// A node has port 0.
     #[error(
-        "{name:?} has the address {address} with port 0: peers must know the port, from 1 to 65535"
+        "{name:?} has the address {address} with port 0: peers must know the port; use 1 to 65535"
     )]
     NoPort {
         /// The node.
@@ -52,7 +52,7 @@ pub enum NodesError {
     },
     /// A node has an address that cannot be dialled.
     #[error(
-        "{name:?} has the address {address}, which means every address: give the one that peers dial"
+        "{name:?} has the address {address}, which means every address: use the one that peers dial"
     )]
     Unspecified {
         /// The node.

@@ -53,7 +53,7 @@ impl Token {
             return Err(unusable("it is empty".to_owned()));
         }
         if let Some(bad) = token.chars().find(|c| !c.is_ascii_graphic()) {
-            return Err(unusable(format!("it has the character {bad:?} in it")));
+            return Err(unusable(format!("it contains the character {bad:?}")));
         }
         Ok(Token(Arc::new(sha256(token.as_bytes()))))
     }
@@ -73,8 +73,8 @@ pub(super) async fn check(State(token): State<Token>, request: Request, next: Ne
             }
             next.run(request).await
         }
-        Some(_) => unauthorized("the token is wrong: it is in the node's token_file"),
-        None => unauthorized("a token is demanded: send the header `authorization: Bearer TOKEN`"),
+        Some(_) => unauthorized("wrong token: the node's token_file has the right one"),
+        None => unauthorized("a token is required: send the header `authorization: Bearer TOKEN`"),
     }
 }
 

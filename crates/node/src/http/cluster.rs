@@ -139,9 +139,9 @@ fn nodes(shared: &Shared, led: Option<&ClusterView>, members: &[Member]) -> Vec<
     put, path = "/v1/cluster/keepers/{node}", tag = "cluster",
     params(("node" = String, Path, description = "The node's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
-        (status = 204, description = "It is a keeper"),
-        (status = 400, description = "The name cannot be", body = soloist_api::Error),
-        (status = 409, description = "It cannot be one now; `detail` says why", body = soloist_api::Error),
+        (status = 204, description = "The node is a keeper"),
+        (status = 400, description = "Invalid name", body = soloist_api::Error),
+        (status = 409, description = "The node cannot become a keeper now; `detail` has the reason", body = soloist_api::Error),
         (status = 503, description = "The keepers' leader cannot be reached", body = soloist_api::Error),
     ),
 ))]
@@ -157,9 +157,9 @@ pub(super) async fn promote(
     delete, path = "/v1/cluster/keepers/{node}", tag = "cluster",
     params(("node" = String, Path, description = "The keeper's name", pattern = "^[a-z][a-z0-9-]{0,62}$")),
     responses(
-        (status = 204, description = "It is no keeper"),
-        (status = 400, description = "The name cannot be", body = soloist_api::Error),
-        (status = 409, description = "It must stay one; `detail` says why", body = soloist_api::Error),
+        (status = 204, description = "The node is not a keeper"),
+        (status = 400, description = "Invalid name", body = soloist_api::Error),
+        (status = 409, description = "The node must remain a keeper; `detail` has the reason", body = soloist_api::Error),
         (status = 503, description = "The keepers' leader cannot be reached", body = soloist_api::Error),
     ),
 ))]
@@ -183,7 +183,7 @@ async fn change_keepers(api: &Api, change: membership::Question) -> Result<Statu
             Ok(Reply::Refused(reason)) => return Err(Failure::conflict(reason)),
             Ok(Reply::HandsOver(former)) => former,
             Ok(Reply::Cluster(_)) => {
-                let reason = "an answer that makes no sense".to_owned();
+                let reason = "unexpected answer".to_owned();
                 return Err(Failure::unavailable(reason));
             }
             Err(error) => return Err(Failure::unavailable(error.to_string())),
@@ -195,8 +195,8 @@ async fn change_keepers(api: &Api, change: membership::Question) -> Result<Statu
             continue;
         }
         return Err(Failure::conflict(format!(
-            "{former} leads the keepers, and no other keeper took over from it; \
-             see that the other keepers run and reach each other, and try again"
+            "{former} is the keepers' leader, and no other keeper took over from it; check that \
+             the other keepers run and reach each other, and try again"
         )));
     }
 }
@@ -259,7 +259,7 @@ pub(super) async fn healthz(State(api): State<Api>) -> Result<&'static str, Fail
     get, path = "/readyz", tag = "node",
     responses(
         (status = 200, description = "`ok`", body = String, content_type = "text/plain"),
-        (status = 503, description = "It cannot; `detail` says why", body = soloist_api::Error),
+        (status = 503, description = "The node cannot grant locks; `detail` has the reason", body = soloist_api::Error),
     ),
     security(()),
 ))]

@@ -101,7 +101,7 @@ impl From<HoldError> for Failure {
             HoldError::Ended(end) => Self::ended(end),
             HoldError::Ttl(ttl) => ttl.into(),
             HoldError::Unknown => Self::no_such_hold(format!(
-                "{error}: it may be another node's, or have ended long ago"
+                "{error}: it may belong to another node, or have ended long ago"
             )),
         }
     }
@@ -138,7 +138,8 @@ pub(super) async fn no_such_path(uri: axum::http::Uri) -> Failure {
         StatusCode::NOT_FOUND,
         ErrorKind::BadRequest,
         format!(
-            "there is no path {path:?}: see /openapi.json; `/` in a name is written `%2F`, and a name is not empty"
+            "unknown path {path:?}: see /openapi.json; write `/` in a name as `%2F`, and do not \
+             leave a name empty"
         ),
     )
 }
@@ -150,7 +151,9 @@ pub(super) async fn no_such_method(method: Method) -> Response {
         return StatusCode::NO_CONTENT.into_response();
     }
     let name: String = method.as_str().chars().take(20).collect();
-    let detail = format!("{name:?} is not for this path: the header `allow` has what is");
+    let detail = format!(
+        "method {name:?} is not allowed for this path: the header `allow` lists those that are"
+    );
     Failure::new(
         StatusCode::METHOD_NOT_ALLOWED,
         ErrorKind::BadRequest,

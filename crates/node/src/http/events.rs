@@ -17,7 +17,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Server-sent events, named as in `event`. A client that reads too slowly gets `missed`.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/events", tag = "events",
-    responses((status = 200, description = "Events without end", body = soloist_api::Event, content_type = "text/event-stream")),
+    responses((status = 200, description = "An endless stream of events", body = soloist_api::Event, content_type = "text/event-stream")),
 ))]
 pub(super) async fn events(
     State(api): State<Api>,

@@ -57,13 +57,13 @@ pub(super) struct Watch {
 /// the node is stopping.
 #[cfg_attr(feature = "schema", utoipa::path(
     get, path = "/v1/holds/{hold}", tag = "holds",
-    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$"), Watch),
+    params(("hold" = String, Path, description = "The hold's id", pattern = "^[0-9a-fA-F]{32}$"), Watch),
     responses(
-        (status = 200, description = "It is held", body = Hold),
-        (status = 400, description = "The time cannot be", body = soloist_api::Error),
-        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
-        (status = 410, description = "It has ended; `reason` says why", body = soloist_api::Error),
-        (status = 429, description = "Too many wait on this node", body = soloist_api::Error),
+        (status = 200, description = "The lock is held", body = Hold),
+        (status = 400, description = "Invalid time", body = soloist_api::Error),
+        (status = 404, description = "Unknown hold", body = soloist_api::Error),
+        (status = 410, description = "The hold has ended; `reason` says why", body = soloist_api::Error),
+        (status = 429, description = "Too many requests wait on this node", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn hold(
@@ -79,7 +79,7 @@ pub(super) async fn hold(
         core.look(shared);
         let promise = core.promise(id);
         promise.map_err(|error| gone(&core, id, error))?;
-        core.hold(id).expect("the table has it")
+        core.hold(id).expect("the table has the hold")
     };
     if !limit.is_zero() {
         let _one_of_many = api.long.place(&client)?;
@@ -107,13 +107,13 @@ pub(super) fn answer(shared: &Shared, held: &SharedHold) -> Result<Json<Hold>, F
 /// says how long it remains valid, and that it is `ending`.
 #[cfg_attr(feature = "schema", utoipa::path(
     post, path = "/v1/holds/{hold}/renew", tag = "holds",
-    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
+    params(("hold" = String, Path, description = "The hold's id", pattern = "^[0-9a-fA-F]{32}$")),
     request_body = RenewRequest,
     responses(
-        (status = 200, description = "It is held for so much longer", body = Hold),
-        (status = 400, description = "The time cannot be", body = soloist_api::Error),
-        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
-        (status = 410, description = "It has ended; `reason` says why", body = soloist_api::Error),
+        (status = 200, description = "The hold was extended", body = Hold),
+        (status = 400, description = "Invalid time", body = soloist_api::Error),
+        (status = 404, description = "Unknown hold", body = soloist_api::Error),
+        (status = 410, description = "The hold has ended; `reason` says why", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn renew(
@@ -135,11 +135,11 @@ pub(super) async fn renew(
 /// Release a hold
 #[cfg_attr(feature = "schema", utoipa::path(
     delete, path = "/v1/holds/{hold}", tag = "holds",
-    params(("hold" = String, Path, description = "The hold's name", pattern = "^[0-9a-fA-F]{32}$")),
+    params(("hold" = String, Path, description = "The hold's id", pattern = "^[0-9a-fA-F]{32}$")),
     responses(
         (status = 204, description = "Released"),
-        (status = 404, description = "This node knows no such hold", body = soloist_api::Error),
-        (status = 410, description = "It ended before; `reason` says why", body = soloist_api::Error),
+        (status = 404, description = "Unknown hold", body = soloist_api::Error),
+        (status = 410, description = "The hold had already ended; `reason` says why", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn release(State(api): State<Api>, Id(id): Id) -> Result<StatusCode, Failure> {

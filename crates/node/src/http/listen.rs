@@ -58,7 +58,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 pub enum ApiError {
     /// The socket's path is too long for the system.
     #[error(
-        "the path of the API's socket has {length} bytes, and the system allows {max}: choose a shorter one than {}",
+        "the path of the API's socket, {}, has {length} bytes (maximum: {max}): choose a shorter \
+         one",
         path.display()
     )]
     SocketPath {
@@ -70,18 +71,18 @@ pub enum ApiError {
         max: usize,
     },
     /// Another process answers on the socket.
-    #[error("another process serves on the API's socket {}: stop it, or choose another path", .0.display())]
+    #[error("another process uses the API's socket {}: stop it, or choose another path", .0.display())]
     SocketInUse(PathBuf),
     /// The path exists and is not a socket.
-    #[error("{} is there and is no socket: remove it, or choose another path for the API's socket", .0.display())]
+    #[error("{} exists and is not a socket: remove it, or choose another path for the API's \
+             socket", .0.display())]
     NotASocket(PathBuf),
     /// The socket's group is unknown.
-    #[error(
-        "there is no group {0:?} in /etc/group for the API's socket: create it, or give the group's number"
-    )]
+    #[error("socket_group {0:?} is not in /etc/group: create the group, or use its number")]
     SocketGroup(String),
     /// The socket cannot be created.
-    #[error("cannot listen on the API's socket {}: {source}; check that its folder is there and may be written to, and that the node's user is in socket_group", path.display())]
+    #[error("cannot listen on the API's socket {}: {source}; check that its folder exists and is \
+             writable, and that the node's user is in socket_group", path.display())]
     Socket {
         /// The path.
         path: PathBuf,
@@ -90,7 +91,8 @@ pub enum ApiError {
     },
     /// The TCP address cannot be listened on.
     #[error(
-        "cannot listen on {address} for the API: {source}; choose a free port and an address of this machine"
+        "the API cannot listen on {address}: {source}; choose a free port and an address of this \
+         machine"
     )]
     Tcp {
         /// The address.
@@ -100,7 +102,8 @@ pub enum ApiError {
     },
     /// Other machines could use the API without authentication.
     #[error(
-        "the API is to listen on {address}, which other machines reach, but {missing} not set: set it, or listen on 127.0.0.1"
+        "the API cannot listen on {address}, which other machines can reach, because {missing} \
+         not set: set it, or listen on 127.0.0.1"
     )]
     Unprotected {
         /// The address.
@@ -117,9 +120,7 @@ pub enum ApiError {
         source: io::Error,
     },
     /// Other users may read the token.
-    #[error(
-        "the API's token in {file} may be read by others (mode {mode:03o}): set its mode to 600"
-    )]
+    #[error("other users can read the API's token {file} (mode {mode:03o}): chmod 600 {file}")]
     TokenExposed {
         /// The file.
         file: String,
@@ -128,7 +129,8 @@ pub enum ApiError {
     },
     /// The file's content is not a valid token.
     #[error(
-        "the API's token in {file} cannot be used: {problem}; put one line of letters and digits there, 32 or more"
+        "the API's token in {file} is invalid: {problem}; use one line of 32 or more letters and \
+         digits"
     )]
     TokenUnusable {
         /// The file.
@@ -240,7 +242,7 @@ impl Door {
         let place = self.strangers.admit(socket).await;
         if place.is_none() {
             self.warn(&format!(
-                "a client was turned away: the API has {} connections; raise the limit of open \
+                "refused a client: the API already has {} connections; raise the limit of open \
                  files (LimitNOFILE) if that is not enough",
                 self.connections_max
             ));

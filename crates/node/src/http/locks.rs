@@ -11,7 +11,7 @@ use super::error::Failure;
 use super::request::{Content, Name, Params, Who, wait};
 use super::{Api, holds};
 use crate::Moment;
-use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, unknown};
+use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, unknown};
 use soloist_core::locks::{HoldError, LockRequest};
 
 /// Owner of a request that names none.
@@ -36,12 +36,12 @@ const ANONYMOUS: &str = "anonymous";
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     request_body = AcquireRequest,
     responses(
-        (status = 200, description = "It is held", body = Hold),
-        (status = 400, description = "The name, a time or the owner cannot be", body = soloist_api::Error),
-        (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or was for another lock", body = soloist_api::Error),
-        (status = 410, description = "It was granted, and lost before this was answered", body = soloist_api::Error),
-        (status = 429, description = "Beyond a quota of the client or of the node", body = soloist_api::Error),
-        (status = 503, description = "Whether it is held is not known, `detail` says why; or the node stops", body = soloist_api::Error),
+        (status = 200, description = "The lock is held", body = Hold),
+        (status = 400, description = "Invalid name, time or owner", body = soloist_api::Error),
+        (status = 409, description = "Not granted in time; or the same request was sent again or cancelled, or its id was used for another lock", body = soloist_api::Error),
+        (status = 410, description = "The lock was granted, but lost before the response", body = soloist_api::Error),
+        (status = 429, description = "A quota of the client or of the node is used up", body = soloist_api::Error),
+        (status = 503, description = "Whether the lock is held is unknown (`detail` has the reason), or the node is stopping", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn acquire(
@@ -92,10 +92,7 @@ async fn refused(api: &Api, error: NotAcquired) -> Failure {
     let node = &api.node;
     match error {
         NotAcquired::NotGranted(name) => match node.obstacle(&name).await {
-            Obstacle::Held { owner, node } => Failure::not_granted(format!(
-                "lock {name:?} is held by {owner} on node {node}; \
-                 give a longer wait_ms to wait for it"
-            )),
+            Obstacle::Held { owner, node } => Failure::not_granted(held_by(&name, &owner, &node)),
             Obstacle::Earlier => Failure::not_granted(earlier(&name)),
             Obstacle::Unknown(reason) => Failure::unavailable(unknown(&name, &reason)),
         },
@@ -119,7 +116,7 @@ async fn refused(api: &Api, error: NotAcquired) -> Failure {
     params(("name" = String, Path, description = "The lock's name: 1 to 256 bytes of UTF-8 without control characters; `/` as `%2F`", min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")),
     responses(
         (status = 200, description = "The lock", body = LockInfo),
-        (status = 400, description = "The name cannot be", body = soloist_api::Error),
+        (status = 400, description = "Invalid name", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn lock(State(api): State<Api>, Name(name): Name) -> Json<LockInfo> {
@@ -144,7 +141,7 @@ pub(super) struct After {
     params(After),
     responses(
         (status = 200, description = "The locks", body = LockList),
-        (status = 400, description = "The question cannot be", body = soloist_api::Error),
+        (status = 400, description = "Invalid query", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<LockList> {

@@ -38,7 +38,9 @@ impl LongRequests {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().expect("no thread panicked in it")
+        self.taken
+            .lock()
+            .expect("no thread panics while it has the mutex")
     }
 
     /// Takes a slot for a client's request.
@@ -47,14 +49,14 @@ impl LongRequests {
         let its = taken.clients.get(client).copied().unwrap_or_default();
         if its >= self.client_max {
             return Err(Failure::too_many(format!(
-                "client {client} has {} requests that wait on this node's API, and no more are allowed: \
+                "client {client} has {} requests waiting on this node's API, which is the limit: \
                  try again later",
                 self.client_max
             )));
         }
         if taken.all >= self.all_max {
             return Err(Failure::too_many(format!(
-                "{} requests wait on this node's API already, and no more are allowed: try again later",
+                "this node's API has {} requests waiting, which is the limit: try again later",
                 self.all_max
             )));
         }
@@ -72,7 +74,7 @@ impl Drop for Place<'_> {
         let mut taken = self.requests.taken();
         taken.all -= 1;
         let its = taken.clients.get_mut(&self.client);
-        let its = its.expect("it has a place");
+        let its = its.expect("the request was counted");
         *its -= 1;
         if *its == 0 {
             taken.clients.remove(&self.client);

@@ -53,14 +53,14 @@ fn add_failures(document: &mut Value, token: bool) {
         let has_body = operation.get("requestBody").is_some();
         let responses = &mut operation["responses"];
         if responses.get("503").is_none() {
-            responses["503"] = failure("The node stops");
+            responses["503"] = failure("The node is stopping");
         }
         let is_open = OPEN.contains(&path.as_str());
         if token && !is_open {
             responses["401"] = failure("No token, or a wrong one");
         }
         if has_body {
-            responses["408"] = failure("The body did not come in time");
+            responses["408"] = failure("The body did not arrive in time");
             responses["413"] = failure("The body is too long");
             responses["415"] = failure("The body is not JSON");
         }
@@ -154,8 +154,8 @@ mod tests {
         }
         assert!(
             made == DESCRIPTION,
-            "openapi.json is not what the code says: run \
-             UPDATE_OPENAPI=1 cargo test -p soloist-node --lib openapi"
+            "openapi.json does not match the code: run UPDATE_OPENAPI=1 cargo test -p \
+             soloist-node --lib openapi"
         );
     }
 }

@@ -27,7 +27,8 @@ pub(super) const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 pub(super) fn wait(wait_ms: u64) -> Result<Duration, Failure> {
     if wait_ms > WAIT_MS_MAX {
         return Err(Failure::bad_request(format!(
-            "wait_ms is {wait_ms}: at most {WAIT_MS_MAX} is allowed, a day; ask again after that"
+            "wait_ms is {wait_ms} (maximum: {WAIT_MS_MAX}, a day); repeat the request to wait \
+             longer"
         )));
     }
     Ok(Duration::from_millis(wait_ms))
@@ -129,11 +130,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
         let body = whole(request.into_body(), BODY_WITHIN).await?;
         // serde would accept an array as the fields in order.
         if body.trim_ascii_start().first() != Some(&b'{') {
-            let detail = "the body must be a JSON object: send `{}` if there is nothing to say";
+            let detail = "the body must be a JSON object: send `{}` for the defaults";
             return Err(Failure::bad_request(detail));
         }
         let content = serde_json::from_slice(&body);
-        let wrong = |error| Failure::bad_request(format!("the body cannot be used: {error}"));
+        let wrong = |error| Failure::bad_request(format!("invalid body: {error}"));
         content.map(Content).map_err(wrong)
     }
 }
@@ -145,14 +146,14 @@ async fn whole(body: Body, within: Duration) -> Result<Bytes, Failure> {
         return Err(Failure::new(
             StatusCode::REQUEST_TIMEOUT,
             ErrorKind::BadRequest,
-            format!("the body did not come within {within:?}: send it at once"),
+            format!("the body did not arrive within {within:?}: send it with the request"),
         ));
     };
     read.map_err(|_| {
         Failure::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::BadRequest,
-            format!("the body has more than {BODY_MAX} bytes, or did not come whole"),
+            format!("the body is longer than {BODY_MAX} bytes, or incomplete"),
         )
     })
 }

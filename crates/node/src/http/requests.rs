@@ -15,9 +15,9 @@ use super::request::{RequestOf, Who};
     delete, path = "/v1/requests/{request}", tag = "locks",
     params(("request" = String, Path, description = "The `request_id` that the client chose", pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$")),
     responses(
-        (status = 204, description = "Cancelled, or over already"),
-        (status = 400, description = "The id cannot be", body = soloist_api::Error),
-        (status = 404, description = "This node knows no such request of this client", body = soloist_api::Error),
+        (status = 204, description = "Cancelled, or already over"),
+        (status = 400, description = "Invalid id", body = soloist_api::Error),
+        (status = 404, description = "Unknown request of this client", body = soloist_api::Error),
     ),
 ))]
 pub(super) async fn give_up(
@@ -33,7 +33,7 @@ pub(super) async fn give_up(
             StatusCode::NOT_FOUND,
             ErrorKind::BadRequest,
             format!(
-                "this node knows no request {id} of this client: it may be over, or another node's"
+                "unknown request {id} of this client: it may be over, or belong to another node"
             ),
         ))
     }

@@ -15,14 +15,14 @@ use soloist_core::Term;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum KeeperError {
     /// Another keeper leads, or none. Nothing has changed.
-    #[error("this keeper does not lead: {}", who_leads(.leader.as_ref()))]
+    #[error("this keeper is not the leader: {}", who_leads(.leader.as_ref()))]
     NotLeader {
         /// The leader, if this keeper knows one.
         leader: Option<KeeperNode>,
     },
     /// This keeper leads, but in another term than requested: it was deposed and elected again
     /// since. Nothing has changed.
-    #[error("this keeper leads in term {found}, not in term {asked}: that term is over")]
+    #[error("this keeper leads in term {found}: term {asked} is over")]
     OtherTerm {
         /// The requested term.
         asked: Term,
@@ -30,15 +30,15 @@ pub enum KeeperError {
         found: Term,
     },
     /// A majority of the keepers did not answer. Nothing has changed.
-    #[error("a majority of the keepers did not confirm within {waited:?} that this one leads")]
+    #[error("no majority of the keepers confirmed the leader within {waited:?}")]
     NoMajority {
         /// The timeout.
         waited: Duration,
     },
     /// The request was not completed in time. It may still be completed, or never.
     #[error(
-        "the keepers did not agree within {waited:?}: it is open whether they will; \
-         look at the roster when they answer again"
+        "the keepers did not agree within {waited:?}; they may still do so: look at the roster \
+         when they answer again"
     )]
     Open {
         /// The timeout.
@@ -46,8 +46,8 @@ pub enum KeeperError {
     },
     /// The command is too long. Nothing has changed.
     #[error(
-        "a command of {bytes} bytes, where {COMMAND_BYTES_MAX} are allowed: too many locks are held at \
-         once, or their names are too long"
+        "a command of {bytes} bytes (maximum: {COMMAND_BYTES_MAX}): the cluster has too many \
+         members, or their names and addresses are too long"
     )]
     TooLong {
         /// Its length.
@@ -60,13 +60,13 @@ pub enum KeeperError {
         reason: String,
     },
     /// Another change of the keepers is under way. This request has changed nothing.
-    #[error("the keepers are being changed already; try again when that is done")]
+    #[error("another change of the keepers is in progress; try again when it is done")]
     Changing,
     /// The last keeper cannot be removed. Nothing has changed.
     #[error("{0} is the only keeper; promote another node first")]
     Last(NodeName),
     /// A leader does not remove itself from the keepers. Nothing has changed.
-    #[error("{0} leads the keepers: it hands leadership over first; ask the next leader")]
+    #[error("{0} is the leader: it hands leadership over first; ask the next leader")]
     Leads(NodeName),
     /// The node is not a keeper. Nothing has changed.
     #[error("{0} is not a keeper")]
@@ -78,7 +78,7 @@ pub enum KeeperError {
         id: u64,
     },
     /// The node is a keeper under another id. Nothing has changed.
-    #[error("{name} is a keeper already, as {id:016x}; demote it first")]
+    #[error("{name} is already a keeper, as {id:016x}; demote it first")]
     OtherId {
         /// The node.
         name: NodeName,
@@ -87,8 +87,8 @@ pub enum KeeperError {
     },
     /// The node to be promoted did not catch up in time. It is not a keeper.
     #[error(
-        "{node} did not come up to date within {waited:?} and is no keeper; \
-         see that it runs and can be reached, and promote it again"
+        "{node} did not catch up within {waited:?} and is not a keeper; check that it runs and \
+         can be reached, and promote it again"
     )]
     Behind {
         /// The node.
@@ -105,17 +105,17 @@ pub enum KeeperError {
         reason: String,
     },
     /// The set of keepers is invalid.
-    #[error("these cannot be the keepers: {0}")]
+    #[error("invalid keepers: {0}")]
     Keepers(String),
     /// The settings are invalid.
-    #[error("a keeper cannot have {0}")]
+    #[error("invalid settings of a keeper: {0}")]
     Settings(String),
 }
 
 fn who_leads(leader: Option<&KeeperNode>) -> String {
     match leader {
-        Some(leader) => format!("{leader} does"),
-        None => "and it knows of none that does; try again in a moment".to_owned(),
+        Some(leader) => format!("{leader} is"),
+        None => "it knows of none; try again in a moment".to_owned(),
     }
 }
 
@@ -163,7 +163,7 @@ impl KeeperError {
 pub(super) fn reason(fatal: &Fatal<u64>) -> String {
     match fatal {
         Fatal::StorageError(error) => error.to_string(),
-        Fatal::Panicked => "its Raft broke down; please report this".to_owned(),
-        Fatal::Stopped => "it was told to".to_owned(),
+        Fatal::Panicked => "Raft panicked; please report this".to_owned(),
+        Fatal::Stopped => "it was shut down".to_owned(),
     }
 }

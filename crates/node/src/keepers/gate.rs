@@ -26,14 +26,13 @@ impl Gate {
         if to != self.id {
             let me = self.id;
             return Err(format!(
-                "it looks for keeper {to:016x}, and this is keeper {me:016x}: \
-                 a node that is promoted again is another keeper"
+                "it looks for keeper {to:016x}, but this is keeper {me:016x}: a node that is \
+                 promoted again is another keeper"
             ));
         }
         if self.is_former(from) {
             return Err(format!(
-                "keeper {from:016x} was demoted and is no keeper any more; \
-                 promote its node again to make it a new one"
+                "keeper {from:016x} was demoted; promote its node again to make it a new keeper"
             ));
         }
         Ok(())
@@ -62,7 +61,7 @@ impl Gate {
         let members = self.members.borrow();
         match members.membership.membership().get_node(&from) {
             Some(node) if node.name != *name => Err(format!(
-                "it says that it is keeper {from:016x}, which runs on node {}",
+                "it claims to be keeper {from:016x}, which runs on node {}",
                 node.name
             )),
             _ => Ok(()),

@@ -79,7 +79,7 @@ impl Keeper {
         let (raft, handover, me) = (self.raft.0.clone(), self.handover.clone(), self.gate.id);
         let (limit, stop) = (self.settings.elections.handover_max(), self.stop.clone());
         raft.runtime_config().heartbeat(false);
-        tracing::info!("this keeper hands leadership over");
+        tracing::info!("handing leadership over to another keeper");
         tokio::spawn(async move {
             let mut metrics = raft.metrics();
             let is_taken_over = |metrics: &Metrics| {
@@ -94,8 +94,8 @@ impl Keeper {
             };
             if failed_at.is_some() {
                 tracing::warn!(
-                    "no other keeper took over leadership within {limit:?}: \
-                     this one leads again, or stands for election"
+                    "no other keeper took over leadership within {limit:?}: this one resumes, or \
+                     stands for election"
                 );
             }
             raft.runtime_config().heartbeat(true);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use openraft::error::{InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::error::KeeperError;
@@ -191,7 +191,6 @@ impl Keeper {
     /// some moment since the call, and its roster has everything that was decided before the call.
     pub async fn confirm_leadership(&self, term: Term) -> Result<(), KeeperError> {
         self.check_not_handing_over()?;
-        let began = Instant::now();
         let waited = self.settings.majority_timeout;
         let confirming = timeout(waited, self.raft.0.ensure_linearizable());
         match confirming.await {
@@ -208,7 +207,7 @@ impl Keeper {
                 found if found == term => Ok(()),
                 found => Err(KeeperError::OtherTerm { asked: term, found }),
             },
-            Ok(Err(error)) => Err(KeeperError::check(error, began.elapsed())),
+            Ok(Err(error)) => Err(KeeperError::check(error, waited)),
             Err(_) => Err(KeeperError::NoMajority { waited }),
         }
     }
@@ -324,7 +323,7 @@ impl Keeper {
         };
         let waited = self.settings.majority_timeout;
         let wait = self.raft.0.wait(Some(waited));
-        match wait.metrics(has_all, "a new keeper has everything").await {
+        match wait.metrics(has_all, "the new keeper has caught up").await {
             Ok(metrics) if metrics.state == ServerState::Leader => Ok(()),
             Ok(_) => Err(KeeperError::NotLeader {
                 leader: self.view().leader,

@@ -180,15 +180,14 @@ fn too_long<E: std::error::Error>(
             PayloadTooLarge::new_entries_hint(append.entries.len() as u64 / 2).into()
         }
         _ => {
-            let problem =
-                format!("a request of {bytes} bytes, where {FRAME_BYTES_MAX} are allowed");
+            let problem = format!("a request of {bytes} bytes (maximum: {FRAME_BYTES_MAX})");
             Unreachable::new(&AnyError::error(problem)).into()
         }
     }
 }
 
 fn unasked<E: std::error::Error>() -> RPCError<u64, KeeperNode, RaftError<u64, E>> {
-    NetworkError::new(&AnyError::error("an answer to another question")).into()
+    NetworkError::new(&AnyError::error("unexpected kind of answer")).into()
 }
 
 impl RaftNetwork<Types> for Client {

@@ -112,8 +112,8 @@ impl Peer {
         let mut answer = self.begin(content, entries)?;
         let answered = timeout(limit, answer.wait_for(Option::is_some)).await;
         let outcome = match answered {
-            Ok(Ok(outcome)) => outcome.clone().expect("it was waited for"),
-            Ok(Err(_)) => Err(CallError::Unreachable("this keeper stops".to_owned())),
+            Ok(Ok(outcome)) => outcome.clone().expect("`wait_for` saw an outcome"),
+            Ok(Err(_)) => Err(CallError::Unreachable("this keeper is stopping".to_owned())),
             Err(_) => return Err(CallError::Late),
         };
         if entries.is_some() {
@@ -142,11 +142,11 @@ impl Peer {
         match self.calls.try_send(Call { content, reply }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => {
-                let waiting = format!("{WAITING_MAX} requests wait to be sent already");
+                let waiting = format!("{WAITING_MAX} requests are already queued");
                 return Err(CallError::Unreachable(waiting));
             }
             Err(mpsc::error::TrySendError::Closed(_)) => {
-                return Err(CallError::Unreachable("this keeper stops".to_owned()));
+                return Err(CallError::Unreachable("this keeper is stopping".to_owned()));
             }
         }
         if let Some(entries) = entries {
@@ -190,7 +190,7 @@ impl Connection {
             }
             match self.open().await {
                 Ok(stream) => {
-                    tracing::info!("connected with keeper {}", self.keeper);
+                    tracing::info!("connected to keeper {}", self.keeper);
                     backoff.reset();
                     self.last_error = None;
                     let reason = exchange(stream, call, &mut calls, self.times).await;
@@ -210,7 +210,7 @@ impl Connection {
     /// down or a leader that is lost, are warned of where they are noticed.
     fn failed(&mut self, reason: String) {
         if self.last_error.as_ref() != Some(&reason) {
-            tracing::info!("connection with keeper {}: {reason}", self.keeper);
+            tracing::info!("connection to keeper {} ended: {reason}", self.keeper);
         }
         self.last_error = Some(reason);
     }
@@ -302,7 +302,7 @@ async fn send_requests(
                 replies.len()
             };
             if left > UNANSWERED_MAX {
-                return format!("{left} requests are not answered");
+                return format!("{left} requests are unanswered");
             }
             if let Err(error) = write(writer, number, &call.content, unanswered).await {
                 return format!("it broke: {error}");
@@ -310,7 +310,7 @@ async fn send_requests(
         }
         next = calls.recv().await;
     }
-    "it is not needed any more".to_owned()
+    "it is no longer needed".to_owned()
 }
 
 async fn write(
@@ -349,12 +349,12 @@ async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unansw
         unanswered.sign_of_life();
         if number == NO_REQUEST {
             return match rpc::decode(&content) {
-                Ok(Answer::Refused(reason)) => format!("it refuses: {}", shown(&reason)),
-                _ => "it answered what was not asked".to_owned(),
+                Ok(Answer::Refused(reason)) => format!("refused: {}", shown(&reason)),
+                _ => "an answer without a request".to_owned(),
             };
         }
         let Some(reply) = unanswered.replies().remove(&number) else {
-            return format!("it answered request {number}, which was not asked");
+            return format!("an answer to request {number}, which is not pending");
         };
         reply.send_replace(Some(Ok(content.into())));
     }

@@ -79,9 +79,9 @@ impl Answer {
 pub(crate) enum FrameError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("a frame of {bytes} bytes, where {NUMBER_BYTES} to {limit} are allowed")]
+    #[error("a frame of {bytes} bytes (allowed: {NUMBER_BYTES} to {limit})")]
     Length { bytes: usize, limit: usize },
-    #[error("a frame that cannot be read: {0}")]
+    #[error("a frame that cannot be decoded: {0}")]
     Content(String),
 }
 
@@ -92,10 +92,7 @@ pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, postcard::Error>
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(FrameError::Content(format!(
-            "{} bytes too many",
-            rest.len()
-        ))),
+        Ok((_, rest)) => Err(FrameError::Content(format!("{} extra bytes", rest.len()))),
         Err(error) => Err(FrameError::Content(error.to_string())),
     }
 }
@@ -170,14 +167,14 @@ impl Request {
         let speaker = vote.leader_id.node_id;
         if speaker != sender {
             return Err(format!(
-                "a request in the name of keeper {speaker:016x}, which it is not: it is {sender:016x}"
+                "keeper {sender:016x} sent a request in the name of keeper {speaker:016x}"
             ));
         }
         let asked = vote.leader_id.term;
         if asked.saturating_sub(term) > TERMS_AHEAD_MAX {
             return Err(format!(
-                "the term {asked}, where this keeper is in term {term}: \
-                 more than {TERMS_AHEAD_MAX} beyond it is refused"
+                "the term {asked}, but this keeper is in term {term}: terms more than \
+                 {TERMS_AHEAD_MAX} ahead are refused"
             ));
         }
         let limits = Limits { term: asked };
@@ -207,7 +204,7 @@ impl Limits {
             ));
         }
         if index > INDEX_MAX {
-            return Err(format!("the index {index}, where {INDEX_MAX} is the most"));
+            return Err(format!("the index {index} (maximum: {INDEX_MAX})"));
         }
         Ok(())
     }
@@ -221,13 +218,11 @@ impl Limits {
             let expected = last.map_or(0, |last| last.index + 1);
             let found = entry.log_id.index;
             if found != expected {
-                return Err(format!(
-                    "the entry {found}, where entry {expected} is the next"
-                ));
+                return Err(format!("the entry {found} instead of entry {expected}"));
             }
             if last.is_some_and(|last| last.leader_id > entry.log_id.leader_id) {
                 return Err(format!(
-                    "the entry {found} of an older leader than the one before"
+                    "the entry {found} of an older leader than its predecessor"
                 ));
             }
             last = Some(entry.log_id);
@@ -241,7 +236,7 @@ impl Limits {
         let end = request.offset.saturating_add(request.data.len() as u64);
         if end > SNAPSHOT_BYTES_MAX {
             Err(format!(
-                "a snapshot of {end} bytes, where {SNAPSHOT_BYTES_MAX} are the most"
+                "a snapshot of {end} bytes (maximum: {SNAPSHOT_BYTES_MAX})"
             ))
         } else {
             Ok(())

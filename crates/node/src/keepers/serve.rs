@@ -34,7 +34,7 @@ pub enum ServeEnd {
     #[error("the same keeper opened another connection")]
     Replaced,
     /// This keeper stops.
-    #[error("this keeper stops")]
+    #[error("this keeper is stopping")]
     Stopping,
     /// The peer sent invalid data, or spoke in another keeper's name. It was told why.
     #[error("refused: {0}")]
@@ -87,7 +87,7 @@ impl Served {
             Err(refusal) => {
                 let reason = refusal.reason.clone();
                 if let Some(withheld) = self.refused.note(peer.as_str(), &reason) {
-                    tracing::warn!(%peer, reason, withheld, "a keeper was refused by this one");
+                    tracing::warn!(%peer, reason, withheld, "this keeper refused a keeper");
                 }
                 arrival.refuse(refusal).await;
                 return ServeEnd::Refused(reason);
@@ -156,7 +156,7 @@ impl Served {
         let (from, to) = (&hello.from, &hello.to);
         let Purpose::Keeper { from_id, to_id } = hello.purpose else {
             let purpose = hello.purpose.name();
-            let reason = format!("a {purpose} connection was handed to keeper {to}");
+            let reason = format!("a {purpose} connection was routed to keeper {to}");
             return Err(Refusal::new(Code::NotServed, reason));
         };
         match self.gate.may_answer(from_id, to_id) {

@@ -67,8 +67,8 @@ impl Settings {
         let (timeout, every) = (self.elections.timeout, self.snapshot_every);
         if timeout < shortest || every == 0 {
             return Err(KeeperError::Settings(format!(
-                "an election timeout of {timeout:?} and a snapshot every {every} entries: \
-                 use at least {shortest:?} and 1"
+                "an election timeout of {timeout:?} and a snapshot every {every} entries \
+                 (minimum: {shortest:?} and 1)"
             )));
         }
         let election_ms = timeout.as_millis() as u64;

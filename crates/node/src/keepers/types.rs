@@ -59,7 +59,7 @@ impl std::fmt::Display for KeeperNode {
 impl Default for KeeperNode {
     fn default() -> Self {
         KeeperNode {
-            name: "nobody".parse().expect("a word is a name"),
+            name: "nobody".parse().expect("a valid name"),
             address: Address {
                 host: Host::Ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
                 port: 0,

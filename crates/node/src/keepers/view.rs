@@ -47,10 +47,9 @@ pub(super) async fn watch_views(
 ) {
     let (mut metrics, mut rosters, handover) = sources;
     let mut handovers = handover.subscribe();
-    let (mut told_to, mut more_rosters, mut runs) = (false, true, true);
+    let (mut more_rosters, mut runs) = (true, true);
     while runs {
         tokio::select! {
-            () = stop.cancelled(), if !told_to => told_to = true,
             changed = metrics.changed() => runs = changed.is_ok(),
             // This channel closes shortly before or after Raft stops. Only Raft's last metrics show
             // why.
@@ -68,7 +67,9 @@ pub(super) async fn watch_views(
             now.stopped = Some(reason(&Fatal::Panicked));
         }
         tell.send_if_modified(|before| {
-            if let (None, Some(reason), false) = (&before.stopped, &now.stopped, told_to) {
+            // `stop` is cancelled before Raft is shut down.
+            let is_told_to = stop.is_cancelled();
+            if let (None, Some(reason), false) = (&before.stopped, &now.stopped, is_told_to) {
                 tracing::error!("this keeper has stopped: {reason}");
             }
             let news = *before != now;

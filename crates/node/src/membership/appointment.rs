@@ -82,10 +82,7 @@ impl Membership {
         if self.stop.is_cancelled() || !self.claim().as_ref().is_some_and(retires) {
             return;
         }
-        if let Err(error) = self
-            .give_up_store("this node is not a keeper any more")
-            .await
-        {
+        if let Err(error) = self.give_up_store("this node is no longer a keeper").await {
             tracing::error!("the store of a former keeper cannot be set aside: {error}");
         }
     }

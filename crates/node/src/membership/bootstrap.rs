@@ -46,13 +46,15 @@ impl Membership {
                 tokio::spawn(Arc::clone(self).found());
             }
             (true, Some(known)) => tracing::warn!(
-                "this node belongs to cluster {} and begins no other one: {} is ignored",
+                "this node already belongs to cluster {} and does not create another one: {} is \
+                 ignored",
                 known.cluster,
                 permission.display()
             ),
             (false, None) => tracing::warn!(
-                "this is the first of the keepers, and it has no store: if the cluster was never started, make the file {}, as \
-                 `soloist init` does, and start again; if it was, the store is lost, and another keeper must lead",
+                "this node is the first keeper, but has no store: if the cluster was never \
+                 started, create the file {}, as `soloist init` does, and restart; otherwise the \
+                 store is lost, and another keeper must lead",
                 permission.display()
             ),
             (false, Some(_)) => {}
@@ -98,12 +100,15 @@ impl Membership {
                     Ok(()) => {}
                     Err(MembershipError::Stopping) => return,
                     Err(error) => {
-                        tracing::error!("the keepers cannot begin: {error}");
+                        tracing::error!("cannot create the cluster: {error}");
                         pause = TIMEOUT;
                     }
                 },
                 Err(reason) if rounds % TELL_EVERY == 0 => {
-                    tracing::info!(reason, "the first start needs all keepers: waiting");
+                    tracing::info!(
+                        reason,
+                        "waiting for all keepers, which the first start needs"
+                    );
                 }
                 Err(_) => {}
             }
@@ -126,7 +131,7 @@ impl Membership {
             let name = &other.name;
             match timeout(TIMEOUT, self.has_past(&other)).await {
                 Ok(Ok(false)) => {}
-                Ok(Ok(true)) => reasons.push(format!("{name} took part in a cluster before")),
+                Ok(Ok(true)) => reasons.push(format!("{name} already belongs to a cluster")),
                 Ok(Err(reason)) => reasons.push(format!("{name}: {reason}")),
                 Err(_) => reasons.push(format!("{name} does not answer")),
             }
@@ -192,7 +197,7 @@ impl Membership {
             Ok(Some(FromKeeper::Elsewhere { has_past, .. })) => Ok(has_past),
             Ok(Some(FromKeeper::Welcome { .. })) => Ok(true),
             Ok(Some(FromKeeper::Refused(reason))) => Err(reason),
-            Ok(_) => Err("an answer that makes no sense".to_owned()),
+            Ok(_) => Err("unexpected answer".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }

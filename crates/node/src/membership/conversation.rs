@@ -141,7 +141,7 @@ async fn remember_and_hear(
         };
         match memory.remember(cluster, change.epoch).await {
             Ok(()) => listener.receive_from_leader(incarnation, message),
-            Err(error) => tracing::error!("this node takes no part in the next epoch: {error}"),
+            Err(error) => tracing::error!("this node cannot join the next epoch: {error}"),
         }
     }
     std::future::pending().await
@@ -171,7 +171,9 @@ struct OpenState {
 
 impl Open {
     fn state(&self) -> MutexGuard<'_, OpenState> {
-        self.state.lock().expect("no thread panicked in it")
+        self.state
+            .lock()
+            .expect("no thread panics while it has the mutex")
     }
 
     /// Sets a deadline for the answer to a renewal, which a leader sends at once. `Join` has none:
@@ -222,8 +224,8 @@ impl Open {
                 }
                 FromKeeper::Clock { percent } => tracing::error!(
                     percent,
-                    "this machine's clock does not run as the keepers' leader's does: \
-                     leases cannot be relied on, fences can; repair the clock"
+                    "this machine's clock runs at another rate than that of the keepers' leader: \
+                     leases are not reliable, fences are; repair the clock"
                 ),
                 FromKeeper::Welcome {
                     keepers, cluster, ..

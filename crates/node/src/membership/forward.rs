@@ -62,7 +62,9 @@ impl Forwards {
     }
 
     fn nodes(&self) -> std::sync::MutexGuard<'_, HashMap<NodeName, CancellationToken>> {
-        self.nodes.lock().expect("no thread panicked in it")
+        self.nodes
+            .lock()
+            .expect("no thread panics while it has the mutex")
     }
 }
 
@@ -90,7 +92,7 @@ impl Membership {
     pub async fn forward(&self, arrival: Arrival) {
         let node = arrival.hello.from.clone();
         let refuse = |code, reason: String| {
-            tracing::debug!(%node, reason, "a node was not connected through");
+            tracing::debug!(%node, reason, "cannot forward a node's connection to the leader");
             Refusal::new(code, reason)
         };
         let me = &self.me.name;
@@ -101,7 +103,7 @@ impl Membership {
         let Some(forward) = self.forwards.enter(&node) else {
             let limit = self.forwards.limit;
             let reason = format!(
-                "node {me} forwards {limit} connections to the leader already; try another keeper"
+                "node {me} already forwards {limit} connections to the leader; try another keeper"
             );
             return arrival.refuse(refuse(Code::Later, reason)).await;
         };
@@ -112,14 +114,14 @@ impl Membership {
         let far = match connecting.await {
             Ok(far) => far,
             Err(error) => {
-                let reason = format!("node {me} does not reach the leader either: {error}");
+                let reason = format!("node {me} cannot reach the leader either: {error}");
                 return arrival.refuse(refuse(Code::Later, reason)).await;
             }
         };
         let Ok(near) = arrival.welcome(&[]).await else {
             return;
         };
-        tracing::info!(%node, %leader, "connecting a node through to the leader");
+        tracing::info!(%node, %leader, "forwarding a node's connection to the leader");
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = forward.replaced.cancelled() => {}

@@ -114,7 +114,7 @@ impl Membership {
             None => self.answer_timeout(),
         };
         let knocking = timeout(limit, self.knock_and_wait(way)).await;
-        knocking.unwrap_or_else(|_| Tried::Unreached(format!("no answer after {limit:?}")))
+        knocking.unwrap_or_else(|_| Tried::Unreached(format!("no answer within {limit:?}")))
     }
 
     async fn knock_and_wait(self: &Arc<Self>, way: &Way) -> Tried {
@@ -147,13 +147,13 @@ impl Membership {
                     cluster,
                 }),
                 Err(stranger) => {
-                    tracing::error!(%keeper, "this node does not follow that leader: {stranger}");
+                    tracing::error!(%keeper, "this node rejects that leader: {stranger}");
                     Tried::Refused(stranger.to_string())
                 }
             },
             Ok(Some(FromKeeper::Elsewhere { leader, .. })) => Tried::Elsewhere(leader),
             Ok(Some(FromKeeper::Refused(reason))) => self.refused(keeper, reason),
-            Ok(_) => Tried::Refused("an answer that makes no sense".to_owned()),
+            Ok(_) => Tried::Refused("unexpected answer".to_owned()),
             Err(error) => Tried::Unreached(error.to_string()),
         }
     }

@@ -73,7 +73,7 @@ impl WayToLeader {
 
 /// The leader cannot be reached, or did not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the keepers' leader cannot be reached; see that a majority of the keepers runs")]
+#[error("the keepers' leader cannot be reached; check that a majority of the keepers runs")]
 pub(crate) struct NoLeader;
 
 /// Handle for sending to the keepers' leader.
@@ -195,8 +195,8 @@ impl LeaderClientTask {
                 }
                 Tried::Elsewhere(leader) => {
                     let problem = match &leader {
-                        Some(leader) => format!("answers that {} leads", leader.name),
-                        None => "answers, but knows no leader".to_owned(),
+                        Some(leader) => format!("says that {} is the leader", leader.name),
+                        None => "knows of no leader".to_owned(),
                     };
                     self.note(keeper, problem);
                     hint = leader.map(|leader| self.unreached.way(leader, keeper));
@@ -211,7 +211,7 @@ impl LeaderClientTask {
                 let tried = self.way.borrow().problems();
                 tracing::warn!(
                     tried,
-                    "no leader of the keepers is found: this node cannot be a member; trying again"
+                    "cannot find the keepers' leader: this node is not a member; retrying"
                 );
                 tell_at = Instant::now() + TELL_EVERY;
             }
@@ -273,8 +273,8 @@ impl LeaderClientTask {
         let is_counted = keepers.any(|keeper| keeper.name == *me);
         if is_counted && self.membership.keeper().is_none() {
             tracing::error!(
-                "this keeper has lost its store in {} and keeps nothing: \
-                 `soloist cluster demote {me}`, then `soloist cluster promote {me}`, brings it back",
+                "this keeper has lost its store in {} and does not vote: restore it with `soloist \
+                 cluster demote {me}`, then `soloist cluster promote {me}`",
                 self.membership.data.display()
             );
         }

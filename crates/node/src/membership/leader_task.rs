@@ -98,13 +98,13 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let mut task = LeaderTask::new(&membership, &keeper, term, cluster, events);
         membership.leader_events.send_replace(Some(sender));
-        tracing::info!(term = term.0, "this keeper leads");
+        tracing::info!(term = term.0, "this keeper became the leader");
         task.run().await;
         // No command of this task is proposed from here on.
         task.work.shutdown().await;
         membership.is_busy.send_replace(false);
         membership.leader_events.send_replace(None);
-        tracing::info!(term = term.0, "this keeper leads no more");
+        tracing::info!(term = term.0, "this keeper is no longer the leader");
     }
 }
 
@@ -141,7 +141,7 @@ async fn identify(keeper: &Keeper, term: Term) -> Result<(), KeeperError> {
     };
     let id = ClusterId::from_bytes(rand::random());
     let cluster = ClusterIdentity { id, generation };
-    tracing::info!("this cluster is from before clusters had an identity; it becomes {cluster}");
+    tracing::info!("this cluster is from a release without cluster ids; its id is now {cluster}");
     match keeper.propose(term, Command::Identify { cluster }).await? {
         Applied::Done => Ok(()),
         Applied::Refused => Err(KeeperError::Changing),
@@ -370,7 +370,7 @@ impl<'o> LeaderTask<'o> {
                 if let Some(percent) = self.clocks.compare(&from, now, clock) {
                     tracing::error!(
                         node = %from.name, percent,
-                        "this node's clock does not run as the leader's does"
+                        "a member's clock runs at another rate than this leader's"
                     );
                     self.send(&from.name, FromKeeper::Clock { percent });
                 }

@@ -18,19 +18,19 @@ fn log_one(notice: Notice) {
         }
         Notice::LateReport(name) => tracing::warn!(
             %name,
-            "a member did not report in time: it is evicted, and waits before it may join"
+            "a member did not report in time: it is evicted and must wait before it may join"
         ),
         Notice::Partitioned { member, from } => tracing::warn!(
             name = %member, apart_from = ?from,
             "members cannot reach each other: one of them is evicted"
         ),
         Notice::MostPartitioned => {
-            tracing::warn!("most members cannot reach each other: none is evicted for it");
+            tracing::warn!("most members cannot reach each other: none is evicted");
         }
         Notice::TooMuchHeld { member, pieces } => tracing::error!(
             name = %member, pieces,
-            "members hold more locks than an epoch can begin with ({}): this one is evicted; \
-             hold fewer locks",
+            "members hold more locks than an epoch can begin with (maximum: {}): this one is \
+             evicted; hold fewer locks",
             Limits::HOLDS_MAX
         ),
         Notice::HeldTwice([one, other]) => tracing::error!(
@@ -38,14 +38,16 @@ fn log_one(notice: Notice) {
             "two members report that they hold the same lock: both are evicted"
         ),
         Notice::EarlyMessage(error) => {
-            tracing::error!("a message that came before its epoch is refused: {error}");
+            tracing::error!("refused a message that arrived before its epoch: {error}");
         }
         Notice::TooManyPieces(pieces) => {
-            tracing::error!(pieces, "more is held than an epoch can begin with");
+            tracing::error!(
+                pieces,
+                "members hold more locks than an epoch can begin with"
+            );
         }
         Notice::UnsoundPieces => tracing::error!(
-            "what the leader sent for the beginning of an epoch contradicts itself; \
-             it is requested again"
+            "the leader's data for the next epoch is inconsistent; requesting it again"
         ),
     }
 }

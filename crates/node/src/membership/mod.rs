@@ -115,13 +115,13 @@ pub enum MembershipError {
     Memory(#[from] RememberError),
     /// The node was appointed under another id, and its own store may still count.
     #[error(
-        "the keeper's store in {} may still count; demote this node first", .0.display()
+        "the keeper's store in {} may still have a vote; demote this node first", .0.display()
     )]
     StillCounts(PathBuf),
     /// The store belongs to another cluster than the node.
     #[error(
-        "{} holds a keeper's store of cluster {store}, and this node belongs to cluster {node}; \
-         restore the data folder that belongs to this node, or delete all of it to join again",
+        "{} has a keeper's store of cluster {store}, but this node belongs to cluster {node}; \
+         restore this node's own data folder, or delete all of it to join again",
         .data.display()
     )]
     MixedUp {

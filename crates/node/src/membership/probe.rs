@@ -81,7 +81,7 @@ async fn shown_by(
                 None => (dialled.cluster, None),
             },
             Ok(Some(FromKeeper::Refused(reason))) => (dialled.cluster, Some(reason)),
-            Ok(_) => (dialled.cluster, Some("a senseless answer".to_owned())),
+            Ok(_) => (dialled.cluster, Some("unexpected answer".to_owned())),
             Err(error) => return Shown::Silent(error.to_string()),
         },
         Err(ConnectionError::Refused(refusal)) => (refusal.cluster, Some(refusal.reason)),

@@ -77,7 +77,7 @@ impl Membership {
 
     fn note_refusal(&self, node: &NodeName, reason: &str) {
         if let Some(withheld) = self.refused.note(node.as_str(), reason) {
-            tracing::warn!(%node, reason, withheld, "a node was refused by this keeper");
+            tracing::warn!(%node, reason, withheld, "this keeper refused a node");
         }
     }
 
@@ -114,7 +114,7 @@ impl Membership {
             _ => Err(Refusal::new(
                 Code::NotServed,
                 format!(
-                    "a {} connection of {from} was handed to the membership of {me}",
+                    "a {} connection of {from} was routed to the membership of {me}",
                     hello.purpose.name()
                 ),
             )),

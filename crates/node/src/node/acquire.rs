@@ -43,16 +43,16 @@ pub(crate) enum NotAcquired {
     NotGranted(LockName),
     /// Nobody was seen to hold it or to be earlier, and yet a request that may not wait did not get
     /// it: see [`Node::why_not_seen`].
-    #[error("lock {0:?} was not granted in time, though nobody was seen with it")]
+    #[error("lock {0:?} was not granted in time, although no holder was found")]
     NotSeen(LockName),
     /// The node was stopped before the lock was granted.
     #[error("the node was stopped before lock {0:?} was granted")]
     NodeStopped(LockName),
     /// The same request was sent again and is answered there, or it was cancelled.
-    #[error("the request for lock {0:?} was sent again or cancelled: this one is not answered")]
+    #[error("the request for lock {0:?} was sent again or cancelled")]
     Superseded(LockName),
     /// The same request was granted before, and its hold has ended.
-    #[error("the request was granted before, and hold {0:?} has ended")]
+    #[error("the request was already granted, and hold {0:?} has ended")]
     Ended(HoldId),
 }
 
@@ -185,20 +185,25 @@ impl Node {
     /// Why a lock that nobody was seen with was not granted to a request that may not wait.
     pub(crate) fn why_not_seen(&self) -> String {
         self.shared.why_unknown().unwrap_or(format!(
-            "nobody was seen with it, but it did not come within {TRY_MAX:?}: \
-             a node may be down or slow"
+            "no holder was found, but the lock was not granted within {TRY_MAX:?}: a node may be \
+             down or slow"
         ))
     }
 }
 
+/// Names the holder of a lock. Users of the HTTP API and of the command line both read this.
+pub(crate) fn held_by(lock: &LockName, owner: &str, node: &str) -> String {
+    format!("lock {lock:?} is held by {owner} on node {node}")
+}
+
 /// Says that a lock was not granted in time although nobody holds it now.
 pub(crate) fn earlier(lock: &LockName) -> String {
-    format!("lock {lock:?} was not granted in time: others were before this one")
+    format!("lock {lock:?} was not granted in time: other waiters came first")
 }
 
 /// Says that nobody knows whether a lock is held.
 pub(crate) fn unknown(lock: &LockName, reason: &str) -> String {
-    format!("whether lock {lock:?} is held is not known: {reason}")
+    format!("unknown whether lock {lock:?} is held: {reason}")
 }
 
 /// Returns whether the lock is held there, or has a waiter that has waited for longer than this. If

@@ -21,7 +21,7 @@ impl Fault {
     pub fn report(&self, reason: String) {
         if self.reason.set(reason).is_ok() {
             tracing::error!(
-                "this node has failed and takes part no more: {}",
+                "this node has failed and is no longer a member: {}",
                 self.reason()
             );
         }
@@ -101,7 +101,7 @@ impl DerefMut for LockedCore<'_> {
 impl Drop for LockedCore<'_> {
     fn drop(&mut self) {
         if panicking() && !self.was_panicking {
-            let reason = "its core panicked; the panic's message is on stderr, above";
+            let reason = "its state machine panicked; the panic message is on stderr, above";
             self.fault.report(reason.to_owned());
         }
     }

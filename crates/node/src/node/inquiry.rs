@@ -76,7 +76,9 @@ impl Inquiries {
     fn open(
         &self,
     ) -> std::sync::MutexGuard<'_, HashMap<u64, (Incarnation, oneshot::Sender<Answer>)>> {
-        self.open.lock().expect("no thread panicked in it")
+        self.open
+            .lock()
+            .expect("no thread panics while it has the mutex")
     }
 }
 
@@ -166,7 +168,7 @@ impl Shared {
 
 /// Handles a frame that is not a lock's message. Its bytes are untrusted.
 pub(super) fn receive(shared: &Shared, from: Incarnation, frame: &[u8]) -> Result<(), String> {
-    let unreadable = || format!("a frame of {} bytes that nobody can read", frame.len());
+    let unreadable = || format!("a frame of {} bytes that cannot be decoded", frame.len());
     match frame.split_first() {
         Some((&QUESTION, rest)) => {
             let (number, question): (u64, Question) = decode(rest).ok_or_else(unreadable)?;
@@ -193,7 +195,7 @@ pub(super) fn receive(shared: &Shared, from: Incarnation, frame: &[u8]) -> Resul
 }
 
 fn encode(kind: u8, content: &impl Serialize) -> Vec<u8> {
-    postcard::to_extend(content, vec![kind]).expect("it has no part that cannot be encoded")
+    postcard::to_extend(content, vec![kind]).expect("every field can be encoded")
 }
 
 fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<T> {

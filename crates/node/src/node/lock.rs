@@ -11,7 +11,7 @@ use soloist_api::{
 use soloist_core::locks::{Client, LockRequest, RequestError};
 
 use super::Node;
-use super::acquire::{IfDropped, NotAcquired, Obstacle, earlier, unknown};
+use super::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, unknown};
 use super::state::SharedHold;
 
 impl Locks for Node {
@@ -53,7 +53,7 @@ impl Node {
         match error {
             NotAcquired::NotGranted(lock) => match self.obstacle(&lock).await {
                 Obstacle::Held { owner, node } => AcquireError::NotGranted {
-                    detail: format!("lock {lock:?} is held by {owner} on node {node}"),
+                    detail: held_by(&lock, &owner, &node),
                     lock,
                 },
                 Obstacle::Earlier => AcquireError::NotGranted {
@@ -137,7 +137,7 @@ impl NodeGuard {
             Some(mut core) => core.release(shared, self.held.grant.hold),
             None => return Err(self.loss(EndReason::EpochLost)),
         };
-        released.map_err(|_| self.loss(self.held.end().expect("it is no longer held")))
+        released.map_err(|_| self.loss(self.held.end().expect("the lock is no longer held")))
     }
 
     fn loss(&self, reason: EndReason) -> Loss {

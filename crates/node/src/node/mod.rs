@@ -93,9 +93,12 @@ fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "is another node running there?",
         io::ErrorKind::AddrNotAvailable => {
-            "this machine has no such address; behind NAT, say with `listen` which one it has"
+            "this machine does not have that address; behind NAT, set `listen` to an address that \
+             it has"
         }
-        io::ErrorKind::PermissionDenied => "use a port above 1023, or give the right to lower ones",
+        io::ErrorKind::PermissionDenied => {
+            "use a port above 1023, or allow the process to use lower ones"
+        }
         _ => "check the node's `address`, `listen`, or its line in [keepers]",
     }
 }

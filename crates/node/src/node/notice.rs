@@ -47,34 +47,37 @@ impl Notice {
     fn log(self) {
         match self {
             Notice::Epoch { epoch, members } => {
-                tracing::info!(epoch, members, "taking part in the epoch");
+                tracing::info!(epoch, members, "joined the epoch");
             }
             Notice::Lapsed { lost } => {
                 let named: Vec<_> = lost.iter().take(NAMED).map(LockName::as_str).collect();
                 tracing::warn!(
                     holds = lost.len(),
                     locks = named.join(", "),
-                    "cut off from the keepers for longer than the lease, or asleep: all holds are lost, asking to be let in again"
+                    "the lease expired, because this node was cut off from the keepers or \
+                     suspended: all holds are lost; rejoining"
                 );
             }
             Notice::FencesHalfUsed { epoch, lock } => tracing::warn!(
                 epoch,
                 lock = lock.as_str(),
-                "half of the fences of this epoch are used up: when all are, locks stand still for a change of epoch"
+                "half of the fences of this epoch are used up: when all are, locks pause for a \
+                 change of epoch"
             ),
             Notice::NameTaken => tracing::warn!(
-                "a node of this name is a member and alive: this one gets in when the other one is gone; \
-                 give each node its own name and certificate"
+                "another running member has this node's name: this node can join when the other \
+                 one is gone; give each node its own name and certificate"
             ),
             Notice::TooSlow { took, limit } => tracing::warn!(
                 ?took,
                 ?limit,
-                "the keepers' leader and this node answer each other too slowly: it cannot join; \
-                 see to the network and the load, or set a longer lease"
+                "this node cannot join, because the round trip to the keepers' leader takes too \
+                 long; check the network and the load, or set a longer lease"
             ),
             Notice::HeldOff { left } => tracing::warn!(
                 ?left,
-                "this node did not report in time, or came and went too often: it waits before it may join"
+                "this node did not report in time, or joined and left too often: it must wait \
+                 before it may join"
             ),
             Notice::Barred { apart_from } => {
                 let named: Vec<_> = apart_from
@@ -84,8 +87,8 @@ impl Notice {
                     .collect();
                 tracing::warn!(
                     members = named.join(", "),
-                    "this node and these members do not reach each other: it is not let in for a while, so that locks go on; \
-                     see to the network between them"
+                    "this node and these members cannot reach each other: it must wait before it \
+                     may join, so that locks continue; check the network between them"
                 );
             }
         }

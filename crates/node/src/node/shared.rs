@@ -135,7 +135,7 @@ impl Shared {
             incarnation: member.incarnation,
         });
         let set = (self.links()).set_peers(me.incarnation, peers.collect());
-        set.expect("members have names, each its own");
+        set.expect("each member has its own name");
     }
 
     /// Returns why this node does not know the state of locks, or `None` while it is a member with
@@ -152,17 +152,17 @@ impl Shared {
         match member_state {
             MemberState::Member(_) => None,
             MemberState::Changing(epoch) => Some(format!(
-                "the cluster is changing to epoch {epoch}, and nobody gets a lock meanwhile"
+                "the cluster is changing to epoch {epoch}, and no lock is granted meanwhile"
             )),
             MemberState::Outside => {
                 let way = self.keeping.leader_client.way();
                 let why = match &way.leader {
-                    Some(leader) => format!("the keepers' leader, {leader}, has not let it in yet"),
-                    None => format!("it finds no leader of the keepers ({})", way.problems()),
+                    Some(leader) => {
+                        format!("the keepers' leader, {leader}, has not admitted it yet")
+                    }
+                    None => format!("it cannot find the keepers' leader ({})", way.problems()),
                 };
-                Some(format!(
-                    "node {me} is not a member of the cluster now: {why}"
-                ))
+                Some(format!("node {me} is not a member of the cluster: {why}"))
             }
         }
     }
@@ -204,7 +204,7 @@ impl Handler for Shared {
     fn link_changed(&self, peer: &str, change: LinkChange) {
         match change {
             LinkChange::Up => tracing::info!(peer, "link up"),
-            LinkChange::Goodbye => tracing::debug!(peer, "link closed: the peer stops"),
+            LinkChange::Goodbye => tracing::debug!(peer, "link closed: the peer is stopping"),
             LinkChange::Down { reason } => tracing::warn!(peer, reason, "link down"),
             LinkChange::Refused { reason } => tracing::warn!(peer, reason, "link refused"),
             LinkChange::Full => tracing::error!(peer, "link full: messages are not sent"),
@@ -224,12 +224,12 @@ impl Handler for Shared {
                     }
                     None => {
                         let reason = format!("node {} is not a keeper", membership.me.name);
-                        tracing::debug!("a keeper is not answered: {reason}");
+                        tracing::debug!("refused a keeper: {reason}");
                         arrival.refuse(Refusal::new(Code::Later, reason)).await;
                     }
                 }
             })),
-            Purpose::Link { .. } => unreachable!("links keep these for themselves"),
+            Purpose::Link { .. } => unreachable!("links handle these themselves"),
         }
     }
 }

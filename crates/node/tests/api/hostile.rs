@@ -164,7 +164,7 @@ async fn a_pipelining_client_still_leaves_the_queue_when_it_disconnects() {
     // first wait times out.
     served.waiting("a", 0).await;
     assert_eq!(http.release(&hold).await.status, 204);
-    until("nobody waits or holds", async || {
+    until("no client waits or holds", async || {
         let locks: soloist_api::LockList = http.get("/v1/locks").await.ok();
         locks.locks.is_empty().then_some(())
     })

@@ -77,7 +77,7 @@ async fn a_live_socket_is_kept_and_a_stale_one_replaced() {
     assert_eq!(Http::Unix(socket.clone()).get("/healthz").await.body, "ok");
     // A file that replaces the socket in the meantime is not removed.
     std::fs::remove_file(&socket).unwrap();
-    std::fs::write(&socket, "somebody else's").unwrap();
+    std::fs::write(&socket, "of another program").unwrap();
     server.stop().await;
     assert!(socket.exists());
     let error = http::serve(&node).await.err().unwrap();

@@ -191,7 +191,7 @@ async fn over_tls_a_client_that_disconnects_leaves_the_queue() {
     };
     while events.next().await.unwrap().event != EventKind::Waiting {}
     waits.abort();
-    until("nobody waits", async || {
+    until("no client waits", async || {
         let lock: soloist_api::LockInfo = http.get("/v1/locks/a").await.ok();
         (lock.waiting == 0).then_some(())
     })

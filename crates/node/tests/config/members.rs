@@ -70,7 +70,7 @@ fn an_address_that_cannot_be_dialled_is_refused() {
         ("127.0.0.1", &["\"127.0.0.1\"", "HOST:PORT"][..]),
         ("127.0.0.1:0", &["port 0", "1 to 65535"]),
         ("0.0.0.0:7401", &["every address"]),
-        ("127.0.0.1:7402", &["127.0.0.1:7402", "\"b\"", "of its own"]),
+        ("127.0.0.1:7402", &["127.0.0.1:7402", "\"b\"", "its own"]),
     ] {
         let text = text("d", &format!("address = \"{address}\""));
         refused(&text, &[&[":3: address"], words].concat());
@@ -81,7 +81,7 @@ fn an_address_that_cannot_be_dialled_is_refused() {
 fn keepers_are_needed_and_fixed_nodes_are_refused_with_advice() {
     let none = "name = \"a\"\ninsecure = true\n";
     refused(none, &[":1: keepers", "[keepers] is missing", "HOST:PORT"]);
-    let advice = ["not supported any more", "[keepers]", "soloist init"];
+    let advice = ["no longer supported", "[keepers]", "soloist init"];
     let fixed = text("a", "").replace("[keepers]", "[nodes]");
     refused(&fixed, &[&[":4: nodes"], &advice[..]].concat());
     // Also beside `[keepers]`, and whatever its content.
@@ -104,7 +104,7 @@ fn the_number_of_keepers_fits_the_cluster() {
     }
     refused(&list(0), &[":3: keepers", "no keepers", "3 or 5"]);
     for count in [2, 4, 6] {
-        let fewer = format!("no more failures than {} would", count - 1);
+        let fewer = format!("no more failures than {}", count - 1);
         refused(
             &list(count),
             &[":3: keepers", &format!("{count} keepers"), &fewer],
@@ -112,12 +112,12 @@ fn the_number_of_keepers_fits_the_cluster() {
     }
     for count in [8, 9] {
         let many = format!("{count} keepers");
-        refused(&list(count), &[":3: keepers", &many, "at most 7"]);
+        refused(&list(count), &[":3: keepers", &many, "(maximum: 7)"]);
     }
     let wrong = text("a", "").replace("127.0.0.1:7402", "127.0.0.1");
     refused(&wrong, &[":6: keepers.b", "HOST:PORT"]);
     let twice = text("a", "").replace("127.0.0.1:7402", "127.0.0.1:7401");
-    refused(&twice, &[":6: keepers.b", "\"a\"", "of its own"]);
+    refused(&twice, &[":6: keepers.b", "\"a\"", "its own"]);
 }
 
 #[test]

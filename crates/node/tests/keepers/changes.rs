@@ -189,6 +189,6 @@ async fn a_learner_that_was_not_promoted_is_removed() {
         .await;
     let leader = cluster.leader().await;
     let chief = cluster.sites[leader].keeper();
-    until("nothing is left of it", || !chief.is_half_changed()).await;
+    until("the entry is removed", || !chief.is_half_changed()).await;
     assert_eq!(chief.view().keepers.len(), 2);
 }

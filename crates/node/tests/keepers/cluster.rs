@@ -89,7 +89,11 @@ async fn without_a_majority_nothing_is_decided_or_confirmed() {
             }
             continue;
         }
-        assert!(matches!(error, KeeperError::NoMajority { .. }), "{error}");
+        let KeeperError::NoMajority { waited } = error else {
+            panic!("another error: {error}");
+        };
+        let limit = cluster.sites[leader].settings().majority_timeout;
+        assert_eq!(waited, limit, "the error names the limit");
         let error = keeper.propose(term, begin(2)).await.unwrap_err();
         assert!(matches!(error, KeeperError::Open { .. }), "{error}");
         assert_eq!(cluster.epoch(leader), 1);

@@ -123,7 +123,7 @@ async fn messages_that_no_keeper_sends_are_refused_with_a_reason() {
     let http = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
     refused(keeper, http, "does not come from a Soloist node").await;
     let of_c = greeting("c", "a", b, a);
-    let text = "it calls itself c, and its certificate is that of node b";
+    let text = "its hello names node c, but its certificate is for node b";
     refused(keeper, of_c, text).await;
     let elsewhere = "looks for node c at the address of node a";
     refused(keeper, hello("c", a), elsewhere).await;
@@ -131,15 +131,20 @@ async fn messages_that_no_keeper_sends_are_refused_with_a_reason() {
 
     let after_hello = |bytes: Vec<u8>| [hello("a", a), bytes].concat();
     let too_long = (FRAME_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
-    refused(keeper, after_hello(too_long), "are allowed").await;
+    refused(keeper, after_hello(too_long), "(allowed:").await;
     let too_short = 7_u32.to_le_bytes().to_vec();
     refused(keeper, after_hello(too_short), "a frame of 7 bytes").await;
     refused(keeper, after_hello(raw_frame(0, &[])), "without a number").await;
-    refused(keeper, after_hello(raw_frame(1, &[9, 9])), "cannot be read").await;
+    refused(
+        keeper,
+        after_hello(raw_frame(1, &[9, 9])),
+        "cannot be decoded",
+    )
+    .await;
     let vote = VoteRequest::new(Vote::new(1, b), None);
     let mut more = postcard::to_allocvec(&(1_u8, &vote)).unwrap();
     more.push(0);
-    refused(keeper, after_hello(raw_frame(1, &more)), "1 bytes too many").await;
+    refused(keeper, after_hello(raw_frame(1, &more)), "1 extra bytes").await;
 
     let of_c = VoteRequest::new(Vote::new(9, b + 1), None);
     refused(keeper, by_b(a, 1, &of_c), "in the name of keeper").await;
@@ -159,7 +164,7 @@ async fn messages_that_no_keeper_sends_are_refused_with_a_reason() {
     )
     .await;
     let hole = append(leads, Some(id(3)), &[4, 6]);
-    refused(keeper, by_b(a, 0, &hole), "the entry 6, where entry 5").await;
+    refused(keeper, by_b(a, 0, &hole), "the entry 6 instead of entry 5").await;
     let far = InstallSnapshotRequest::<Types> {
         vote: leads,
         meta: Default::default(),

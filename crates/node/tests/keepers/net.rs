@@ -288,7 +288,10 @@ impl Cluster {
                 Err(KeeperError::NotLeader { .. } | KeeperError::Open { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
-            assert!(began.elapsed() < TIMEOUT, "in vain: {command:?}");
+            assert!(
+                began.elapsed() < TIMEOUT,
+                "not committed in time: {command:?}"
+            );
         }
     }
 

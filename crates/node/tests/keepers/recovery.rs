@@ -112,7 +112,7 @@ async fn recovery_keeps_entries_that_were_not_committed() {
         let proposed = cluster.sites[leader].keeper().propose(term, begin(2));
         match proposed.await {
             Err(KeeperError::Open { .. }) => break leader,
-            other => assert!(other.is_err(), "nobody agreed"),
+            other => assert!(other.is_err(), "no entry is committed"),
         }
         for place in (0..3).filter(|place| *place != leader) {
             cluster.sites[place].start().await;
@@ -175,7 +175,7 @@ async fn unrecoverable_stores_are_left_alone() {
     let (.., closer) = fresh.unwrap().split();
     closer.close().await;
     let error = refused(&me).await.to_string();
-    assert!(error.contains("nothing was ever agreed on"), "{error}");
+    assert!(error.contains("it contains no committed entry"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +195,7 @@ async fn a_keeper_that_was_demoted_is_not_recovered() {
     let error = Store::recover(site.folder(), node).await.unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("b was not a keeper") && text.contains("but a:"),
+        text.contains("b was not a keeper") && text.contains("the keepers are a:"),
         "{text}"
     );
     cluster.sites[0].stop().await;

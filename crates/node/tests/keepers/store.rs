@@ -195,7 +195,7 @@ async fn an_incomplete_file_left_by_a_crash_is_recreated() {
 async fn a_file_of_something_else_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = path(&folder);
-    for (bytes, says) in [(&b""[..], "it is empty"), (b"my diary", "no database")] {
+    for (bytes, says) in [(&b""[..], "it is empty"), (b"my diary", "not a database")] {
         std::fs::write(&path, bytes).unwrap();
         let error = error(&path, "a").await;
         assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
@@ -205,7 +205,7 @@ async fn a_file_of_something_else_is_left_alone() {
     drop(redb::Database::create(&path).unwrap());
     let error = error(&path, "a").await;
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
-    assert!(error.to_string().contains("some other program"), "{error}");
+    assert!(error.to_string().contains("another program"), "{error}");
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ async fn a_keeper_knows_whether_anything_was_committed() {
         site.start().await;
         assert!(!site.keeper().is_new());
     }
-    until("they go on", || a.keeper().view().leader.is_some()).await;
+    until("they continue", || a.keeper().view().leader.is_some()).await;
 }
 
 #[tokio::test]

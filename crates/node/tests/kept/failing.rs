@@ -21,7 +21,7 @@ async fn a_node_whose_core_panics_is_gone_and_others_go_on() {
     assert!(panicked.unwrap_err().is_panic());
 
     let failed = timeout(TIMEOUT, nodes[2].failed()).await;
-    assert!(failed.expect("it is told").contains("core"));
+    assert!(failed.expect("it is told").contains("state machine"));
     let lost = timeout(TIMEOUT, guard.lost()).await.expect("it is told");
     assert_eq!(lost.reason, EndReason::EpochLost);
     assert_eq!(guard.valid_for(), Duration::ZERO);

@@ -44,13 +44,13 @@ async fn strangers_are_refused_with_a_reason_and_do_no_harm() {
     let fingerprint = [7; 32];
     let member = |from, to| hello(from, to, Purpose::Member { fingerprint });
     for (bytes, word) in [
-        (with(&[0, 0]), "cannot be read"),
+        (with(&[0, 0]), "cannot be decoded"),
         (
             with(&[&[0x84, 0x03][..], &[255; 900]].concat()),
-            "cannot be read",
+            "cannot be decoded",
         ),
         (with(&[0xff, 0xff]), "a hello of 65535 bytes"),
-        (with(&[2, 0, 9, 9]), "it speaks version 9"),
+        (with(&[2, 0, 9, 9]), "it supports version 9"),
         (member("n2", "n9"), "looks for node n9"),
         (
             member("n2", "n1"),

@@ -99,7 +99,7 @@ async fn holds_and_waiters_outlive_nodes_that_leave() {
         assert!(leaving.release().await.is_err(), "it was lost");
         settle(&nodes[..4]).await;
         assert!(nodes[0].epoch().unwrap() > before);
-        assert!(!waiter.is_finished(), "{algorithm}: the hold went on");
+        assert!(!waiter.is_finished(), "{algorithm}: the hold continued");
         let fence = held.fence();
         held.release().await.unwrap();
         let served = timeout(TIMEOUT, waiter).await.expect("served");
@@ -114,7 +114,11 @@ async fn leases_are_renewed_while_nothing_happens() {
     let guard = cluster.nodes[2].lock("x").unwrap().acquire().await.unwrap();
     let lost = timeout(LEASE.length * 2, guard.lost()).await;
     assert!(lost.is_err(), "it was lost: {lost:?}");
-    assert_eq!(cluster.nodes[0].epoch(), Some(1), "nobody came or went");
+    assert_eq!(
+        cluster.nodes[0].epoch(),
+        Some(1),
+        "the members are the same"
+    );
     guard.release().await.unwrap();
     cluster.stop().await;
 }

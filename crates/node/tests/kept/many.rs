@@ -128,7 +128,7 @@ async fn change(holds: [usize; 3], length: usize, lease: Lease) -> Cost {
         between_grants = between_grants.max(gap);
         unrenewed = unrenewed.max(age);
     }
-    assert_eq!(lost(), 0, "no lease ran out");
+    assert_eq!(lost(), 0, "no lease expired");
     let standstills = nodes[..3].iter().filter_map(Node::standstill);
     let cost = Cost {
         change,

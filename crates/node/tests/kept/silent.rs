@@ -83,7 +83,7 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
     }
     let granted = began.elapsed();
     held.remove(0).release().await.unwrap();
-    assert_eq!(nodes[1].epoch(), epoch, "nobody was evicted");
+    assert_eq!(nodes[1].epoch(), epoch, "no member was evicted");
     let mut left = nodes[1..].to_vec();
     let mut joining = Duration::ZERO;
     for name in ["n5", "n6", "n7"] {
@@ -105,8 +105,8 @@ async fn all_goes_on(connections: usize, lease: Lease, tls: bool, manner: Manner
     let lost = lost.count();
     println!(
         "{connections} connections to each port ({} opened in all): four free locks after \
-         {granted:.1?}, the slowest of three joins after {joining:.1?}, another leader after {led:.1?}, \
-         {lost} of {} leases lost",
+         {granted:.1?}, the slowest of three joins after {joining:.1?}, another leader after \
+         {led:.1?}, {lost} of {} leases lost",
         strangers.opened(),
         held.len()
     );

@@ -123,7 +123,7 @@ impl Authority {
         let parsed = pem::parse(&ders[0], &certificate.file)?;
         pem::check_dates(&parsed, &certificate.file)?;
         if !parsed.is_ca() {
-            let problem = "it is not the certificate of a CA".to_owned();
+            let problem = "not the certificate of a CA".to_owned();
             return Err(pem::unusable(&certificate.file, problem));
         }
         let pair = KeyPair::try_from(&key.key()?)

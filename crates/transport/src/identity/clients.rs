@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(name("alice"), name("alice"));
         assert_ne!(name("alice"), name("bob"));
         let garbled = client_name(&CertificateDer::from(vec![1, 2, 3]));
-        assert_eq!(garbled.len(), 64, "its hash");
+        assert_eq!(garbled.len(), 64, "a hash has 32 bytes");
     }
 }

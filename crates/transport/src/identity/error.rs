@@ -17,7 +17,9 @@ pub enum IdentityError {
         source: io::Error,
     },
     /// The file is too long for a certificate or key.
-    #[error("{file} is longer than {limit} bytes: it is no certificate or key; check the path")]
+    #[error(
+        "{file} is longer than {limit} bytes, so it is not a certificate or key; check the path"
+    )]
     TooLong {
         /// The file.
         file: String,
@@ -25,7 +27,7 @@ pub enum IdentityError {
         limit: u64,
     },
     /// Other users may read the key.
-    #[error("{file} holds a private key and others may use it (mode {mode:03o}): chmod 600 {file}")]
+    #[error("other users can read the private key {file} (mode {mode:03o}): chmod 600 {file}")]
     Exposed {
         /// The key's file.
         file: String,
@@ -52,7 +54,8 @@ pub enum IdentityError {
     },
     /// The key belongs to another certificate.
     #[error(
-        "the key {key} does not match the certificate {certificate}: use the pair that was made together"
+        "the key {key} does not match the certificate {certificate}: use a key and a certificate \
+         that were made together"
     )]
     KeyMismatch {
         /// The certificate's file.
@@ -61,7 +64,7 @@ pub enum IdentityError {
         key: String,
     },
     /// The certificate is not valid yet.
-    #[error("{file} is valid only from {from} on, and it is {now}: check this machine's clock")]
+    #[error("{file} is valid only from {from}, and it is {now}: check this machine's clock")]
     NotYetValid {
         /// The certificate's file.
         file: String,
@@ -102,7 +105,8 @@ pub enum IdentityError {
     },
     /// The certificate is not a node's.
     #[error(
-        "{file} is {found}, and a node's is needed: make one with `soloist init --add NAME=HOST:PORT`"
+        "{file} is {found}, but a node's certificate is needed: create one with `soloist init \
+         --add NAME=HOST:PORT`"
     )]
     NotANode {
         /// The certificate's file.
@@ -111,7 +115,10 @@ pub enum IdentityError {
         found: String,
     },
     /// The certificate belongs to another node.
-    #[error("{file} is the certificate of {found:?}, and this node is {wanted:?}: use its own")]
+    #[error(
+        "{file} is the certificate of {found:?}, but this node is {wanted:?}: use this node's \
+         certificate"
+    )]
     OtherNode {
         /// The certificate's file.
         file: String,
@@ -124,18 +131,20 @@ pub enum IdentityError {
     #[error(transparent)]
     Name(#[from] NodeNameError),
     /// A further name is neither an IP address nor a host name.
-    #[error("{name:?} is neither an IP address nor a host name, and cannot stand in a certificate")]
+    #[error(
+        "{name:?} cannot be used in a certificate: it is neither an IP address nor a host name"
+    )]
     Host {
         /// The name given.
         name: String,
     },
     /// The peer presented no certificate.
-    #[error("the peer showed no certificate")]
+    #[error("the peer sent no certificate")]
     NoCertificate,
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// A certificate could not be issued.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Issue(#[from] rcgen::Error),
 }

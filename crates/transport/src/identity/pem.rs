@@ -74,7 +74,7 @@ impl Pem {
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
         let found = found.map_err(|error| self.not_pem("certificate", error.to_string()))?;
         if found.is_empty() {
-            return Err(self.not_pem("certificate", "there is none".to_owned()));
+            return Err(self.not_pem("certificate", "none found".to_owned()));
         }
         Ok(found)
     }
@@ -89,7 +89,7 @@ impl Pem {
             .and_then(|(_, rest)| rest.split_once(END));
         match part {
             Some((body, _)) => Ok(format!("{BEGIN}{body}{END}\n")),
-            None => Err(self.not_pem("certificate", "there is none".to_owned())),
+            None => Err(self.not_pem("certificate", "none found".to_owned())),
         }
     }
 
@@ -119,7 +119,7 @@ pub(super) fn parse<'a>(
             file,
             format!("{} bytes follow the certificate", rest.len()),
         )),
-        Err(error) => Err(unusable(file, format!("it is no certificate ({error})"))),
+        Err(error) => Err(unusable(file, format!("not a certificate ({error})"))),
     }
 }
 

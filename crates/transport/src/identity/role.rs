@@ -73,7 +73,9 @@ pub(super) fn check_node(
         let found = match role {
             Some(Role::Node) => continue,
             Some(role) => role.to_string(),
-            None => format!("a certificate of the role {mark:?}, which this release does not know"),
+            None => {
+                format!("a certificate with the role {mark:?}, which is unknown to this release")
+            }
         };
         let file = file.to_owned();
         return Err(IdentityError::NotANode { file, found });

@@ -45,8 +45,9 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
                     count(&shared.totals.turned_away);
                     let limit = shared.limits().unauthenticated_max;
                     shared.notes.log(&format!(
-                        "the oldest of {limit} connections in their handshake was closed for that \
-                         of {from}; find out who opens so many, and keep them from this port"
+                        "the oldest of {limit} connections in their handshake was closed to \
+                         accept one from {from}; if these are not nodes, block them with a \
+                         firewall"
                     ));
                 }
                 let serving = serve(shared.clone(), tcp, from, stranger);
@@ -123,7 +124,9 @@ fn note(shared: &Shared, peer: Option<Arc<PeerState>>, from: SocketAddr, end: &E
     match end {
         End::Refused(_) => count(&shared.totals.refused),
         End::Hostile(_) => count(&shared.totals.hostile),
-        End::Failed(_) => shared.notes.log(&line),
+        // The link to a known peer breaks too, which is reported there.
+        End::Failed(_) if peer.is_some() => shared.notes.debug(&line),
+        End::Failed(_) => shared.notes.about(&from.ip().to_string(), reason, &line),
         End::Goodbye(_) | End::Later(_) | End::Ours => shared.notes.debug(&line),
     }
     if matches!(end, End::Refused(_) | End::Hostile(_)) {
@@ -198,9 +201,7 @@ impl Greeting<'_> {
         if from == me {
             return Err(Refusal::new(
                 Code::Name,
-                format!(
-                    "node {from} calls itself as this node is called; give each node its own name"
-                ),
+                format!("node {from} has the same name as this node; give each node its own name"),
             ));
         }
         let roster = self.shared.roster().clone();
@@ -208,8 +209,8 @@ impl Greeting<'_> {
         if hello.fingerprint != settings.fingerprint {
             let (mine, theirs) = (short(&settings.fingerprint), short(&hello.fingerprint));
             let reason = format!(
-                "the configurations differ: node {me} has fingerprint {mine}, node {from} has {theirs}; \
-                 give all nodes the same roster, algorithms and patterns"
+                "the configurations differ: node {me} has fingerprint {mine}, node {from} has \
+                 {theirs}; give all nodes the same lease, drift, algorithms and patterns"
             );
             return Err(Refusal::new(Code::Configuration, reason));
         }
@@ -269,7 +270,7 @@ fn overtaken(peer: &PeerState, arrival: Arrival) -> Result<Greeted, Declined> {
     if !peer.gone.is_cancelled() {
         return Ok(Greeted::Overtaken);
     }
-    let reason = format!("the list without node {} came", peer.name);
+    let reason = format!("node {} is no longer a member", peer.name);
     Err(arrival.decline(Refusal::new(Code::Later, reason)))
 }
 

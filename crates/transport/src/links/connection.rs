@@ -58,7 +58,7 @@ pub(super) fn closed_by(name: &str) -> End {
 
 /// The end of a connection after the peer's Goodbye.
 pub(super) fn left(name: &str) -> End {
-    End::Goodbye(format!("{name} said goodbye"))
+    End::Goodbye(format!("{name} is stopping"))
 }
 
 /// The end of a connection after a failed read or write.

@@ -123,7 +123,8 @@ impl Link {
         &self.peer.name
     }
 
-    fn tell(&mut self, change: LinkChange) {
+    /// Reports a change to the handler, unless it knows. Returns whether it was reported.
+    fn tell(&mut self, change: LinkChange) -> bool {
         let known = match (&self.told, &change) {
             // A retry that fails for another reason is not a change. Neither is failing to reach a
             // peer that said goodbye.
@@ -135,6 +136,7 @@ impl Link {
             handler.link_changed(self.name(), change.clone());
             self.told = Some(change);
         }
+        !known
     }
 
     /// Dials, and sends until the connection ends.
@@ -197,7 +199,8 @@ impl Link {
         let (name, expected) = (self.name(), self.peer.incarnation);
         if incarnation != expected {
             return Err(End::Hostile(format!(
-                "{name} sent Welcome as incarnation {incarnation}, not {expected}"
+                "{name} sent Welcome as incarnation {incarnation}, but incarnation {expected} was \
+                 expected"
             )));
         }
         let mut state = lock(&self.outgoing().state);
@@ -294,7 +297,7 @@ impl Link {
                 _ = watch.tick() => if heard.elapsed() > limits.silence_max {
                     let silence = heard.elapsed().as_secs_f64();
                     let name = self.name();
-                    return End::Failed(format!("no sign of life from {name} for {silence:.1} s"));
+                    return End::Failed(format!("{name} was silent for {silence:.1} s"));
                 }
             }
         }
@@ -322,7 +325,8 @@ impl Link {
         }
     }
 
-    /// Counts and logs how a connection ended, and reports the change to the handler.
+    /// Counts how a connection ended, and reports the change to the handler, which logs it. What
+    /// the handler is not told is logged here.
     fn ended(&mut self, end: End) {
         let (name, notes) = (&self.peer.name, &self.shared.notes);
         let reason = match &end {
@@ -346,18 +350,20 @@ impl Link {
         let last = lock(&self.outgoing().state)
             .last_error
             .replace(reason.clone());
-        if last.as_ref() != Some(reason) {
-            let line = format!("link to {name}: {reason}");
-            match (&end, &self.told) {
-                // Expected: the peer has said goodbye.
-                (End::Goodbye(_), _) | (End::Failed(_), Some(LinkChange::Goodbye)) => {
-                    notes.debug(&line);
-                }
-                _ => notes.about(name, reason, &line),
-            }
+        let is_news = last.as_ref() != Some(reason);
+        let is_refusal = matches!(end, End::Refused(_) | End::Hostile(_));
+        let (name, reason) = (name.clone(), reason.clone());
+        let is_told = end.change().is_some_and(|change| self.tell(change));
+        if is_told || !is_news {
+            return;
         }
-        if let Some(change) = end.change() {
-            self.tell(change);
+        let line = format!("link to {name}: {reason}");
+        let notes = &self.shared.notes;
+        if is_refusal {
+            notes.about(&name, &reason, &line);
+        } else {
+            // The handler knows that the link is down.
+            notes.debug(&line);
         }
     }
 }
@@ -375,5 +381,5 @@ fn unexpected(name: &str, record: &Record<'_>) -> End {
         Record::Ping => "a Ping",
         Record::Goodbye => "a Goodbye",
     };
-    End::Hostile(format!("{name} sent {kind}, which was not its turn"))
+    End::Hostile(format!("{name} sent {kind} out of turn"))
 }

@@ -64,7 +64,7 @@ pub enum Record<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FrameError {
     /// The length exceeds the limit.
-    #[error("a record of {bytes} bytes, where at most {limit} are allowed")]
+    #[error("a record of {bytes} bytes (maximum: {limit})")]
     TooLong {
         /// The length announced.
         bytes: usize,
@@ -72,13 +72,13 @@ pub enum FrameError {
         limit: usize,
     },
     /// A record without a kind.
-    #[error("a record of 0 bytes")]
+    #[error("an empty record")]
     Empty,
     /// A kind that this version does not know.
-    #[error("a record of kind {0}, where kinds are {WELCOME} to {GOODBYE}")]
+    #[error("a record of unknown kind {0}: kinds are {WELCOME} to {GOODBYE}")]
     UnknownKind(u8),
     /// Content of the wrong size for its kind.
-    #[error("a {kind} record whose content has {bytes} bytes")]
+    #[error("a {kind} record with {bytes} bytes of content")]
     WrongSize {
         /// The kind.
         kind: &'static str,
@@ -86,7 +86,7 @@ pub enum FrameError {
         bytes: usize,
     },
     /// Text that is not UTF-8.
-    #[error("a {0} record whose text is not UTF-8")]
+    #[error("a {0} record with text that is not UTF-8")]
     NotText(&'static str),
 }
 

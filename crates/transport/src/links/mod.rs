@@ -89,7 +89,7 @@ pub trait Handler: Send + Sync + 'static {
     /// is dropped when the links stop. A declined connection is closed and counted as refused.
     fn serve(&self, arrival: Arrival) -> Result<Serving, Declined> {
         let purpose = arrival.hello.purpose.name();
-        let reason = format!("this node serves no {purpose} connections");
+        let reason = format!("this node does not accept {purpose} connections");
         Err(arrival.decline(Refusal::new(Code::NotServed, reason)))
     }
 }

@@ -136,7 +136,8 @@ impl OutState {
     /// Starts to send on a connection to the peer, which expects frame `next`.
     pub fn begin(&mut self, name: &str, next: u64) -> Result<(), String> {
         let rewound = self.window.rewind(next);
-        rewound.map_err(|error| format!("node {name} lost what it had received: {error}"))?;
+        rewound
+            .map_err(|error| format!("node {name} lost frames that it had received: {error}"))?;
         self.last_error = None;
         self.up = true;
         Ok(())

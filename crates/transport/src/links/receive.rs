@@ -67,7 +67,7 @@ impl Receiving {
     }
 
     fn stream(&mut self) -> &mut Stream {
-        self.stream.as_mut().expect("it is there until the end")
+        self.stream.as_mut().expect("the stream is taken last")
     }
 
     /// Stores the progress of the connection in the peer's state.
@@ -130,7 +130,7 @@ impl Receiving {
                 return end;
             }
             let waiting = self.inbox.unacknowledged.frames > 0;
-            let stream = self.stream.as_mut().expect("it is there until the end");
+            let stream = self.stream.as_mut().expect("the stream is taken last");
             tokio::select! {
                 biased;
                 () = &mut cancelled => return self.send_goodbye().await,
@@ -146,7 +146,7 @@ impl Receiving {
                 _ = watch.tick() => if heard.elapsed() > limits.silence_max {
                     let silence = heard.elapsed().as_secs_f64();
                     let name = self.name();
-                    return End::Failed(format!("no sign of life from {name} for {silence:.1} s"));
+                    return End::Failed(format!("{name} was silent for {silence:.1} s"));
                 }
             }
         }

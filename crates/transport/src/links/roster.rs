@@ -81,15 +81,15 @@ impl Roster {
     pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
         let (from, incarnation) = (&hello.from, hello.incarnation);
         let peer = self.named(from.as_str());
-        let peer = peer.ok_or_else(|| format!("node {from} is none of this node's peers now"))?;
+        let peer = peer.ok_or_else(|| format!("node {from} is not a peer now"))?;
         if peer.incarnation != incarnation {
             return Err(format!(
-                "incarnation {incarnation} of node {from} is none of this node's peers now"
+                "incarnation {incarnation} of node {from} is not a peer now"
             ));
         }
         match hello.to_incarnation {
             Some(meant) if meant != peer.mine => Err(format!(
-                "node {from} looks for incarnation {meant} of this node, which is now {}",
+                "node {from} asked for incarnation {meant} of this node, which is incarnation {}",
                 peer.mine
             )),
             _ => Ok(peer),

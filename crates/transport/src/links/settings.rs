@@ -90,7 +90,7 @@ pub enum LinksError {
     #[error(transparent)]
     Name(#[from] NodeNameError),
     /// Two nodes have the same name.
-    #[error("two nodes are called {0:?}; give each its own name")]
+    #[error("two nodes have the name {0:?}; give each its own")]
     SameName(String),
     /// Two nodes have the same incarnation.
     #[error("two nodes have the incarnation {0}; give each its own")]
@@ -100,8 +100,8 @@ pub enum LinksError {
     Limits(String),
     /// Plain TCP on an address that is not loopback.
     #[error(
-        "without TLS only a loopback address is allowed, and this node listens on {0}; \
-         give it a certificate, or listen on 127.0.0.1 or [::1]"
+        "this node listens on {0} without TLS, which only a loopback address allows; give it a \
+         certificate, or listen on 127.0.0.1 or [::1]"
     )]
     PlainOffLoopback(SocketAddr),
     /// The listening socket cannot be used.
@@ -170,7 +170,9 @@ impl Limits {
             ),
         ];
         match rules.iter().find(|(kept, _)| !kept) {
-            Some((_, rule)) => Err(LinksError::Limits(format!("{rule}; they are {self:?}"))),
+            Some((_, rule)) => Err(LinksError::Limits(format!(
+                "{rule}; the settings are {self:?}"
+            ))),
             None => Ok(()),
         }
     }

@@ -31,9 +31,9 @@ pub struct SendWindow {
 /// A frame that does not fit. The window is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "a frame of {frame_bytes} bytes does not fit (at most {PAYLOAD_BYTES_MAX}): {buffered_frames} frames \
-     with {buffered_bytes} bytes wait for the peer, where {frames_max} and {bytes_max} are allowed; \
-     the peer is down, cut off or too slow"
+    "a frame of {frame_bytes} bytes (maximum: {PAYLOAD_BYTES_MAX}) does not fit: \
+     {buffered_frames} frames with {buffered_bytes} bytes are waiting for the peer (maximum: \
+     {frames_max} and {bytes_max}); the peer is down, cut off or too slow"
 )]
 pub struct Full {
     /// Size of the frame.
@@ -52,7 +52,7 @@ pub struct Full {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WindowError {
     /// A frame was acknowledged, or counted as received, that was never sent.
-    #[error("it acknowledged frame {up_to}, and {sent} is the last that was sent")]
+    #[error("it acknowledged frame {up_to}, but the last frame sent was {sent}")]
     NeverSent {
         /// The number acknowledged.
         up_to: u64,
@@ -60,7 +60,7 @@ pub enum WindowError {
         sent: u64,
     },
     /// The receiver expects a frame that it had already acknowledged.
-    #[error("it expects frame {next}, and had acknowledged everything before {first}")]
+    #[error("it expects frame {next}, but had acknowledged all frames before {first}")]
     Forgotten {
         /// The number expected.
         next: u64,
@@ -68,7 +68,7 @@ pub enum WindowError {
         first: u64,
     },
     /// A frame arrived before its predecessors.
-    #[error("frame {number} came, and {next} was the next")]
+    #[error("received frame {number} instead of frame {next}")]
     Gap {
         /// The number that arrived.
         number: u64,

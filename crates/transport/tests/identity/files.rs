@@ -92,7 +92,7 @@ fn pem_of_something_else_is_named() {
     for file in ["ca.pem", "node.pem"] {
         let files = Files::new();
         files.put(file, &nothing("CERTIFICATE"), 0o600);
-        files.refused(file, "it is no certificate");
+        files.refused(file, "not a certificate");
     }
     let files = Files::new();
     files.put("node.key", &nothing("PRIVATE KEY"), 0o600);
@@ -219,11 +219,11 @@ fn a_node_does_not_start_with_a_certificate_of_another_role() {
     for (role, says) in [
         (
             Role::Client,
-            "is a client's certificate, and a node's is needed",
+            "is a client's certificate, but a node's certificate is needed",
         ),
         (
             Role::ApiServer,
-            "is an API server's certificate, and a node's is needed",
+            "is an API server's certificate, but a node's certificate is needed",
         ),
     ] {
         files.put_issued(&files.authority.issue_as(role, &name("a"), &[]).unwrap());

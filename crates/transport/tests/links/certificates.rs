@@ -129,7 +129,7 @@ async fn a_node_that_claims_anothers_name_is_refused() {
     // It dials as a, with c's certificate.
     let a = showing(&ca, &identity(&ca, "a"), &issue(&ca, "c"));
     let (a, b) = secured(a, Security::tls(&identity(&ca, "b"))).await;
-    let text = "it calls itself a, and its certificate is that of node c";
+    let text = "its hello names node a, but its certificate is for node c";
     refused(&a, &b, text, text).await;
 }
 
@@ -207,7 +207,7 @@ async fn an_api_certificate_is_not_a_nodes() {
     assert_eq!(
         b.seen.count(),
         0,
-        "a frame went to somebody with an API's certificate"
+        "a frame went to a peer with an API's certificate"
     );
 }
 
@@ -220,14 +220,14 @@ async fn certificates_of_other_roles_are_refused_by_both_sides() {
     let api = accepting_with(&ca, &of_b, &issue(Role::ApiServer, "b"));
     let (a, b) = secured(Security::tls(&of_a), api).await;
     a.links.send(B, b"x").unwrap();
-    let text =
-        "the certificate that b showed is not accepted: the peer's certificate is an API server's";
+    let text = "the certificate of b is not accepted: the peer's certificate is an API server's";
     until("the dialler refuses", || a.seen.was_refused("b", text)).await;
     assert_eq!(b.seen.count(), 0);
 
     let client = showing(&ca, &of_a, &issue(Role::Client, "a"));
     let (a, b) = secured(client, Security::tls(&of_b)).await;
-    let text = "the peer's certificate is a client's certificate, and a node's is needed";
+    let text = "the peer's certificate is a client's certificate, but a node's certificate is \
+                needed";
     refused(&a, &b, text, text).await;
 }
 

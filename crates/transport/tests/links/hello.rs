@@ -228,7 +228,7 @@ fn refusals_name_both_clusters_and_what_to_do() {
         Some(newer),
         "a learns that it was replaced"
     );
-    let text = "the cluster was recovered, and node a is still of the generation before";
+    let text = "the cluster was recovered, but node a is still in the previous generation";
     assert!(refusal.reason.contains(text), "{}", refusal.reason);
     let refusal = allowed(&link(), None, Some(mine)).unwrap_err();
     assert_eq!(refusal.code, Code::Later);

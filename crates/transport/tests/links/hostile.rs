@@ -47,17 +47,17 @@ async fn hostile_bytes_are_counted_and_the_links_go_on() {
         (
             "a huge hello",
             [&PREFACE[..], &[0xff; 2]].concat(),
-            "a hello of 65535 bytes, but at most 4096 are allowed",
+            "a hello of 65535 bytes (maximum: 4096)",
         ),
         (
             "an empty hello",
             [&PREFACE[..], &[0; 2]].concat(),
-            "cannot be read",
+            "cannot be decoded",
         ),
         (
             "a gap",
             from_b(&[data(2)]),
-            "frame 2 came, and 1 was the next",
+            "received frame 2 instead of frame 1",
         ),
         (
             "an unknown kind",
@@ -72,7 +72,7 @@ async fn hostile_bytes_are_counted_and_the_links_go_on() {
         (
             "a second hello",
             [from_b(&[]), from_b(&[])].concat(),
-            "bytes, where at most",
+            "bytes (maximum:",
         ),
     ];
     for (index, (kind, bytes, reason)) in kinds.iter().enumerate() {
@@ -152,15 +152,15 @@ async fn the_oldest_of_too_many_unauthenticated_connections_is_closed() {
     })
     .await;
     let mut first = Wire::to(&a).await;
-    until("it came in", || a.links.counters().accepted == 1).await;
+    until("it connected", || a.links.counters().accepted == 1).await;
     let mut others = vec![Wire::to(&a).await];
-    until("another came in", || a.links.counters().accepted == 2).await;
+    until("another connected", || a.links.counters().accepted == 2).await;
     assert_eq!(a.links.counters().turned_away, 0);
     others.push(Wire::to(&a).await);
     first.closed().await;
     assert_eq!(a.links.counters().turned_away, 1);
     b.links.send(A, b"x").unwrap();
-    until("a peer comes in", || a.seen.count() == 1).await;
+    until("a peer connects", || a.seen.count() == 1).await;
     others.remove(0).closed().await;
     // Now the peer is authenticated, so the third stranger may stay.
     assert_eq!(a.links.counters().turned_away, 2);

@@ -145,7 +145,7 @@ async fn frames_that_can_never_fit_are_refused_even_before_the_first_list() {
         to_incarnation: None,
     };
     for (hello, text) in [
-        (hello("a", "a"), "calls itself as this node is called"),
+        (hello("a", "a"), "has the same name as this node"),
         (hello("b", "c"), "looks for node c at the address of node a"),
         (other, "the configurations differ"),
     ] {
@@ -200,13 +200,16 @@ async fn an_unexpected_welcome_is_a_protocol_error() {
     for (index, (bytes, text)) in [
         (
             encoded(&[welcome.clone(), welcome]),
-            "sent a Welcome, which was not its turn",
+            "sent a Welcome out of turn",
         ),
         (
             vec![3, 0, 0, 0, 2, 1, 2],
-            "a Welcome record whose content has 2 bytes",
+            "a Welcome record with 2 bytes of content",
         ),
-        (encoded(&[stranger]), "sent Welcome as incarnation 7, not 2"),
+        (
+            encoded(&[stranger]),
+            "sent Welcome as incarnation 7, but incarnation 2 was expected",
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -130,10 +130,7 @@ async fn a_silent_receiver_is_noticed() {
         next: 1,
     }]))
     .await;
-    until("it is noticed", || {
-        a.seen.went_down("b", "no sign of life from b")
-    })
-    .await;
+    until("it is noticed", || a.seen.went_down("b", "b was silent")).await;
 }
 
 #[tokio::test]
@@ -145,7 +142,7 @@ async fn a_silent_sender_is_noticed() {
     wire.closed().await;
     until("it is down", || !a.links.status()[1].in_up).await;
     let error = a.links.status()[1].last_error.clone().unwrap();
-    assert!(error.contains("no sign of life from b"), "{error}");
+    assert!(error.contains("b was silent"), "{error}");
 }
 
 #[tokio::test]
@@ -169,7 +166,7 @@ async fn a_second_connection_replaces_the_first() {
     assert!(welcome.ends_with("next: 2 }"), "{welcome}");
     first.closed().await;
     second.send(&frame(2)).await;
-    until("the second goes on", || a.seen.count() == 2).await;
+    until("the second connection continues", || a.seen.count() == 2).await;
     assert!(a.links.status()[1].in_up);
 }
 
@@ -185,13 +182,14 @@ async fn closing_flushes_the_buffer_and_closes_in_order() {
     assert_eq!(b.seen.count(), 5000);
     assert_eq!(a.links.status()[1].buffered_frames, 0);
     until("b knows", || b.seen.said_goodbye("a")).await;
-    until("and that nobody comes from a", || {
-        !b.links.status()[0].in_up
-    })
-    .await;
+    until("and that a does not connect", || !b.links.status()[0].in_up).await;
     until("b tries again", || b.links.counters().dialled > 3).await;
     let told = [LinkChange::Up, LinkChange::Goodbye].map(|change| ("a".to_owned(), change));
-    assert_eq!(b.seen.changes(), told, "that a is not there is no news");
+    assert_eq!(
+        b.seen.changes(),
+        told,
+        "a failed dial to a stopped node is not logged"
+    );
 }
 
 #[tokio::test]
@@ -252,7 +250,7 @@ async fn a_second_connection_waits_for_what_the_first_is_handing_over() {
     until("the handler has them", || a.seen.is_waiting()).await;
     let mut second = Wire::to(&a).await;
     second.send(&greeting).await;
-    until("it came in", || a.links.counters().accepted == 2).await;
+    until("it connected", || a.links.counters().accepted == 2).await;
     drop(gate);
     let welcome = second.next().await.unwrap();
     assert!(welcome.ends_with("next: 4 }"), "{welcome}");
@@ -267,7 +265,7 @@ async fn a_panicking_handler_loses_only_its_frame() {
     }
     until("the others arrived", || b.seen.count() == 2).await;
     b.links.send(A, b"back").unwrap();
-    until("b goes on", || a.seen.count() == 1).await;
+    until("b continues", || a.seen.count() == 1).await;
 }
 
 #[tokio::test]

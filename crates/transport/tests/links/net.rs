@@ -329,7 +329,7 @@ impl Wire {
             }
         };
         let patient = tokio::time::timeout(TIMEOUT, reading).await;
-        patient.expect("waited in vain for a record")
+        patient.expect("no record arrived")
     }
 
     /// Waits until the other end closes the connection.

@@ -102,7 +102,7 @@ async fn a_remaining_peer_may_change_its_place_and_address() {
     let nobody = Incarnation(77);
     assert!(!a.links.send_if_room(nobody, b"there is no such peer"));
     wire.send(&encoded(&[data(2, b"two")])).await;
-    until("it goes on", || a.seen.count() == 2).await;
+    until("the link continues", || a.seen.count() == 2).await;
     assert_eq!(
         a.seen.frames(),
         [(FIRST_B, b"one".to_vec()), (FIRST_B, b"two".to_vec())]
@@ -272,7 +272,7 @@ async fn totals_remain_when_peers_leave() {
         a.links.send(B, &[number]).unwrap();
         b.links.send(A, &[number]).unwrap();
     }
-    until("all is said and acknowledged", || {
+    until("everything is sent and acknowledged", || {
         let buffered = a.links.status()[1].buffered_frames + b.links.status()[0].buffered_frames;
         buffered == 0 && a.seen.count() + b.seen.count() == 200
     })

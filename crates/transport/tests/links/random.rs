@@ -104,10 +104,13 @@ impl Player {
                 Incarnation(u64::from_le_bytes(bytes))
             };
             let (from, to) = (incarnation(0), incarnation(8));
-            assert_eq!(sender, from, "each frame comes from its sender");
+            assert_eq!(
+                sender, from,
+                "a frame of one incarnation arrived as another's"
+            );
             let next: &mut u32 = received.entry((from, to)).or_default();
             let number = u32::from_le_bytes(frame[16..20].try_into().unwrap());
-            assert_eq!(number, *next, "from incarnation {from} to incarnation {to}");
+            assert_eq!(number, *next, "from incarnation {from} to {to}");
             *next += 1;
         }
         received

@@ -39,7 +39,7 @@ async fn names_that_do_not_fit_are_refused() {
     let (a, _b) = pair(|_| {}).await;
     for (from, to, reason) in [
         ("b", "c", "node b looks for node c at the address of node a"),
-        ("a", "a", "node a calls itself as this node is called"),
+        ("a", "a", "node a has the same name as this node"),
     ] {
         let mut wire = Wire::to(&a).await;
         wire.send(&hello(from, to).encode()).await;
@@ -58,7 +58,8 @@ async fn another_version_is_refused_with_both_numbers() {
         (
             Versions { lowest, highest },
             format!(
-                "it speaks versions {lowest} to {highest} of the protocol, and this node {VERSIONS}; upgrade this node"
+                "it supports versions {lowest} to {highest} of the protocol, and this node \
+                 {VERSIONS}; upgrade this node"
             ),
         ),
         (
@@ -68,7 +69,8 @@ async fn another_version_is_refused_with_both_numbers() {
                 highest: 4,
             },
             format!(
-                "it speaks version 4 of the protocol, and this node {VERSIONS}; upgrade the node that dialled"
+                "it supports version 4 of the protocol, and this node {VERSIONS}; upgrade the \
+                 node that dialled"
             ),
         ),
     ] {
@@ -120,7 +122,7 @@ async fn a_bad_list_of_peers_changes_nothing() {
     let mut same = names(&["c", "d"]);
     same[1].incarnation = same[0].incarnation;
     for (peers, text) in [
-        (names(&["a", "b", "b"]), "two nodes are called \"b\""),
+        (names(&["a", "b", "b"]), "two nodes have the name \"b\""),
         (names(&["a", ""]), "use 1 to 63 characters"),
         (names(&["a", &"n".repeat(64)]), "has 64 bytes (maximum: 63)"),
         (same, "two nodes have the incarnation 99"),
@@ -133,7 +135,7 @@ async fn a_bad_list_of_peers_changes_nothing() {
         assert_eq!(names(&a.links.status()), names(&before));
     }
     a.links.send(B, b"after").unwrap();
-    until("the link goes on", || b.seen.count() == 2).await;
+    until("the link continues", || b.seen.count() == 2).await;
     assert_eq!(a.links.counters().dialled, 1);
 }
 
@@ -147,7 +149,7 @@ async fn without_tls_no_other_machine_is_dialled() {
     until("it is refused", || {
         a.seen.was_refused(
             "b",
-            "without TLS only loopback addresses are allowed, and 192.0.2.1:7 is none",
+            "192.0.2.1:7 is not a loopback address, and there is no TLS",
         )
     })
     .await;

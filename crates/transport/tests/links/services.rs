@@ -86,7 +86,7 @@ async fn say(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, words: &
     };
     tokio::time::timeout(Duration::from_secs(60), sending)
         .await
-        .expect("waited in vain for an answer");
+        .expect("no answer arrived");
     heard
 }
 
@@ -181,7 +181,7 @@ async fn without_services_none_is_served() {
     assert_eq!(refused(&heard).code, Code::NotServed);
     until("it is refused", || a.links.counters().refused == 1).await;
     let reason = &a.links.refusals()[0].reason;
-    assert_eq!(reason, "this node serves no keeper connections");
+    assert_eq!(reason, "this node does not accept keeper connections");
 }
 
 async fn tls(me: &Identity, to: &str, address: &str) -> Stream {
@@ -206,7 +206,7 @@ async fn a_service_may_rely_on_the_name_in_the_hello() {
     let stream = tls(&identity(&ca, "b"), "a", &address).await;
     let refusal = refused(&say(stream, &keeper("c").encode()).await);
     assert_eq!(refusal.code, Code::Name);
-    let text = "it calls itself c, and its certificate is that of node b";
+    let text = "its hello names node c, but its certificate is for node b";
     assert!(refusal.reason.contains(text), "{}", refusal.reason);
     until("it is refused", || links.counters().refused == 1).await;
 }

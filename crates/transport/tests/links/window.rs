@@ -27,7 +27,7 @@ fn decoded(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     decoder.space().extend_from_slice(bytes);
     let frames = decoder.records().map(|record| match record.unwrap() {
         Record::Data { number, payload } => (number, payload.to_vec()),
-        other => panic!("{other:?} is no frame"),
+        other => panic!("{other:?} is not a frame"),
     });
     frames.collect()
 }

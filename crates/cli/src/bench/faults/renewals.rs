@@ -18,7 +18,7 @@ use soloist_core::rules::{RuleSettings, Rules};
 use crate::bench::single::cluster;
 use crate::bench::{Measured, Samples};
 
-const WHAT: &str = "words between nodes and the keepers' leader";
+const WHAT: &str = "messages between nodes and the keepers' leader";
 
 pub fn name(nodes: usize, is_real: bool) -> String {
     let how = if is_real { "" } else { ", simulated" };
@@ -75,7 +75,7 @@ impl Simulation {
     fn new(nodes: usize) -> Self {
         let lease = Lease::default();
         let rules = Rules::new(nodes, &RuleSettings::default(), &[]);
-        let rules = rules.expect("the default is a rule for every number of nodes");
+        let rules = rules.expect("the default rules support every number of nodes");
         let now = Moment::default();
         let node = |number: usize| {
             let name = format!("n{number}");
@@ -148,7 +148,7 @@ impl Simulation {
             assert_eq!(
                 self.roster.apply(command),
                 Applied::Done,
-                "nobody else leads"
+                "no other keeper leads"
             );
             self.lead(Box::new(Leader::applied));
         }

@@ -18,14 +18,14 @@ use crate::{Verdict, memory, output};
 
 const EXPLANATION: &str = "\
 What is checked on every step: at most one client is inside, or may rely on being so; fences rise; \
-nobody enters without a lease; nothing that a correct member sends is refused; and no hold is lost \
-on a node that no fault has hit. From every state in which time is over and nothing is in flight, \
-all requests must be served without further faults.
+no node enters without a lease; no message of a correct member is refused; and no hold is lost on a \
+node that no fault has hit. From every state in which time is over and nothing is in flight, all \
+requests must be served without further faults.
 
 A violation is printed as text, a shortest one, which `soloist lab epochs replay` plays back.
 
-Exit codes: 0 all is well, 1 a violation, 2 wrong input, 3 not exhausted (more states than allowed \
-or than memory holds: nothing is claimed).
+Exit codes: 0 everything holds; 1 a violation; 2 invalid input; 3 not exhausted: there are more \
+states than allowed, or than fit in memory, and nothing is claimed.
 
 Faults:
   crash    a node crashes for good
@@ -176,9 +176,8 @@ fn describe(timed: &Timed) -> String {
         ),
         Found::NotExhausted => writeln!(
             text,
-            "not exhausted: {what}\n{states} states were searched and nothing is wrong so far; \
-             there are more. Nothing is claimed: allow more with --max-states, or search a smaller \
-             case"
+            "not exhausted: {what}\n{states} states were searched without a violation; there are \
+             more. Nothing is claimed: allow more with --max-states, or search a smaller case"
         ),
         _ => {
             // A comment, so that the whole output is a text that `lab epochs replay` takes.
@@ -190,10 +189,13 @@ fn describe(timed: &Timed) -> String {
     text
 }
 
+/// Maximum number of requests, and of steps. Searches of this size do not end.
+const FEW_MAX: u8 = 20;
+
 fn few(given: &str) -> Result<u8, String> {
     match given.parse() {
-        Ok(number) if number <= 20 => Ok(number),
-        _ => Err("use a whole number from 0 to 20".to_owned()),
+        Ok(number) if number <= FEW_MAX => Ok(number),
+        _ => Err(format!("use a whole number from 0 to {FEW_MAX}")),
     }
 }
 

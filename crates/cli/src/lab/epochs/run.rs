@@ -30,7 +30,7 @@ all before. Clocks of nodes and leaders differ as much as the lease allows.
 
 A failed run is printed with the command that repeats it.
 
-Exit codes: 0 all is well, 1 some run failed, 2 wrong input.
+Exit codes: 0 success; 1 a run failed; 2 invalid input.
 
 Faults:
   crash    a node crashes, and starts again some time later
@@ -109,8 +109,16 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = length, default_value = "60s", allow_hyphen_values = true)]
     length: Given,
 
-    /// How many of its own clients a node serves in a row [default: 1 to 3, decided by the seed]
-    #[arg(long, value_name = "T", value_parser = turns, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "T",
+        value_parser = turns,
+        allow_hyphen_values = true,
+        help = format!(
+            "How many local clients a node serves in a row [default: 1 to {}, by the seed]",
+            Run::TURNS_MAX
+        )
+    )]
     turns: Option<u32>,
 
     /// Print everything that happens, one line each, before the summary
@@ -127,7 +135,7 @@ impl Args {
         let run = self.first()?;
         let summary = if self.trace {
             if self.seeds > 1 {
-                bail!("--trace prints one run: leave --seeds out");
+                bail!("--trace prints one run: remove --seeds");
             }
             let (report, lines) = run.traced();
             for line in lines {
@@ -155,13 +163,13 @@ impl Args {
     fn first(&self) -> Result<Run> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
         let usual =
-            Run::new(choice, self.nodes, self.seed).context("a node does not take these rules")?;
+            Run::new(choice, self.nodes, self.seed).context("a node cannot use these rules")?;
         let faults = match &self.fault {
             None => usual.faults.clone(),
             Some(given) => {
                 let faults: BTreeSet<_> = given.iter().flatten().copied().collect();
                 if !faults.is_empty() && given.contains(&None) {
-                    bail!("--fault: give none, or faults, not both");
+                    bail!("--fault: use none, or names of faults, not both");
                 }
                 faults
             }

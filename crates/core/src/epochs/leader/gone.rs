@@ -58,7 +58,7 @@ impl Leader {
                     notices.push(Notice::Left(name.clone()));
                     continue;
                 }
-                _ if is_apart() => "it and other members do not reach each other",
+                _ if is_apart() => "it and other members cannot reach each other",
                 known if is_changing && !known.report.is_whole() => "it did not report in time",
                 _ => "its lease expired",
             };
@@ -106,7 +106,7 @@ impl Leader {
             let apart_from: Vec<_> = apart_from.map(|member| member.name.clone()).collect();
             let mut members = self.members.iter_mut();
             let known = members.find(|known| known.member.incarnation == incarnation);
-            let known = known.expect("it stays otherwise");
+            let known = known.expect("it is a member");
             let name = &known.member.name;
             let named = &apart_from[..apart_from.len().min(NAMED)];
             notices.push(Notice::Partitioned {

@@ -20,7 +20,7 @@ impl State {
     /// # Panics
     /// If there is none.
     pub fn deliver(&mut self, way: Way) -> Result<(), Violation> {
-        let parcel = self.under_way.take(way).expect("something is there");
+        let parcel = self.under_way.take(way).expect("the queue is not empty");
         self.arrive(way, Parcel::clone(&parcel))
     }
 
@@ -109,7 +109,9 @@ impl State {
         }
         let applied = self.roster.change(|roster| roster.apply(command.clone()));
         if applied == Applied::Refused {
-            return Err(format!("the leader's command does not fit: {command:?}"));
+            return Err(format!(
+                "the roster refuses the leader's command: {command:?}"
+            ));
         }
         let line = || format!("the keepers commit: {}", describe::command(&command));
         self.journal.note(self.now, line);
@@ -295,7 +297,7 @@ impl State {
                 }),
                 Parcel::ToMember(_, message) => describe::to_member(message),
                 Parcel::Commit(_) | Parcel::Applied | Parcel::Confirm | Parcel::Confirmed => {
-                    unreachable!("these are noted elsewhere")
+                    unreachable!("these are recorded elsewhere")
                 }
             };
             format!("{from} -> {to} {text}{and_then}")

@@ -50,7 +50,7 @@ impl State {
             lines.push(format!("{}: {}", self.name(node), self.describe(node)));
         }
         for term in self.terms() {
-            let known = self.leader(term).expect("it is there");
+            let known = self.leader(term).expect("the member is listed");
             let leases = known.leases();
             let leases = leases.map(|(member, until, is_leaving)| {
                 let leaving = if is_leaving { " (leaving)" } else { "" };
@@ -58,7 +58,7 @@ impl State {
             });
             let leases: Vec<_> = leases.collect();
             let leases = match leases.is_empty() {
-                true => "no member".to_owned(),
+                true => "not a member".to_owned(),
                 false => leases.join(", "),
             };
             lines.push(format!("{}: waits for {leases}", leader(term)));

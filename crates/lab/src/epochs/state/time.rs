@@ -47,7 +47,7 @@ impl State {
             self.deliver(way)?;
             self.look()?;
         }
-        Err("messages without end".to_owned())
+        Err("messages never stop".to_owned())
     }
 
     fn is_awake(&self, node: usize) -> bool {

@@ -80,7 +80,7 @@ impl World {
     /// Lets a paused node continue.
     pub fn go_on(&mut self, index: usize) {
         if std::mem::take(&mut self.nodes[index].paused) {
-            self.note_node(index, "goes on");
+            self.note_node(index, "resumes");
         }
         for event in std::mem::take(&mut self.nodes[index].backlog) {
             self.schedule(self.now, event);

@@ -20,8 +20,8 @@ pub enum StoreError {
     },
     /// Another process has it open.
     #[error(
-        "the keeper's store {file} is in use by another process; \
-         stop that one, or give each node a data folder of its own"
+        "the keeper's store {file} is in use by another process; stop that one, or give each node \
+         its own data folder"
     )]
     Locked {
         /// The file.
@@ -40,8 +40,8 @@ pub enum StoreError {
     },
     /// The store has a format that this release cannot read.
     #[error(
-        "the keeper's store {file} has format {found}, and this release reads formats {oldest} to {newest}; \
-         run a release that reads it"
+        "the keeper's store {file} has format {found}, but this release reads formats {oldest} to \
+         {newest}; run a release that reads it"
     )]
     Version {
         /// The file.
@@ -55,8 +55,8 @@ pub enum StoreError {
     },
     /// The store belongs to another node.
     #[error(
-        "the keeper's store {file} belongs to the node {found}, and this node is {expected}: \
-         a keeper must never go on with another one's promises; give each node its own data folder"
+        "the keeper's store {file} belongs to the node {found}, but this node is {expected}: a \
+         keeper must not use another one's store; give each node its own data folder"
     )]
     Owner {
         /// The file.
@@ -68,15 +68,15 @@ pub enum StoreError {
     },
     /// There is a store already.
     #[error(
-        "there is a keeper's store {file} already: \
-         a keeper must not forget its promises; nothing was changed"
+        "the keeper's store {file} already exists, and a keeper must not lose its votes; nothing \
+         was changed"
     )]
     Exists {
         /// The file.
         file: String,
     },
     /// There is no store.
-    #[error("there is no keeper's store {file}: check the data folder")]
+    #[error("keeper's store {file} not found: check the data folder")]
     Missing {
         /// The file.
         file: String,
@@ -91,9 +91,9 @@ pub enum StoreError {
     },
     /// The content is damaged.
     #[error(
-        "the keeper's store {file} is damaged: {problem}; nothing was changed in it. \
-         Demote this node, move the file away, and promote the node again: with an empty store and without \
-         that, it could break promises that it gave"
+        "the keeper's store {file} is damaged: {problem}; nothing was changed in it. Demote this \
+         node, move the file away, and promote the node again; do not restart it with an empty \
+         store instead, because it could then break its votes"
     )]
     Corrupt {
         /// The file.

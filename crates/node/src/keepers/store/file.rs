@@ -18,7 +18,7 @@ use soloist_api::NodeName;
 /// The first bytes of the database's files.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 /// The description of damage that shows only as a panic.
-pub(super) const NONSENSE: &str = "the database cannot make sense of it";
+pub(super) const NONSENSE: &str = "the database cannot read it";
 /// The name of the thread that checks a copy.
 const EXAMINER: &str = "keeper-store-check";
 /// Small, since the roster is small and the log is short.
@@ -291,7 +291,7 @@ fn copy(name: &str, backend: &impl StorageBackend) -> Result<InMemoryBackend, St
     let mut bytes = vec![0; usize::try_from(length).map_err(too_long)?];
     backend.read(0, &mut bytes).map_err(io)?;
     if !bytes.starts_with(MAGIC) {
-        let problem = "it is no database at all";
+        let problem = "it is not a database";
         return Err(StoreError::not_a_store(name, problem));
     }
     let copy = InMemoryBackend::new();
@@ -365,7 +365,7 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<F
             });
         }
         None => {
-            let problem = "it is the database of some other program";
+            let problem = "it is the database of another program";
             return Err(StoreError::not_a_store(name, problem));
         }
     };
@@ -380,7 +380,7 @@ fn examine_copy(name: &str, copy: InMemoryBackend, owner: &NodeName) -> Result<F
                 expected: owner.clone(),
             });
         }
-        None => return Err(StoreError::corrupt(name, "it does not say whose it is")),
+        None => return Err(StoreError::corrupt(name, "it does not name its node")),
     }
     let migrated = match format.older() {
         Some(_) => migration::migrate(&database, owner),

@@ -129,7 +129,7 @@ fn read_state(bytes: &[u8]) -> Result<(Roster, Vec<u64>), redb::Error> {
     match bytes.split_first() {
         Some((&SNAPSHOT_VERSION, rest)) => tables::decode("the snapshot's roster", rest),
         Some((version, _)) => Err(redb::Error::Corrupted(format!(
-            "a snapshot of version {version}, and this release reads version {SNAPSHOT_VERSION}; \
+            "a snapshot of version {version}, but this release reads version {SNAPSHOT_VERSION}; \
              run the same release on all keepers"
         ))),
         None => Err(redb::Error::Corrupted(
@@ -215,7 +215,7 @@ impl Machine {
     fn check_cluster(&self, state: &State) -> Result<(), String> {
         match (self.identity.borrow().cluster, state.roster.cluster()) {
             (Some(mine), Some(theirs)) if mine != theirs => Err(format!(
-                "the leader's snapshot is of cluster {theirs}, and this store is of cluster {mine}"
+                "the leader's snapshot is of cluster {theirs}, but this store is of cluster {mine}"
             )),
             _ => Ok(()),
         }
@@ -283,7 +283,7 @@ impl RaftStateMachine<Types> for Machine {
         };
         let signature = || Some(meta.signature());
         let state = state_of(&snapshot).map_err(|error| {
-            let problem = format!("the leader's snapshot cannot be used: {error}");
+            let problem = format!("cannot use the leader's snapshot: {error}");
             StorageIOError::read_snapshot(signature(), AnyError::error(problem))
         })?;
         self.check_cluster(&state).map_err(|problem| {

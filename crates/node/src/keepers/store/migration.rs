@@ -99,7 +99,7 @@ fn convert(old: Snapshot) -> Result<Snapshot, redb::Error> {
             (old.into(), former)
         }
         _ => {
-            let problem = "a snapshot that does not fit the format of the store";
+            let problem = "a snapshot that does not match the format of the store";
             return Err(redb::Error::Corrupted(problem.to_owned()));
         }
     };

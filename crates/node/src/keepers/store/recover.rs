@@ -121,7 +121,7 @@ impl Found {
             let found = entry.log_id.index;
             if found != expected {
                 return Err(redb::Error::Corrupted(format!(
-                    "entry {found} follows where entry {expected} should"
+                    "the log has entry {found} instead of entry {expected}"
                 )));
             }
             state.apply(entry);
@@ -132,7 +132,7 @@ impl Found {
     /// Checks that the store's owner may continue alone.
     fn check(&self, me: &KeeperNode) -> Result<(), String> {
         if self.state.applied.is_none() {
-            let problem = "nothing was ever agreed on in it; move it away, and start the node";
+            let problem = "it contains no committed entry; move it away, and start the node";
             return Err(problem.to_owned());
         }
         let (keepers, to_be) = (self.keepers(), self.to_be());
@@ -141,8 +141,8 @@ impl Found {
             let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
             let (me, names) = (&me.name, names.join(", "));
             return Err(format!(
-                "by what it knows, {me} was not a keeper, or not to be one any more, but {names}: \
-                 use the store of one of them"
+                "according to it, {me} was not a keeper, or was being demoted; the keepers are \
+                 {names}: use the store of one of them"
             ));
         }
         Ok(())

@@ -58,9 +58,9 @@ pub(super) fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T,
         Ok((value, [])) => Ok(value),
         Ok((_, rest)) => {
             let rest = rest.len();
-            Err(corrupted(&format!("{what} has {rest} bytes too many")))
+            Err(corrupted(&format!("{what} has {rest} extra bytes")))
         }
-        Err(error) => Err(corrupted(&format!("{what} cannot be read: {error}"))),
+        Err(error) => Err(corrupted(&format!("{what} cannot be decoded: {error}"))),
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn identity(
     database: &Database,
 ) -> Result<(StoreIdentity, Option<ClusterIdentity>), redb::Error> {
     let made: Option<StoreIdentity> = get(database, IDENTITY)?;
-    let made = made.ok_or_else(|| corrupted("it does not say which keeper's it is"))?;
+    let made = made.ok_or_else(|| corrupted("it has no keeper's id"))?;
     Ok((made, made.cluster.or(get(database, IDENTIFIED)?)))
 }
 
@@ -194,7 +194,7 @@ fn log_id(index: u64, bytes: &[u8]) -> Result<LogId, redb::Error> {
     match read {
         Ok((id, _)) if id.index == index => Ok(id),
         _ => Err(corrupted(&format!(
-            "entry {index} of the log does not begin with its id"
+            "entry {index} of the log does not start with its id"
         ))),
     }
 }
@@ -204,7 +204,7 @@ fn entry(index: u64, bytes: &[u8]) -> Result<Entry, redb::Error> {
     if entry.log_id.index != index {
         let found = entry.log_id.index;
         return Err(corrupted(&format!(
-            "entry {index} of the log says that it is {found}"
+            "entry {index} of the log has the index {found}"
         )));
     }
     Ok(entry)
@@ -236,7 +236,7 @@ pub(super) fn examine(database: &Database) -> Result<(), redb::Error> {
         let index = entry(index.value(), bytes.value())?.log_id.index;
         if index != next {
             return Err(corrupted(&format!(
-                "the log has entry {index} where entry {next} should be"
+                "the log has entry {index} instead of entry {next}"
             )));
         }
     }

@@ -79,7 +79,7 @@ impl Worker {
             Ok(result) => result
                 .map_err(|problem| Failure(format!("the keeper's store {file} failed: {problem}"))),
             Err(_) => Err(Failure(format!(
-                "the keeper's store {file} was closed, or the database broke down"
+                "the keeper's store {file} was closed, or the database panicked"
             ))),
         }
     }
@@ -105,9 +105,9 @@ impl Holder {
         job(&self.database).map_err(|error| {
             let problem = match &error {
                 redb::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-                    format!("{error}; make room on the disk and start the node again")
+                    format!("{error}; free disk space and restart the node")
                 }
-                error => format!("{error}; mend that and start the node again"),
+                error => format!("{error}; repair that and restart the node"),
             };
             self.failed = Some(problem.clone());
             problem

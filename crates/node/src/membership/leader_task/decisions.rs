@@ -38,8 +38,9 @@ const EPOCHS_HALF: u64 = 1 << (Generation::EPOCH_BITS - 1);
 pub(super) fn tell_epochs_left(left: u64) {
     match left {
         0 => tracing::error!(
-            "the epochs of this generation are used up: nobody can join, and nobody who is gone can be replaced. \
-             Stop all nodes, run `soloist cluster recover` on a keeper, which begins the next generation, and start them"
+            "the epochs of this generation are used up: no node can join or be evicted. Stop all \
+             nodes, run `soloist cluster recover` on a keeper, which begins the next generation, \
+             and start them"
         ),
         _ if left <= EPOCHS_HALF => tracing::warn!(
             left,
@@ -67,7 +68,7 @@ impl LeaderTask<'_> {
         match &command {
             Command::Begin(change) => {
                 let (epoch, members) = (change.epoch, change.members.len());
-                tracing::info!(epoch, members, "an epoch is to begin");
+                tracing::info!(epoch, members, "beginning the next epoch");
                 let left = self.keeper.roster().last_epoch().saturating_sub(epoch);
                 if left == 0 || left == EPOCHS_HALF {
                     tell_epochs_left(left);
@@ -75,16 +76,18 @@ impl LeaderTask<'_> {
             }
             Command::Install { epoch } => {
                 let holds = self.leader.as_ref().map_or(0, Leader::holds_reported);
-                tracing::info!(epoch, holds, "the epoch begins");
+                tracing::info!(epoch, holds, "installing the epoch");
             }
             Command::HoldOff(held_off) => {
                 let nodes = held_off.len();
-                tracing::info!(nodes, "nodes wait before they may join");
+                tracing::info!(nodes, "nodes must wait before they may join");
             }
-            Command::Lead { .. } => tracing::info!("the first keepers have come together"),
-            Command::Settle { .. } => tracing::info!("longer leases of leaders before are over"),
+            Command::Lead { .. } => tracing::info!("the first keepers formed the cluster"),
+            Command::Settle { .. } => {
+                tracing::info!("longer leases of previous leaders have expired")
+            }
             Command::Identify { cluster } => {
-                tracing::info!(%cluster, "the cluster has an identity")
+                tracing::info!(%cluster, "assigning the cluster's id")
             }
         }
         let (keeper, term) = (Arc::clone(self.keeper), self.term);
@@ -159,7 +162,7 @@ impl LeaderTask<'_> {
                 self.is_changing_keepers = false;
                 match result {
                     Ok(id) => self.learned(id),
-                    Err(error) => tracing::warn!("a first keeper was not taken in: {error}"),
+                    Err(error) => tracing::warn!("cannot add a first keeper: {error}"),
                 }
                 self.retry_soon();
             }
@@ -174,7 +177,7 @@ impl LeaderTask<'_> {
                 self.is_changing_keepers = false;
                 let hands_over = matches!(result, Err(KeeperError::Leads(_)));
                 if let Err(error) = &result {
-                    tracing::warn!("the keepers were not changed: {error}");
+                    tracing::warn!("cannot change the keepers: {error}");
                 }
                 if let Some((connection, number)) = asked {
                     let reply = match result {
@@ -206,7 +209,7 @@ impl LeaderTask<'_> {
             KeeperError::NotLeader { .. } | KeeperError::OtherTerm { .. } => self.is_over = true,
             KeeperError::Stopped { .. } => self.is_over = true,
             error => {
-                tracing::warn!("the keepers' leader was not followed: {error}");
+                tracing::warn!("the other keepers do not follow this leader: {error}");
                 // Raft lets this keeper lead until it hears of another leader.
                 let now = Moment::now();
                 let since = *self.unfollowed.get_or_insert(now);

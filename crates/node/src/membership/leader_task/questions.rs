@@ -34,9 +34,11 @@ impl LeaderTask<'_> {
     pub(super) fn answer(&mut self, connection: Connection, number: u64, question: Question) {
         let change = match question {
             Question::Cluster => Err(Reply::Cluster(self.cluster())),
-            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => Err(
-                Reply::Refused("the keepers are being changed already; try again".to_owned()),
-            ),
+            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
+                Err(Reply::Refused(
+                    "another change of the keepers is in progress; try again".to_owned(),
+                ))
+            }
             Question::Promote(node) => self.promotion(&node).map_err(Reply::Refused),
             Question::Demote(node) => Ok(KeeperChange::Demote(node)),
         };
@@ -49,7 +51,7 @@ impl LeaderTask<'_> {
     /// Returns how to make a node a keeper, or why that is not possible.
     fn promotion(&mut self, name: &NodeName) -> Result<KeeperChange, String> {
         let Some(node) = self.find(name) else {
-            return Err(format!("node {name} is no member: start it first"));
+            return Err(format!("node {name} is not a member: start it first"));
         };
         let claim = self.stores.of(name).and_then(|known| known.claim.as_ref());
         let has = claim.map(|claim| claim.id);
@@ -57,7 +59,7 @@ impl LeaderTask<'_> {
             Some(id) if has == Some(id) => return Ok(KeeperChange::Move(id, node)),
             Some(_) => {
                 return Err(format!(
-                    "keeper {name} has lost its store: `soloist cluster demote {name}` first"
+                    "keeper {name} has lost its store: run `soloist cluster demote {name}` first"
                 ));
             }
             None => {}

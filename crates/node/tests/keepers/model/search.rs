@@ -39,7 +39,7 @@ pub fn search(setup: &Setup) -> Result<usize, Found> {
     while let Some((number, state)) = queue.pop_front() {
         assert!(seen.len() < STATES_MAX, "the search does not end");
         if setup.checks_progress && should_go_on(&state) && !goes_on(setup, &state, &mut alive) {
-            return Err(Found::Stuck(ways.tell(setup, number, "nobody can lead")));
+            return Err(Found::Stuck(ways.tell(setup, number, "no keeper can lead")));
         }
         for (step, (label, after)) in all(setup, &state).into_iter().enumerate() {
             let after = match after {

@@ -1,9 +1,19 @@
 //! Comments and documents keep their width, have one sentence per line, and avoid a list of words.
+//! Strings avoid these words too, and more.
+
+mod literals;
+mod log_lines;
+mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use literals::literals;
+
 const COMMENT_WIDTH_MAX: usize = 100;
+
+/// This file, which has the words.
+const LIST: &str = "crates/cli/tests/prose/main.rs";
 
 /// What is not written, and what is written instead.
 const INSTEAD: [(&str, &str); 16] = [
@@ -25,6 +35,34 @@ const INSTEAD: [(&str, &str); 16] = [
     ("homecoming", "return_home"),
 ];
 
+/// What is not written in texts for users, log lines and messages of assertions.
+const INSTEAD_IN_STRINGS: [(&str, &str); 21] = [
+    ("somebody", "a client, a waiter, a node ..."),
+    ("nobody", "no client, no waiter, no node ..."),
+    ("anybody", "a client, a node ..."),
+    ("everybody", "every node, every request ..."),
+    ("goes on", "continues"),
+    ("go on", "continue"),
+    ("went on", "continued"),
+    ("under way", "in flight, in progress"),
+    ("wants in", "requests"),
+    ("in vain", "without an answer, not in time"),
+    ("that there is", "known, valid"),
+    ("come together", "form the cluster"),
+    ("came together", "formed the cluster"),
+    ("said goodbye", "is stopping"),
+    ("takes part", "is a member"),
+    ("taking part", "joined"),
+    ("without end", "that never stop"),
+    ("is no member", "is not a member"),
+    ("is no keeper", "is not a keeper"),
+    ("is no peer", "is not a peer"),
+    ("any more", "no longer"),
+];
+
+/// Strings that are not rewritten yet. Nothing is added here.
+const STRINGS_NOT_YET: &str = "crates/claims/src/";
+
 /// Not rewritten yet. Nothing is added here.
 const NOT_YET: [&str; 6] = [
     "crates/client/src/keeper.rs",
@@ -37,6 +75,10 @@ const NOT_YET: [&str; 6] = [
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).expect("text")
 }
 
 /// All files with these endings, by their paths from the root.
@@ -65,10 +107,7 @@ fn files(endings: &[&str]) -> Vec<(String, String)> {
         "SECURITY.md",
     ] {
         if endings.iter().any(|ending| name.ends_with(ending)) {
-            found.push((
-                name.to_owned(),
-                fs::read_to_string(root().join(name)).expect("text"),
-            ));
+            found.push((name.to_owned(), read(name)));
         }
     }
     found.sort();
@@ -138,28 +177,91 @@ fn comments_fit_their_width() {
     report(faults);
 }
 
+/// The words that appear in the text, each with what to write instead.
+fn forbidden<'w>(
+    text: &str,
+    words: &'w [(&'w str, &'w str)],
+) -> impl Iterator<Item = &'w (&'w str, &'w str)> {
+    let text = format!(" {} ", text.to_lowercase());
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    words.iter().filter(move |(word, _)| {
+        text.match_indices(word).any(|(at, _)| {
+            let bytes = text.as_bytes();
+            !is_letter(bytes[at - 1]) && !is_letter(bytes[at + word.len()])
+        })
+    })
+}
+
 #[test]
 fn forbidden_words_do_not_appear() {
     let mut faults = Vec::new();
     for (name, text) in files(&[".rs", ".md"]) {
-        if name == "crates/cli/tests/prose.rs" {
+        if name == LIST {
             continue;
         }
         for (number, _, said) in prose(&name, &text) {
-            let said = format!(" {} ", without_code(said).to_lowercase());
-            for (word, instead) in INSTEAD {
-                let starts = said.match_indices(word).map(|(at, _)| at);
-                let is_whole = |at: usize| {
-                    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                    let bytes = said.as_bytes();
-                    !is_letter(bytes[at - 1]) && !is_letter(bytes[at + word.len()])
-                };
-                if starts.into_iter().any(is_whole) {
-                    faults.push(format!("{name}:{number}: {word:?}: write {instead}"));
-                }
+            for (word, instead) in forbidden(&without_code(said), &INSTEAD) {
+                faults.push(format!("{name}:{number}: {word:?}: write {instead}"));
             }
         }
     }
+    report(faults);
+}
+
+fn everywhere(text: &str) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    forbidden(text, &INSTEAD).chain(forbidden(text, &INSTEAD_IN_STRINGS))
+}
+
+/// The text without what is filled in later.
+fn without_arguments(text: &str) -> String {
+    let mut pieces = text.split('{');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |joined, piece| {
+        joined + "{}" + piece.split_once('}').map_or(piece, |(_, after)| after)
+    })
+}
+
+#[test]
+fn forbidden_words_do_not_appear_in_strings() {
+    let mut faults = Vec::new();
+    for (name, text) in files(&[".rs"]) {
+        if name == LIST || name.starts_with(STRINGS_NOT_YET) {
+            continue;
+        }
+        for (number, literal) in literals(&text) {
+            // A single word is a name, not prose.
+            if !literal.trim().contains(' ') {
+                continue;
+            }
+            let said = without_arguments(&without_code(&literal));
+            for (word, instead) in everywhere(&said) {
+                faults.push(format!("{name}:{number}: {word:?}: write {instead}"));
+            }
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn forbidden_words_do_not_appear_in_scenarios() {
+    let mut faults = Vec::new();
+    let mut comments = 0;
+    for (name, text) in files(&[".txt"]) {
+        if !name.starts_with("crates/lab/tests/scenarios/") {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let Some(said) = line.strip_prefix('#') else {
+                continue;
+            };
+            comments += 1;
+            for (word, instead) in everywhere(said) {
+                let number = number + 1;
+                faults.push(format!("{name}:{number}: {word:?}: write {instead}"));
+            }
+        }
+    }
+    assert!(comments > 0, "no scenario found");
     report(faults);
 }
 
