@@ -1,7 +1,7 @@
 //! Validation of messages and invariants of one node of Maekawa's algorithm.
 
 use super::MaekawaMessage::{self, Failed, Inquire, Locked, Release, Relinquish, Request};
-use super::{Maekawa, Standing};
+use super::{Maekawa, MemberLock};
 use crate::{NodeId, Phase, RequestId};
 
 impl Maekawa {
@@ -37,8 +37,8 @@ impl Maekawa {
                     Ok(())
                 }
             }
-            Locked(number) => match self.standing(from) {
-                Standing::Open | Standing::Inquired if self.waits_with(number) => Ok(()),
+            Locked(number) => match self.member_lock(from) {
+                MemberLock::Open | MemberLock::Inquired if self.waits_with(number) => Ok(()),
                 _ => Err("no LOCKED is expected from it"),
             },
             Failed(number) | Inquire(number) => {
@@ -77,8 +77,11 @@ impl Maekawa {
     }
 
     fn is_inquired_twice(&self, member: NodeId, number: u64) -> bool {
-        let standing = self.standing(member);
-        let inquired = matches!(standing, Standing::Inquired | Standing::LockedInquired);
+        let member_lock = self.member_lock(member);
+        let inquired = matches!(
+            member_lock,
+            MemberLock::Inquired | MemberLock::LockedInquired
+        );
         self.waits_with(number) && inquired
     }
 
@@ -110,18 +113,19 @@ impl Maekawa {
     }
 
     pub(super) fn invariant_of_requester(&self) -> Result<(), &'static str> {
-        let is_locked = |s: &&Standing| matches!(s, Standing::Locked | Standing::LockedInquired);
+        let is_locked =
+            |s: &&MemberLock| matches!(s, MemberLock::Locked | MemberLock::LockedInquired);
         let locked = self.members.iter().filter(is_locked).count();
         if locked != self.locked_members as usize {
             return Err("members that are locked are miscounted");
         }
-        let all_are = |standing| self.members.iter().all(|s| *s == standing);
+        let all_are = |member_lock| self.members.iter().all(|s| *s == member_lock);
         match self.phase {
-            Phase::Idle if !all_are(Standing::Open) => Err("an idle node holds a member"),
-            Phase::Inside if !all_are(Standing::Locked) => Err("inside without all members"),
+            Phase::Idle if !all_are(MemberLock::Open) => Err("an idle node holds a member"),
+            Phase::Inside if !all_are(MemberLock::Locked) => Err("inside without all members"),
             Phase::Waiting if locked == self.members.len() => Err("waits although it has them all"),
             Phase::Idle | Phase::Inside if self.failed => Err("failed without a request"),
-            _ if self.failed && self.members.contains(&Standing::LockedInquired) => {
+            _ if self.failed && self.members.contains(&MemberLock::LockedInquired) => {
                 Err("a node that received FAILED defers an INQUIRE")
             }
             _ => Ok(()),

@@ -1,6 +1,6 @@
 //! Invariants of the whole cluster.
 
-use super::{Maekawa, MaekawaMessage, Standing};
+use super::{Maekawa, MaekawaMessage, MemberLock};
 use crate::{NodeId, Snapshot};
 
 /// Maekawa 1985, section 4: a member is locked for one request at a time. Its lock is at the
@@ -13,7 +13,7 @@ pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &
         if state.as_published {
             return Ok(());
         }
-        let held = |s: &Standing| matches!(s, Standing::Locked | Standing::LockedInquired);
+        let held = |s: &MemberLock| matches!(s, MemberLock::Locked | MemberLock::LockedInquired);
         for place in (0..state.members.len()).filter(|&place| held(&state.members[place])) {
             given[state.member(place).index()] += 1;
         }

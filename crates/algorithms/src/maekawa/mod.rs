@@ -78,7 +78,7 @@ pub struct Maekawa {
     sequence_number: u64,
     highest_sequence_number_seen: u64,
     /// The state of this node's request at each member, in the order of the set.
-    members: Box<[Standing]>,
+    members: Box<[MemberLock]>,
     /// Number of members whose LOCKED is held.
     locked_members: u32,
     /// Whether a member has answered this node's request with FAILED. Stays set until entry.
@@ -94,7 +94,7 @@ pub struct Maekawa {
 
 /// The state of a request at one member of the set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Standing {
+enum MemberLock {
     /// No LOCKED from the member is held.
     Open,
     /// The member is locked for this node.
@@ -132,9 +132,9 @@ impl Algorithm for Maekawa {
         let size = shape.set(me).len();
         // A node that starts inside has locked its members for a request with the number 0, which
         // precedes all others.
-        let (standing, locked_members) = match phase {
-            Phase::Inside => (Standing::Locked, size as u32),
-            Phase::Idle | Phase::Waiting => (Standing::Open, 0),
+        let (member_lock, locked_members) = match phase {
+            Phase::Inside => (MemberLock::Locked, size as u32),
+            Phase::Idle | Phase::Waiting => (MemberLock::Open, 0),
         };
         let inside = config.start.inside;
         Maekawa {
@@ -143,7 +143,7 @@ impl Algorithm for Maekawa {
             phase,
             sequence_number: 0,
             highest_sequence_number_seen: 0,
-            members: vec![standing; size].into(),
+            members: vec![member_lock; size].into(),
             locked_members,
             failed: false,
             locking_request: inside
@@ -181,7 +181,7 @@ impl Algorithm for Maekawa {
         self.phase.may_release()?;
         // Maekawa 1985, step (6)
         self.phase = Phase::Idle;
-        self.members.fill(Standing::Open);
+        self.members.fill(MemberLock::Open);
         self.locked_members = 0;
         let forgotten = usize::from(Mutant::MaekawaReleaseNotToOne.planted());
         for place in 0..self.members.len() - forgotten {
@@ -353,9 +353,9 @@ impl Maekawa {
 
 /// Handlers of this node's own request.
 impl Maekawa {
-    fn standing(&self, member: NodeId) -> Standing {
+    fn member_lock(&self, member: NodeId) -> MemberLock {
         self.place_of(member)
-            .map_or(Standing::Open, |place| self.members[place])
+            .map_or(MemberLock::Open, |place| self.members[place])
     }
 
     fn on_locked(&mut self, member: NodeId, out: &mut Out) {
@@ -367,13 +367,13 @@ impl Maekawa {
         }
         let was = self.members[place];
         self.members[place] = match was {
-            Standing::Open | Standing::Locked => Standing::Locked,
-            Standing::Inquired | Standing::LockedInquired => Standing::LockedInquired,
+            MemberLock::Open | MemberLock::Locked => MemberLock::Locked,
+            MemberLock::Inquired | MemberLock::LockedInquired => MemberLock::LockedInquired,
         };
-        self.locked_members += u32::from(matches!(was, Standing::Open | Standing::Inquired));
+        self.locked_members += u32::from(matches!(was, MemberLock::Open | MemberLock::Inquired));
         if self.locked_members as usize == self.members.len() {
             self.enter(out);
-        } else if self.failed && self.members[place] == Standing::LockedInquired {
+        } else if self.failed && self.members[place] == MemberLock::LockedInquired {
             self.relinquish(place, out);
         }
     }
@@ -382,7 +382,7 @@ impl Maekawa {
         // Maekawa 1985, step (5). Deferred INQUIREs are answered by the RELEASE, step (3).
         self.phase = Phase::Inside;
         self.failed = false;
-        self.members.fill(Standing::Locked);
+        self.members.fill(MemberLock::Locked);
         out.enter();
     }
 
@@ -409,8 +409,8 @@ impl Maekawa {
             return;
         }
         self.members[place] = match self.members[place] {
-            Standing::Locked | Standing::LockedInquired => Standing::LockedInquired,
-            Standing::Open | Standing::Inquired => Standing::Inquired,
+            MemberLock::Locked | MemberLock::LockedInquired => MemberLock::LockedInquired,
+            MemberLock::Open | MemberLock::Inquired => MemberLock::Inquired,
         };
         if self.failed {
             self.relinquish_if_inquired(place, out);
@@ -419,22 +419,22 @@ impl Maekawa {
 
     fn relinquish_if_inquired(&mut self, place: usize, out: &mut Out) {
         match self.members[place] {
-            Standing::LockedInquired => self.relinquish(place, out),
+            MemberLock::LockedInquired => self.relinquish(place, out),
             // Repair R2, second half: a lock that is not held is not given back.
-            Standing::Inquired
+            MemberLock::Inquired
                 if self.as_published || Mutant::MaekawaInquireWithoutLock.planted() =>
             {
                 self.relinquish(place, out);
             }
-            Standing::Inquired | Standing::Locked | Standing::Open => {}
+            MemberLock::Inquired | MemberLock::Locked | MemberLock::Open => {}
         }
     }
 
     /// Gives a member's lock back, in favour of a request that precedes this node's.
     fn relinquish(&mut self, place: usize, out: &mut Out) {
-        let held = self.members[place] == Standing::LockedInquired;
+        let held = self.members[place] == MemberLock::LockedInquired;
         self.locked_members -= u32::from(held);
-        self.members[place] = Standing::Open;
+        self.members[place] = MemberLock::Open;
         self.failed &= !Mutant::MaekawaFailedForgotten.planted();
         self.tell(self.member(place), Relinquish(self.sequence_number), out);
     }
@@ -442,20 +442,21 @@ impl Maekawa {
 
 impl fmt::Display for Maekawa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let members_that = |test: fn(Standing) -> bool| {
+        let members_that = |test: fn(MemberLock) -> bool| {
             let set = self.place.shape.set(self.place.me).iter();
             let standings = set.zip(&self.members);
             let names: Vec<_> = standings
-                .filter(|(_, standing)| test(**standing))
+                .filter(|(_, member_lock)| test(**member_lock))
                 .map(|(member, _)| member.to_string())
                 .collect();
             names.join(",")
         };
         write!(f, "{}", self.phase)?;
         if self.phase == Phase::Waiting {
-            let locked = members_that(|s| matches!(s, Standing::Locked | Standing::LockedInquired));
+            let locked =
+                members_that(|s| matches!(s, MemberLock::Locked | MemberLock::LockedInquired));
             let inquired =
-                members_that(|s| matches!(s, Standing::Inquired | Standing::LockedInquired));
+                members_that(|s| matches!(s, MemberLock::Inquired | MemberLock::LockedInquired));
             write!(f, " number={} locked={{{locked}}}", self.sequence_number)?;
             write!(f, " failed={} inquired={{{inquired}}}", self.failed)?;
         }
