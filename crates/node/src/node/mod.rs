@@ -335,7 +335,6 @@ async fn keep_time(shared: Arc<Shared>) {
             () = shared.alarm.notified() => {}
             () = shared.stopped.cancelled() => return,
         }
-        shared.metrics.tidy_up();
     }
 }
 
