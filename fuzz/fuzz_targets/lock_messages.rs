@@ -36,7 +36,10 @@ fn table(kind: Kind) -> Table {
     table
 }
 
-fuzz_target!(|input: (u8, bool, Vec<(bool, bool, Vec<u8>)>)| {
+/// Whether it is from node 0 rather than 2, whether it goes without a header, and its content.
+type Message = (bool, bool, Vec<u8>);
+
+fuzz_target!(|input: (u8, bool, Vec<Message>)| {
     let (kind, asks, messages) = input;
     let mut table = table(Kind::ALL[usize::from(kind) % Kind::ALL.len()]);
     let mut effects = Effects::new();

@@ -6,6 +6,7 @@
 mod address;
 #[cfg(feature = "clock")]
 mod clock;
+mod compiled_here;
 mod duration;
 mod end_reason;
 mod fence;
@@ -24,6 +25,7 @@ pub mod ttl;
 pub use address::{Address, AddressError, Host};
 #[cfg(feature = "clock")]
 pub use clock::Reading;
+pub use compiled_here::compiled_here;
 pub use duration::{DurationError, parse_duration};
 pub use end_reason::EndReason;
 pub use fence::{Fence, FenceError};

@@ -10,8 +10,9 @@ use soloist_node::Shown;
 use soloist_node::config::{Config, Members};
 use soloist_node::keepers::{KeeperNode, Known, Store};
 
-use crate::connect::{Connect, Query, block_on};
+use crate::connect::{Connect, Query};
 use crate::exit::FAILED;
+use crate::runtime::block_on;
 use crate::show::count;
 use crate::table::Table;
 use crate::{Verdict, help, output};

@@ -1,12 +1,11 @@
 //! How commands find their node and ask it.
 
-use std::future::Future;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use soloist_client::{Client, ClientBuilder, ClientError, Target};
 
 use crate::output;
+use crate::runtime::block_on;
 
 #[derive(clap::Args)]
 pub struct Connect {
@@ -54,13 +53,4 @@ impl Query {
         }
         Ok(answer)
     }
-}
-
-/// Runs a future on a single-threaded runtime.
-pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(future)
 }

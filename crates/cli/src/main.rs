@@ -23,6 +23,7 @@ mod memory;
 mod node;
 mod output;
 mod processes;
+mod runtime;
 mod service;
 mod show;
 mod signals;
@@ -140,12 +141,6 @@ fn explain(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// A multi-threaded runtime.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let runtime = tokio::runtime::Runtime::new();
-    anyhow::Context::context(runtime, "cannot start the threads that the command needs")
 }
 
 /// Prints an invalid value as one line, and help and all other errors as clap formats them.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use soloist_node::config::Config;
 use soloist_node::{Node, http};
 
-use crate::{Verdict, duration, exit, logging, output, service, signals};
+use crate::{Verdict, duration, exit, logging, output, runtime, service, signals};
 
 /// Run one node of a cluster
 ///
@@ -40,7 +40,7 @@ impl Args {
     pub fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
         logging::start("info");
-        super::runtime()?.block_on(self.serve(config))
+        runtime::block_on_all_cores(self.serve(config))
     }
 
     async fn serve(self, config: Config) -> Result<Verdict> {

@@ -13,7 +13,7 @@ use soloist_core::rules::RuleSettings;
 use soloist_node::http;
 use soloist_node::local::{LocalCluster, LocalSettings};
 
-use crate::{Verdict, logging, node, output, signals};
+use crate::{Verdict, logging, node, output, runtime, signals};
 
 /// Run a cluster on this machine, to try things out
 ///
@@ -52,7 +52,7 @@ struct UpNode {
 impl Args {
     pub fn run(self) -> Result<Verdict> {
         logging::start("warn");
-        super::runtime()?.block_on(self.stay_up())
+        runtime::block_on_all_cores(self.stay_up())
     }
 
     async fn stay_up(self) -> Result<Verdict> {

@@ -4,7 +4,8 @@ use anyhow::Result;
 use soloist_client::ClientError;
 use soloist_client::api::{Event, EventKind};
 
-use crate::connect::{Connect, block_on};
+use crate::connect::Connect;
+use crate::runtime::block_on;
 use crate::show::{count, quoted, time};
 use crate::{Verdict, help, output};
 

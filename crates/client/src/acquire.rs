@@ -69,7 +69,7 @@ impl Client {
         let patience = request.wait.map(|wait| wait.saturating_add(TIMEOUT));
         let mut breaks = RESENDS.iter();
         let answer = loop {
-            let answer = self.node.exchange(call, patience).await;
+            let answer = self.node.exchange(&call, patience).await;
             match (answer, breaks.next()) {
                 (Err(ClientError::Broken { .. }), Some(pause)) => sleep(*pause).await,
                 (answer, _) => break answer?,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde::de::DeserializeOwned;
-use soloist_api::{self as api, Cluster, ErrorKind, Hold, LockInfo, LockList, RenewRequest};
+use soloist_api::{
+    self as api, Cluster, ErrorKind, Hold, LockInfo, LockList, RenewRequest, compiled_here,
+};
 use tokio::runtime::Handle;
 
 use crate::background::Background;
@@ -176,8 +178,8 @@ impl Client {
     }
 
     /// Subscribes to the events on this node from now on.
-    pub async fn events(&self) -> Result<Events, ClientError> {
-        Events::open(&self.node).await
+    pub fn events(&self) -> impl Future<Output = Result<Events, ClientError>> + Send {
+        compiled_here(Events::open(&self.node))
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
@@ -223,7 +225,7 @@ impl Client {
             path,
             body: None,
         };
-        let answer = self.node.exchange(call, Some(patience)).await?;
+        let answer = self.node.exchange(&call, Some(patience)).await?;
         if answer.status.is_success() {
             Ok(())
         } else {
@@ -243,7 +245,7 @@ impl Client {
             path,
             body: body.clone(),
         };
-        let answer = self.node.exchange(call, patience).await?;
+        let answer = self.node.exchange(&call, patience).await?;
         self.understand(&answer)
     }
 
@@ -292,7 +294,14 @@ impl ClientBuilder {
     }
 
     /// Connects to a node, see [`Client::connect`].
-    pub async fn connect(self, target: Target) -> Result<Client, ClientError> {
+    pub fn connect(
+        self,
+        target: Target,
+    ) -> impl Future<Output = Result<Client, ClientError>> + Send {
+        compiled_here(self.connect_to(target))
+    }
+
+    async fn connect_to(self, target: Target) -> Result<Client, ClientError> {
         let node = Client::find(&target).await?;
         Ok(Client {
             node: node.into(),

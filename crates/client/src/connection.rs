@@ -11,6 +11,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use soloist_api::compiled_here;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -111,9 +112,17 @@ impl Connections {
     ///
     /// A connection that was kept may have been closed by the node meanwhile, which shows only in use: then
     /// `call` is asked for the request again, once, for a new connection.
-    pub async fn exchange<'a>(
+    pub fn exchange<'a>(
+        &'a self,
+        call: &'a (dyn Fn() -> Call<'a> + Sync),
+        patience: Option<Duration>,
+    ) -> impl Future<Output = Result<Answer, ClientError>> + Send {
+        compiled_here(self.exchange_within(call, patience))
+    }
+
+    async fn exchange_within<'a>(
         &self,
-        call: impl Fn() -> Call<'a>,
+        call: &(dyn Fn() -> Call<'a> + Sync),
         patience: Option<Duration>,
     ) -> Result<Answer, ClientError> {
         let exchange = async {
@@ -141,7 +150,7 @@ impl Connections {
     /// Sends a request and waits for the head of the answer.
     pub async fn start<'a>(
         &self,
-        call: impl Fn() -> Call<'a>,
+        call: &(dyn Fn() -> Call<'a> + Sync),
     ) -> Result<(Line, Response<Incoming>), ClientError> {
         if let Some(mut line) = self.reuse().await
             && let Ok(response) = line.send(self.request(call())?).await

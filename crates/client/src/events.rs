@@ -29,7 +29,7 @@ impl Events {
             path: "/v1/events",
             body: None,
         };
-        let (line, response) = node.start(call).await?;
+        let (line, response) = node.start(&call).await?;
         if response.status() != StatusCode::OK {
             let status = response.status();
             return Err(ClientError::Refused {

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{Api, Config, Members, Metrics, Nodes, NodesError, Security, Ttl};
 use crate::{FIRST_START, Node, StartError};
-use soloist_api::{Address, NodeName};
+use soloist_api::{Address, NodeName, compiled_here};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleError, RuleSettings, Rules};
@@ -112,7 +112,11 @@ impl LocalCluster {
     /// cluster.stop().await;
     /// # });
     /// ```
-    pub async fn start(settings: LocalSettings) -> Result<Self, LocalError> {
+    pub fn start(settings: LocalSettings) -> impl Future<Output = Result<Self, LocalError>> + Send {
+        compiled_here(Self::start_nodes(settings))
+    }
+
+    async fn start_nodes(settings: LocalSettings) -> Result<Self, LocalError> {
         let mut listeners = Vec::new();
         let mut roster = Vec::new();
         // Names have equally many digits, so that they sort by number.

@@ -140,7 +140,7 @@ pub(super) fn order_needed() -> Finding {
 }
 
 pub(super) fn colours() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/chaudhuri-karaata-colours.txt");
+    let text = include_str!("../../scenarios/chaudhuri-karaata-colours.txt");
     let replayed = replay(text);
     let so = replayed.is_ok_and(|replayed| replayed == text);
     let colour = |head: &str| {

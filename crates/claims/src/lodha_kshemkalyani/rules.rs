@@ -51,11 +51,11 @@ pub(super) fn queue() -> Finding {
     )
 }
 
-const FIGURE_3: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig3.txt");
+const FIGURE_3: &str = include_str!("../../scenarios/lodha-kshemkalyani-fig3.txt");
 const FIGURE_3_RICART_AGRAWALA: &str =
-    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig3-ricart-agrawala.txt");
-const FIGURE_6: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig6.txt");
-const FIGURE_7: &str = include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig7.txt");
+    include_str!("../../scenarios/lodha-kshemkalyani-fig3-ricart-agrawala.txt");
+const FIGURE_6: &str = include_str!("../../scenarios/lodha-kshemkalyani-fig6.txt");
+const FIGURE_7: &str = include_str!("../../scenarios/lodha-kshemkalyani-fig7.txt");
 
 /// Replays a scenario, and returns the lines of its transcript.
 fn happens(text: &str) -> Vec<String> {

@@ -89,12 +89,12 @@ fn told(text: &str, order: &str, file: &str) -> Finding {
 }
 
 pub(super) fn circular_locking() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/maekawa-circular-locking.txt");
+    let text = include_str!("../../scenarios/maekawa-circular-locking.txt");
     told(text, "7, 8, 11", "maekawa-circular-locking")
 }
 
 pub(super) fn late_request() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/maekawa-late-request.txt");
+    let text = include_str!("../../scenarios/maekawa-late-request.txt");
     told(text, "3, 7, 8, 11", "maekawa-late-request")
 }
 

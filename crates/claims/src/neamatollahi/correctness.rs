@@ -133,7 +133,7 @@ pub(super) fn queue_of_two() -> Finding {
 }
 
 pub(super) fn walk_through() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/neamatollahi-3.4.txt");
+    let text = include_str!("../../scenarios/neamatollahi-3.4.txt");
     let printed = text.replace(
         "algorithm neamatollahi\n",
         "algorithm neamatollahi\nvariant as-published\n",

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::show::microseconds;
-use crate::{Verdict, output};
+use crate::{Verdict, output, runtime};
 use samples::Samples;
 
 /// The workloads, for the help.
@@ -149,7 +149,7 @@ impl Measured {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        let measured = super::runtime()?.block_on(self.measure())?;
+        let measured = runtime::block_on_all_cores(self.measure())?;
         if self.json {
             output::json(&measured)?;
         }

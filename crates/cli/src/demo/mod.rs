@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::Verdict;
 use crate::duration::{self, Given};
+use crate::runtime::block_on_all_cores;
 use log::{Log, Turn};
 use shared_file::SharedFile;
 
@@ -81,10 +82,9 @@ fn lease(text: &str) -> Result<Given, String> {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        let runtime = super::runtime()?;
         match self.kill {
-            true => runtime.block_on(kill::show(&self)),
-            false => runtime.block_on(self.show()),
+            true => block_on_all_cores(kill::show(&self)),
+            false => block_on_all_cores(self.show()),
         }
     }
 

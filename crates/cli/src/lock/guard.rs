@@ -31,7 +31,7 @@ use tokio::time::{sleep, timeout};
 use super::terminal;
 use super::work::Work;
 use crate::Verdict;
-use crate::connect::block_on;
+use crate::runtime::block_on;
 
 /// Maximum time for the guard process to start or to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);

@@ -24,8 +24,8 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
 use soloist_client::{AcquireError, Client, ClientGuard, Guard, Locks, ReleaseError};
 
-use crate::connect::block_on;
 use crate::exit::{LOST, NOT_EXECUTABLE, NOT_FOUND, UNKNOWN};
+use crate::runtime::block_on;
 use crate::{Verdict, output};
 use guard::GuardProcess;
 use session::{Ended, Session};

@@ -15,7 +15,7 @@ use super::error::Failure;
 use super::request::NodeOf;
 use crate::Moment;
 use crate::membership::{self, ClusterView, Reply};
-use crate::metrics::Refused;
+use crate::metrics::Observed;
 use crate::node::gather::ask_all;
 use crate::node::inquiry::{Answer, Question};
 use crate::node::shared::Shared;
@@ -208,32 +208,40 @@ async fn change_keepers(api: &Api, change: membership::Question) -> Result<Statu
 ))]
 pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let shared = &api.node.shared;
+    let membership = &shared.keeping.membership;
+    let keeper = membership.keeper();
+    let keepers_refused = keeper.as_ref().map_or(0, |keeper| keeper.refusals());
     let links = shared.links().counters();
-    {
+    let observed = {
         let mut core = shared.core();
         core.look(shared);
-        let membership = &shared.keeping.membership;
-        let keepers = membership.keeper().map_or(0, |keeper| keeper.refusals());
-        let refusals = Refused {
-            here: membership.refused.count() + keepers,
-            elsewhere: membership.refused_by.count(),
-        };
-        shared.metrics.observe(core.table(), &links, refusals);
         let until = core.valid_until();
-        let lease = until.map_or(Duration::ZERO, |until| until.since(Moment::now()));
-        let epoch = match core.member_state() {
-            MemberState::Member(epoch) => epoch,
-            MemberState::Changing(_) | MemberState::Outside => 0,
-        };
-        let keeper = shared.keeping.membership.keeper();
-        let leads = keeper.is_some_and(|keeper| keeper.view().leads);
-        let members = core.members().len();
-        shared
-            .metrics
-            .observe_standing(epoch, members, lease, leads);
-    }
+        let table = core.table();
+        let counts = table.counts();
+        let is_current = table.epoch() == Some(counts.fence.epoch());
+        Observed {
+            epoch: match core.member_state() {
+                MemberState::Member(epoch) => epoch,
+                MemberState::Changing(_) | MemberState::Outside => 0,
+            },
+            members: core.members().len(),
+            lease: until.map_or(Duration::ZERO, |until| until.since(Moment::now())),
+            leads: keeper.is_some_and(|keeper| keeper.view().leads),
+            fences_used: if is_current { counts.fence.used() } else { 0.0 },
+            locks: table.locks(),
+            holds: table.holds(),
+            waiters: table.waiters(),
+            counts: counts.clone(),
+            links,
+            refused: membership.refused.count() + keepers_refused,
+            refused_elsewhere: membership.refused_by.count(),
+        }
+    };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], shared.metrics.render())
+    (
+        [(header::CONTENT_TYPE, kind)],
+        shared.metrics.render(&observed),
+    )
 }
 
 /// Check that this node's process works

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{delete, get, post, put};
+use soloist_api::compiled_here;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -103,7 +104,14 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
 
 /// As [`serve`], with as many connections as if this process could open only this many files. Half
 /// of them are for clients.
-pub async fn serve_within(node: &Node, files_max: u64) -> Result<ApiServer, ApiError> {
+pub fn serve_within(
+    node: &Node,
+    files_max: u64,
+) -> impl Future<Output = Result<ApiServer, ApiError>> + Send {
+    compiled_here(listen_and_serve(node, files_max))
+}
+
+async fn listen_and_serve(node: &Node, files_max: u64) -> Result<ApiServer, ApiError> {
     let config = &node.shared.config.api;
     let tcp = match &config.tcp {
         Some(tcp) => Some(listen::open_tcp(tcp).await?),

@@ -244,6 +244,49 @@ impl Limits {
     }
 }
 
+/// What a keeper does with bytes from the network before Raft sees them, for `fuzz/`.
+#[cfg(feature = "internals")]
+pub mod fuzzing {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// Reads frames until the bytes end or cannot be read, and returns the number and the content
+    /// of each.
+    pub fn frames(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let mut found = Vec::new();
+        let reading = async {
+            while let Some((length, number)) = read_head(&mut bytes, FRAME_BYTES_MAX).await? {
+                found.push((number, read_content(&mut bytes, length).await?));
+            }
+            Ok::<_, FrameError>(())
+        };
+        let read = pin!(reading).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(read.is_ready(), "a slice is always ready");
+        found
+    }
+
+    /// Encodes a frame.
+    pub fn frame(number: u64, content: &[u8]) -> Vec<u8> {
+        [&head(number, content), content].concat()
+    }
+
+    /// Decodes a request and checks it as if keeper `sender` had sent it to one in this term.
+    /// Returns it encoded again, unless it is refused.
+    pub fn request(content: &[u8], sender: u64, term: u64) -> Option<Vec<u8>> {
+        let request: Request = decode(content).ok()?;
+        request.check(sender, term).ok()?;
+        Some(encode(&request).expect("a request that was read can be written"))
+    }
+
+    /// Decodes an answer, and returns it encoded again.
+    pub fn answer(content: &[u8]) -> Option<Vec<u8>> {
+        let answer: Answer = decode(content).ok()?;
+        Some(encode(&answer).expect("an answer that was read can be written"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use openraft::{CommittedLeaderId, Entry, EntryPayload, Membership, SnapshotMeta};

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::wire::{FromKeeper, read};
 use crate::config::Config;
 use crate::keepers::KeeperNode;
+use soloist_api::compiled_here;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_transport::identity::IdentityError;
 use soloist_transport::{ConnectionError, Endpoint, Purpose, Security};
@@ -34,7 +35,15 @@ pub enum Shown {
 
 /// Asks all of these nodes at once, on behalf of the node of this configuration, which belongs to
 /// the cluster `mine`. Skips the node itself.
-pub async fn probe(
+pub fn probe(
+    config: &Config,
+    mine: Option<ClusterIdentity>,
+    nodes: Vec<KeeperNode>,
+) -> impl Future<Output = Result<Vec<(KeeperNode, Shown)>, IdentityError>> + Send {
+    compiled_here(ask_all(config, mine, nodes))
+}
+
+async fn ask_all(
     config: &Config,
     mine: Option<ClusterIdentity>,
     nodes: Vec<KeeperNode>,

@@ -15,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_api::{NAP_MAX, nap};
+use soloist_api::{NAP_MAX, compiled_here, nap};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -115,7 +115,15 @@ impl Node {
 
     /// Like [`start`](Node::start), with a listening socket and a certificate that was already
     /// read. Without a certificate, links are not protected.
-    pub async fn start_on(
+    pub fn start_on(
+        config: Config,
+        identity: Option<Identity>,
+        listener: TcpListener,
+    ) -> impl Future<Output = Result<Node, StartError>> + Send {
+        compiled_here(Self::start_tasks(config, identity, listener))
+    }
+
+    async fn start_tasks(
         config: Config,
         identity: Option<Identity>,
         listener: TcpListener,
@@ -238,7 +246,11 @@ impl Node {
     /// so the others need not wait for its lease to expire.
     ///
     /// May be dropped and called again, to shorten `within`. A promise is never shortened.
-    pub async fn stop(&self, within: Duration) {
+    pub fn stop(&self, within: Duration) -> impl Future<Output = ()> + Send {
+        compiled_here(self.drain_and_leave(within))
+    }
+
+    async fn drain_and_leave(&self, within: Duration) {
         let shared = &self.shared;
         let drain = async {
             (shared.core()).drive(shared, |part, now, out| part.stop(now, out));
@@ -338,7 +350,6 @@ async fn keep_time(shared: Arc<Shared>) {
             () = shared.alarm.notified() => {}
             () = shared.stopped.cancelled() => return,
         }
-        shared.metrics.tidy_up();
     }
 }
 
