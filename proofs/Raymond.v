@@ -70,6 +70,10 @@ Definition do_receive (me : node) (s : state) (from : node) (m : message) : stat
 
 Definition raymond : algorithm := Algorithm state message do_request do_release do_receive ph.
 
+(* [towards x] is the neighbour of [x] on the way to [root]. *)
+Definition initial (towards : node -> node) (root : node) (held : bool) (me : node) : state :=
+  mk (if node_eq me root then root else towards me) [] (first_phase root held me) false.
+
 (* What the Rust code asks of a message before it handles it ([neighbours]: of this node). *)
 Definition check_request (neighbours : list node) (s : state) (from : node) : Prop :=
   ~ (holder s = from /\ asked s = false) /\ ~ In from (queue s) /\ length (queue s) <= length neighbours.

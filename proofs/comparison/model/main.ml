@@ -1,0 +1,135 @@
+(* Reads a case from the command line, as KEY=VALUE, and explores it with the model of that name. The
+   texts of states and messages are those that Rust prints with {:?}. *)
+module List = Stdlib.List
+open Network
+open Explore
+
+let args =
+  List.map (fun a -> let i = String.index a '=' in
+      (String.sub a 0 i, String.sub a (i + 1) (String.length a - i - 1)))
+    (List.tl (Array.to_list Sys.argv))
+let arg key = try List.assoc key args with Not_found -> failwith ("missing argument " ^ key)
+let numbers_of text = if text = "" then [] else List.map int_of_string (String.split_on_char ',' text)
+let table key = Array.of_list (numbers_of (arg key))
+let variant name = List.mem name (String.split_on_char ',' (arg "variants"))
+let nodes = int_of_string (arg "nodes")
+
+let case = {
+  nodes;
+  fifo = arg "channels" = "fifo";
+  requests = numbers_of (arg "requests");
+  roots = numbers_of (arg "roots");
+}
+
+(* A node is a number; the extracted code does not know its type. *)
+let cluster = Extract.numbered
+let o : int -> node = Obj.repr
+let n : node -> int = Obj.obj
+let out l = List.map (fun (dest, m) -> (n dest, m)) l
+let opt r = Option.map (fun (s, l) -> (s, out l)) r
+let pair (s, l) = (s, out l)
+let all = List.init nodes Fun.id
+let peers me = List.map o (List.filter (fun x -> x <> n me) all)
+
+let spf = Printf.sprintf
+let list f l = "[" ^ String.concat ", " (List.map f l) ^ "]"
+let node x = string_of_int (n x)
+let some f = function Some x -> spf "Some(%s)" (f x) | None -> "None"
+let phase = function Idle -> "Idle" | Waiting -> "Waiting" | Inside -> "Inside"
+let tidy_set f = let a = Array.init nodes (fun i -> f (o i)) in fun x -> a.(n x)
+let each f = list (fun i -> string_of_int (f (o i))) all
+
+let nothing _ _ = []
+let same s = s
+
+(* The neighbour of [me] on the way to [root], by a table with one row per node. *)
+let towards root me = o (table "next_hop").(n me * nodes + root)
+
+let raymond () =
+  let open Raymond in
+  let strategies = { greedy = variant "greedy"; piggyback = variant "piggyback" } in
+  run {
+    initial = (fun root held me -> initial cluster (towards root) (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster strategies (o me) s));
+    release = (fun me s -> opt (do_release cluster strategies (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster strategies (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "holder: Some(%s), request_q: %s, phase: %s, asked: %b"
+      (node s.holder) (list node s.queue) (phase s.ph) s.asked);
+    message = (function Request -> "Request" | Privilege -> "Privilege"
+      | PrivilegeRequest -> "PrivilegeRequest");
+  } case
+
+(* Rust represents nil by the node itself. *)
+let naimi_trehel () =
+  let open NaimiTrehel in
+  let or_self me = function Some x -> node x | None -> string_of_int me in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster (o me) s));
+    release = (fun me s -> opt (do_release cluster (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster (o me) s (o from) m));
+    tidy = same;
+    state = (fun me s -> spf "father: %s, next: %s, phase: %s, token_present: %b"
+      (or_self me s.father) (or_self me s.next) (phase s.ph) s.token);
+    message = (function Request origin -> spf "Request(%s)" (node origin) | Token -> "Token");
+  } case
+
+let neilsen_mizuno () =
+  let open NeilsenMizuno in
+  run {
+    initial = (fun root held me -> initial cluster (towards root) (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster (o me) s));
+    release = (fun me s -> opt (do_release cluster (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "last: %s, follow: %s, phase: %s, holding: %b"
+      (some node s.last) (some node s.follow) (phase s.ph) s.holding);
+    message = (function Request origin -> spf "Request(%s)" (node origin) | Privilege -> "Privilege");
+  } case
+
+let suzuki_kasami () =
+  let open SuzukiKasami in
+  let in_turn me = List.init (nodes - 1) (fun i -> o ((n me + 1 + i) mod nodes)) in
+  let token t = spf "Token { ln: %s, queue: %s }" (each t.ln) (list node t.queue) in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster peers (o me) s));
+    release = (fun me s -> opt (do_release cluster in_turn (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster (o me) s (o from) m));
+    tidy = (fun s -> { s with rn = tidy_set s.rn;
+      token = Option.map (fun t -> { t with ln = tidy_set t.ln }) s.token });
+    state = (fun _ s -> spf "phase: %s, rn: %s, token: %s" (phase s.ph) (each s.rn) (some token s.token));
+    message = (function Request k -> spf "Request(%d)" k | Privilege t -> spf "Privilege(%s)" (token t));
+  } case
+
+let le_lann () =
+  let open LeLann in
+  let right me = o (table "right").(n me) in
+  let model root =
+    let rests = if variant "resting" then Some (o root) else None in {
+    initial = (fun root held me -> initial cluster right rests (o root) held (o me));
+    first = (fun root held -> out (snd (first cluster right rests (o root) held)));
+    request = (fun me s -> opt (do_request cluster right rests (o me) s));
+    release = (fun me s -> opt (do_release cluster right rests (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster right rests (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "phase: %s, token: %b, alerted: %b, again: %b" (phase s.ph) s.token s.alerted s.again);
+    message = (function Request -> "Request" | Token -> "Token"
+      | RestingToken again -> spf "RestingToken { again: %b }" again);
+  } in
+  (* The resting place is a parameter, so each start is a case of its own. *)
+  run (model (List.hd case.roots)) case
+
+let () =
+  match arg "algorithm" with
+  | "raymond" -> raymond ()
+  | "naimi-trehel" -> naimi_trehel ()
+  | "neilsen-mizuno" -> neilsen_mizuno ()
+  | "suzuki-kasami" -> suzuki_kasami ()
+  | "le-lann" -> le_lann ()
+  | other -> failwith ("no model of " ^ other)
