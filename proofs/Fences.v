@@ -1,8 +1,9 @@
 (* Fences rise in each algorithm: the theorem of Fence.v, applied to each theorem on mutual
    exclusion.  *)
 From Coq Require Import List Sorted.
-Require Import Network Fence.
-Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann.
+Require Import Network Fence Order.
+Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
+Require RicartAgrawala Maekawa.
 
 Section Fences.
 Context {N : Nodes}.
@@ -35,4 +36,28 @@ Theorem le_lann_fences_rise right resting_place root held f :
        root (snd (LeLann.first right resting_place root held))) f ->
   StronglySorted gt (log f).
 Proof. apply fences_rise, LeLann.le_lann_mutual_exclusion. Qed.
+
+Theorem chaudhuri_karaata_fences_rise as_published sides head_towards towards_head towards_member towards is_head
+    root held f :
+  (forall n, towards_member n n = None) ->
+  (forall x y, is_head x = true -> is_head y = true -> towards x = None -> towards y = None -> x = y) ->
+  (is_head root = true -> towards root = None) ->
+  let A := ChaudhuriKaraata.chaudhuri_karaata as_published sides head_towards towards_head towards_member in
+  freachable A c (begins (A:=A) (ChaudhuriKaraata.initial towards is_head root held)) f ->
+  StronglySorted gt (log f).
+Proof. intros H1 H2 H3 A. apply fences_rise. intros g. now apply ChaudhuriKaraata.chaudhuri_karaata_mutual_exclusion. Qed.
+
+Theorem ricart_agrawala_fences_rise {O : NodeOrder N} peers root held f :
+  (forall n x, In x (peers n) <-> x <> n) -> (forall n, NoDup (peers n)) ->
+  let A := RicartAgrawala.ricart_agrawala peers in
+  freachable A c (begins (A:=A) (RicartAgrawala.initial root held)) f ->
+  StronglySorted gt (log f).
+Proof. intros H1 H2 A. apply fences_rise. intros g. now apply RicartAgrawala.ricart_agrawala_mutual_exclusion. Qed.
+
+Theorem maekawa_fences_rise {O : NodeOrder N} members depth root held f :
+  (forall n, NoDup (members n)) -> (forall x y, exists m, In m (members x) /\ In m (members y)) ->
+  let A := Maekawa.maekawa members depth in
+  freachable A c (begins (A:=A) (Maekawa.initial members root held)) f ->
+  StronglySorted gt (log f).
+Proof. intros H1 H2 A. apply fences_rise. intros g. now apply Maekawa.maekawa_mutual_exclusion. Qed.
 End Fences.

@@ -125,6 +125,78 @@ let le_lann () =
   (* The resting place is a parameter, so each start is a case of its own. *)
   run (model (List.hd case.roots)) case
 
+(* Tables with one row per node; a negative number is none. *)
+let optional i = if i < 0 then None else Some (o i)
+let row_of key me x = optional (table key).(n me * nodes + n x)
+(* One list per node: numbers separated by points, lists by semicolons. *)
+let lists key =
+  let numbers text = if text = "" then [] else List.map int_of_string (String.split_on_char '.' text) in
+  let a = Array.of_list (List.map numbers (String.split_on_char ';' (arg key))) in
+  fun me -> List.map o a.(n me)
+let members_of f = "{" ^ String.concat ", " (List.filter_map (fun i -> if f (o i) then Some (string_of_int i) else None) all) ^ "}"
+let request_id (k, x) = spf "(%d,%s)" k (node x)
+let order = Extract.by_number
+
+let chaudhuri_karaata () =
+  let open ChaudhuriKaraata in
+  let published = variant "as-published" and sides = lists "sides" in
+  let head_towards = row_of "head_towards" and towards_member = row_of "towards_member" in
+  let towards_head me = optional (table "towards_head").(n me) in
+  let is_head me = towards_head me = None in
+  let token = function
+    | Red (towards, asked) -> spf "Red { towards: %s, asked: %b }" (node towards) asked
+    | Green -> "Green"
+    | Yellow granted -> spf "Yellow { granted: %s }" (node granted) in
+  let head h = spf "Head { token: %s, queue: %s }" (token h.tok) (list node h.queue) in
+  run {
+    initial = (fun root held me -> initial cluster (fun x -> head_towards x (o root)) is_head (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster published sides head_towards towards_head towards_member (o me) s));
+    release = (fun me s -> opt (do_release cluster published head_towards towards_head towards_member (o me) s));
+    receive = (fun me s from m ->
+      pair (do_receive cluster published sides head_towards towards_head towards_member (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "phase: %s, head: %s" (phase s.ph) (some head s.hd));
+    message = (function Request x -> spf "Request(%s)" (node x) | Permit x -> spf "Permit(%s)" (node x)
+      | Interchange x -> spf "Interchange(%s)" (node x) | Release x -> spf "Release(%s)" (node x));
+  } case
+
+let ricart_agrawala () =
+  let open RicartAgrawala in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster peers (o me) s));
+    release = (fun me s -> opt (do_release cluster peers (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster order peers (o me) s (o from) m));
+    tidy = (fun s -> { s with awaited = tidy_set s.awaited; deferred = tidy_set s.deferred });
+    state = (fun _ s ->
+      spf "phase: %s, my_sequence_number: %d, highest_sequence_number_seen: %d, awaited: %s, reply_deferred: %s"
+        (phase s.ph) s.my s.seen (members_of s.awaited) (members_of s.deferred));
+    message = (function Request k -> spf "Request(%d)" k | Reply -> "Reply");
+  } case
+
+let maekawa () =
+  let open Maekawa in
+  let members = lists "members" and depth = 20 in
+  let standing = function SOpen -> "Open" | SLocked -> "Locked"
+    | SLockedInquired -> "LockedInquired" | SInquired -> "Inquired" in
+  run {
+    initial = (fun root held me -> initial cluster members (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster order members depth (o me) s));
+    release = (fun me s -> opt (do_release cluster order members depth (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster order members depth (o me) s (o from) m));
+    tidy = (fun s -> { s with at_member = tidy_set s.at_member });
+    state = (fun me s ->
+      spf "phase: %s, sequence_number: %d, highest_sequence_number_seen: %d, members: %s, failed: %b, locking_request: %s, inquired: %b, waiting_queue: %s"
+        (phase s.ph) s.my s.seen (list (fun m -> standing (s.at_member m)) (members (o me))) s.failed
+        (some request_id s.locking) s.inquired (list request_id s.waiting));
+    message = (function Request k -> spf "Request(%d)" k | Locked k -> spf "Locked(%d)" k
+      | Failed k -> spf "Failed(%d)" k | Inquire k -> spf "Inquire(%d)" k
+      | Relinquish k -> spf "Relinquish(%d)" k | Release k -> spf "Release(%d)" k);
+  } case
+
 let () =
   match arg "algorithm" with
   | "raymond" -> raymond ()
@@ -132,4 +204,7 @@ let () =
   | "neilsen-mizuno" -> neilsen_mizuno ()
   | "suzuki-kasami" -> suzuki_kasami ()
   | "le-lann" -> le_lann ()
+  | "chaudhuri-karaata" -> chaudhuri_karaata ()
+  | "ricart-agrawala" -> ricart_agrawala ()
+  | "maekawa" -> maekawa ()
   | other -> failwith ("no model of " ^ other)

@@ -39,6 +39,11 @@ pub fn is_missing() -> bool {
 }
 
 impl Model {
+    /// What the model visited.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
     /// Runs the model of this name on a case. `tables` are the further arguments of the model, such
     /// as the shape of the cluster.
     pub fn run(name: &str, case: &Case, tables: &[String]) -> Model {
