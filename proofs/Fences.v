@@ -3,7 +3,7 @@
 From Coq Require Import List Sorted.
 Require Import Network Fence Order.
 Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
-Require RicartAgrawala Maekawa.
+Require RicartAgrawala CarvalhoRoucairol Maekawa.
 
 Section Fences.
 Context {N : Nodes}.
@@ -53,6 +53,17 @@ Theorem ricart_agrawala_fences_rise {O : NodeOrder N} peers root held f :
   freachable A c (begins (A:=A) (RicartAgrawala.initial root held)) f ->
   StronglySorted gt (log f).
 Proof. intros H1 H2 A. apply fences_rise. intros g. now apply RicartAgrawala.ricart_agrawala_mutual_exclusion. Qed.
+
+Theorem carvalho_roucairol_fences_rise {O : NodeOrder N} peers has root held f :
+  (forall n x, In x (peers n) <-> x <> n) -> (forall n, NoDup (peers n)) ->
+  (forall x y, x <> y -> has x y = true -> has y x = false) ->
+  let A := CarvalhoRoucairol.carvalho_roucairol peers in
+  freachable A c (begins (A:=A) (CarvalhoRoucairol.initial has root held)) f ->
+  StronglySorted gt (log f).
+Proof.
+  intros H1 H2 H3 A. apply fences_rise. intros g.
+  now apply CarvalhoRoucairol.carvalho_roucairol_mutual_exclusion.
+Qed.
 
 Theorem maekawa_fences_rise {O : NodeOrder N} members depth root held f :
   (forall n, NoDup (members n)) -> (forall x y, exists m, In m (members x) /\ In m (members y)) ->

@@ -101,9 +101,9 @@ Lemma reachable_from (init init' : global -> Prop) g :
   (forall g, init g -> init' g) -> reachable init g -> reachable init' g.
 Proof. intros H R. induction R; [apply reach_init; auto | eapply reach_step; eauto]. Qed.
 
-Lemma in_net_without l1 (p q : packet) l2 : In q (l1 ++ l2) -> In q (l1 ++ p :: l2).
+Lemma in_net_without {X} l1 (p q : X) l2 : In q (l1 ++ l2) -> In q (l1 ++ p :: l2).
 Proof. intros H. apply in_app_or in H as [H|H]; apply in_or_app; simpl; auto. Qed.
-Lemma in_net_with l1 (p q : packet) l2 : In q (l1 ++ p :: l2) -> q = p \/ In q (l1 ++ l2).
+Lemma in_net_with {X} l1 (p q : X) l2 : In q (l1 ++ p :: l2) -> q = p \/ In q (l1 ++ l2).
 Proof. rewrite !in_app_iff. simpl. intuition. Qed.
 Lemma in_post n o (p : packet) : In p (post n o) -> sender p = n /\ In (receiver p, snd p) o.
 Proof.

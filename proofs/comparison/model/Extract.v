@@ -2,7 +2,7 @@
 From Coq Require Import Arith Extraction ExtrOcamlBasic ExtrOcamlNatInt.
 Require Import Network Order.
 Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
-Require RicartAgrawala Maekawa.
+Require RicartAgrawala CarvalhoRoucairol Maekawa.
 Extraction Language OCaml.
 
 (* Node 0, node 1, ... *)
@@ -20,4 +20,5 @@ Separate Extraction numbered by_number
   LeLann.do_request LeLann.do_release LeLann.do_receive LeLann.initial LeLann.first
   ChaudhuriKaraata.do_request ChaudhuriKaraata.do_release ChaudhuriKaraata.do_receive ChaudhuriKaraata.initial
   RicartAgrawala.do_request RicartAgrawala.do_release RicartAgrawala.do_receive RicartAgrawala.initial
+  CarvalhoRoucairol.do_request CarvalhoRoucairol.do_release CarvalhoRoucairol.do_receive CarvalhoRoucairol.initial
   Maekawa.do_request Maekawa.do_release Maekawa.do_receive Maekawa.initial.

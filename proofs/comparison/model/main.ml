@@ -176,6 +176,23 @@ let ricart_agrawala () =
     message = (function Request k -> spf "Request(%d)" k | Reply -> "Reply");
   } case
 
+let carvalho_roucairol () =
+  let open CarvalhoRoucairol in
+  let step root x = (n x + nodes - root) mod nodes in
+  let has root x y = variant "staircase" && step root x < step root y in
+  run {
+    initial = (fun root held me -> initial cluster (has root) (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster peers (o me) s));
+    release = (fun me s -> opt (do_release cluster peers (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster order peers (o me) s (o from) m));
+    tidy = (fun s -> { s with missing = tidy_set s.missing; deferred = tidy_set s.deferred });
+    state = (fun _ s ->
+      spf "phase: %s, my_sequence_number: %d, highest_sequence_number_seen: %d, missing: %s, reply_deferred: %s"
+        (phase s.ph) s.my s.seen (members_of s.missing) (members_of s.deferred));
+    message = (function Request k -> spf "Request(%d)" k | Reply -> "Reply");
+  } case
+
 let maekawa () =
   let open Maekawa in
   let members = lists "members" and depth = 20 in
@@ -206,5 +223,6 @@ let () =
   | "le-lann" -> le_lann ()
   | "chaudhuri-karaata" -> chaudhuri_karaata ()
   | "ricart-agrawala" -> ricart_agrawala ()
+  | "carvalho-roucairol" -> carvalho_roucairol ()
   | "maekawa" -> maekawa ()
   | other -> failwith ("no model of " ^ other)

@@ -32,7 +32,7 @@ pub fn is_missing() -> bool {
         std::env::var_os(ALL_TESTS).is_none(),
         "the program extracted from the proofs is missing: run {how}"
     );
-    let line = format!("left out: the comparison with the proofs; to run it: {how}\n");
+    let line = format!("left out: the tests of the proofs; to run them: {how}\n");
     // Not `eprintln!`, which is captured while a test passes.
     let _ = std::io::stderr().write_all(line.as_bytes());
     true

@@ -3,6 +3,7 @@
 //!
 //! One test covers everything, because a fault is planted in the whole process.
 
+use soloist_algorithms::carvalho_roucairol::{CarvalhoRoucairol, STAIRCASE};
 use soloist_algorithms::chaudhuri_karaata::{self, ChaudhuriKaraata};
 use soloist_algorithms::le_lann::{self, LeLann};
 use soloist_algorithms::maekawa::Maekawa;
@@ -17,7 +18,7 @@ use soloist_proofs::{Case, Difference, Model, Totals, compare};
 
 /// Faults in rules that no model has: recovery, the start of Raymond's tree by messages, and what a
 /// node keeps of a lock that it forgets.
-const OUTSIDE: [Mutant; 8] = [
+const OUTSIDE: [Mutant; 10] = [
     Mutant::RaymondInitializeStops,
     Mutant::RaymondAdviseNotQueued,
     Mutant::RaymondAdviseNotAsked,
@@ -25,6 +26,8 @@ const OUTSIDE: [Mutant; 8] = [
     Mutant::RaymondSecondWaitSkipped,
     Mutant::RaymondDuplicates,
     Mutant::MaekawaClockForgotten,
+    Mutant::CarvalhoRoucairolClockForgotten,
+    Mutant::CarvalhoRoucairolGivenComesBack,
     Mutant::RicartAgrawalaClockForgotten,
 ];
 
@@ -103,6 +106,10 @@ impl Compared for ChaudhuriKaraata {
 
 impl Compared for RicartAgrawala {
     const SKIP: &'static [&'static str] = &["place", "as_published"];
+}
+
+impl Compared for CarvalhoRoucairol {
+    const SKIP: &'static [&'static str] = &["place"];
 }
 
 impl Compared for Maekawa {
@@ -210,6 +217,10 @@ fn all() -> Vec<Tied> {
     for requests in [&[1][..], &[2, 2], &[2, 1, 1]] {
         let case = counted::<RicartAgrawala>(&[], "complete", requests);
         all.push(tied::<RicartAgrawala>(case));
+        for variants in [&[][..], &[STAIRCASE]] {
+            let case = counted::<CarvalhoRoucairol>(variants, "complete", requests);
+            all.push(tied::<CarvalhoRoucairol>(case));
+        }
     }
     for (quorums, requests, channels) in [
         ("grid", &[1, 1, 1][..], Channels::Any),
