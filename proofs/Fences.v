@@ -3,6 +3,7 @@
 From Coq Require Import List Sorted.
 Require Import Network Fence Order.
 Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
+Require Neamatollahi NeamatollahiResting.
 Require RicartAgrawala CarvalhoRoucairol Maekawa.
 
 Section Fences.
@@ -36,6 +37,24 @@ Theorem le_lann_fences_rise right resting_place root held f :
        root (snd (LeLann.first right resting_place root held))) f ->
   StronglySorted gt (log f).
 Proof. apply fences_rise, LeLann.le_lann_mutual_exclusion. Qed.
+
+Theorem neamatollahi_fences_rise as_published alone right rows columns row_length position in_row in_row_below
+    depth root held f :
+  let A := Neamatollahi.neamatollahi as_published alone right rows columns row_length position in_row
+             in_row_below depth in
+  let start := Neamatollahi.first as_published alone right rows columns row_length position in_row
+                 in_row_below depth root held in
+  freachable A c
+    (begins_sending (A:=A) (Neamatollahi.initial as_published alone right rows columns row_length position
+       in_row in_row_below depth root held) root (snd start)) f ->
+  StronglySorted gt (log f).
+Proof. intros A start. apply fences_rise, Neamatollahi.neamatollahi_mutual_exclusion. Qed.
+
+Theorem neamatollahi_resting_fences_rise one_row right is_home is_gate gate_below depth root held f :
+  let A := NeamatollahiResting.neamatollahi_resting one_row right is_home is_gate gate_below depth in
+  freachable A c (begins (A:=A) (NeamatollahiResting.initial root held)) f ->
+  StronglySorted gt (log f).
+Proof. intros A. apply fences_rise, NeamatollahiResting.neamatollahi_resting_mutual_exclusion. Qed.
 
 Theorem chaudhuri_karaata_fences_rise as_published sides head_towards towards_head towards_member towards is_head
     root held f :

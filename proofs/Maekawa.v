@@ -9,7 +9,7 @@
 
    A node that is in its own set handles messages to itself at once.  Such calls nest, and [depth]
    bounds the nesting: a message beyond it is lost.  The comparison with the Rust code shows that a
-   depth of 20 is enough in small clusters; the theorem is true for any depth.
+   depth of 100 is enough in small clusters; the theorem is true for any depth.
 
    Rust: crates/algorithms/src/maekawa/, without the variant `as-published`.  *)
 From Coq Require Import List Arith Lia Bool.

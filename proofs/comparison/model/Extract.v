@@ -1,7 +1,8 @@
 (* The handlers as OCaml modules, to be compared with the Rust code.  *)
-From Coq Require Import Arith Extraction ExtrOcamlBasic ExtrOcamlNatInt.
+From Coq Require Import Arith Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt.
 Require Import Network Order.
-Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
+Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata
+  Neamatollahi NeamatollahiResting.
 Require RicartAgrawala CarvalhoRoucairol Maekawa.
 Extraction Language OCaml.
 
@@ -18,6 +19,9 @@ Separate Extraction numbered by_number
   NeilsenMizuno.do_request NeilsenMizuno.do_release NeilsenMizuno.do_receive NeilsenMizuno.initial
   SuzukiKasami.do_request SuzukiKasami.do_release SuzukiKasami.do_receive SuzukiKasami.initial
   LeLann.do_request LeLann.do_release LeLann.do_receive LeLann.initial LeLann.first
+  Neamatollahi.do_request Neamatollahi.do_release Neamatollahi.do_receive Neamatollahi.initial Neamatollahi.first
+  NeamatollahiResting.do_request NeamatollahiResting.do_release NeamatollahiResting.do_receive
+  NeamatollahiResting.initial
   ChaudhuriKaraata.do_request ChaudhuriKaraata.do_release ChaudhuriKaraata.do_receive ChaudhuriKaraata.initial
   RicartAgrawala.do_request RicartAgrawala.do_release RicartAgrawala.do_receive RicartAgrawala.initial
   CarvalhoRoucairol.do_request CarvalhoRoucairol.do_release CarvalhoRoucairol.do_receive CarvalhoRoucairol.initial

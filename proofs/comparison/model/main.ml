@@ -137,6 +137,60 @@ let members_of f = "{" ^ String.concat ", " (List.filter_map (fun i -> if f (o i
 let request_id (k, x) = spf "(%d,%s)" k (node x)
 let order = Extract.by_number
 
+(* Calls that nest in a narrow torus; more are never needed. *)
+let depth = 100
+let in_columns key me column = o (table key).(n me * int_of_string (arg "columns") + column)
+
+let neamatollahi_circulating () =
+  let open Neamatollahi in
+  let published = variant "as-published" and alone = nodes = 1 in
+  let right me = o (table "right").(n me) in
+  let rows = int_of_string (arg "rows") and columns = int_of_string (arg "columns") in
+  let row_length me = (table "row_length").(n me) and position me = (table "position").(n me) in
+  let in_row = in_columns "in_row" and below = in_columns "in_row_below" in
+  let token t = spf "Token { row_counter: %d, col_counter: %d, chg_col: %b, column: %d }"
+    t.row_counter t.col_counter t.chg_col t.column in
+  run {
+    initial = (fun root held me -> initial cluster published alone right rows columns row_length position
+      in_row below depth (o root) held (o me));
+    first = (fun root held -> out (snd (first cluster published alone right rows columns row_length position
+      in_row below depth (o root) held)));
+    request = (fun me s -> opt (do_request cluster right (o me) s));
+    release = (fun me s -> opt (do_release cluster published alone right rows columns row_length position
+      in_row below depth (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster published alone right rows columns row_length position
+      in_row below depth (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "phase: %s, alert: %s, late: %s, token: %s, resting: None" (phase s.ph)
+      (some node s.alert) (some node s.late) (some token s.token));
+    message = (function Request x -> spf "Request(%s)" (node x) | Token t -> spf "Token(%s)" (token t));
+  } case
+
+let neamatollahi_resting () =
+  let open NeamatollahiResting in
+  (* Home is a parameter, so each start is a case of its own. *)
+  let home = o (List.hd case.roots) in
+  let right me = o (table "right").(n me) in
+  let one_row = int_of_string (arg "rows") = 1 in
+  let column = (table "position").(n home) in
+  let is_home me = me = home in
+  let is_gate me = in_columns "in_row" me column = me in
+  let gate_below me = in_columns "in_row_below" me column in
+  let token t = spf "RestingToken { in_row: %b, row_again: %b, again: %b }" t.in_row t.row_again t.again in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster one_row right is_home is_gate gate_below depth (o me) s));
+    release = (fun me s -> opt (do_release cluster one_row right is_home gate_below depth (o me) s));
+    receive = (fun me s from m ->
+      pair (do_receive cluster one_row right is_home is_gate gate_below depth (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> spf "phase: %s, alert: None, late: None, token: None, resting: Some(Resting { alerted: %b, blocked: %b, token_in_row: %b, called: %b, token: %s })"
+      (phase s.ph) s.alerted s.blocked s.token_in_row s.called (some token s.token));
+    message = (function Request x -> spf "Request(%s)" (node x) | Token t -> spf "RestingToken(%s)" (token t)
+      | Call -> "Call");
+  } case
+
 let chaudhuri_karaata () =
   let open ChaudhuriKaraata in
   let published = variant "as-published" and sides = lists "sides" in
@@ -195,7 +249,7 @@ let carvalho_roucairol () =
 
 let maekawa () =
   let open Maekawa in
-  let members = lists "members" and depth = 20 in
+  let members = lists "members" in
   let standing = function SOpen -> "Open" | SLocked -> "Locked"
     | SLockedInquired -> "LockedInquired" | SInquired -> "Inquired" in
   run {
@@ -221,6 +275,7 @@ let () =
   | "neilsen-mizuno" -> neilsen_mizuno ()
   | "suzuki-kasami" -> suzuki_kasami ()
   | "le-lann" -> le_lann ()
+  | "neamatollahi" -> if variant "resting" then neamatollahi_resting () else neamatollahi_circulating ()
   | "chaudhuri-karaata" -> chaudhuri_karaata ()
   | "ricart-agrawala" -> ricart_agrawala ()
   | "carvalho-roucairol" -> carvalho_roucairol ()

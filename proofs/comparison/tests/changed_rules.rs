@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A file of the proofs, a rule in it, and what the rule is changed to.
-const CHANGES: [(&str, &str, &str); 10] = [
+const CHANGES: [(&str, &str, &str); 12] = [
     // A grant does not advance the fence.
     (
         "Fence",
@@ -38,6 +38,17 @@ const CHANGES: [(&str, &str, &str); 10] = [
         "LeLann",
         "else (mk (ph s) false false false,",
         "else (mk (ph s) true false false,",
+    ),
+    // The token goes to two columns.
+    (
+        "Neamatollahi",
+        "else (s, [(to, Token t')]) in",
+        "else (s, [(to, Token t'); (to, Token t')]) in",
+    ),
+    (
+        "NeamatollahiResting",
+        "| Idle, Some t => set_out (with_token s Idle None) t",
+        "| Idle, Some t => set_out s t",
     ),
     // A head that gives the token away stays green.
     (

@@ -8,10 +8,11 @@ use soloist_algorithms::chaudhuri_karaata::{self, ChaudhuriKaraata};
 use soloist_algorithms::le_lann::{self, LeLann};
 use soloist_algorithms::maekawa::Maekawa;
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
+use soloist_algorithms::neamatollahi::{self, Neamatollahi};
 use soloist_algorithms::neilsen_mizuno::NeilsenMizuno;
 use soloist_algorithms::raymond::{GREEDY, PIGGYBACK, Raymond};
 use soloist_algorithms::ricart_agrawala::RicartAgrawala;
-use soloist_algorithms::shape::{Mesh, Quorums, Ring, Tree};
+use soloist_algorithms::shape::{Mesh, Quorums, Ring, Torus, Tree};
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{Algorithm, Channels, Mutant, NodeId, Shape, Variant};
 use soloist_proofs::{Case, Difference, Model, Totals, compare};
@@ -100,6 +101,42 @@ impl Compared for ChaudhuriKaraata {
             ),
             optional("towards_head", nodes().map(|me| mesh.towards_head(me))),
             format!("sides={}", join(sides, ";")),
+        ]
+    }
+}
+
+impl Compared for Neamatollahi {
+    const SKIP: &'static [&'static str] = &[
+        "place",
+        "variants",
+        "home",
+        "gate",
+        "gate_above",
+        "gate_below",
+    ];
+    fn tables(torus: &Torus) -> Vec<String> {
+        let nodes = || NodeId::all(torus.nodes());
+        let row = |node| torus.position(node).0;
+        let in_row = |row_of: fn(&Torus, usize) -> usize| {
+            let columns = move |node| {
+                (0..torus.columns()).map(move |column| torus.at(row_of(torus, row(node)), column))
+            };
+            join(nodes().flat_map(columns), ",")
+        };
+        vec![
+            format!("rows={}", torus.rows()),
+            format!("columns={}", torus.columns()),
+            format!("right={}", join(nodes().map(|node| torus.right(node)), ",")),
+            format!(
+                "position={}",
+                join(nodes().map(|node| torus.position(node).1), ",")
+            ),
+            format!(
+                "row_length={}",
+                join(nodes().map(|node| torus.row_length(row(node))), ",")
+            ),
+            format!("in_row={}", in_row(|_, row| row)),
+            format!("in_row_below={}", in_row(Torus::row_below)),
         ]
     }
 }
@@ -205,6 +242,27 @@ fn all() -> Vec<Tied> {
     for requests in [&[2, 2][..], &[2, 1, 1], &[1, 1, 0, 0]] {
         let case = counted::<SuzukiKasami>(&[], "complete", requests);
         all.push(tied::<SuzukiKasami>(case));
+    }
+    for (torus, nodes) in [
+        ("1x1", 1),
+        ("1x3", 3),
+        ("2x1", 2),
+        ("2x2", 3),
+        ("2x2", 4),
+        ("3x1", 3),
+    ] {
+        for variants in [&[][..], &[neamatollahi::AS_PUBLISHED]] {
+            let case = counted::<Neamatollahi>(variants, torus, &[1, 1, 1, 0][..nodes]);
+            all.push(tied::<Neamatollahi>(case));
+        }
+        for root in 0..nodes {
+            let case =
+                counted::<Neamatollahi>(&[neamatollahi::RESTING], torus, &[2, 1, 1, 1][..nodes]);
+            all.push(tied::<Neamatollahi>(Case {
+                roots: vec![root],
+                ..case
+            }));
+        }
     }
     for (mesh, nodes) in [("3x1x1", 3), ("1x1x3", 3), ("2x1x2", 4), ("2x2x1", 4)] {
         let case = endless::<ChaudhuriKaraata>(&[], mesh, nodes);
