@@ -2,9 +2,9 @@
    exclusion.  *)
 From Coq Require Import List Sorted.
 Require Import Network Fence Order.
-Require Raymond NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
+Require Raymond RaymondInitialize NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
 Require Neamatollahi NeamatollahiResting.
-Require RicartAgrawala CarvalhoRoucairol Maekawa.
+Require RicartAgrawala CarvalhoRoucairol Lamport Maekawa.
 
 Section Fences.
 Context {N : Nodes}.
@@ -13,6 +13,13 @@ Variable c : channels.
 Theorem raymond_fences_rise {strategies : Raymond.Strategies} root f :
   freachable Raymond.raymond c (Raymond.one_start root) f -> StronglySorted gt (log f).
 Proof. apply fences_rise, Raymond.raymond_mutual_exclusion. Qed.
+
+Theorem raymond_initialize_fences_rise {strategies : Raymond.Strategies} neighbours root held f :
+  let A := RaymondInitialize.raymond_initialize neighbours in
+  freachable A c
+    (begins_sending (A:=A) (RaymondInitialize.initial root held) root (RaymondInitialize.first neighbours root)) f ->
+  StronglySorted gt (log f).
+Proof. intros A. apply fences_rise, RaymondInitialize.raymond_initialize_mutual_exclusion. Qed.
 
 Theorem naimi_trehel_fences_rise root held f :
   freachable NaimiTrehel.naimi_trehel c (begins (A:=NaimiTrehel.naimi_trehel) (NaimiTrehel.initial root held)) f ->
@@ -83,6 +90,13 @@ Proof.
   intros H1 H2 H3 A. apply fences_rise. intros g.
   now apply CarvalhoRoucairol.carvalho_roucairol_mutual_exclusion.
 Qed.
+
+Theorem lamport_fences_rise {O : NodeOrder N} spare_acks peers root held f :
+  (forall n x, In x (peers n) <-> x <> n) -> (forall n, NoDup (peers n)) ->
+  let A := Lamport.lamport spare_acks peers in
+  freachable A Fifo (begins (A:=A) (Lamport.initial root held)) f ->
+  StronglySorted gt (log f).
+Proof. intros H1 H2 A. apply fences_rise. intros g. now apply Lamport.lamport_mutual_exclusion. Qed.
 
 Theorem maekawa_fences_rise {O : NodeOrder N} members depth root held f :
   (forall n, NoDup (members n)) -> (forall x y, exists m, In m (members x) /\ In m (members y)) ->

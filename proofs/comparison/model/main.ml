@@ -191,6 +191,24 @@ let neamatollahi_resting () =
       | Call -> "Call");
   } case
 
+let raymond_initialize () =
+  let open RaymondInitialize in
+  let strategies = { Raymond.greedy = variant "greedy"; piggyback = variant "piggyback" } in
+  let neighbours = lists "neighbours" in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = (fun root _ -> out (first cluster neighbours (o root)));
+    request = (fun me s -> opt (ido_request cluster strategies (o me) s));
+    release = (fun me s -> opt (ido_release cluster strategies (o me) s));
+    receive = (fun me s from m -> pair (ido_receive cluster strategies neighbours (o me) s (o from) m));
+    tidy = same;
+    state = (fun _ s -> let c = s.core in spf "holder: %s, request_q: %s, phase: %s, asked: %b"
+      (if s.known then some node (Some c.Raymond.holder) else "None")
+      (list node c.Raymond.queue) (phase c.Raymond.ph) c.Raymond.asked);
+    message = (function Initialize -> "Initialize" | Plain Raymond.Request -> "Request"
+      | Plain Raymond.Privilege -> "Privilege" | Plain Raymond.PrivilegeRequest -> "PrivilegeRequest");
+  } case
+
 let chaudhuri_karaata () =
   let open ChaudhuriKaraata in
   let published = variant "as-published" and sides = lists "sides" in
@@ -247,6 +265,22 @@ let carvalho_roucairol () =
     message = (function Request k -> spf "Request(%d)" k | Reply -> "Reply");
   } case
 
+let lamport () =
+  let open Lamport in
+  let spare = variant "spare-acks" in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> opt (do_request cluster order peers (o me) s));
+    release = (fun me s -> opt (do_release cluster peers (o me) s));
+    receive = (fun me s from m -> pair (do_receive cluster order spare peers (o me) s (o from) m));
+    tidy = (fun s -> { s with heard = tidy_set s.heard });
+    state = (fun _ s -> spf "phase: %s, clock: %d, my_timestamp: %d, shown_to_all: %d, queue: %s, heard_later: %s"
+      (phase s.ph) s.clock s.my s.shown (list request_id s.queue) (members_of s.heard));
+    message = (function Request t -> spf "Request { time: %d }" t | Ack t -> spf "Ack { time: %d }" t
+      | Release (t, r) -> spf "Release { time: %d, request: %d }" t r);
+  } case
+
 let maekawa () =
   let open Maekawa in
   let members = lists "members" in
@@ -270,7 +304,7 @@ let maekawa () =
 
 let () =
   match arg "algorithm" with
-  | "raymond" -> raymond ()
+  | "raymond" -> if variant "initialize" then raymond_initialize () else raymond ()
   | "naimi-trehel" -> naimi_trehel ()
   | "neilsen-mizuno" -> neilsen_mizuno ()
   | "suzuki-kasami" -> suzuki_kasami ()
@@ -279,5 +313,6 @@ let () =
   | "chaudhuri-karaata" -> chaudhuri_karaata ()
   | "ricart-agrawala" -> ricart_agrawala ()
   | "carvalho-roucairol" -> carvalho_roucairol ()
+  | "lamport" -> lamport ()
   | "maekawa" -> maekawa ()
   | other -> failwith ("no model of " ^ other)

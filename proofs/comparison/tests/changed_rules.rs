@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A file of the proofs, a rule in it, and what the rule is changed to.
-const CHANGES: [(&str, &str, &str); 12] = [
+const CHANGES: [(&str, &str, &str); 14] = [
     // A grant does not advance the fence.
     (
         "Fence",
@@ -17,6 +17,12 @@ const CHANGES: [(&str, &str, &str); 12] = [
         "Raymond",
         "| Inside, _ => (s, [])",
         "| Inside, [] => (s, [])",
+    ),
+    // A node that knows its HOLDER is initialized again.
+    (
+        "RaymondInitialize",
+        "if known s then (s, [])\n      else if",
+        "if false then (s, [])\n      else if",
     ),
     // The token is sent and kept.
     (
@@ -67,6 +73,12 @@ const CHANGES: [(&str, &str, &str); 12] = [
         "CarvalhoRoucairol",
         "h (set (missing s) from true) (deferred s),",
         "h (missing s) (deferred s),",
+    ),
+    // Any message counts as later than the own request.
+    (
+        "Lamport",
+        "match ph s with Waiting => my s <=? time m | _ => false end in",
+        "match ph s with Waiting => true | _ => false end in",
     ),
     // Without repair R2: a lock that is not held is given back.
     (
