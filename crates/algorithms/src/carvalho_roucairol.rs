@@ -21,6 +21,9 @@
 //! **Invariants**: a node that is inside misses no permission, and a node that waits misses at
 //! least one. Deferred replies exist only while a node waits or is inside.
 //!
+//! **Proved** for any number of nodes: mutual exclusion for both initial states (theorem
+//! `carvalho_roucairol_mutual_exclusion` in `proofs/CarvalhoRoucairol.v`).
+//!
 //! **Forgetting**: without the staircase, a recreated node has no permissions. Having fewer than
 //! before is safe, because a node requests every permission that it misses; each costs two
 //! messages. So the state of any idle node may be forgotten. The highest sequence number seen is

@@ -17,6 +17,9 @@
 //! is in its queue exactly while the node waits or is inside. A node is inside exactly when its
 //! request is first and a later message has arrived from every other node.
 //!
+//! **Proved** for any number of nodes: mutual exclusion, also with `spare-acks` (theorem
+//! `lamport_mutual_exclusion` in `proofs/Lamport.v`).
+//!
 //! **Deviations**: the clock only orders requests, so only a request advances it (as in Lodha and
 //! Kshemkalyani 2000, §1). Every message carries the clock, and the receiver sets its own clock to
 //! at least that value. "Timestamped later" then means that the message carries the timestamp of

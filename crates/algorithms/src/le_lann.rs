@@ -31,6 +31,9 @@
 //! token is at its resting place and has not been requested. A node that waits elsewhere is
 //! alerted. A REQUEST ends only at an alerted node, at the token or at the resting place.
 //!
+//! **Proved** for any number of nodes: mutual exclusion for both forms (theorem
+//! `le_lann_mutual_exclusion` in `proofs/LeLann.v`).
+//!
 //! **Left out**: the paper's election, which replaces a lost token. Channels lose nothing here.
 
 use std::fmt;

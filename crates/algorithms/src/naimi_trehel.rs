@@ -15,6 +15,9 @@
 //! is inside has a next exactly if it has a father. Fathers and requests in flight together form no
 //! cycle, so a request never returns to its requester or to a node that forwarded it.
 //!
+//! **Proved** for any number of nodes: mutual exclusion (theorem `naimi_trehel_mutual_exclusion` in
+//! `proofs/NaimiTrehel.v`).
+//!
 //! **Deviations**: none. The paper's nil is represented by the node itself, which halves the state.
 
 use std::fmt;

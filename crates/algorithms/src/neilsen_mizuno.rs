@@ -11,6 +11,9 @@
 //! **Invariants**: every edge is LAST of one of its two ends, or a REQUEST is in flight on it. A
 //! request therefore never turns back, and arrives from the side on which its origin is. A node
 //! without LAST is the last in the queue: it has the privilege or waits for it, and has no FOLLOW.
+//!
+//! **Proved** for any number of nodes: mutual exclusion (theorem `neilsen_mizuno_mutual_exclusion`
+//! in `proofs/NeilsenMizuno.v`).
 
 use std::fmt;
 

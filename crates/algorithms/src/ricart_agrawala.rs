@@ -9,6 +9,9 @@
 //! **Invariants**: a node that does not wait expects no reply. Deferred replies exist only while a
 //! node waits or is inside.
 //!
+//! **Proved** for any number of nodes: mutual exclusion without `as-published` (theorem
+//! `ricart_agrawala_mutual_exclusion` in `proofs/RicartAgrawala.v`).
+//!
 //! **Forgetting**: an idle node needs to keep only the highest sequence number seen. Its next
 //! request then has a higher number than every request that it has replied to. A number higher than
 //! necessary does no harm.

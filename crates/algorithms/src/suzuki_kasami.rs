@@ -12,6 +12,9 @@
 //! token rests, Q is empty and no known request is unsatisfied. At the token, `RN[j] <= LN[j] + 1`:
 //! a node requests again only after it was served.
 //!
+//! **Proved** for any number of nodes: mutual exclusion (theorem `suzuki_kasami_mutual_exclusion`
+//! in `proofs/SuzukiKasami.v`).
+//!
 //! **Forgetting**: not sound once a node has seen or made a REQUEST. RN is the only record of
 //! waiting nodes at the node that receives the token next, and a node's own number must be the
 //! successor of its number in LN. So a node is quiescent only if it has seen nothing yet, or if it

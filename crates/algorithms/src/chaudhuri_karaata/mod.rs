@@ -20,6 +20,9 @@
 //! more than the nodes of the plane and the two neighbouring heads (Theorem 4 (ii), restated; with
 //! fifo channels one less).
 //!
+//! **Proved** for any number of nodes: mutual exclusion as printed and as repaired, on any shape
+//! (theorem `chaudhuri_karaata_mutual_exclusion` in `proofs/ChaudhuriKaraata.v`).
+//!
 //! **Errata**: procedures P1-P4 as printed (variant `as-published`) have three faults:
 //! - C1: a REQUEST of a plane goes to all heads, also beyond the privileged one, and PERMIT deletes
 //!   it only on its own way back. A head that keeps the stale copy follows it when it next gets the

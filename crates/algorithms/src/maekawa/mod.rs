@@ -20,6 +20,9 @@
 //! only one that has not been sent FAILED. The number of requests that wait at a node is at most
 //! the number of sets that contain it.
 //!
+//! **Proved** for any number of nodes: mutual exclusion without `as-published`, for any sets of
+//! which every two intersect (theorem `maekawa_mutual_exclusion` in `proofs/Maekawa.v`).
+//!
 //! **Forgetting**: an idle node that is not locked needs to keep only the highest sequence number
 //! seen. FAILED and INQUIRE messages about its earlier requests may arrive later; they are
 //! recognised by their numbers, which are never reused.

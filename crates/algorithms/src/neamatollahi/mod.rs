@@ -11,6 +11,10 @@
 //!
 //! **Invariants**: a node's Waiting has at most two entries, its own request and one other.
 //!
+//! **Proved** for any number of nodes: mutual exclusion as printed and as repaired, on any shape;
+//! `NeamatollahiResting.v` has the resting form (theorem `neamatollahi_mutual_exclusion` in
+//! `proofs/Neamatollahi.v`).
+//!
 //! **Errata** (Fig. 2; the rules as printed are the variant `as-published`). The token's counters
 //! start at 1, so a full round of √N steps ends at √N + 1, as in the text of §3.1, Fig. 3 and §5.
 //! As printed (√N in lines 28, 11 and 50), the token leaves the last row of a round to the right

@@ -15,6 +15,11 @@
 //! not empty (after a recovery ASKED may be set with an empty queue). No node is in a REQUEST_Q
 //! twice.
 //!
+//! **Proved** for any number of nodes, without recovery: mutual exclusion on any graph (theorem
+//! `raymond_mutual_exclusion` in `proofs/Raymond.v`, and `RaymondInitialize.v` for `initialize`).
+//! Without `initialize`, on any tree: the invariants above, that no message of a correct neighbour
+//! is refused, and that there is no deadlock (`proofs/RaymondTree.v`).
+//!
 //! **Variants** of the paper: `piggyback` (§6.1), `greedy` (§6.2), `initialize` (§7).
 //!
 //! **Deviations**: an arriving PRIVILEGE sets ASKED to false immediately, not only when it is
