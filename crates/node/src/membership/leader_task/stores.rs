@@ -11,10 +11,11 @@ use tokio::time::timeout;
 use super::decisions::Done;
 use super::questions::KeeperChange;
 use super::{Connection, LeaderTask};
-use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderWord, StoreClaim};
+use crate::keepers::{Keeper, KeeperError, KeeperNode};
 use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::keepers::{LeaderWord, StoreClaim};
 
 /// How long a node may take to create a store.
 const APPOINTMENT_TIME: Duration = Duration::from_secs(5);

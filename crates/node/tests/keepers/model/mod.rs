@@ -3,7 +3,7 @@
 //!
 //! Raft is reduced to what matters here: terms, votes, logs of memberships and decisions, and
 //! commits by majority. The rules for a node's store are the production code
-//! (`soloist_node::keepers::LeaderWord` and related types). Each rule can be broken, and the search
+//! (`soloist_core::keepers`). Each rule can be broken, and the search
 //! then finds the failure that the rule prevents.
 
 mod search;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use openraft::{CommittedLeaderId, LogId};
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
-use soloist_node::keepers::{KnownKeepers, StoreClaim};
+use soloist_core::keepers::{EntryId, KnownKeepers, StoreClaim};
 
 /// Parameters of a search: the cluster, a budget of events, and the rules.
 #[derive(Clone, Debug)]
@@ -206,16 +205,19 @@ impl Disk {
         all & !self.applied().map_or(0, |(_, members)| members)
     }
 
-    fn log_id(&self, index: usize) -> LogId<u64> {
-        let term = u64::from(self.log[index].term);
-        LogId::new(CommittedLeaderId::new(term, 0), index as u64)
+    fn entry_id(&self, index: usize) -> EntryId {
+        EntryId {
+            term: self.log[index].term.into(),
+            leader: 0,
+            index: index as u64,
+        }
     }
 
     pub fn claim(&self) -> StoreClaim {
         StoreClaim {
             cluster: Some(self.cluster.identity()),
             id: self.id.into(),
-            membership: self.applied().map(|(index, _)| self.log_id(index)),
+            membership: self.applied().map(|(index, _)| self.entry_id(index)),
         }
     }
 
@@ -233,7 +235,7 @@ impl Disk {
         KnownKeepers {
             cluster: self.cluster.identity(),
             ids: ids(counted).map(u64::from).collect(),
-            membership: entry.map(|index| self.log_id(index)),
+            membership: entry.map(|index| self.entry_id(index)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Steps of a leader.
 
-use soloist_node::cluster_memory::Remembered;
-use soloist_node::keepers::{Appointment, LeaderWord};
+use soloist_core::cluster_identity::Remembered;
+use soloist_core::keepers::{Appointment, LeaderWord};
 
 use super::election::answering;
 use super::{Next, changed};
