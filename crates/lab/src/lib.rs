@@ -12,6 +12,7 @@ pub mod report;
 pub mod scenario;
 mod script;
 pub mod search;
+mod seeds;
 mod shape_spec;
 pub mod simulate;
 pub mod swarm;
