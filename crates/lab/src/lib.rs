@@ -7,6 +7,7 @@ pub mod breadth_first;
 mod channels;
 mod compare;
 pub mod epochs;
+pub mod keepers;
 pub mod network;
 pub mod report;
 pub mod scenario;
