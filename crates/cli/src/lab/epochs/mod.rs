@@ -1,6 +1,7 @@
-//! `soloist lab epochs`: leases, crashes and changes of epoch.
+//! `soloist lab epochs`: leases, crashes, changes of epoch, and keepers.
 
 mod check;
+mod keepers;
 mod replay;
 mod run;
 
@@ -19,6 +20,7 @@ use crate::{Verdict, output};
 pub enum Command {
     Run(run::Args),
     Check(check::Args),
+    Keepers(keepers::Args),
     Replay(replay::Args),
 }
 
@@ -27,6 +29,7 @@ impl Command {
         match self {
             Command::Run(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Keepers(args) => args.run(),
             Command::Replay(args) => args.run(),
         }
     }
