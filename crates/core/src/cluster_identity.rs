@@ -123,6 +123,81 @@ impl fmt::Display for ClusterIdentity {
     }
 }
 
+/// What a node knows of the cluster that it took part in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remembered {
+    /// The cluster and its generation.
+    pub cluster: ClusterIdentity,
+    /// The highest epoch that the node took part in, 0 before the first.
+    pub epoch: u64,
+}
+
+/// Why a cluster is not the one that this node belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForeignCluster {
+    /// It is another cluster.
+    #[error(
+        "it is cluster {found}, but this node belongs to cluster {mine}; to join the other one, \
+         stop this node and delete its data folder"
+    )]
+    Cluster {
+        /// The cluster of this node.
+        mine: ClusterId,
+        /// The other one.
+        found: ClusterId,
+    },
+    /// It is an earlier generation of this node's cluster, or a rival one with the same number.
+    #[error(
+        "it is generation {found} of this cluster, but this node was a member in generation \
+         {mine}: the cluster was recovered since, and the keepers of generation {found} must be \
+         stopped"
+    )]
+    Generation {
+        /// The generation that this node took part in.
+        mine: Generation,
+        /// The other one.
+        found: Generation,
+    },
+    /// It has forgotten epochs that this node took part in.
+    #[error(
+        "it is in epoch {found}, but this node was a member in epoch {mine}: the keepers have \
+         lost data, perhaps because a store was restored from a copy"
+    )]
+    Epoch {
+        /// The highest epoch that this node took part in.
+        mine: u64,
+        /// The epoch that the cluster is in.
+        found: u64,
+    },
+}
+
+impl Remembered {
+    /// Checks that a node that remembers this may take part in a cluster that is in this epoch.
+    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), ForeignCluster> {
+        let (mine, found) = (self.cluster, *cluster);
+        if mine.id != found.id {
+            let (mine, found) = (mine.id, found.id);
+            return Err(ForeignCluster::Cluster { mine, found });
+        }
+        if found.succeeds(&mine) {
+            return Ok(());
+        }
+        if found != mine {
+            let (mine, found) = (mine.generation, found.generation);
+            return Err(ForeignCluster::Generation { mine, found });
+        }
+        if epoch < self.epoch {
+            Err(ForeignCluster::Epoch {
+                mine: self.epoch,
+                found: epoch,
+            })
+        } else {
+            Ok(())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

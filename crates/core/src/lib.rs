@@ -1,5 +1,6 @@
 //! The pure core of a node: which algorithm a lock uses ([`rules`]), the lock table ([`locks`]),
-//! and the epochs that make it tolerate crashes ([`epochs`]).
+//! the epochs that make it tolerate crashes ([`epochs`]), and which nodes keep the roster
+//! ([`keepers`]).
 //!
 //! Events and the time go in, effects come out. There is no clock, socket or task here, so that the
 //! same state machines run in a node, in simulations and in searches.
@@ -9,6 +10,7 @@
 pub mod cluster_identity;
 pub mod epochs;
 mod incarnation;
+pub mod keepers;
 pub mod limits;
 #[cfg(feature = "lint-check")]
 mod lint_check;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::search::{Limit, Verdict};
+
 /// A state of a search, and what can happen in it.
 pub trait Space: Clone {
     /// A step from one state to another.
@@ -68,6 +70,13 @@ const WATCHED_EVERY: usize = 1024;
 /// Visits all states that can be reached from `first`. Calls `watch` from time to time, which
 /// returns whether to continue.
 pub fn search<S: Space>(first: S, watch: &mut dyn FnMut(Progress) -> bool) -> Outcome<S::Action> {
+    if let Err(violation) = first.check() {
+        return Outcome::Broken {
+            actions: Vec::new(),
+            violation,
+            states: 1,
+        };
+    }
     let mut seen = FxHashSet::from_iter([first.fingerprint()]);
     let mut ways = Ways(vec![None]);
     let mut open = VecDeque::from([(0, first)]);
@@ -105,6 +114,58 @@ pub fn search<S: Space>(first: S, watch: &mut dyn FnMut(Progress) -> bool) -> Ou
     }
     let states = ways.0.len();
     Outcome::Holds { states }
+}
+
+/// What a search found, for a report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Number of states visited.
+    pub states: usize,
+    /// What is violated, or why the search was not exhausted.
+    pub what: Option<String>,
+    /// A shortest way to the violation, as text.
+    pub text: Option<String>,
+}
+
+/// Visits all states that can be reached from `first`, and at most `states_max`. Calls `watch` from
+/// time to time, which returns whether to continue. `text` writes a way to a violation as text.
+pub fn find<S: Space>(
+    first: S,
+    states_max: usize,
+    watch: &mut dyn FnMut(Progress) -> bool,
+    text: impl FnOnce(&[S::Action], &str) -> String,
+) -> Finding {
+    let mut limit = Limit::Stopped;
+    let outcome = search(first, &mut |progress| {
+        if progress.states >= states_max {
+            limit = Limit::States;
+            return false;
+        }
+        watch(progress)
+    });
+    let (verdict, states, what, text) = match outcome {
+        Outcome::Holds { states } => (Verdict::Holds, states, None, None),
+        Outcome::Stopped { states } => {
+            let why = limit.text().to_owned();
+            (Verdict::NotExhausted, states, Some(why), None)
+        }
+        Outcome::Broken {
+            actions,
+            violation,
+            states,
+        } => {
+            let text = text(&actions, &violation);
+            (Verdict::Broken, states, Some(violation), Some(text))
+        }
+    };
+    Finding {
+        verdict,
+        states,
+        what,
+        text,
+    }
 }
 
 /// How each state was reached: its predecessor and the step from there, or `None` for the first.
@@ -233,6 +294,20 @@ mod tests {
                 actions,
                 violation,
                 states
+            }
+        );
+    }
+
+    #[test]
+    fn the_first_state_is_checked_too() {
+        let outcome = search(counters(0), &mut |_| true);
+        let violation = "the sum is 0".to_owned();
+        assert_eq!(
+            outcome,
+            Outcome::Broken {
+                actions: Vec::new(),
+                violation,
+                states: 1
             }
         );
     }

@@ -1,8 +1,10 @@
 //! What all runs as text have in common: a head with one `key value` per line, then steps after
 //! `> `, each with its transcript. Lines that start with `#` are comments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use soloist_api::NodeName;
 
 use crate::scenario::ScenarioError;
 
@@ -35,6 +37,36 @@ impl<'a> Head<'a> {
     /// The value of a key.
     pub(crate) fn value(&self, key: &str) -> Option<&'a str> {
         self.values.get(key).map(|(_, value)| *value)
+    }
+
+    /// Returns whether a text has this key.
+    pub(crate) fn has(text: &str, key: &str) -> bool {
+        let mut head = text.lines().take_while(|line| !line.starts_with('>'));
+        head.any(|line| line.split(' ').next() == Some(key))
+    }
+
+    /// The names of nodes that a key lists, or none if it has no value.
+    pub(crate) fn names(&self, key: &str) -> Result<Vec<NodeName>, ScenarioError> {
+        let words = self.value(key).unwrap_or_default().split_whitespace();
+        let names: Result<Vec<NodeName>, _> = words.map(str::parse).collect();
+        names.map_err(|error| self.wrong(key, &error.to_string()))
+    }
+
+    /// Checks that these names, which the key lists, are different.
+    pub(crate) fn differ(&self, key: &str, names: &[NodeName]) -> Result<(), ScenarioError> {
+        let mut known = BTreeSet::new();
+        match names.iter().find(|name| !known.insert(*name)) {
+            Some(twice) => Err(self.wrong(key, &format!("'{twice}' is there twice"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The places, among these names, of the nodes that a key lists.
+    pub(crate) fn nodes(&self, key: &str, names: &[NodeName]) -> Result<Vec<usize>, ScenarioError> {
+        let words = self.value(key).unwrap_or_default().split_whitespace();
+        let place = |word| names.iter().position(|name| name.as_str() == word);
+        let places: Option<Vec<usize>> = words.map(place).collect();
+        places.ok_or_else(|| self.wrong(key, "no such node"))
     }
 
     /// The error that a key's value is wrong.

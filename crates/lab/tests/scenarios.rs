@@ -135,3 +135,73 @@ fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
         assert!(error.to_string().contains(reason), "{text:?}: {error}");
     }
 }
+
+#[test]
+fn what_is_no_text_of_the_keepers_is_refused_with_the_reason() {
+    let head = "keepers a b c\nothers d\n";
+    for (text, reason) in [
+        ("keepers\n", "line 1: keepers '': use 1 to 8 nodes"),
+        ("keepers a b c d e f g h i\n", "use 1 to 8 nodes"),
+        ("keepers A\n", "line 1: keepers 'A': invalid name \"A\""),
+        ("keepers a a\n", "line 1: keepers 'a a': 'a' is there twice"),
+        (
+            "keepers a b\nothers a\n",
+            "line 2: others 'a': 'a' is there twice",
+        ),
+        ("keepers a b\ndown c\n", "line 2: down 'c': no such node"),
+        (
+            "keepers a b\ncluster old\n",
+            "cluster 'old': use new, or leave it out",
+        ),
+        (
+            "keepers a b\nreimage never\n",
+            "use deployed, or leave it out",
+        ),
+        (
+            "keepers a b\nvariant votes\n",
+            "line 2: variant 'votes': use empty-store-votes",
+        ),
+        (
+            "keepers a b\nalgorithm raymond\n",
+            "'algorithm' is not a key; use keepers",
+        ),
+        (
+            &format!("{head}> dance a\n"),
+            "line 3: 'dance a' is not a step; use found NODE",
+        ),
+        (&format!("{head}> elect e\n"), "line 3: no node 'e'"),
+        (
+            &format!("{head}> elect a asking d\n"),
+            "d is not another voter of this keeper",
+        ),
+        (&format!("{head}> forget a b\n"), "'b' is not an id"),
+        (
+            &format!("{head}> commit a\n"),
+            "not possible now; these are: elect a, elect b, elect c, crash a",
+        ),
+        (&format!("{head}> elect d\n"), "not possible now"),
+    ] {
+        let error = soloist_lab::epochs::text::replay(text).unwrap_err();
+        assert!(error.to_string().contains(reason), "{text:?}: {error}");
+    }
+}
+
+/// A text may promote nodes as often as there are ids.
+#[test]
+fn a_text_of_the_keepers_has_a_limited_number_of_ids() {
+    let mut text = "keepers a\nothers b\n> elect a\n> run\n".to_owned();
+    for _ in 1..16 {
+        text += "> appoint a b\n> set-aside a b\n";
+    }
+    let played = soloist_lab::epochs::text::replay(&text).unwrap();
+    assert!(
+        played.contains("b creates a store, as keeper 15"),
+        "{played}"
+    );
+    text += "> appoint a b\n";
+    let error = soloist_lab::epochs::text::replay(&text).unwrap_err();
+    assert!(
+        error.to_string().contains("at most 16 keepers' ids"),
+        "{error}"
+    );
+}

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
+use soloist_core::cluster_identity::{
+    ClusterId, ClusterIdentity, ForeignCluster, Generation, Remembered,
+};
 
 /// Creates the identity of a new cluster.
 pub fn fresh_identity() -> ClusterIdentity {
@@ -30,15 +32,6 @@ const FORMAT: u32 = 1;
 
 const HEADER: &str = "# The cluster that this node belongs to. Soloist writes this file; do not edit it.\n\
                       # To join another cluster, stop the node and delete its data folder.\n";
-
-/// What a node knows of the cluster that it took part in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Remembered {
-    /// The cluster and its generation.
-    pub cluster: ClusterIdentity,
-    /// The highest epoch that the node took part in, 0 before the first.
-    pub epoch: u64,
-}
 
 /// Why a node's memory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -73,72 +66,6 @@ pub enum MemoryError {
         /// Its format.
         found: u32,
     },
-}
-
-/// Why a cluster is not the one that this node belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Stranger {
-    /// It is another cluster.
-    #[error(
-        "it is cluster {found}, but this node belongs to cluster {mine}; to join the other one, \
-         stop this node and delete its data folder"
-    )]
-    Cluster {
-        /// The cluster of this node.
-        mine: ClusterId,
-        /// The other one.
-        found: ClusterId,
-    },
-    /// It is an earlier generation of this node's cluster, or a rival one with the same number.
-    #[error(
-        "it is generation {found} of this cluster, but this node was a member in generation \
-         {mine}: the cluster was recovered since, and the keepers of generation {found} must be \
-         stopped"
-    )]
-    Generation {
-        /// The generation that this node took part in.
-        mine: Generation,
-        /// The other one.
-        found: Generation,
-    },
-    /// It has forgotten epochs that this node took part in.
-    #[error(
-        "it is in epoch {found}, but this node was a member in epoch {mine}: the keepers have \
-         lost data, perhaps because a store was restored from a copy"
-    )]
-    Epoch {
-        /// The highest epoch that this node took part in.
-        mine: u64,
-        /// The epoch that the cluster is in.
-        found: u64,
-    },
-}
-
-impl Remembered {
-    /// Checks that a node that remembers this may take part in a cluster that is in this epoch.
-    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
-        let (mine, found) = (self.cluster, *cluster);
-        if mine.id != found.id {
-            let (mine, found) = (mine.id, found.id);
-            return Err(Stranger::Cluster { mine, found });
-        }
-        if found.succeeds(&mine) {
-            return Ok(());
-        }
-        if found != mine {
-            let (mine, found) = (mine.generation, found.generation);
-            return Err(Stranger::Generation { mine, found });
-        }
-        if epoch < self.epoch {
-            Err(Stranger::Epoch {
-                mine: self.epoch,
-                found: epoch,
-            })
-        } else {
-            Ok(())
-        }
-    }
 }
 
 /// A node's memory of its cluster, and the file that it is stored in.
@@ -215,7 +142,7 @@ impl ClusterMemory {
     }
 
     /// Checks that this node may take part in a cluster that is in this epoch.
-    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), Stranger> {
+    pub fn admits(&self, cluster: &ClusterIdentity, epoch: u64) -> Result<(), ForeignCluster> {
         self.get()
             .map_or(Ok(()), |known| known.admits(cluster, epoch))
     }
@@ -258,7 +185,7 @@ impl ClusterMemory {
 pub enum RememberError {
     /// This node belongs to another cluster, generation or epoch.
     #[error(transparent)]
-    Stranger(#[from] Stranger),
+    Foreign(#[from] ForeignCluster),
     /// The file could not be written.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -401,7 +328,7 @@ epoch = 41
             (cluster(1, 1), 40),
         ] {
             let refused = memory.remember(cluster, epoch).await;
-            assert!(matches!(refused, Err(RememberError::Stranger(_))));
+            assert!(matches!(refused, Err(RememberError::Foreign(_))));
             assert_eq!(memory.get(), before);
             assert_eq!(ClusterMemory::load(folder.path()).unwrap().get(), before);
         }

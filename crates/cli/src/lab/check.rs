@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use soloist_algorithms::{Channels, Choice, NodeId, Start};
+use soloist_algorithms::{Channels, NodeId, Start};
 use soloist_lab::assumed_channels;
 use soloist_lab::search::{Case, Crashes, ENDLESS, Limits, Verdict as Found};
 
@@ -85,15 +85,8 @@ pub struct Args {
     #[arg(long, value_name = "S", allow_hyphen_values = true)]
     shape: Option<String>,
 
-    /// Variants of the rules, separated by commas, such as as-published
-    #[arg(
-        long,
-        value_name = "V",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    variant: String,
+    #[command(flatten)]
+    variant: settings::Variant,
 
     /// Whether messages between two nodes keep their order: fifo or any [default: what the
     /// algorithm assumes]
@@ -167,7 +160,7 @@ impl Args {
                 Limits::CRASHES_MAX
             );
         }
-        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let choice = self.variant.of(&self.algorithm)?;
         let assumed = choice.kind.info().channels;
         if self.channels.is_none() && assumed_channels(choice, self.crashes > 0) != assumed {
             output::complain(&format!(
@@ -195,11 +188,7 @@ impl Args {
             }
         }
         let last = reports.last().expect("there is at least one start");
-        Ok(match last.report.verdict {
-            Found::Holds => Verdict::Well,
-            Found::NotExhausted => Verdict::Unknown,
-            Found::Broken | Found::Deadlock | Found::Starvation | Found::Unrest => Verdict::Failed,
-        })
+        Ok(searched::outcome(last.report.verdict))
     }
 
     fn starts(&self) -> Vec<Start> {
@@ -219,7 +208,7 @@ impl Args {
     }
 
     fn search(&self, start: Start) -> Result<Timed> {
-        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let choice = self.variant.of(&self.algorithm)?;
         let assumed = assumed_channels(choice, self.crashes > 0);
         let requesters = self.requesters.as_ref();
         let case = Case {
@@ -309,12 +298,7 @@ fn describe(timed: &Timed) -> String {
             why.as_deref().unwrap_or_default()
         ),
         (found, what) => {
-            let word = match found {
-                Found::Deadlock => "DEADLOCK",
-                Found::Starvation => "STARVATION",
-                Found::Unrest => "UNREST",
-                _ => "BROKEN",
-            };
+            let word = searched::word(found);
             let what = what.as_deref().unwrap_or_default();
             let transcript = report.transcript.as_deref().unwrap_or_default();
             // A comment, so that the whole output is a scenario that `lab replay` takes.

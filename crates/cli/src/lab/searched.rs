@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use soloist_lab::breadth_first;
 use soloist_lab::search::{Case, Pass, Progress, Report, Verdict as Found};
 
-use crate::memory;
+use crate::{Verdict, memory};
 
 /// A report with timings. `seconds` and `graph_seconds` are those of the last pass of their kind,
 /// which is the one with all requests.
@@ -41,6 +42,58 @@ pub fn search(case: &Case) -> Result<Timed> {
     })
 }
 
+/// Runs a breadth-first search: shows progress on a terminal, and stops before memory runs out.
+/// Returns what the search returned, and its seconds.
+pub fn watched<R>(
+    search: impl FnOnce(&mut dyn FnMut(breadth_first::Progress) -> bool) -> R,
+) -> (R, f64) {
+    let bar = spinner();
+    let begin = Instant::now();
+    let mut looked_at = begin;
+    let found = search(&mut |progress| {
+        if looked_at.elapsed() < LOOK_EVERY {
+            return true;
+        }
+        looked_at = Instant::now();
+        let rate = progress.states as f64 / begin.elapsed().as_secs_f64().max(1e-3) / 1e3;
+        bar.set_message(format!(
+            "{} states, depth {}, {rate:.0} thousand states/s",
+            progress.states, progress.depth
+        ));
+        bar.tick();
+        !memory::is_short()
+    });
+    bar.finish_and_clear();
+    (found, begin.elapsed().as_secs_f64())
+}
+
+/// The outcome of a command that searched.
+pub fn outcome(found: Found) -> Verdict {
+    match found {
+        Found::Holds => Verdict::Well,
+        Found::NotExhausted => Verdict::Unknown,
+        Found::Broken | Found::Deadlock | Found::Starvation | Found::Unrest => Verdict::Failed,
+    }
+}
+
+/// The word that stands before a violation.
+pub fn word(found: Found) -> &'static str {
+    match found {
+        Found::Deadlock => "DEADLOCK",
+        Found::Starvation => "STARVATION",
+        Found::Unrest => "UNREST",
+        _ => "BROKEN",
+    }
+}
+
+/// Time between two looks at the progress and at the memory.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+fn spinner() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
+    ProgressBar::new_spinner().with_style(style)
+}
+
 /// Shows progress on a terminal, times the passes, and stops the search before memory runs out.
 struct Watcher {
     bar: ProgressBar,
@@ -54,10 +107,9 @@ struct Watcher {
 
 impl Watcher {
     fn new() -> Self {
-        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
         let now = Instant::now();
         Watcher {
-            bar: ProgressBar::new_spinner().with_style(style),
+            bar: spinner(),
             begin: now,
             pass: Pass::Safety,
             pass_begin: now,
@@ -81,7 +133,7 @@ impl Watcher {
             self.pass = progress.pass;
             self.pass_begin = Instant::now();
         }
-        if self.looked_at.elapsed() < Duration::from_millis(100) {
+        if self.looked_at.elapsed() < LOOK_EVERY {
             return true;
         }
         self.looked_at = Instant::now();

@@ -5,8 +5,48 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice};
+use soloist_core::rules::RuleSettings;
 use soloist_lab::ShapeSpec;
 use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
+
+/// The variants of an algorithm.
+#[derive(clap::Args)]
+pub struct Variant {
+    /// Variants of the rules, separated by commas, such as as-published
+    #[arg(
+        long,
+        value_name = "V",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    variant: String,
+}
+
+impl Variant {
+    /// The algorithm of this name, with these variants.
+    pub fn of(&self, algorithm: &str) -> Result<Choice> {
+        Ok(Choice::parse(algorithm, &self.variant)?)
+    }
+}
+
+/// The algorithm of the locks of a cluster.
+#[derive(clap::Args)]
+pub struct LockAlgorithm {
+    /// Name, alias or preset of the algorithm; `soloist lab list` lists them
+    #[arg(long, short, value_name = "A", default_value = RuleSettings::ALGORITHM)]
+    algorithm: String,
+
+    #[command(flatten)]
+    variant: Variant,
+}
+
+impl LockAlgorithm {
+    /// The algorithm with its variants.
+    pub fn choice(&self) -> Result<Choice> {
+        self.variant.of(&self.algorithm)
+    }
+}
 
 /// Behaviour of the simulated world.
 #[derive(clap::Args, Clone)]

@@ -96,11 +96,80 @@ fn a_search_that_reaches_a_limit_does_not_say_that_it_holds() {
 }
 
 #[test]
+fn a_search_of_the_keepers_says_how_many_states_there_are() {
+    let output = lab("epochs keepers --case sole-keeper");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    let expected = "sole-keeper, 1 promotion, 1 demotion, 1 crash, 1 re-imaged machine, 3 elections, \
+        partitions: holds\n10130 states, all of them searched, in ";
+    assert!(text.starts_with(expected), "{text}");
+    let report = json("epochs keepers --case recovery --recoveries 0 --safety-only --json");
+    assert_eq!(report["case"], "recovery");
+    assert_eq!(report["verdict"], "holds");
+    assert_eq!(report["budget"]["recoveries"], 0);
+    assert_eq!(report["checks_progress"], false);
+    assert!(report["states"].as_u64().unwrap() > 100, "{report}");
+
+    let output = lab("epochs keepers --max-states 5000");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let text = stdout(&output);
+    assert!(text.contains("not exhausted: more states"), "{text}");
+    assert!(!text.contains("holds"), "{text}");
+}
+
+/// A broken rule is found, and what is printed is a text that shows it again.
+#[test]
+fn a_search_of_the_keepers_prints_a_violation_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("found.txt");
+    for (variant, more, word, fault) in [
+        (
+            "empty-store-votes",
+            "",
+            "BROKEN",
+            "n2 leads without what was agreed on",
+        ),
+        (
+            "set-aside-uncommitted",
+            "--reimages 0",
+            "DEADLOCK",
+            "a majority of the keepers is up, and nobody can lead",
+        ),
+    ] {
+        let output = lab(&format!("epochs keepers --variant {variant} {more}"));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let found = stdout(&output);
+        let head = format!("# replaced-keeper ({variant}), ");
+        assert!(found.starts_with(&head), "{found}");
+        let title = found.lines().next().unwrap();
+        assert!(title.ends_with(&format!(": {word}: {fault}")), "{found}");
+        std::fs::write(&path, &found).unwrap();
+        let output = lab(&format!("epochs replay {}", path.display()));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(stdout(&output), found);
+        let last = format!("FAULT {fault}\n\n");
+        assert!(found.ends_with(&last), "{found}");
+    }
+}
+
+/// The text of a broken rule shows the second cluster, and is what happens.
+#[test]
+fn the_counterexample_of_the_keepers_replays_to_itself_and_fails() {
+    let path = scenario("epochs-keeper-returns-empty-store-votes.txt");
+    let output = lab(&format!("epochs replay {}", path.display()));
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(stdout(&output), std::fs::read_to_string(&path).unwrap());
+    let output = lab(&format!("epochs replay --check {}", path.display()));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn the_texts_replay_to_themselves() {
     for name in [
         "epochs-holder-dies.txt",
         "epochs-lease-lapses.txt",
         "epochs-join.txt",
+        "epochs-keeper-returns.txt",
     ] {
         let path = scenario(name);
         let output = lab(&format!("epochs replay {}", path.display()));
@@ -191,6 +260,19 @@ fn bad_input_is_refused_in_one_line() {
     refused(
         "epochs check -a maekawa --variant as-published",
         &["as published"],
+    );
+    refused(
+        "epochs keepers --case replaced",
+        &["'replaced'", "replaced-keeper", "recovery"],
+    );
+    refused(
+        "epochs keepers --variant empty-votes",
+        &["'empty-votes'", "empty-store-votes"],
+    );
+    refused("epochs keepers --crashes 21", &["'21'", "0 to 20"]);
+    refused(
+        "epochs keepers --promotions 14",
+        &["17", "16", "fewer promotions"],
     );
     refused("epochs replay no-such-file.txt", &["no-such-file.txt"]);
     let folder = tempfile::tempdir().unwrap();

@@ -16,9 +16,9 @@ use super::fault::Fault;
 use super::setup::{names, rules};
 use super::state::{Action, LEASE, State};
 use super::text;
-use crate::breadth_first::{self, Outcome, Progress};
+use crate::breadth_first::{self, Finding, Progress};
 use crate::report::label;
-use crate::search::{Limit, Verdict};
+use crate::search::Verdict;
 
 /// A search: the cluster, and what may happen to it.
 #[derive(Clone, Debug)]
@@ -113,29 +113,13 @@ impl Case {
     /// Searches. Calls `watch` from time to time, which returns whether to continue.
     pub fn run(&self, watch: &mut dyn FnMut(Progress) -> bool) -> Report {
         let first = State::new(self.choice, self.nodes, self.budget, self.tuning);
-        let mut limit = Limit::Stopped;
-        let outcome = breadth_first::search(first, &mut |progress| {
-            if progress.states >= self.states_max {
-                limit = Limit::States;
-                return false;
-            }
-            watch(progress)
-        });
-        let (verdict, states, what, text) = match outcome {
-            Outcome::Holds { states } => (Verdict::Holds, states, None, None),
-            Outcome::Stopped { states } => {
-                let why = limit.text().to_owned();
-                (Verdict::NotExhausted, states, Some(why), None)
-            }
-            Outcome::Broken {
-                actions,
-                violation,
-                states,
-            } => {
-                let text = self.text(&actions, &violation);
-                (Verdict::Broken, states, Some(violation), Some(text))
-            }
-        };
+        let text = |actions: &[Action], violation: &str| self.text(actions, violation);
+        let Finding {
+            verdict,
+            states,
+            what,
+            text,
+        } = breadth_first::find(first, self.states_max, watch, text);
         Report {
             algorithm: self.choice.name,
             variant: self.choice.variants.names(self.choice.kind.info()),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::Serialize;
 use soloist_algorithms::Choice;
 use soloist_core::Tuning;
@@ -16,6 +15,7 @@ use super::referee::Clock;
 use super::setup::rules;
 use super::world::{LEASE, World};
 use crate::report::label;
+use crate::seeds::run_each;
 
 const SECOND: u64 = 1_000_000;
 
@@ -462,14 +462,12 @@ impl Summary {
 /// Repeats a run with this many consecutive seeds, on all cores. `done` is called after each. The
 /// result does not depend on the number of cores.
 pub fn run_seeds(run: &Run, seeds: u64, done: &(dyn Fn() + Sync)) -> Summary {
-    let reports = (0..seeds).into_par_iter().map(|number| {
+    let reports = run_each(run.seed, 0..seeds, done, |seed| {
         let run = Run {
-            seed: run.seed.wrapping_add(number),
+            seed,
             ..run.clone()
         };
-        let report = run.run();
-        done();
-        report
+        run.run()
     });
-    Summary::of(run, reports.collect())
+    Summary::of(run, reports)
 }

@@ -39,7 +39,6 @@
 //! Leases are renewed all the time and without delay, unless a fault prevents it. The transcript
 //! mentions a renewal only by the lease that follows from it.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -52,6 +51,7 @@ use super::setup::names;
 use super::state::{Plan, Renewal, State};
 use super::under_way::Way;
 use super::witness::Violation;
+use crate::keepers;
 use crate::scenario::ScenarioError;
 use crate::script;
 
@@ -91,7 +91,8 @@ const STEPS: [&str; 26] = [
     "finish",
 ];
 
-/// Runs a text and returns it with the actual transcript under each step.
+/// Runs a text and returns it with the actual transcript under each step. A text whose head has
+/// `keepers` is one of [the keepers](keepers::text).
 ///
 /// ```
 /// let script = "algorithm central\nnodes 2\n\n> request n0\n";
@@ -104,6 +105,9 @@ pub fn replay(text: &str) -> Result<String, ScenarioError> {
 
 /// As [`replay`], with changes for tests.
 pub fn replay_tuned(text: &str, tuning: Tuning) -> Result<String, ScenarioError> {
+    if script::Head::has(text, keepers::text::KEY) {
+        return keepers::text::replay(text);
+    }
     let mut stage = Stage::new(text, tuning)?;
     script::play(text, |step| stage.step(step))
 }
@@ -336,11 +340,7 @@ impl Head {
         let algorithm = algorithm.ok_or(ScenarioError::Missing("algorithm"))?;
         let choice = Choice::parse(algorithm, head.value("variant").unwrap_or_default())?;
         let names = Self::names(&head)?;
-        let mut down = Vec::new();
-        for word in head.value("down").unwrap_or_default().split_whitespace() {
-            let node = names.iter().position(|name| name.as_str() == word);
-            down.push(node.ok_or_else(|| head.wrong("down", "no such node"))?);
-        }
+        let down = head.nodes("down", &names)?;
         if down.len() == names.len() {
             return Err(head.wrong("down", "at least one node must be up"));
         }
@@ -367,12 +367,7 @@ impl Head {
 
     fn names(head: &script::Head) -> Result<Vec<NodeName>, ScenarioError> {
         let (key, all) = match (head.value("names"), head.value("nodes")) {
-            (Some(words), _) => {
-                let parsed = words.split_whitespace().map(str::parse);
-                let parsed: Result<Vec<NodeName>, _> = parsed.collect();
-                let parsed = parsed.map_err(|error| head.wrong("names", &error.to_string()))?;
-                ("names", parsed)
-            }
+            (Some(_), _) => ("names", head.names("names")?),
             (None, Some(nodes)) => {
                 let nodes = nodes.parse().ok().filter(|nodes| *nodes <= NODES_MAX);
                 let nodes = nodes.ok_or_else(|| head.wrong("nodes", &allowed()))?;
@@ -380,10 +375,7 @@ impl Head {
             }
             (None, None) => return Err(ScenarioError::Missing("nodes")),
         };
-        let mut known = BTreeSet::new();
-        if let Some(twice) = all.iter().find(|name| !known.insert(*name)) {
-            return Err(head.wrong(key, &format!("'{twice}' is listed twice")));
-        }
+        head.differ(key, &all)?;
         match all.len() {
             1..=NODES_MAX => Ok(all),
             _ => Err(head.wrong(key, &allowed())),

@@ -1,9 +1,9 @@
 //! Many seeded runs and their results.
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Among, command, setup_among};
+use crate::seeds::run_each;
 use crate::simulate::{Report, SimulateError, simulate};
 
 /// Number of runs between two calls of `go_on`.
@@ -149,16 +149,13 @@ pub fn run(
     let mut swarm = Swarm::new(seed);
     while swarm.runs < runs && go_on() {
         let batch = swarm.runs..runs.min(swarm.runs + BATCH);
-        let reports: Result<Vec<_>, SimulateError> = batch
-            .into_par_iter()
-            .map(|number| {
-                let setup = setup_among(among, seed.wrapping_add(number));
-                let report = simulate(&setup, &mut |_| ())?;
-                done();
-                Ok((report, command(&setup)))
-            })
-            .collect();
-        for (report, command) in reports? {
+        let reports = run_each(seed, batch, done, |seed| -> Result<_, SimulateError> {
+            let setup = setup_among(among, seed);
+            let report = simulate(&setup, &mut |_| ())?;
+            Ok((report, command(&setup)))
+        });
+        for outcome in reports {
+            let (report, command) = outcome?;
             swarm.add(&report, command);
         }
     }

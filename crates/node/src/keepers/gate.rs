@@ -1,8 +1,5 @@
-//! Which keepers' Raft requests a keeper answers.
-//!
-//! A keeper that this one does not know is answered: it may have been promoted, and may even lead,
-//! while this one was away. A former keeper is not answered: with the vote of another keeper that
-//! has forgotten its promises, it could lead a second cluster.
+//! Which requests a keeper passes to Raft. Which keepers it answers at all is decided by
+//! [`soloist_core::keepers::former`].
 
 use tokio::sync::watch;
 
@@ -10,6 +7,7 @@ use super::rpc::Request;
 use super::store::AppliedMembership;
 use super::types::Metrics;
 use soloist_api::NodeName;
+use soloist_core::keepers::{NoAnswer, may_answer};
 
 /// What a keeper knows of the others and of itself.
 #[derive(Clone, Debug)]
@@ -20,26 +18,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Checks whether the keeper `from` may send requests to the keeper `to`. The error is the
-    /// reason.
-    pub(super) fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
-        if to != self.id {
-            let me = self.id;
-            return Err(format!(
-                "it looks for keeper {to:016x}, but this is keeper {me:016x}: a node that is \
-                 promoted again is another keeper"
-            ));
-        }
-        if self.is_former(from) {
-            return Err(format!(
-                "keeper {from:016x} was demoted; promote its node again to make it a new keeper"
-            ));
-        }
-        Ok(())
+    /// Checks whether the keeper `from` may send requests to the keeper `to`.
+    pub(super) fn may_answer(&self, from: u64, to: u64) -> Result<(), NoAnswer> {
+        may_answer(self.id, &self.members.borrow().former, from, to)
     }
 
     pub(super) fn is_former(&self, id: u64) -> bool {
-        self.members.borrow().former.contains(&id)
+        self.members.borrow().former.contains(id)
     }
 
     /// Checks whether this request of the keeper `from`, which runs on the node `name`, may be
@@ -50,7 +35,8 @@ impl Gate {
         name: &NodeName,
         request: &Request,
     ) -> Result<(), String> {
-        self.may_answer(from, self.id)?;
+        self.may_answer(from, self.id)
+            .map_err(|reason| reason.to_string())?;
         self.check_name(from, name)?;
         let term = self.metrics.borrow().current_term;
         request.check(from, term)

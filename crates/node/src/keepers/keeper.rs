@@ -27,6 +27,7 @@ use soloist_api::NodeName;
 use soloist_core::Term;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::roster::{Applied, Command, Roster};
+use soloist_core::keepers::NoAnswer;
 use soloist_transport::Arrival;
 
 /// A running keeper. Dropping it stops it shortly afterwards.
@@ -153,8 +154,7 @@ impl Keeper {
     }
 
     /// Checks whether Raft requests of the keeper `from` to the keeper `to` may be answered here.
-    /// The error is the reason.
-    pub fn may_answer(&self, from: u64, to: u64) -> Result<(), String> {
+    pub fn may_answer(&self, from: u64, to: u64) -> Result<(), NoAnswer> {
         self.gate.may_answer(from, to)
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::appointment::{KnownKeepers, StoreClaim};
 use super::keeper::Keeper;
-use super::types::KeeperNode;
+use super::types::{KeeperNode, Membership};
 use soloist_api::NodeName;
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::keepers::{EntryId, KnownKeepers, StoreClaim};
 
 impl Keeper {
     /// The description of this keeper's store that its node sends to the leader.
@@ -15,7 +15,7 @@ impl Keeper {
         StoreClaim {
             cluster: identity.cluster,
             id: identity.id,
-            membership: *self.applied_membership().membership.log_id(),
+            membership: entry_id(&self.applied_membership().membership),
         }
     }
 
@@ -27,7 +27,7 @@ impl Keeper {
         KnownKeepers {
             cluster,
             ids: ids.map(|(id, _)| *id).collect(),
-            membership: *applied.log_id(),
+            membership: entry_id(&applied),
         }
     }
 
@@ -50,4 +50,14 @@ impl Keeper {
         };
         membership.voter_ids().find(is_named)
     }
+}
+
+/// The log entry that a membership comes from.
+fn entry_id(membership: &Membership) -> Option<EntryId> {
+    let id = membership.log_id().as_ref()?;
+    Some(EntryId {
+        term: id.leader_id.term,
+        leader: id.leader_id.node_id,
+        index: id.index,
+    })
 }

@@ -8,17 +8,18 @@
 //! - `keeper`: the interface for the rest of the node. `view`: its observable state. `settings`,
 //!   `error`: its settings and errors.
 //! - `store`: the log and a snapshot in a file. `types`: the types that Raft is instantiated with.
-//! - `appointment`: which nodes may have a store. `known`: what a keeper knows of the others.
-//!   `successor`: a later generation of the cluster.
+//! - `known`: what a keeper knows of the others. `successor`: a later generation of the cluster.
 //! - `pre_vote`: when to hold an election. `handover`: how a leader gives up leadership.
 //! - `rpc`: the wire format, and which requests are refused. `network`, `peer`: the client side,
-//!   with one connection to each other keeper. `serve`: the server side. `gate`: which keepers it
-//!   answers.
+//!   with one connection to each other keeper. `serve`: the server side. `gate`: which
+//!   requests it passes to Raft.
+//!
+//! Which nodes may have a store, and which keepers are answered, is decided by
+//! [`soloist_core::keepers`].
 //!
 //! Invariants: nothing is acknowledged before it is on disk. A peer speaks only in its own name.
 //! Nothing here listens on a port: connections are handed over by the caller.
 
-mod appointment;
 mod error;
 mod gate;
 mod handover;
@@ -35,7 +36,6 @@ mod successor;
 mod types;
 mod view;
 
-pub use appointment::{Appointment, KnownKeepers, LeaderDecision, StoreClaim};
 pub use error::KeeperError;
 pub use keeper::Keeper;
 pub use serve::ServeEnd;

@@ -1,15 +1,16 @@
 //! How a node becomes a keeper, and how its store is set aside when it no longer is one.
 //!
-//! The rules are in [`crate::keepers`]; this module carries them out on this node's disk. A store
-//! that no longer counts is renamed, never deleted.
+//! The rules are in [`soloist_core::keepers`]; this module carries them out on this node's disk. A
+//! store that no longer counts is renamed, never deleted.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use super::{Membership, MembershipError};
-use crate::keepers::{Appointment, Keeper, LeaderDecision, Store, StoreClaim, StoreIdentity};
+use crate::keepers::{Keeper, Store, StoreIdentity};
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::keepers::{Appointment, LeaderDecision, StoreClaim};
 
 /// News of this node's store for the leader.
 #[derive(Clone, Debug, Default)]

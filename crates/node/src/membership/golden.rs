@@ -8,14 +8,15 @@ use soloist_core::Incarnation;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity, Generation};
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::{Change, Member};
+use soloist_core::keepers::{EntryId, LeaderDecision, StoreClaim};
 use soloist_core::locks::HeldLock;
 use soloist_core::name_hash::{HashKey, NameHash};
 use soloist_core::rows::Rows;
 
 use super::wire::{ClusterView, FromKeeper, FromNode, Question, Reply};
 use crate::golden::GoldenBytes;
+use crate::keepers::KeeperNode;
 use crate::keepers::rpc;
-use crate::keepers::{KeeperNode, LeaderDecision, StoreClaim};
 
 fn name(name: &str) -> NodeName {
     name.parse().unwrap()
@@ -190,8 +191,12 @@ fn to_member() -> Vec<(&'static str, ToMember)> {
     ]
 }
 
-fn log_id() -> openraft::LogId<u64> {
-    openraft::LogId::new(openraft::CommittedLeaderId::new(3, 0xab), 8)
+fn entry_id() -> EntryId {
+    EntryId {
+        term: 3,
+        leader: 0xab,
+        index: 8,
+    }
 }
 
 fn from_node(golden: &mut GoldenBytes) {
@@ -224,7 +229,7 @@ fn from_node(golden: &mut GoldenBytes) {
     let store = |cluster| StoreClaim {
         cluster,
         id: 0xab,
-        membership: Some(log_id()),
+        membership: Some(entry_id()),
     };
     golden.add("no store", &FromNode::Store(None));
     let old = FromNode::Store(Some(store(None)));
@@ -281,7 +286,7 @@ fn from_keeper(golden: &mut GoldenBytes) {
     let decision = || LeaderDecision {
         cluster: cluster(),
         id: 0xab,
-        membership: Some(log_id()),
+        membership: Some(entry_id()),
     };
     golden.add("appoint", &FromKeeper::Appoint(decision()));
     golden.add("set aside", &FromKeeper::SetAside(decision()));

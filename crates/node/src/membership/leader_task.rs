@@ -21,7 +21,7 @@ use super::clock_drift::Clocks;
 use super::log::log;
 use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
-use crate::keepers::{Keeper, KeeperError, KeeperNode, StoreClaim, View};
+use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
 use crate::mutant::Mutant;
 use soloist_api::NodeName;
 use soloist_core::Term;
@@ -30,6 +30,7 @@ use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::message::ToKeepers;
 use soloist_core::epochs::roster::{Applied, Command, Member};
+use soloist_core::keepers::StoreClaim;
 use soloist_core::name_hash::HashKeys;
 
 /// Capacity of the leader task's event queue.

@@ -8,13 +8,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::keepers::KeeperNode;
 use crate::keepers::rpc::{self, FRAME_BYTES_MAX, FrameError};
-use crate::keepers::{KeeperNode, LeaderDecision, StoreClaim};
 use soloist_api::NodeName;
 use soloist_core::Incarnation;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
+use soloist_core::keepers::{LeaderDecision, StoreClaim};
 
 /// Messages from a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

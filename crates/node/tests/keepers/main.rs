@@ -10,7 +10,6 @@ mod golden;
 mod handover;
 mod hostile;
 mod migration;
-mod model;
 mod net;
 mod recovery;
 mod relay;

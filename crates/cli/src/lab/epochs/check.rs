@@ -1,20 +1,13 @@
 //! `soloist lab epochs check`.
 
-use std::fmt::Write as _;
-use std::time::{Duration, Instant};
-
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_algorithms::Choice;
-use soloist_core::rules::RuleSettings;
 use soloist_lab::epochs::check::{Case, Report};
 use soloist_lab::epochs::fault::Fault;
-use soloist_lab::search::Verdict as Found;
 
-use super::{fault, list};
-use crate::lab::settings;
-use crate::{Verdict, memory, output};
+use super::{Form, fault, few, finding, list};
+use crate::Verdict;
+use crate::lab::{searched, settings};
 
 const EXPLANATION: &str = "\
 What is checked on every step: at most one client is inside, or may rely on being so; fences rise; \
@@ -50,19 +43,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
-    /// Name, alias or preset of the algorithm; `soloist lab list` lists them
-    #[arg(long, short, value_name = "A", default_value = RuleSettings::ALGORITHM)]
-    algorithm: String,
-
-    /// Variants of the rules, separated by commas, such as as-published
-    #[arg(
-        long,
-        value_name = "V",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    variant: String,
+    #[command(flatten)]
+    algorithm: settings::LockAlgorithm,
 
     #[arg(
         long,
@@ -87,13 +69,8 @@ pub struct Args {
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = few)]
     steps: Option<u8>,
 
-    /// Give up after this many states
-    #[arg(long, value_name = "M", value_parser = settings::count, default_value_t = Case::STATES_MAX as u64, allow_hyphen_values = true)]
-    max_states: u64,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// A report with its time.
@@ -107,48 +84,19 @@ struct Timed {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let choice = self.algorithm.choice()?;
         let mut case = Case::new(choice, self.nodes, &self.fault)?;
         case.budget.requests = self.requests;
         case.budget.steps = self.steps.unwrap_or(case.budget.steps);
-        case.states_max = usize::try_from(self.max_states).unwrap_or(usize::MAX);
-        let timed = self.search(&case);
-        if self.json {
-            output::json(&timed)?;
-        } else {
-            output::text(&describe(&timed))?;
-        }
-        Ok(match timed.report.verdict {
-            Found::Holds => Verdict::Well,
-            Found::NotExhausted => Verdict::Unknown,
-            Found::Broken | Found::Deadlock | Found::Starvation | Found::Unrest => Verdict::Failed,
-        })
-    }
-
-    fn search(&self, case: &Case) -> Timed {
-        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
-        let bar = ProgressBar::new_spinner().with_style(style);
-        let begin = Instant::now();
-        let mut looked_at = begin;
-        let report = case.run(&mut |progress| {
-            if looked_at.elapsed() < Duration::from_millis(100) {
-                return true;
-            }
-            looked_at = Instant::now();
-            let rate = progress.states as f64 / begin.elapsed().as_secs_f64().max(1e-3) / 1e3;
-            bar.set_message(format!(
-                "{} states, depth {}, {rate:.0} thousand states/s",
-                progress.states, progress.depth
-            ));
-            bar.tick();
-            !memory::is_short()
-        });
-        bar.finish_and_clear();
-        Timed {
+        case.states_max = self.form.max_states;
+        let (report, seconds) = searched::watched(|watch| case.run(watch));
+        let timed = Timed {
             report,
-            faults: self.fault.clone(),
-            seconds: begin.elapsed().as_secs_f64(),
-        }
+            faults: self.fault,
+            seconds,
+        };
+        self.form.print(&timed, describe)?;
+        Ok(searched::outcome(timed.report.verdict))
     }
 }
 
@@ -160,48 +108,22 @@ fn describe(timed: &Timed) -> String {
         true => "no fault".to_owned(),
         false => list(timed.faults.iter().copied()),
     };
-    let mut text = format!(
-        "{}, {} nodes, {faults}, {} requests, {} steps: ",
+    let case = format!(
+        "{}, {} nodes, {faults}, {} requests, {} steps",
         report.label(),
         report.nodes,
         report.budget.requests,
         report.budget.steps
     );
-    let states = report.states;
-    let what = report.what.as_deref().unwrap_or_default();
-    let _ = match report.verdict {
-        Found::Holds => writeln!(
-            text,
-            "holds\n{states} states, all of them searched, in {seconds:.2} s"
-        ),
-        Found::NotExhausted => writeln!(
-            text,
-            "not exhausted: {what}\n{states} states were searched without a violation; there are \
-             more. Nothing is claimed: allow more with --max-states, or search a smaller case"
-        ),
-        _ => {
-            // A comment, so that the whole output is a text that `lab epochs replay` takes.
-            text.insert_str(0, "# ");
-            let trace = report.text.as_deref().unwrap_or_default();
-            writeln!(text, "BROKEN: {what}\n{trace}")
-        }
-    };
-    text
-}
-
-/// Maximum number of requests, and of steps. Searches of this size do not end.
-const FEW_MAX: u8 = 20;
-
-fn few(given: &str) -> Result<u8, String> {
-    match given.parse() {
-        Ok(number) if number <= FEW_MAX => Ok(number),
-        _ => Err(format!("use a whole number from 0 to {FEW_MAX}")),
-    }
+    let (what, trace) = (report.what.as_deref(), report.text.as_deref());
+    finding(&case, report.verdict, report.states, what, trace, *seconds)
 }
 
 #[cfg(test)]
 mod tests {
+    use soloist_algorithms::Choice;
     use soloist_lab::epochs::text;
+    use soloist_lab::search::Verdict as Found;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use soloist_lab::epochs::text;
 use crate::Verdict;
 use crate::lab::replay::Text;
 
-/// Replay a run of epochs as text, such as `soloist lab epochs check` prints for a violation
+/// Replay a run of epochs or keepers as text, such as a search prints for a violation
 ///
 /// Prints the text with what actually happens at each step: the messages between members and the
 /// keepers' leader, what the keepers commit, who enters with which fence, and each member's lease

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use soloist_algorithms::Choice;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
 use soloist_lab::epochs::fault::Fault;
@@ -58,19 +57,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub struct Args {
-    /// Name, alias or preset of the algorithm; `soloist lab list` lists them
-    #[arg(long, short, value_name = "A", default_value = RuleSettings::ALGORITHM)]
-    algorithm: String,
-
-    /// Variants of the rules, separated by commas, such as as-published
-    #[arg(
-        long,
-        value_name = "V",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    variant: String,
+    #[command(flatten)]
+    algorithm: settings::LockAlgorithm,
 
     #[arg(
         long,
@@ -161,7 +149,7 @@ impl Args {
     }
 
     fn first(&self) -> Result<Run> {
-        let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        let choice = self.algorithm.choice()?;
         let usual =
             Run::new(choice, self.nodes, self.seed).context("a node cannot use these rules")?;
         let faults = match &self.fault {

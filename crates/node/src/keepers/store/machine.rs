@@ -1,7 +1,6 @@
 //! The roster as Raft's state machine. It is kept in memory. A restart restores it from the last
 //! snapshot and the log after it.
 
-use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -21,20 +20,11 @@ use super::worker::{Failure, Worker};
 use crate::keepers::types::{Entry, KeeperNode, LogId, Membership, Proposal, StorageError, Types};
 use soloist_core::Term;
 use soloist_core::epochs::roster::{Applied, Roster};
+use soloist_core::keepers::FormerKeepers;
 
 /// The version of the snapshot format, which is also sent between keepers. 3: has the cluster's
 /// identity and former keepers. 4: epochs have a key, and nothing that is held.
 const SNAPSHOT_VERSION: u8 = 4;
-
-/// The number of former keepers that are remembered.
-///
-/// Each promotion adds one id, of up to ten bytes in a snapshot: 4096 of them take 40 KiB. An older
-/// id is treated like one that is not known yet. That is harmless. The log of such a keeper lacks
-/// the entry that demoted it and at least 4096 later changes, which a majority has. No voter that
-/// has them votes for it, and no voter forgets them: a node without a store does not vote. When its
-/// node reaches the leader, its store is still set aside, since the leader checks the current
-/// keepers.
-pub const FORMER_MAX: usize = 4096;
 
 /// The roster according to the applied log.
 #[derive(Debug)]
@@ -52,9 +42,8 @@ pub struct Machine {
 pub struct AppliedMembership {
     /// The membership, and the log entry that it comes from.
     pub membership: Membership,
-    /// Ids that were in an earlier membership and no longer are, the oldest first. At most
-    /// `FORMER_MAX`.
-    pub former: Arc<Vec<u64>>,
+    /// Ids that were in an earlier membership and no longer are.
+    pub former: FormerKeepers,
 }
 
 /// The state that results from a snapshot and the entries after it.
@@ -95,16 +84,9 @@ impl State {
 
 impl AppliedMembership {
     fn change(&mut self, at: LogId, next: openraft::Membership<u64, KeeperNode>) {
-        let ids = |membership: &openraft::Membership<u64, KeeperNode>| -> BTreeSet<u64> {
-            membership.nodes().map(|(id, _)| *id).collect()
-        };
-        let (before, after) = (ids(self.membership.membership()), ids(&next));
-        if !before.is_subset(&after) {
-            let former = Arc::make_mut(&mut self.former);
-            former.extend(before.difference(&after));
-            let forgotten = former.len().saturating_sub(FORMER_MAX);
-            former.drain(..forgotten);
-        }
+        let before = self.membership.membership().nodes().map(|(id, _)| *id);
+        self.former
+            .change(before, |id| next.get_node(&id).is_some());
         self.membership = Membership::new(Some(at), next);
     }
 }
@@ -117,7 +99,7 @@ pub struct SnapshotBuilder {
 }
 
 pub(super) fn write_state(state: &State) -> Result<Vec<u8>, redb::Error> {
-    write_snapshot(&state.roster, &state.members.former)
+    write_snapshot(&state.roster, state.members.former.ids())
 }
 
 pub(super) fn write_snapshot(roster: &Roster, former: &[u64]) -> Result<Vec<u8>, redb::Error> {
@@ -145,7 +127,7 @@ pub(super) fn state_of(snapshot: &tables::Snapshot) -> Result<State, redb::Error
         applied: snapshot.meta.last_log_id,
         members: AppliedMembership {
             membership: snapshot.meta.last_membership.clone(),
-            former: Arc::new(former),
+            former: former.into(),
         },
     })
 }
@@ -355,23 +337,23 @@ mod tests {
     #[test]
     fn the_oldest_former_keepers_are_forgotten() {
         let mut applied = AppliedMembership::default();
-        let promotions = FORMER_MAX as u64 + 10;
+        let promotions = FormerKeepers::MAX as u64 + 10;
         for id in 0..=promotions {
             // Real ids are random, so their order must not matter. Here a later one is smaller.
             change(&mut applied, id, &[u64::MAX - id]);
         }
         let former = &applied.former;
-        assert_eq!(former.len(), FORMER_MAX);
-        assert!(former.contains(&(u64::MAX - (promotions - 1))));
-        assert!(!former.contains(&(u64::MAX - promotions)), "it is a keeper");
-        assert!(former.contains(&(u64::MAX - 10)));
-        assert!(!former.contains(&(u64::MAX - 9)), "the oldest go first");
+        assert_eq!(former.ids().len(), FormerKeepers::MAX);
+        assert!(former.contains(u64::MAX - (promotions - 1)));
+        assert!(!former.contains(u64::MAX - promotions), "it is a keeper");
+        assert!(former.contains(u64::MAX - 10));
+        assert!(!former.contains(u64::MAX - 9), "the oldest go first");
         let state = State {
             members: applied.clone(),
             ..State::default()
         };
         let bytes = write_state(&state).unwrap();
         assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
-        assert_eq!(&read_state(&bytes).unwrap().1, &**former);
+        assert_eq!(read_state(&bytes).unwrap().1, former.ids());
     }
 }

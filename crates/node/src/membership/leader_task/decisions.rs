@@ -6,11 +6,12 @@ use tokio::time::sleep;
 
 use super::{Connection, LeaderTask, RETRY_AFTER, reply_to};
 use crate::Moment;
-use crate::keepers::{KeeperError, LeaderDecision};
+use crate::keepers::KeeperError;
 use crate::membership::wire::Reply;
 use soloist_core::cluster_identity::Generation;
 use soloist_core::epochs::leader::Leader;
 use soloist_core::epochs::roster::{Applied, Command};
+use soloist_core::keepers::LeaderDecision;
 
 /// Result of a background task.
 pub(super) enum Done {

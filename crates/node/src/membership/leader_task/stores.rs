@@ -11,11 +11,12 @@ use tokio::time::timeout;
 use super::decisions::Done;
 use super::questions::KeeperChange;
 use super::{Connection, LeaderTask};
-use crate::keepers::{Keeper, KeeperError, KeeperNode, LeaderDecision, StoreClaim};
+use crate::keepers::{Keeper, KeeperError, KeeperNode};
 use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
 use soloist_core::Term;
 use soloist_core::cluster_identity::ClusterIdentity;
+use soloist_core::keepers::{LeaderDecision, StoreClaim};
 
 /// How long a node may take to create a store.
 const APPOINTMENT_TIME: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Which nodes may have a store: pure rules that the leader and the nodes follow.
+//! Which nodes may have a store.
 //!
 //! Raft majorities intersect only if no voter forgets. So a node creates a store only when a leader
 //! appoints it, under an id that no store had before. It gives a store up only when a leader that a
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::LogId;
-use soloist_core::cluster_identity::ClusterIdentity;
+use super::EntryId;
+use crate::cluster_identity::ClusterIdentity;
 
 /// A node's description of its keeper's store.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct StoreClaim {
     /// The keeper's id in Raft.
     pub id: u64,
     /// The log entry of the membership that the store has applied.
-    pub membership: Option<LogId>,
+    pub membership: Option<EntryId>,
 }
 
 /// A leader's decision about a node's store. A quorum has confirmed that the sender leads.
@@ -31,7 +31,7 @@ pub struct LeaderDecision {
     /// The keeper's id.
     pub id: u64,
     /// The log entry of the membership that the leader has applied.
-    pub membership: Option<LogId>,
+    pub membership: Option<EntryId>,
 }
 
 /// How a node reacts when a leader appoints it.
@@ -84,7 +84,7 @@ pub struct KnownKeepers {
     /// Voters and learners of the applied membership, and of one that is not committed yet.
     pub ids: BTreeSet<u64>,
     /// The log entry of the applied membership.
-    pub membership: Option<LogId>,
+    pub membership: Option<EntryId>,
 }
 
 impl KnownKeepers {
