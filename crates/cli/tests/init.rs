@@ -221,7 +221,7 @@ fn keepers_and_lease_follow_the_options() {
         ("--keepers a,x,b", &["--keepers", "\"x\"", "--nodes"][..]),
         ("--keepers a,a,b", &["--keepers", "two nodes", "\"a\""]),
         ("--keepers a,b", &["--keepers", "2 keepers", "than 1:"]),
-        ("--keepers a,b,c,e", &["4 keepers", "than 3 would"]),
+        ("--keepers a,b,c,e", &["4 keepers", "than 3:"]),
         ("--lease 499ms", &["--lease", "499ms", "500ms", "1h"]),
         ("--lease 3x", &["--lease", "'3x'", "unit"]),
     ] {
@@ -501,7 +501,7 @@ fn invalid_client_names_are_refused() {
     refused(
         folder.path(),
         "--client y,x",
-        &["client-x", "is there already"],
+        &["client-x", "already exists"],
     );
     refused(
         folder.path(),

@@ -56,7 +56,7 @@ impl<'a> Head<'a> {
     pub(crate) fn differ(&self, key: &str, names: &[NodeName]) -> Result<(), ScenarioError> {
         let mut known = BTreeSet::new();
         match names.iter().find(|name| !known.insert(*name)) {
-            Some(twice) => Err(self.wrong(key, &format!("'{twice}' is there twice"))),
+            Some(twice) => Err(self.wrong(key, &format!("'{twice}' is listed twice"))),
             None => Ok(()),
         }
     }

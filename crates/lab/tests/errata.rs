@@ -74,7 +74,7 @@ fn each_scenario_of_a_fault_is_in_the_page_once() {
     let page = fs::read_to_string(page_path()).unwrap();
     let (_, sections) = cut(&page);
     let shown: BTreeSet<&str> = sections.iter().map(|(name, _)| *name).collect();
-    assert_eq!(shown.len(), sections.len(), "a scenario is there twice");
+    assert_eq!(shown.len(), sections.len(), "a scenario is listed twice");
     let mut count = 0;
     for entry in fs::read_dir(Path::new(ROOT).join("crates/lab/tests/scenarios")).unwrap() {
         let path = entry.unwrap().path();

@@ -143,10 +143,13 @@ fn what_is_no_text_of_the_keepers_is_refused_with_the_reason() {
         ("keepers\n", "line 1: keepers '': use 1 to 8 nodes"),
         ("keepers a b c d e f g h i\n", "use 1 to 8 nodes"),
         ("keepers A\n", "line 1: keepers 'A': invalid name \"A\""),
-        ("keepers a a\n", "line 1: keepers 'a a': 'a' is there twice"),
+        (
+            "keepers a a\n",
+            "line 1: keepers 'a a': 'a' is listed twice",
+        ),
         (
             "keepers a b\nothers a\n",
-            "line 2: others 'a': 'a' is there twice",
+            "line 2: others 'a': 'a' is listed twice",
         ),
         ("keepers a b\ndown c\n", "line 2: down 'c': no such node"),
         (

@@ -133,7 +133,7 @@ fn a_search_of_the_keepers_prints_a_violation_as_text() {
             "set-aside-uncommitted",
             "--reimages 0",
             "DEADLOCK",
-            "a majority of the keepers is up, and nobody can lead",
+            "a majority of the keepers is up, but none can lead",
         ),
     ] {
         let output = lab(&format!("epochs keepers --variant {variant} {more}"));

@@ -16,7 +16,7 @@ use crate::epochs::setup::names;
 use crate::search::Verdict;
 
 /// The violation that a majority of the keepers is up but cannot make progress.
-pub const STUCK: &str = "a majority of the keepers is up, and nobody can lead";
+pub const STUCK: &str = "a majority of the keepers is up, but none can lead";
 
 /// A cluster, and what may happen to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

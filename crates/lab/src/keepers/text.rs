@@ -334,18 +334,18 @@ impl Stage {
             };
             lines.extend(self.take(action)?);
         }
-        Err("steps without end; take them one by one".to_owned())
+        Err("steps that never stop; take them one by one".to_owned())
     }
 
     fn finish(&self) -> String {
         if !progress::is_required(&self.state) {
-            return "the keepers need not go on: they lack a majority".to_owned();
+            return "the keepers need not continue: they lack a majority".to_owned();
         }
         // Enough to bootstrap the cluster.
         let mut state = self.state.clone();
         state.left.promotions = self.setup.first as u8;
         match Progress::new(&self.setup).is_possible(&state) {
-            true => "the keepers can go on".to_owned(),
+            true => "the keepers can continue".to_owned(),
             false => format!("FAULT {STUCK}"),
         }
     }

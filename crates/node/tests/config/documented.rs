@@ -28,7 +28,7 @@ fn documented() -> BTreeMap<String, Keys> {
         let key = line.strip_prefix("| `").and_then(|row| row.split_once('`'));
         if let (Some(heading), Some((key, _))) = (&heading, key) {
             let keys = sections.entry(heading.clone()).or_default();
-            assert!(keys.insert(key.to_owned()), "{key} is there twice");
+            assert!(keys.insert(key.to_owned()), "{key} is listed twice");
         }
     }
     sections
