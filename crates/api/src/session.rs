@@ -1,8 +1,8 @@
 //! JSON messages of a session: one WebSocket between a client and a node, at `/v1/session`.
 //!
 //! Each text frame is one message: a [`ClientMessage`] or a [`NodeMessage`], written as
-//! `{"kind": {fields}}`. The client begins with [`Hello`] and waits for [`Welcome`]. After that,
-//! both sides send at any time, and requests are answered in any order.
+//! `{"kind": {fields}}`. The client begins with [`Hello`] and sends nothing else before it has read
+//! [`Welcome`]. After that, both sides send at any time, and requests are answered in any order.
 //!
 //! # Numbers of the client
 //!
@@ -23,9 +23,10 @@
 //! a resume, the node repeats the ones that the client has not seen. If [`UNSEEN_MAX`] are unseen,
 //! new requests are refused as [`busy`](Code::Busy).
 //!
-//! A refused request had no effect, and its `error` has no `seq`. After a resume, a request up to
-//! `handled` that has no repeated outcome and is in neither list of `welcome` was refused. The
-//! client may send it again with a new number. The same holds for queries.
+//! A refused request had no effect, and its `error` has no `seq`. The repeated outcomes of a resume
+//! end with [`Welcome::last_seq`]. A request up to `handled` that has no outcome by then, and is in
+//! neither list of `welcome`, was refused. The client may send it again with a new number. The same
+//! holds for queries.
 //!
 //! # Time
 //!
@@ -69,6 +70,10 @@ pub const UNSEEN_MAX: usize = 1024;
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// How long the holds of a session are certain.
+///
+/// A promise covers the holds whose `granted` the client has read before, and that were not lost.
+/// The one in `welcome` covers only the holds that `welcome` lists, and the one in `granted` or
+/// `lost` only that hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Promise {
     /// The last message that the node had handled, by its number; 0 is the `hello` of this

@@ -1,5 +1,6 @@
 //! The pure core of a node: which algorithm a lock uses ([`rules`]), the lock table ([`locks`]),
-//! and the epochs that make it tolerate crashes ([`epochs`]).
+//! the sessions of clients ([`sessions`]), and the epochs that make it tolerate crashes
+//! ([`epochs`]).
 //!
 //! Events and the time go in, effects come out. There is no clock, socket or task here, so that the
 //! same state machines run in a node, in simulations and in searches.
@@ -8,6 +9,7 @@
 
 pub mod cluster_identity;
 pub mod epochs;
+mod hex;
 mod incarnation;
 pub mod limits;
 #[cfg(feature = "lint-check")]
@@ -20,6 +22,7 @@ mod near_end;
 pub mod notice;
 pub mod rows;
 pub mod rules;
+pub mod sessions;
 mod tuning;
 
 pub use incarnation::{Incarnation, Term};

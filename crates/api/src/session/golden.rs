@@ -130,6 +130,7 @@ fn others(lines: &mut Lines) {
         expires_in_ms: 10_000,
         promise: PROMISE,
         handled: 6,
+        last_seq: 4,
         holds: vec![held],
         waiting: vec![6],
     }));

@@ -61,6 +61,8 @@ pub struct Welcome {
     pub promise: Promise,
     /// The highest number that the node has handled in this session.
     pub handled: u64,
+    /// The number of the last outcome. The ones that the client has not seen follow this message.
+    pub last_seq: u64,
     /// All holds of the session, by number.
     pub holds: Vec<Held>,
     /// The numbers of all requests that wait.

@@ -125,7 +125,10 @@ impl Metrics {
             } => {
                 self.hold.record(lock, *held);
                 if end.is_loss() {
-                    let mut losses = self.losses.lock().expect("no thread panics while it has the mutex");
+                    let mut losses = self
+                        .losses
+                        .lock()
+                        .expect("no thread panics while it has the mutex");
                     *losses.entry(end.name()).or_default() += 1;
                 }
             }
@@ -176,7 +179,10 @@ impl Metrics {
         page.gauge("soloist_holds", now.holds);
         page.gauge("soloist_waiters", now.waiters);
         page.counter("soloist_entries_total", self.entries.load(Relaxed));
-        let losses = self.losses.lock().expect("no thread panics while it has the mutex");
+        let losses = self
+            .losses
+            .lock()
+            .expect("no thread panics while it has the mutex");
         let losses = losses.iter().map(|(end, lost)| ([("reason", *end)], *lost));
         page.counters("soloist_losses_total", losses);
         let refused = counts.refused.iter();
@@ -234,7 +240,9 @@ impl ByLock {
         match &self.named {
             None => self.all.record(time),
             Some(named) => {
-                let mut named = named.lock().expect("no thread panics while it has the mutex");
+                let mut named = named
+                    .lock()
+                    .expect("no thread panics while it has the mutex");
                 named.entry(lock.clone()).or_default().record(time);
             }
         }
@@ -243,7 +251,12 @@ impl ByLock {
     fn show(&self, name: &str, page: &mut Page) {
         // A copy, so that no event waits while a million lines are written.
         let named = self.named.as_ref();
-        let named = named.map(|named| named.lock().expect("no thread panics while it has the mutex").clone());
+        let named = named.map(|named| {
+            named
+                .lock()
+                .expect("no thread panics while it has the mutex")
+                .clone()
+        });
         let named = named.unwrap_or_default();
         let locks = named.iter().map(|(lock, one)| (lock.as_str(), &**one));
         page.histograms(name, &self.all, locks);
