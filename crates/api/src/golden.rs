@@ -17,17 +17,30 @@ use crate::{
 
 /// Collects the lines of the golden file.
 #[derive(Default)]
-struct Lines(String);
+pub(crate) struct Lines(String);
 
 impl Lines {
     /// Adds a value, and checks that its JSON is read back as the same value.
-    fn add<T: Serialize + DeserializeOwned + PartialEq + Debug>(&mut self, value: &T) {
+    pub fn add<T: Serialize + DeserializeOwned + PartialEq + Debug>(&mut self, value: &T) {
         let json = serde_json::to_string(value).unwrap();
         let read: T = serde_json::from_str(&json).unwrap();
         assert_eq!(read, *value);
         let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap();
         writeln!(self.0, "{name} {json}").unwrap();
+    }
+
+    /// Compares the lines with a file in `tests/golden`, or writes it.
+    pub fn compare(self, file: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let path = folder.join(file);
+        if std::env::var("UPDATE_GOLDEN").is_ok_and(|value| value == "1") {
+            std::fs::write(&path, self.0).unwrap();
+        } else {
+            let golden = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}; see UPDATE_GOLDEN", path.display()));
+            assert_eq!(golden, self.0, "{}", path.display());
+        }
     }
 }
 
@@ -53,7 +66,7 @@ fn error(error: ErrorKind) -> Error {
     }
 }
 
-fn lock(state: LockState) -> LockInfo {
+pub(crate) fn lock(state: LockState) -> LockInfo {
     match state {
         LockState::Free
         | LockState::Held
@@ -73,7 +86,7 @@ fn lock(state: LockState) -> LockInfo {
     }
 }
 
-fn event(event: EventKind) -> Event {
+pub(crate) fn event(event: EventKind) -> Event {
     match event {
         EventKind::Waiting
         | EventKind::GaveUp
@@ -96,7 +109,7 @@ fn event(event: EventKind) -> Event {
     }
 }
 
-fn cluster(state: NodeState) -> Cluster {
+pub(crate) fn cluster(state: NodeState) -> Cluster {
     match state {
         NodeState::Member | NodeState::Changing | NodeState::Outside | NodeState::Other => {}
     }
@@ -285,14 +298,7 @@ fn every_type_has_its_golden_json() {
     lines.locks();
     lines.clusters();
     lines.events();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/json.txt");
-    if std::env::var("UPDATE_GOLDEN").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, lines.0).unwrap();
-    } else {
-        let golden = std::fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("{}: {error}; see UPDATE_GOLDEN", path.display()));
-        assert_eq!(golden, lines.0, "{}", path.display());
-    }
+    lines.compare("json.txt");
 }
 
 /// What the server-sent event is called and what its JSON calls it are the same.

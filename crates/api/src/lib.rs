@@ -20,6 +20,7 @@ mod locks;
 mod moment;
 mod node_name;
 mod owner;
+pub mod session;
 pub mod ttl;
 
 pub use address::{Address, AddressError, Host};

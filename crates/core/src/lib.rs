@@ -1,6 +1,6 @@
 //! The pure core of a node: which algorithm a lock uses ([`rules`]), the lock table ([`locks`]),
-//! the epochs that make it tolerate crashes ([`epochs`]), and which nodes keep the roster
-//! ([`keepers`]).
+//! the sessions of clients ([`sessions`]), the epochs that make it tolerate crashes ([`epochs`]),
+//! and which nodes keep the roster ([`keepers`]).
 //!
 //! Events and the time go in, effects come out. There is no clock, socket or task here, so that the
 //! same state machines run in a node, in simulations and in searches.
@@ -9,6 +9,7 @@
 
 pub mod cluster_identity;
 pub mod epochs;
+mod hex;
 mod incarnation;
 pub mod keepers;
 pub mod limits;
@@ -22,6 +23,7 @@ mod near_end;
 pub mod notice;
 pub mod rows;
 pub mod rules;
+pub mod sessions;
 mod tuning;
 
 pub use incarnation::{Incarnation, Term};

@@ -57,6 +57,21 @@ pub enum Mutant {
     /// A new leader does not notice that a member has not installed the epoch, and that no leader
     /// knows what it starts with.
     StuckUnnoticed,
+    /// A grant that was made while the client had no connection is not repeated. This and the next
+    /// six are faults of sessions.
+    GrantUntold,
+    /// A hold ends as soon as a message says that it will.
+    EndWhenWritten,
+    /// A client counts a promise from when it arrives.
+    PromiseFromArrival,
+    /// A request that is sent twice is done twice.
+    RequestTwice,
+    /// A session is resumed with any secret.
+    AnySecret,
+    /// A grant stays at the node that its client has left.
+    GrantLeft,
+    /// A draining node promises more time to a session than its holds have.
+    DrainBeyondHolds,
 }
 
 #[cfg(feature = "mutants")]

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{HoldId, Ticket};
+use crate::sessions::SessionId;
 use soloist_api::LockName;
 use soloist_api::Moment;
 
 /// Position of a timer in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Key(Moment, u64);
+pub(crate) struct Key(Moment, u64);
 
 impl Key {
     pub fn moment(self) -> Moment {
@@ -24,6 +25,8 @@ pub(super) enum Due {
     Abandoned(Ticket),
     /// A hold that was not renewed expires.
     Expiry(HoldId),
+    /// A session expires, unless its deadline has moved.
+    Session(SessionId),
     /// A hold ends because the node is stopping: it was not promised for longer.
     Stop(HoldId),
     /// The node has stood back long enough, and may request the lock again.

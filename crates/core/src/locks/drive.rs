@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand_chacha::rand_core::Rng;
 use soloist_algorithms::Phase;
 
 use super::by_name::LocksByName;
@@ -181,7 +180,7 @@ impl Context {
         self.deadlines.remove(waiter.abandoned);
         lock.fence = fence;
         self.counts.fence = self.counts.fence.max(fence);
-        let id = HoldId(u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64()));
+        let id = HoldId(self.random());
         self.holds.insert(id, name.clone());
         self.usage.grant(&waiter.client);
         self.requests.grant(&waiter.client, waiter.request, id);
@@ -195,8 +194,12 @@ impl Context {
             deadline,
             client: waiter.client,
             request: waiter.request,
+            session: waiter.session,
             is_confirmed: waiter.request.is_none(),
         });
+        if let Some(session) = waiter.session {
+            self.grant_in_session(session, name, id, fence, out);
+        }
         out.events.push(LockEvent::Granted {
             ticket: waiter.ticket,
             grant: Grant {

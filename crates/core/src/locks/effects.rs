@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::wire;
 use crate::Incarnation;
+use crate::hex;
+use crate::sessions::{ConnectionId, Push, SessionId, SessionPush};
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
 
@@ -34,9 +36,7 @@ impl std::str::FromStr for HoldId {
     type Err = NotAHold;
 
     fn from_str(text: &str) -> Result<Self, NotAHold> {
-        let is_hex = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        let number = is_hex.then(|| u128::from_str_radix(text, 16).ok());
-        number.flatten().map(HoldId).ok_or(NotAHold)
+        hex::parse(text).map(HoldId).ok_or(NotAHold)
     }
 }
 
@@ -141,6 +141,8 @@ pub struct Effects {
     sends: Vec<(Incarnation, usize)>,
     /// The events, in the order in which they happened.
     pub events: Vec<LockEvent>,
+    /// Messages for the clients of sessions, in order.
+    pub pushes: Vec<SessionPush>,
 }
 
 impl Effects {
@@ -169,6 +171,15 @@ impl Effects {
         self.bytes.clear();
         self.sends.clear();
         self.events.clear();
+        self.pushes.clear();
+    }
+
+    pub(super) fn push(&mut self, session: SessionId, connection: ConnectionId, push: Push) {
+        self.pushes.push(SessionPush {
+            session,
+            connection,
+            push,
+        });
     }
 
     pub(super) fn send(

@@ -6,6 +6,7 @@ use soloist_algorithms::Violation;
 
 use super::wire::WireError;
 use super::{QuotaError, RequestId};
+use soloist_api::session::Code;
 use soloist_api::{EndReason, LockName};
 
 /// Why a request was refused.
@@ -39,9 +40,25 @@ pub enum RequestError {
          locks have been forgotten"
     )]
     LocksFull(usize),
+    /// Too many sessions.
+    #[error("there are {0} sessions, the most allowed: end some, or use another node")]
+    SessionsFull(usize),
     /// The node is stopping.
     #[error("this node is stopping and accepts no new requests: use another node")]
     Stopping,
+}
+
+impl RequestError {
+    /// The kind of error in a session.
+    pub fn session_code(&self) -> Code {
+        match self {
+            RequestError::Stopping => Code::Stopping,
+            RequestError::Quota(_) | RequestError::LocksFull(_) | RequestError::SessionsFull(_) => {
+                Code::TooMany
+            }
+            RequestError::Ttl { .. } | RequestError::OtherLock { .. } => Code::BadRequest,
+        }
+    }
 }
 
 /// Why a hold cannot be renewed or released.

@@ -11,6 +11,7 @@ use soloist_algorithms::{Machine, Phase};
 use super::deadlines::Key;
 use super::forget::Offer;
 use super::{Client, RequestId, Ticket};
+use crate::sessions::SessionRequest;
 use soloist_api::Fence;
 use soloist_api::Moment;
 
@@ -26,6 +27,7 @@ pub(super) struct Waiter {
     pub deadline: Option<Key>,
     pub client: Client,
     pub request: Option<RequestId>,
+    pub session: Option<SessionRequest>,
     /// Set when its connection broke: it leaves at this time, unless its request is sent again.
     pub abandoned: Option<Key>,
 }
@@ -40,6 +42,8 @@ pub(super) struct Hold {
     pub deadline: Option<Key>,
     pub client: Client,
     pub request: Option<RequestId>,
+    /// The session that it expires with.
+    pub session: Option<SessionRequest>,
     /// Whether its client has renewed it, and so has read the grant.
     pub is_confirmed: bool,
 }
@@ -105,13 +109,13 @@ impl Hash for Lock {
         let waiters = self.waiters.iter();
         let waiters: Vec<_> = waiters
             .map(|waiter| {
-                let whose = (&waiter.client, waiter.request);
+                let whose = (&waiter.client, waiter.request, waiter.session);
                 (waiter.ttl, waiter.deadline, whose, waiter.abandoned)
             })
             .collect();
         let hold = self.hold.as_ref();
         let hold = hold.map(|hold| {
-            let whose = (&hold.client, hold.request, hold.is_confirmed);
+            let whose = (&hold.client, hold.request, hold.session, hold.is_confirmed);
             (hold.fence, hold.ttl, hold.deadline, whose)
         });
         let stands_back = self.stands_back.is_some();

@@ -28,6 +28,7 @@ use super::{
 use crate::Tuning;
 use crate::lookup_map::LookupMap;
 use crate::mutant::Mutant;
+use crate::sessions::{SessionRequest, Sessions};
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
 
@@ -36,7 +37,7 @@ const NODES_UNKNOWN: usize = 128;
 
 /// All locks of a node.
 // Methods: epochs in `epoch.rs`, forgetting in `forget.rs`, requests with ids in `requests.rs`,
-// views in `view.rs`.
+// sessions in `sessions.rs`, views in `view.rs`.
 #[derive(Clone)]
 pub struct Table {
     pub(super) locks: LocksByName,
@@ -63,6 +64,7 @@ pub(super) struct Context {
     pub tickets: LookupMap<Ticket, LockName>,
     pub ended: EndedHolds,
     pub requests: Requests,
+    pub sessions: Sessions,
     pub usage: Usage,
     pub deadlines: Deadlines,
     pub idle: IdleLocks,
@@ -106,7 +108,7 @@ impl Hash for Table {
         (context.floor, context.clock, context.is_exhausted).hash(hasher);
         (context.stopping, context.draining).hash(hasher);
         (&context.unbegun, &context.given_back).hash(hasher);
-        context.offers.hash(hasher);
+        (&context.offers, &context.sessions).hash(hasher);
         context.current.hash(hasher);
     }
 }
@@ -122,6 +124,7 @@ impl Table {
                 tickets: LookupMap::default(),
                 ended: EndedHolds::default(),
                 requests: Requests::default(),
+                sessions: Sessions::default(),
                 usage: Usage::default(),
                 deadlines: Deadlines::default(),
                 idle: IdleLocks::new(settings.forget_after),
@@ -152,6 +155,18 @@ impl Table {
         now: Moment,
         name: &LockName,
         ask: LockRequest,
+        out: &mut Effects,
+    ) -> Result<Ticket, RequestError> {
+        self.enqueue(now, name, ask, None, out)
+    }
+
+    /// Requests a lock, for a session if there is one.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        ask: LockRequest,
+        session: Option<SessionRequest>,
         out: &mut Effects,
     ) -> Result<Ticket, RequestError> {
         let context = &mut self.context;
@@ -187,6 +202,7 @@ impl Table {
             owner: Arc::clone(&ask.owner),
             client: ask.client,
             request: ask.request,
+            session,
             abandoned: None,
         });
         self.settle(now, name, out);
@@ -282,7 +298,7 @@ impl Table {
             .get(&id)
             .ok_or_else(|| context.ended.error(id))?;
         let hold = self.locks[name].hold.as_ref().expect("it is held");
-        Ok(hold.deadline.map(|key| key.moment()))
+        Ok(context.expiry(hold))
     }
 
     /// When a hold ended, or `None` if it has not or that was too long ago.
@@ -358,6 +374,7 @@ impl Table {
                     self.cancel(now, ticket, out);
                 }
                 Due::Expiry(hold) => self.end_due(now, hold, EndReason::Expired, out),
+                Due::Session(id) => self.session_due(now, id, out),
                 Due::Stop(hold) => self.end_due(now, hold, EndReason::NodeStopped, out),
                 Due::Ask(name) => {
                     if let Some(lock) = self.locks.get_mut(&name) {
@@ -384,41 +401,6 @@ impl Table {
         all.into_iter().flatten().min()
     }
 
-    /// Refuses new requests and denies all waiters. Holds continue.
-    pub fn stop(&mut self, now: Moment, out: &mut Effects) {
-        self.context.stopping = true;
-        let tickets = self.context.tickets.sorted().into_iter();
-        let tickets: Vec<_> = tickets.map(|(ticket, _)| *ticket).collect();
-        for ticket in tickets {
-            self.deny(now, ticket, Denial::NodeStopped, out);
-        }
-    }
-
-    /// Extends no hold from now on: each ends when it would have ended, and at `until` at the
-    /// latest.
-    pub fn drain(&mut self, until: Moment) {
-        self.context.draining = true;
-        for (id, name) in self.context.holds.sorted() {
-            let lock = self.locks.get_mut(name).expect("held locks exist");
-            let hold = lock.hold.as_mut().expect("it is held");
-            if hold.deadline.is_none_or(|key| key.moment() > until) {
-                let deadlines = &mut self.context.deadlines;
-                deadlines.remove(hold.deadline);
-                hold.deadline = Some(deadlines.add(until, Due::Stop(*id)));
-            }
-        }
-    }
-
-    /// Ends all holds.
-    pub fn end_all(&mut self, now: Moment, end: EndReason, out: &mut Effects) {
-        let holds = self.context.holds.sorted().into_iter();
-        let holds: Vec<_> = holds.map(|(hold, _)| *hold).collect();
-        for hold in holds {
-            let ended = self.end(now, hold, end, out);
-            ended.expect("the hold exists");
-        }
-    }
-
     /// Number of holds on this node.
     pub fn holds(&self) -> usize {
         self.context.holds.len()
@@ -443,9 +425,12 @@ impl Table {
         self.locks.get(name)
     }
 
-    fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
+    pub(super) fn deny(&mut self, now: Moment, ticket: Ticket, denial: Denial, out: &mut Effects) {
         let removed = self.remove_waiter(now, ticket, out);
         let (lock, waiter) = removed.expect("tickets have waiters");
+        if let Some(session) = waiter.session {
+            self.context.deny_in_session(session, &lock, denial, out);
+        }
         out.events.push(LockEvent::Denied {
             ticket,
             lock,
@@ -456,12 +441,12 @@ impl Table {
     }
 
     /// Ends a hold whose deadline has passed.
-    fn end_due(&mut self, now: Moment, hold: HoldId, end: EndReason, out: &mut Effects) {
+    pub(super) fn end_due(&mut self, now: Moment, hold: HoldId, end: EndReason, out: &mut Effects) {
         let ended = self.end(now, hold, end, out);
         ended.expect("deadlines end with holds");
     }
 
-    fn end(
+    pub(super) fn end(
         &mut self,
         now: Moment,
         id: HoldId,
@@ -480,6 +465,9 @@ impl Table {
         context.ended.note(id, end, now);
         context.usage.end(&hold.client, &name);
         context.requests.end(&hold.client, hold.request, id);
+        if let Some(session) = hold.session {
+            context.lose_in_session(session, end, true, out);
+        }
         if context.current.is_none() {
             context.given_back.insert(name.clone());
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Table;
 use super::lock::Lock;
+use super::table::Context;
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
@@ -53,7 +54,7 @@ impl Table {
     /// A lock as this node sees it, or `None` if no client here holds it or waits for it.
     pub fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
         let lock = self.lock(name).filter(|lock| lock.is_wanted())?;
-        Some(view(now, name, lock))
+        Some(view(now, name, lock, &self.context))
     }
 
     /// The locks after `after` that a client here holds or waits for, in name order.
@@ -70,7 +71,7 @@ impl Table {
             }
             last = Some(name);
             if lock.is_wanted() {
-                let view = view(now, name, lock);
+                let view = view(now, name, lock, &self.context);
                 page.bytes += view.bytes();
                 page.locks.push(view);
             }
@@ -105,12 +106,12 @@ impl LockView {
     }
 }
 
-fn view(now: Moment, name: &LockName, lock: &Lock) -> LockView {
+fn view(now: Moment, name: &LockName, lock: &Lock, context: &Context) -> LockView {
     let holder = lock.hold.as_ref().map(|hold| HolderView {
         owner: hold.owner.to_string(),
         fence: hold.fence,
         held_for: now.since(hold.since),
-        valid_for: hold.deadline.map(|key| key.moment().since(now)),
+        valid_for: context.expiry(hold).map(|expiry| expiry.since(now)),
     });
     let shown = lock.waiters.iter().take(LockView::WAITERS_SHOWN);
     let waiters = shown.map(|waiter| WaiterView {

@@ -6,6 +6,7 @@ mod listing;
 mod quotas;
 mod random;
 mod requests;
+mod sessions;
 
 use std::time::Duration;
 

@@ -231,6 +231,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
             locks: table.locks(),
             holds: table.holds(),
             waiters: table.waiters(),
+            sessions: table.sessions(),
             counts: counts.clone(),
             links,
             refused: membership.refused.count() + keepers_refused,

@@ -90,7 +90,9 @@ impl From<RequestError> for Failure {
             RequestError::Ttl { .. } => Self::bad_request(detail),
             RequestError::OtherLock { .. } => Self::conflict(detail),
             RequestError::Stopping => Self::stopping(),
-            RequestError::Quota(_) | RequestError::LocksFull(_) => Self::too_many(detail),
+            RequestError::Quota(_) | RequestError::LocksFull(_) | RequestError::SessionsFull(_) => {
+                Self::too_many(detail)
+            }
         }
     }
 }

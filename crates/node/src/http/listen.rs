@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::auth::Token;
+use super::session::{Line, LineKind};
 use crate::config::ApiTcp;
 use soloist_core::locks::Client;
 use soloist_transport::Throttle;
@@ -271,9 +272,18 @@ impl Door {
         }
     }
 
-    /// Serves the requests of a connection until it ends. If the client disconnects, its pending
-    /// request is dropped.
-    async fn converse<S>(&self, stream: S, client: Client, stranger: &Arc<Stranger>)
+    fn line(&self, kind: LineKind, process: Option<i32>, stranger: &Arc<Stranger>) -> Line {
+        Line {
+            kind,
+            process,
+            stranger: Arc::clone(stranger),
+            _task: self.tasks.token(),
+        }
+    }
+
+    /// Serves the requests of a connection until it ends or becomes a session. If the client
+    /// disconnects, its pending request is dropped.
+    async fn converse<S>(&self, stream: S, client: Client, line: Line)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -283,16 +293,18 @@ impl Door {
             tracing::debug!("a client sent nothing within {FIRST_BYTES_WITHIN:?}");
             return;
         }
+        let stranger = Arc::clone(&line.stranger);
         stranger.speaks();
         let mut http = hyper::server::conn::http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_MAX)
             .half_close(false);
-        let (has_token, stranger) = (self.has_token, Arc::clone(stranger));
+        let (has_token, line) = (self.has_token, Arc::new(line));
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client.clone());
+            request.extensions_mut().insert(Arc::clone(&line));
             if has_token {
                 // The middleware checks the token later.
                 request.extensions_mut().insert(stranger.clone());
@@ -301,7 +313,8 @@ impl Door {
             }
             router.call(request)
         });
-        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection.with_upgrades());
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = self.stopping.cancelled() => {
@@ -328,9 +341,11 @@ pub(super) async fn unix(listener: UnixListener, door: Door) {
         let door = door.clone();
         door.tasks.clone().spawn(async move {
             let client = unix_user(&stream);
+            let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+            let line = door.line(LineKind::Unix, process, &stranger);
             tokio::select! {
                 () = stranger.closed() => {}
-                () = door.converse(stream, client, &stranger) => {}
+                () = door.converse(stream, client, line) => {}
             }
         });
     }
@@ -390,7 +405,8 @@ async fn serve_tcp(
     stranger: &Arc<Stranger>,
 ) {
     let Some(tls) = tls else {
-        return door.converse(stream, over_tcp(), stranger).await;
+        let line = door.line(LineKind::Tcp, None, stranger);
+        return door.converse(stream, over_tcp(), line).await;
     };
     let mut first = [0];
     let first = tokio::time::timeout(FIRST_BYTES_WITHIN, stream.peek(&mut first));
@@ -401,7 +417,8 @@ async fn serve_tcp(
     stranger.speaks();
     if let Some(stream) = shake_hands(door, &tls, stream).await {
         let client = over_tls(&stream);
-        door.converse(stream, client, stranger).await;
+        let line = door.line(LineKind::Tls, None, stranger);
+        door.converse(stream, client, line).await;
     }
 }
 

@@ -15,7 +15,7 @@ use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, u
 use soloist_core::locks::{HoldError, LockRequest};
 
 /// Owner of a request that names none.
-const ANONYMOUS: &str = "anonymous";
+pub(super) const ANONYMOUS: &str = "anonymous";
 
 /// Acquire a lock
 ///

@@ -15,6 +15,7 @@ mod long;
 mod openapi;
 mod request;
 mod requests;
+mod session;
 mod socket;
 
 use std::net::SocketAddr;
@@ -35,6 +36,7 @@ use crate::{Node, files};
 use auth::Token;
 use listen::Door;
 use long::LongRequests;
+use session::ConnectionIds;
 use socket::SocketFile;
 
 /// Timeout for requests to end when the API stops.
@@ -47,6 +49,9 @@ struct Api(Arc<ApiState>);
 struct ApiState {
     node: Node,
     stopping: CancellationToken,
+    /// Cuts what does not end by itself.
+    cut: CancellationToken,
+    connections: ConnectionIds,
     /// Slots for long-running requests. At most three quarters of a listener's connections may have
     /// one, which leaves room for requests that renew and release.
     long: LongRequests,
@@ -127,6 +132,8 @@ async fn listen_and_serve(node: &Node, files_max: u64) -> Result<ApiServer, ApiE
     let api = Api(Arc::new(ApiState {
         node: node.clone(),
         stopping: stopping.clone(),
+        cut: cut.clone(),
+        connections: ConnectionIds::default(),
         long: LongRequests::new(long_max),
     }));
     let door = |token: Option<Token>, certificate| {
@@ -210,6 +217,7 @@ fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
             put(cluster::promote).delete(cluster::demote),
         )
         .route("/v1/events", get(events::events))
+        .route("/v1/session", get(session::session))
         .route("/metrics", get(cluster::metrics))
         .route(
             "/openapi.json",

@@ -12,7 +12,7 @@ use soloist_api::ErrorKind;
 use super::error::Failure;
 use soloist_api::LockName;
 use soloist_api::{NodeName, NodeNameError};
-use soloist_core::locks::{Client, HoldId, RequestId};
+use soloist_core::locks::{Client, HoldId, RequestId, WAIT_MAX};
 
 /// Maximum length of a body in bytes.
 const BODY_MAX: usize = 64 << 10;
@@ -20,8 +20,8 @@ const BODY_MAX: usize = 64 << 10;
 /// Timeout for receiving it.
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Maximum time to wait: one day.
-pub(super) const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+/// Maximum time to wait, in milliseconds.
+pub(super) const WAIT_MS_MAX: u64 = WAIT_MAX.as_millis() as u64;
 
 /// Checks a time to wait.
 pub(super) fn wait(wait_ms: u64) -> Result<Duration, Failure> {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soloist_api::session::Code;
 use soloist_api::{EndReason, LockName};
 use soloist_core::cluster_identity::Generation;
 use soloist_core::locks::{Counts, LockEvent};
@@ -31,6 +32,9 @@ soloist_lapses_total Number of times that this node's lease expired.
 soloist_locks Locks in use on this node.
 soloist_holds Holds on this node.
 soloist_waiters Waiters on this node.
+soloist_sessions Sessions of this node, with or without a connection.
+soloist_sessions_resumed_total Sessions resumed over another connection.
+soloist_session_connections_closed_total Connections of sessions that this node closed, by code.
 soloist_entries_total Locks granted.
 soloist_losses_total Holds lost, by reason.
 soloist_requests_refused_total Requests for locks refused because of a quota, by the limit's key in the configuration.
@@ -64,6 +68,7 @@ pub(crate) struct Observed {
     pub locks: usize,
     pub holds: usize,
     pub waiters: usize,
+    pub sessions: usize,
     pub counts: Counts,
     pub links: Counters,
     /// Connections other than links that this node refused.
@@ -82,6 +87,8 @@ pub(crate) struct Metrics {
     epochs: AtomicU64,
     lapses: AtomicU64,
     losses: Mutex<BTreeMap<&'static str, u64>>,
+    sessions_resumed: AtomicU64,
+    sessions_closed: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Metrics {
@@ -102,6 +109,8 @@ impl Metrics {
             epochs: AtomicU64::new(0),
             lapses: AtomicU64::new(0),
             losses: Mutex::new(reasons.map(|end| (end.name(), 0)).into()),
+            sessions_resumed: AtomicU64::new(0),
+            sessions_closed: Mutex::new(Code::ALL.map(|code| (code.name(), 0)).into()),
         }
     }
 
@@ -150,11 +159,24 @@ impl Metrics {
         self.lapses.fetch_add(1, Relaxed);
     }
 
+    /// Counts a session that was resumed.
+    pub fn count_session_resumed(&self) {
+        self.sessions_resumed.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a session's connection that this node closed.
+    pub fn count_session_closed(&self, code: Code) {
+        let closed = self.sessions_closed.lock();
+        let mut closed = closed.expect("no thread panics while it has the mutex");
+        *closed.entry(code.name()).or_default() += 1;
+    }
+
     /// Renders all metrics as text. This may take long: do not call it while the table is locked.
     pub fn render(&self, now: &Observed) -> String {
         let mut page = Page::new(HELP);
         self.standing(now, &mut page);
         self.locks(now, &mut page);
+        self.sessions(now, &mut page);
         connections(now, &mut page);
         self.durations(&mut page);
         page.into_text()
@@ -195,6 +217,18 @@ impl Metrics {
         page.counter("soloist_messages_of_other_epochs_total", counts.other_epoch);
         page.counter("soloist_forget_messages_total", counts.forgetting);
         page.counter("soloist_grants_unclaimed_total", counts.unclaimed);
+    }
+
+    fn sessions(&self, now: &Observed, page: &mut Page) {
+        page.gauge("soloist_sessions", now.sessions);
+        let resumed = self.sessions_resumed.load(Relaxed);
+        page.counter("soloist_sessions_resumed_total", resumed);
+        let closed = self.sessions_closed.lock();
+        let closed = closed.expect("no thread panics while it has the mutex");
+        let closed = closed
+            .iter()
+            .map(|(code, count)| ([("code", *code)], *count));
+        page.counters("soloist_session_connections_closed_total", closed);
     }
 
     fn durations(&self, page: &mut Page) {

@@ -14,10 +14,7 @@ use super::inquiry::{self, Question};
 use super::state::{Answer, Asked, SharedHold};
 use crate::Moment;
 use soloist_api::LockName;
-use soloist_core::locks::{Denial, HoldId, LockRequest, LockView, RequestError, Ticket};
-
-/// Timeout for acquiring a lock that nobody holds.
-const TRY_MAX: Duration = Duration::from_secs(1);
+use soloist_core::locks::{Denial, HoldId, LockRequest, LockView, RequestError, TRY_MAX, Ticket};
 
 /// Interval at which the nodes are asked, in the meantime, whether anybody has got it.
 const TRY_EVERY: Duration = Duration::from_millis(20);
@@ -153,7 +150,7 @@ impl Node {
 
     /// Returns when another request holds the lock, or certainly began to wait for it before
     /// `asked`.
-    async fn somebody_before(&self, name: &LockName, asked: Moment) {
+    pub(crate) async fn somebody_before(&self, name: &LockName, asked: Moment) {
         let question = Question::Lock(name.to_string());
         loop {
             let mut answers = ask_all(self, &question);

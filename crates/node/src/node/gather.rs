@@ -119,7 +119,7 @@ async fn look(node: &Node, question: Question) -> Seen {
     };
     let after = match &question {
         Question::Locks(after) => after.as_deref(),
-        Question::Lock(_) | Question::Health => None,
+        Question::Lock(_) | Question::Health | Question::LeaveSession(_) => None,
     };
     let mut answers = ask_all(node, &question);
     while let Some((name, answer)) = answers.next().await {
@@ -148,7 +148,7 @@ impl Seen {
         let (views, next) = match answer {
             Some(Answer::Lock(view)) => (view.into_iter().collect(), None),
             Some(Answer::Locks { locks, next }) if leads_on(&next) => (locks, next),
-            Some(Answer::Locks { .. } | Answer::Health(_)) | None => {
+            Some(Answer::Locks { .. } | Answer::Health(_) | Answer::Left(_)) | None => {
                 self.silent.push(node.to_owned());
                 return;
             }

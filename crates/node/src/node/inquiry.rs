@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+use super::sessions::LeftSession;
 use super::shared::Shared;
 use crate::Moment;
 use soloist_api::LockName;
@@ -41,6 +42,8 @@ pub(crate) enum Question {
     Locks(Option<String>),
     /// The node's health.
     Health,
+    /// End what a client left behind when it moved to another node.
+    LeaveSession(LeftSession),
 }
 
 /// The answer to a [`Question`].
@@ -53,6 +56,8 @@ pub(crate) enum Answer {
         next: Option<String>,
     },
     Health(Health),
+    /// Whether the node had that session.
+    Left(bool),
 }
 
 /// Health of a node.
@@ -125,6 +130,9 @@ impl Shared {
                 Some(Answer::Lock(view))
             }
             Question::Locks(after) => self.locks_after(after.as_deref()),
+            Question::LeaveSession(left) => {
+                Some(Answer::Left(self.living()?.leave_session(self, left)))
+            }
             Question::Health => {
                 let mut core = self.living()?;
                 core.look(self);
@@ -217,17 +225,27 @@ mod tests {
     fn questions_and_answers_have_golden_bytes() {
         // A new question or answer goes into the lists below.
         let _ = |question| match question {
-            Question::Lock(_) | Question::Locks(_) | Question::Health => {}
+            Question::Lock(_)
+            | Question::Locks(_)
+            | Question::Health
+            | Question::LeaveSession(_) => {}
         };
         let _ = |answer| match answer {
-            Answer::Lock(_) | Answer::Locks { .. } | Answer::Health(_) => {}
+            Answer::Lock(_) | Answer::Locks { .. } | Answer::Health(_) | Answer::Left(_) => {}
         };
         let mut golden = GoldenBytes::default();
+        let left = LeftSession {
+            session: "s".to_owned(),
+            secret: "x".to_owned(),
+            seen: 4,
+            release: vec![3],
+        };
         for (label, question) in [
             ("ask for a lock", Question::Lock("x".to_owned())),
             ("ask for the first locks", Question::Locks(None)),
             ("ask for more locks", Question::Locks(Some("x".to_owned()))),
             ("ask for health", Question::Health),
+            ("leave a session", Question::LeaveSession(left)),
         ] {
             golden.add_bytes(label, &encode(QUESTION, &(300_u64, question)));
         }
@@ -263,6 +281,7 @@ mod tests {
             ("a lock", Answer::Lock(Some(lock))),
             ("locks", locks),
             ("health", Answer::Health(health)),
+            ("left", Answer::Left(true)),
         ] {
             let bytes = encode(ANSWER, &(300_u64, &answer));
             assert_eq!(decode::<(u64, Answer)>(&bytes[1..]), Some((300, answer)));

@@ -7,6 +7,7 @@ pub(crate) mod gather;
 pub(crate) mod inquiry;
 mod lock;
 mod notice;
+pub(crate) mod sessions;
 pub(crate) mod shared;
 pub(crate) mod state;
 

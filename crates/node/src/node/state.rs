@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::event;
 use super::notice::Notice;
+use super::sessions::Outgoing;
 use super::shared::Shared;
 use crate::Moment;
 use crate::membership::log::log;
@@ -23,6 +24,7 @@ use soloist_core::locks::{
     Client, Denial, Grant, HoldError, HoldId, LockEvent, LockRequest, ReceiveError, RequestError,
     RequestId, Resumed, Table, Ticket,
 };
+use soloist_core::sessions::ConnectionId;
 
 /// A hold, shared by its holder and the node.
 pub(crate) struct SharedHold {
@@ -71,9 +73,12 @@ pub(crate) enum Asked {
     Ended(HoldId),
 }
 
+// Methods: sessions in `sessions.rs`.
 pub(crate) struct NodeState {
-    part: Participant,
-    effects: MemberEffects,
+    pub(super) part: Participant,
+    pub(super) effects: MemberEffects,
+    /// The connections of sessions.
+    pub(super) connections: HashMap<ConnectionId, Arc<Outgoing>>,
     /// The members that links go to.
     members: Arc<[Member]>,
     member_state: MemberState,
@@ -99,6 +104,7 @@ impl NodeState {
             member_state: MemberState::Outside,
             part,
             effects: MemberEffects::default(),
+            connections: HashMap::new(),
             members: Arc::default(),
             frozen_since: None,
             stood_still: None,
@@ -333,6 +339,7 @@ impl NodeState {
         for message in self.effects.keepers.drain(..) {
             shared.send_to_leader(self.part.me(), message);
         }
+        self.push(shared);
         self.tell(shared);
         self.stand(shared);
         self.set_alarm(shared);

@@ -7,6 +7,7 @@ mod hostile;
 mod http;
 mod quotas;
 mod requests;
+mod sessions;
 mod silent;
 mod socket;
 mod tcp;

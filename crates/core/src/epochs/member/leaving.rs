@@ -24,7 +24,8 @@ impl Participant {
             self.is_draining = true;
             // No promise reaches beyond the lease.
             let until = self.valid_until().unwrap_or(now);
-            self.table_mut(now, out).drain(until);
+            let table = self.table_mut(now, out);
+            table.drain(now, until, &mut out.locks);
         }
         self.leave_if_over(now, out);
     }

@@ -1,0 +1,232 @@
+//! One session: numbers, requests, unseen outcomes, and the deadline.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use soloist_api::session::UNSEEN_MAX;
+use soloist_api::{EndReason, Fence, LockName, Moment};
+
+use super::outcome::{Asked, Kept, Outcome};
+use super::{ConnectionId, SessionSecret};
+use crate::locks::{Client, HoldId, Key, Ticket};
+
+/// A session of a client.
+#[derive(Clone)]
+pub(crate) struct Session {
+    pub secret: SessionSecret,
+    pub client: Client,
+    pub owner: Arc<str>,
+    pub ttl: Duration,
+    /// The connection that the client uses, or `None` while it is broken.
+    pub connection: Option<ConnectionId>,
+    /// The highest number that was handled.
+    handled: u64,
+    /// The message that promises name, and when it was handled.
+    heard: (u64, Moment),
+    /// When the session expires.
+    deadline: Moment,
+    /// Requests that wait, and holds, by number.
+    pub requests: BTreeMap<u64, Request>,
+    /// Outcomes that the client has not seen, in order.
+    unseen: VecDeque<Kept>,
+    /// The number of the last outcome.
+    seq: u64,
+    /// The timer that looks whether it has expired. It fires at the deadline or before.
+    pub timer: Option<Key>,
+}
+
+/// A request that waits or was granted.
+#[derive(Clone, Hash)]
+pub(crate) struct Request {
+    pub lock: LockName,
+    pub state: RequestState,
+}
+
+#[derive(Clone, Hash)]
+pub(crate) enum RequestState {
+    Waits {
+        ticket: Ticket,
+        /// Whether it may not queue behind others.
+        is_try: bool,
+    },
+    Holds {
+        hold: HoldId,
+        fence: Fence,
+        /// The number of the outcome that told it.
+        seq: u64,
+        /// Whether the client was told that it will end.
+        is_ending: bool,
+    },
+}
+
+/// Covers all state that decides what happens next, but not random ids.
+impl Hash for Session {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.connection, self.handled, self.heard).hash(hasher);
+        (self.deadline, self.seq, &self.unseen).hash(hasher);
+        for (n, request) in &self.requests {
+            (n, &request.lock).hash(hasher);
+            match request.state {
+                RequestState::Waits { is_try, .. } => is_try.hash(hasher),
+                RequestState::Holds {
+                    fence,
+                    seq,
+                    is_ending,
+                    ..
+                } => (fence, seq, is_ending).hash(hasher),
+            }
+        }
+    }
+}
+
+impl Session {
+    pub fn new(
+        now: Moment,
+        secret: SessionSecret,
+        client: Client,
+        owner: Arc<str>,
+        ttl: Duration,
+        connection: ConnectionId,
+    ) -> Self {
+        Session {
+            secret,
+            client,
+            owner,
+            ttl,
+            connection: Some(connection),
+            handled: 0,
+            heard: (0, now),
+            deadline: now + ttl,
+            requests: BTreeMap::new(),
+            unseen: VecDeque::new(),
+            seq: 0,
+            timer: None,
+        }
+    }
+
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// The number of the last outcome.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn heard(&self) -> (u64, Moment) {
+        self.heard
+    }
+
+    pub fn deadline(&self) -> Moment {
+        self.deadline
+    }
+
+    /// Whether the client has gone silent for the time to live.
+    pub fn has_expired(&self, now: Moment) -> bool {
+        self.deadline <= now
+    }
+
+    /// Records that the client resumed the session.
+    pub fn resume(&mut self, now: Moment, connection: ConnectionId, extends: bool) {
+        self.connection = Some(connection);
+        self.renew(0, now, extends);
+    }
+
+    /// Records a message with a number that is higher than all before.
+    pub fn handle(&mut self, n: u64, now: Moment, extends: bool) {
+        self.handled = n;
+        self.renew(n, now, extends);
+    }
+
+    fn renew(&mut self, n: u64, now: Moment, extends: bool) {
+        self.heard = (n, now);
+        if extends {
+            self.deadline = self.deadline.max(now + self.ttl);
+        }
+    }
+
+    /// Makes the session expire by this moment, which no promise reaches beyond.
+    pub fn expire_by(&mut self, until: Moment) {
+        self.deadline = self.deadline.min(until);
+    }
+
+    /// Forgets the outcomes that the client has seen. Returns whether there were that many.
+    pub fn see(&mut self, seen: u64) -> bool {
+        while self.unseen.front().is_some_and(|kept| kept.seq <= seen) {
+            self.unseen.pop_front();
+        }
+        seen <= self.seq
+    }
+
+    /// Whether a request must be refused because too many outcomes are unseen.
+    pub fn is_busy(&self) -> bool {
+        self.unseen.len() >= UNSEEN_MAX
+    }
+
+    /// Keeps an outcome until the client has seen it, and returns its number.
+    pub fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
+        self.seq += 1;
+        let seq = self.seq;
+        self.unseen.push_back(Kept {
+            seq,
+            asked,
+            outcome,
+        });
+        seq
+    }
+
+    /// The outcomes to repeat after a resume.
+    pub fn unseen(&self) -> impl Iterator<Item = &Kept> {
+        self.unseen.iter()
+    }
+
+    /// What is known of a number that was handled before: what was asked, and its outcome if that
+    /// is kept.
+    pub fn known(&self, n: u64) -> Option<(Asked, Option<&Kept>)> {
+        let is_about = |kept: &&Kept| kept.outcome.n() == Some(n);
+        if let Some(kept) = self.unseen.iter().find(is_about) {
+            return Some((kept.asked.clone(), Some(kept)));
+        }
+        let request = self.requests.get(&n)?;
+        Some((Asked::Acquire(request.lock.clone()), None))
+    }
+
+    /// Why a hold ended without being released, if that is kept.
+    pub fn loss(&self, n: u64) -> Option<EndReason> {
+        self.unseen.iter().find_map(|kept| match kept.outcome {
+            Outcome::Lost { hold, reason } if hold == n => Some(reason),
+            _ => None,
+        })
+    }
+
+    /// The tickets of all requests that wait, with their numbers.
+    pub fn waiting(&self) -> Vec<(u64, Ticket)> {
+        let requests = self.requests.iter();
+        let waits = requests.filter_map(|(n, request)| match request.state {
+            RequestState::Waits { ticket, .. } => Some((*n, ticket)),
+            RequestState::Holds { .. } => None,
+        });
+        waits.collect()
+    }
+
+    /// The holds whose grants have a higher number than `seen`, with their numbers: all of them if
+    /// it is 0.
+    pub fn unseen_holds(&self, seen: u64) -> Vec<(u64, HoldId)> {
+        let requests = self.requests.iter();
+        let holds = requests.filter_map(|(n, request)| match request.state {
+            RequestState::Holds { hold, seq, .. } if seq > seen => Some((*n, hold)),
+            RequestState::Holds { .. } | RequestState::Waits { .. } => None,
+        });
+        holds.collect()
+    }
+
+    /// The hold of this number, if it is one.
+    pub fn hold(&self, n: u64) -> Option<HoldId> {
+        match self.requests.get(&n)?.state {
+            RequestState::Holds { hold, .. } => Some(hold),
+            RequestState::Waits { .. } => None,
+        }
+    }
+}
