@@ -238,6 +238,7 @@ impl<A: Algorithm> Search<A> {
         self.bounds.limits.crashes = Crashes {
             most,
             neighbours_too: false,
+            ..Crashes::default()
         };
         self.options.push(format!("--crashes {most}"));
         self

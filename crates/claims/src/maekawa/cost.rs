@@ -5,7 +5,7 @@ use std::sync::Arc;
 use soloist_algorithms::maekawa::{AS_PUBLISHED, Maekawa};
 use soloist_algorithms::shape::Quorums;
 use soloist_algorithms::{Choice, Kind, Shape, VariantSet};
-use soloist_lab::search::{Bounds, most_messages};
+use soloist_lab::search::{Aim, Bounds, Worst, worst};
 use soloist_lab::simulate::{Load, Report, Setup, simulate};
 
 use super::{NAME, ORDERS, plane};
@@ -64,7 +64,10 @@ fn worst_of_three(variants: VariantSet) -> f64 {
         variants,
         ..Bounds::of::<Maekawa>(&[0, 1, 1, 1])
     };
-    most_messages::<Maekawa>(&bounds) as f64 / (3.0 * 2.0)
+    match worst::<Maekawa>(&bounds, Aim::Messages, &mut |_| true) {
+        Worst::Most { most, .. } => most as f64 / (3.0 * 2.0),
+        other => panic!("{other:?}"),
+    }
 }
 
 pub(super) fn three_roots() -> Finding {

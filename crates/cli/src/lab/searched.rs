@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::search::{Case, Pass, Progress, Report, Verdict as Found};
+use soloist_lab::search::{Aim, Case, Pass, Progress, Report, Verdict as Found, WorstReport};
 
 use crate::memory;
 
@@ -39,6 +39,13 @@ pub fn search(case: &Case) -> Result<Timed> {
         graph_seconds,
         total_seconds: watcher.begin.elapsed().as_secs_f64(),
     })
+}
+
+pub fn worst(case: &Case, aim: Aim) -> Result<WorstReport> {
+    let mut watcher = Watcher::new();
+    let report = case.worst(aim, &mut |progress| watcher.note(progress))?;
+    watcher.bar.finish_and_clear();
+    Ok(report)
 }
 
 /// Shows progress on a terminal, times the passes, and stops the search before memory runs out.
