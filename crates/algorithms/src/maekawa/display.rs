@@ -18,7 +18,8 @@ impl fmt::Display for Maekawa {
         };
         write!(f, "{}", self.phase)?;
         if self.phase == Phase::Waiting {
-            let locked = members_that(|s| matches!(s, MemberLock::Locked | MemberLock::LockedInquired));
+            let locked =
+                members_that(|s| matches!(s, MemberLock::Locked | MemberLock::LockedInquired));
             let inquired =
                 members_that(|s| matches!(s, MemberLock::Inquired | MemberLock::LockedInquired));
             write!(f, " number={} locked={{{locked}}}", self.sequence_number)?;

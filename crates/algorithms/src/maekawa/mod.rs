@@ -4,8 +4,8 @@
 //! any order, as searches of small clusters show; the variant `as-published` needs fifo channels to
 //! show only its own faults.)
 //! **Cost**: 3(K-1) messages per entry without contention, K being the size of a node's set, about
-//! √N. Contention adds FAILED, INQUIRE and RELINQUISH: at most 6(K-1) on average over a run, which is
-//! more than the 5√N of the paper (docs/errata.md, M3). Synchronisation delay 2T.
+//! √N. Contention adds FAILED, INQUIRE and RELINQUISH: at most 6(K-1) on average over a run, which
+//! is more than the 5√N of the paper (docs/errata.md, M3). Synchronisation delay 2T.
 //!
 //! A node asks the members of its set ([`Quorums`]) to lock themselves for its request, and enters
 //! when all have done so. Every two sets intersect, and a member is locked for one request at a
@@ -38,8 +38,8 @@
 //!   next request. Together with a FAILED this causes a RELINQUISH of a lock that the node does not
 //!   hold, and step (4) takes the lock from its rightful owner: two nodes inside, with three nodes
 //!   and three requests. Step (4) has two readings, see [`PUT_BACK_FIRST`]; on Fig. 1b, two
-//!   requests each of nodes 1 and 5 break both. Repair (R2): an INQUIRE is answered only while the LOCKED that it asks
-//!   about is held.
+//!   requests each of nodes 1 and 5 break both. Repair (R2): an INQUIRE is answered only while the
+//!   LOCKED that it asks about is held.
 //!
 //! Step (3) does not say how long a FAILED counts. Here it counts until entry; see
 //! [`FAILED_BY_MEMBER`].

@@ -197,6 +197,9 @@ impl Args {
     pub fn run(self) -> Result<Verdict> {
         self.agree()?;
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
+        // Invalid input is refused before anything is said.
+        let starts = self.starts();
+        self.case(starts[0])?;
         let assumed = choice.kind.info().channels;
         if self.channels.is_none() && assumed_channels(choice, self.crashes() > 0) != assumed {
             output::complain(&format!(
@@ -206,13 +209,13 @@ impl Args {
             ));
         }
         if let Some(aim) = self.most {
-            return match self.starts()[..] {
+            return match starts[..] {
                 [start] => most::run(&self.case(start)?, aim, self.json),
                 _ => bail!("--most takes one start: give --inside a node"),
             };
         }
         let mut reports = Vec::new();
-        for start in self.starts() {
+        for start in starts {
             let timed = searched::search(&self.case(start)?)?;
             let goes_on = timed.report.verdict == Found::Holds;
             reports.push(timed);
@@ -241,9 +244,7 @@ impl Args {
     fn agree(&self) -> Result<()> {
         let most = Limits::CRASHES_MAX;
         if self.neighbours && self.crashes() == 0 {
-            bail!(
-                "--neighbours lets neighbours crash together: use it with --crashes 2 to {most}"
-            );
+            bail!("--neighbours lets neighbours crash together: use it with --crashes 2 to {most}");
         }
         if self.lose_messages && self.crashes() == 0 {
             bail!(

@@ -16,8 +16,8 @@ use crate::{Verdict, output};
 ///
 /// A local search changes the order of events a little at a time and keeps what makes the run
 /// worse: more messages per entry, or a waiter that is overtaken more often. The worst run found is
-/// printed as a scenario, which `soloist lab replay` plays back. It shows that such a run exists; it
-/// does not show that there is no worse one. `soloist lab check --most` finds the worst run of a
+/// printed as a scenario, which `soloist lab replay` plays back. It shows that such a run exists;
+/// it does not show that there is no worse one. `soloist lab check --most` finds the worst run of a
 /// small cluster.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -136,7 +136,7 @@ impl Args {
             Aim::Overtaking => format!("a waiter is overtaken {} times", found.overtaken),
         };
         let line = format!(
-            "# {}: {what}; the worst of {} runs, and not a proof that there is no worse one\n",
+            "# {}: {what}; the worst of {} runs, which proves no bound\n",
             describe_setting(&found.setting),
             found.tries
         );

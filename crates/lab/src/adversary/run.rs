@@ -95,7 +95,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
         run
     }
 
-    /// The cost of the run, and the keys of its events. The cost is 0 if not every request is served.
+    /// The cost of the run, and the keys of its events. The cost is 0 if a request is not served.
     pub fn score(mut self) -> (Score, Vec<Key>) {
         match self.go() {
             true => (self.score, self.keys),

@@ -79,8 +79,8 @@ impl Limits {
     }
 }
 
-/// Crashes as free choices. A crashed node loses its state. Messages from it still arrive, and so do
-/// messages to it, unless they may be lost. It restarts when all messages that it had sent have
+/// Crashes as free choices. A crashed node loses its state. Messages from it still arrive, and so
+/// do messages to it, unless they may be lost. It restarts when all messages that it had sent have
 /// arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Crashes {

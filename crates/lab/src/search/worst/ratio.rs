@@ -15,7 +15,7 @@ use crate::search::components::Components;
 use crate::search::graph::{Endless, Graph};
 use crate::search::starvation;
 
-/// A step within a component, whose states are numbered anew.
+/// A step within a component. Its states are numbered from 0.
 struct Arc {
     source: u32,
     target: u32,

@@ -186,7 +186,7 @@ impl Weighted {
         }
     }
 
-    /// A shortest walk from one of these nodes to another node, through nodes that `within` accepts.
+    /// A shortest walk from one of these nodes to another, through nodes that `within` accepts.
     fn walk(&self, from: &[u32], to: u32, within: impl Fn(u32) -> bool) -> Vec<Edge> {
         let mut came_by: HashMap<u32, Option<Edge>> = HashMap::new();
         let mut queue = VecDeque::new();
