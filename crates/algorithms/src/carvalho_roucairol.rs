@@ -47,12 +47,11 @@ use crate::{
 
 /// Of any two nodes, the one nearer to home starts with the permission of the other, as in Singhal
 /// 1992.
-pub const STAIRCASE: Variant = Variant {
-    bit: 0,
-    name: "staircase",
-    about: "each node begins with the permissions of all nodes after it, as in Singhal 1992",
-    excludes: &[],
-};
+pub const STAIRCASE: Variant = Variant::new(
+    0,
+    "staircase",
+    "each node begins with the permissions of all nodes after it, as in Singhal 1992",
+);
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -78,6 +78,47 @@ pub struct Variant {
     pub about: &'static str,
     /// Names of variants that cannot be combined with it.
     pub excludes: &'static [&'static str],
+    /// The variant without which this one means nothing.
+    pub needs: Option<&'static str>,
+    /// Whether it is known to break a promise of the algorithm. The lab runs it, a node does not.
+    pub is_faulty: bool,
+}
+
+impl Variant {
+    /// A variant that can be combined with all others.
+    pub const fn new(bit: u8, name: &'static str, about: &'static str) -> Self {
+        Variant {
+            bit,
+            name,
+            about,
+            excludes: &[],
+            needs: None,
+            is_faulty: false,
+        }
+    }
+
+    /// A repair of the variant `as-published`, by itself.
+    pub const fn repair(bit: u8, name: &'static str, about: &'static str) -> Self {
+        Variant {
+            needs: Some("as-published"),
+            ..Variant::new(bit, name, about)
+        }
+    }
+
+    /// The same variant, which cannot be combined with these.
+    #[must_use]
+    pub const fn excluding(self, excludes: &'static [&'static str]) -> Self {
+        Variant { excludes, ..self }
+    }
+
+    /// The same variant, which is known to break a promise.
+    #[must_use]
+    pub const fn faulty(self) -> Self {
+        Variant {
+            is_faulty: true,
+            ..self
+        }
+    }
 }
 
 /// A name for an algorithm with certain variants enabled.
@@ -131,6 +172,13 @@ impl VariantSet {
                     one: variant.name,
                     other: other.name,
                     algorithm: info.name,
+                });
+            }
+            let is_needed = |needed: &&str| set.of(info).all(|v| v.name != *needed);
+            if let Some(needed) = variant.needs.filter(is_needed) {
+                return Err(NameError::Alone {
+                    variant: variant.name,
+                    needed,
                 });
             }
         }

@@ -152,6 +152,14 @@ pub enum NameError {
         /// All known names.
         known: String,
     },
+    /// A variant without the one that it changes.
+    #[error("variant '{variant}' changes '{needed}': give both, as in {needed},{variant}")]
+    Alone {
+        /// The variant given.
+        variant: &'static str,
+        /// The variant to give with it.
+        needed: &'static str,
+    },
     /// Two variants that cannot be combined.
     #[error("variants '{one}' and '{other}' of {algorithm} contradict each other: choose one")]
     Contradiction {

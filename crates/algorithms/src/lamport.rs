@@ -48,12 +48,11 @@ use crate::{
 };
 
 /// Sends no ACK to a requester to which a later message was already sent.
-pub const SPARE_ACKS: Variant = Variant {
-    bit: 0,
-    name: "spare-acks",
-    about: "no ACK where something later was sent before (remark in rule 2): 2(N-1) to 3(N-1) messages",
-    excludes: &[],
-};
+pub const SPARE_ACKS: Variant = Variant::new(
+    0,
+    "spare-acks",
+    "no ACK where something later was sent before (remark in rule 2): 2(N-1) to 3(N-1) messages",
+);
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -48,12 +48,11 @@ use crate::{
 };
 
 /// An idle ring sends nothing: the token rests where it started until it is requested.
-pub const RESTING: Variant = Variant {
-    bit: 0,
-    name: "resting",
-    about: "the token rests until a request comes: an idle ring sends nothing",
-    excludes: &[],
-};
+pub const RESTING: Variant = Variant::new(
+    0,
+    "resting",
+    "the token rests until a request comes: an idle ring sends nothing",
+);
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -33,12 +33,12 @@ use crate::{
 
 /// Updates the highest sequence number seen only when a reply is deferred, as in Fig. 1 of Lodha
 /// and Kshemkalyani 2000.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 0,
-    name: "as-published",
-    about: "numbers seen as in Lodha-Kshemkalyani 2000, Fig. 1: two nodes inside at N = 2",
-    excludes: &[],
-};
+pub const AS_PUBLISHED: Variant = Variant::new(
+    0,
+    "as-published",
+    "numbers seen as in Lodha-Kshemkalyani 2000, Fig. 1: two nodes inside at N = 2",
+)
+.faulty();
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -127,10 +127,9 @@ fn variants(info: &Info, mask: u8) -> VariantSet {
     set
 }
 
-/// Whether the variants include published rules that are known to be faulty.
+/// Whether the variants include rules that are known to be faulty.
 fn is_faulty(info: &Info, variants: VariantSet) -> bool {
-    let mut of = variants.of(info);
-    of.any(|variant| variant.name.starts_with("as-published"))
+    variants.of(info).any(|variant| variant.is_faulty)
 }
 
 /// An event at one node.

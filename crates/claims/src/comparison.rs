@@ -28,6 +28,7 @@ pub fn tables() -> Vec<Table> {
         trees(),
         meshes(),
         concurrency(),
+        crate::worst::table(),
     ]
 }
 

@@ -16,6 +16,7 @@ mod raymond;
 mod share;
 mod tools;
 mod watch;
+mod worst;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -42,6 +43,9 @@ pub struct Finding {
     pub found: String,
     /// How to reproduce it: a command of this project, or the file of a scenario.
     pub evidence: String,
+    /// What would decide the claim, if the verdict leaves it open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
 }
 
 /// Whether a claim holds.
@@ -50,10 +54,19 @@ pub struct Finding {
 pub enum Verdict {
     /// It holds for the printed rules.
     Holds,
+    /// It was measured for the printed rules, or where repairs do not matter, and nothing speaks
+    /// against it. That is neither a search nor a proof.
+    Withstood,
     /// It does not hold for the printed rules, but it does for the repaired ones.
     HoldsAfterRepair,
     /// It holds for neither.
     Fails,
+    /// Neither shown nor refuted.
+    NotDecided,
+    /// The paper assumes it and does not claim it. The finding says who needs it.
+    Assumption,
+    /// It holds in one reading of the paper, and does not in another.
+    DependsOnReading,
 }
 
 impl Verdict {
@@ -61,9 +74,21 @@ impl Verdict {
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
+            Verdict::Withstood => "withstood",
             Verdict::HoldsAfterRepair => "holds after repair",
             Verdict::Fails => "fails",
+            Verdict::NotDecided => "not decided",
+            Verdict::Assumption => "assumption",
+            Verdict::DependsOnReading => "depends on reading",
         }
+    }
+
+    /// Whether the claim is left open, so that the finding says what would decide it.
+    pub fn is_open(self) -> bool {
+        matches!(
+            self,
+            Verdict::NotDecided | Verdict::Assumption | Verdict::DependsOnReading
+        )
     }
 
     /// Verdict from whether the claim holds for the printed and for the repaired rules.
@@ -121,7 +146,7 @@ pub fn all() -> Vec<Claim> {
 /// Examines claims on all cores. Calls `progress` once per examined claim.
 pub fn examine(claims: &[Claim], progress: &(dyn Fn() + Sync)) -> Vec<Examined> {
     let examined = claims.par_iter().map(|claim| {
-        let finding = (claim.examine)();
+        let finding = (claim.examine)().not_rounded_up();
         progress();
         Examined {
             paper: claim.paper,

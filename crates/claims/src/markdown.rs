@@ -12,9 +12,15 @@ const HEAD: &str = "\
 verdicts and figures are computed, never written down. Each claim is examined by the simulator, by a search of every
 interleaving, or by clusters stepped by chance; the last column is a command or a scenario that shows it.
 
-- **holds**: it is so, by the printed rules; of what repairs do not touch, by the repaired ones that are the default here.
+- **holds**: it is so, by a search to the size given, by a replay or by a proof, and by the printed rules; of what repairs do not touch, by the repaired ones that are the default here.
+- **withstood**: the same, but measured: nothing speaks against it, which is neither a search nor a proof.
 - **holds after repair**: not by the printed rules (`--variant as-published`), but by the repaired ones.
 - **fails**: by neither.
+- **not decided**: neither shown nor refuted. A measurement that agrees with a bound, or with an order of growth, does not show it.
+- **assumption**: the paper assumes it; the row says which rules need it.
+- **depends on reading**: so in one reading of the paper, and not in another.
+
+The last three say what would decide the claim.
 
 A search visits every interleaving of a small cluster; a measurement is of the loads, delays and sizes it names.
 Unless said otherwise: exponential delays of mean 1, one delay inside, seed 1.
@@ -33,7 +39,10 @@ pub fn page(examined: &[Examined], tables: &[Table]) -> String {
                 examined.section.to_owned(),
                 examined.claimed.to_owned(),
                 format!("**{}**", finding.verdict.text()),
-                finding.found.clone(),
+                match &finding.decided_by {
+                    None => finding.found.clone(),
+                    Some(by) => format!("{}. *To decide it*: {by}", finding.found),
+                },
                 format!("`{}`", finding.evidence),
             ]
         });
@@ -67,12 +76,20 @@ pub fn count(examined: &[Examined]) -> String {
     };
     let parts = [
         count(Verdict::Holds, "holds", "hold"),
+        count(Verdict::Withstood, "withstood", "withstood"),
         count(
             Verdict::HoldsAfterRepair,
             "holds after repair",
             "hold after repair",
         ),
         count(Verdict::Fails, "fails", "fail"),
+        count(Verdict::NotDecided, "is not decided", "are not decided"),
+        count(Verdict::Assumption, "is an assumption", "are assumptions"),
+        count(
+            Verdict::DependsOnReading,
+            "depends on reading",
+            "depend on reading",
+        ),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     format!("{} claims: {}", examined.len(), parts.join(", "))

@@ -2,6 +2,7 @@
 
 use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, Shape, Start, Variant};
 use soloist_lab::ShapeSpec;
+use soloist_lab::scenario::{first_difference, replay};
 use soloist_lab::search::{Bounds, Crashes, ENDLESS, Limits, Outcome, search};
 use soloist_lab::simulate::{Report, Setup, simulate};
 use soloist_lab::world::Fault;
@@ -169,24 +170,21 @@ impl<A: Algorithm> Search<A> {
     /// Larger searches are abandoned, so that examining all claims ends in reasonable time.
     const STATES_MAX: usize = 1_000_000;
 
-    /// A search in which node i makes `requests[i]` requests. All requesting nodes make the same
-    /// number, as in `lab check`.
+    /// A search in which node i makes `requests[i]` requests.
     pub(super) fn of(requests: &[u8]) -> Self {
-        let often = requests.iter().copied().max().unwrap_or(0);
-        let asking: Vec<usize> = (0..requests.len()).filter(|&i| requests[i] > 0).collect();
-        assert!(asking.iter().all(|&i| requests[i] == often));
-        let mut options = vec![
+        let text = |requests: &u8| match *requests {
+            ENDLESS => "endless".to_owned(),
+            often => often.to_string(),
+        };
+        let mut quotas: Vec<_> = requests.iter().map(text).collect();
+        if quotas.iter().all(|quota| *quota == quotas[0]) {
+            quotas.truncate(1);
+        }
+        let options = vec![
             format!("--algorithm {}", A::INFO.name),
             format!("--nodes {}", requests.len()),
-            match often {
-                ENDLESS => "--requests endless".to_owned(),
-                often => format!("--requests {often}"),
-            },
+            format!("--requests {}", quotas.join(",")),
         ];
-        if asking.len() < requests.len() {
-            let asking: Vec<_> = asking.iter().map(usize::to_string).collect();
-            options.push(format!("--requesters {}", asking.join(",")));
-        }
         Search {
             bounds: Bounds {
                 limits: Limits {
@@ -204,6 +202,14 @@ impl<A: Algorithm> Search<A> {
         let shape = A::Shape::parse(form, self.bounds.requests.len());
         self.bounds.shape = shape.expect("a valid shape").into();
         self.options.push(format!("--shape {form}"));
+        self
+    }
+
+    /// Sets the shape in full. The command names a file that has this listing.
+    pub(super) fn listing(mut self, (file, listing): &(&str, String)) -> Self {
+        let shape = A::Shape::from_listing(listing, self.bounds.requests.len());
+        self.bounds.shape = shape.expect("a shape that there is").into();
+        self.options.push(format!("--shape file:{file}"));
         self
     }
 
@@ -238,6 +244,7 @@ impl<A: Algorithm> Search<A> {
         self.bounds.limits.crashes = Crashes {
             most,
             neighbours_too: false,
+            ..Crashes::default()
         };
         self.options.push(format!("--crashes {most}"));
         self
@@ -302,11 +309,53 @@ impl Both {
 
 /// A finding about something that repairs do not change.
 pub(super) fn finding(holds: bool, found: String, evidence: String) -> Finding {
-    Finding {
-        verdict: Verdict::of(holds, holds),
-        found,
-        evidence,
+    Finding::new(Verdict::of(holds, holds), found, evidence)
+}
+
+impl Finding {
+    /// A finding that decides the claim.
+    pub(super) fn new(verdict: Verdict, found: String, evidence: String) -> Self {
+        assert!(!verdict.is_open(), "say what would decide it");
+        Finding {
+            verdict,
+            found,
+            evidence,
+            decided_by: None,
+        }
     }
+
+    /// This finding, with "withstood" for "holds" if its evidence is a measurement.
+    pub(super) fn not_rounded_up(mut self) -> Self {
+        let measured = ["soloist lab run ", "soloist lab compare "];
+        let is_measured = measured
+            .iter()
+            .any(|start| self.evidence.starts_with(start));
+        if is_measured && self.verdict == Verdict::Holds {
+            self.verdict = Verdict::Withstood;
+        }
+        self
+    }
+
+    /// A finding that leaves the claim open, and what would decide it.
+    pub(super) fn open(
+        verdict: Verdict,
+        found: String,
+        decided_by: &str,
+        evidence: String,
+    ) -> Self {
+        assert!(verdict.is_open(), "nothing is left to decide");
+        Finding {
+            verdict,
+            found,
+            evidence,
+            decided_by: Some(decided_by.to_owned()),
+        }
+    }
+}
+
+/// Whether replaying a scenario changes nothing.
+pub(super) fn is_replayed(text: &str) -> bool {
+    replay(text).is_ok_and(|replayed| first_difference(text, &replayed).is_none())
 }
 
 /// Path of a scenario's file.

@@ -19,6 +19,9 @@ fn the_page_is_what_a_fresh_run_says() {
             assert!(!text.trim().is_empty(), "{one:#?}");
             assert!(!text.contains(['\n', '\r']), "{one:#?}");
         }
+        let open = finding.decided_by.as_deref().map(str::trim);
+        assert_eq!(open.is_some(), finding.verdict.is_open(), "{one:#?}");
+        assert_ne!(open, Some(""), "{one:#?}");
         let evidence = &finding.evidence;
         if evidence.ends_with(".txt") {
             assert!(Path::new(ROOT).join(evidence).is_file(), "no {evidence}");

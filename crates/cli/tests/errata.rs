@@ -15,6 +15,8 @@ fn outcome(arguments: &str) -> String {
         .args(["lab", "check"])
         .args(arguments.split_whitespace())
         .args(["--json", "--max-states", STATES_MAX])
+        // The page names files of the repository.
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .output()
         .expect("the executable starts");
     let code = output.status.code().expect("no signal");

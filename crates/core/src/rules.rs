@@ -152,10 +152,15 @@ pub enum RuleProblem {
     Pattern(#[from] PatternError),
     /// Rules as printed, with their faults.
     #[error(
-        "{0} as published can let two nodes inside or leave a waiter unserved: use it in the lab \
-         only"
+        "{algorithm} with '{variant}' can let two nodes inside or leave a waiter unserved: use it in \
+         the lab only"
     )]
-    AsPublished(&'static str),
+    Faulty {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The variant.
+        variant: &'static str,
+    },
     /// A shape that does not exist for this algorithm with any number of nodes.
     #[error("{error} (tried with 1 to {} nodes)", Rules::TRIED_MOST)]
     NoShape {
@@ -178,7 +183,7 @@ impl RuleProblem {
     pub fn key(&self) -> &'static str {
         match self {
             RuleProblem::Name(NameError::Algorithm { .. }) => "algorithm",
-            RuleProblem::Name(_) | RuleProblem::AsPublished(_) | RuleProblem::Restless(_) => {
+            RuleProblem::Name(_) | RuleProblem::Faulty { .. } | RuleProblem::Restless(_) => {
                 "variant"
             }
             RuleProblem::Shape { .. } | RuleProblem::NoShape { .. } => "shape",
@@ -333,13 +338,11 @@ fn compile(settings: &RuleSettings, nodes: Number, before: &[Rule]) -> Result<Ru
         None => cluster(choice, shape, nodes)?.into(),
     };
     let info = choice.kind.info();
-    if choice
-        .variants
-        .names(info)
-        .split(',')
-        .any(|name| name == "as-published")
-    {
-        return Err(RuleProblem::AsPublished(info.name));
+    if let Some(faulty) = choice.variants.of(info).find(|variant| variant.is_faulty) {
+        return Err(RuleProblem::Faulty {
+            algorithm: info.name,
+            variant: faulty.name,
+        });
     }
     // With a shape of one node it would send nothing; with more nodes it would have its own shape.
     let speaks_later = match nodes {

@@ -3,6 +3,7 @@
 
 #![warn(clippy::iter_over_hash_type)]
 
+pub mod adversary;
 pub mod breadth_first;
 mod channels;
 mod compare;

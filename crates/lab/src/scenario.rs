@@ -22,7 +22,9 @@
 //! | `show A` | shows A's state |
 //! | `forget all [A CLOCK]` | re-creates all nodes; all must be idle, with no message in flight |
 //! | `forget A [CLOCK]` | re-creates A, which must be quiescent (`is_at_rest`) |
-//! | `crash A`, `restart A`, `settled A` | recovery, if the algorithm supports it |
+//! | `crash A` | A fails and loses its state; it is back but has not restarted yet |
+//! | `restart A`, `settled A` | its waits are over; recovery goes on |
+//! | `lose A B [KIND\|MESSAGE]` | the oldest (such) message from A to B is lost; B has crashed |
 //!
 //! A re-created node keeps its clock, unless a clock is given for A.
 //!
@@ -196,7 +198,7 @@ struct Stage<'a, A: Algorithm> {
 }
 
 /// The steps of a scenario, as an error lists them.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     "start",
     "request NODE",
     "release NODE",
@@ -208,6 +210,7 @@ const STEPS: [&str; 11] = [
     "crash NODE",
     "restart NODE",
     "settled NODE",
+    "lose FROM TO [MESSAGE]",
 ];
 
 impl<'a, A: Algorithm> Stage<'a, A> {
@@ -245,7 +248,16 @@ impl<'a, A: Algorithm> Stage<'a, A> {
             ["request", who] => self.happen(self.node(who)?, Event::Request),
             ["release", who] => self.happen(self.node(who)?, Event::Release),
             ["deliver", from, to, ..] => {
-                self.deliver(self.node(from)?, self.node(to)?, &words[3..].join(" "))?;
+                let place = self.find(self.node(from)?, self.node(to)?, &words[3..].join(" "))?;
+                self.arrive(place);
+            }
+            ["lose", from, to, ..] => {
+                let to = self.node(to)?;
+                if !self.world.node(to).is_recovering() {
+                    return Err(format!("{} is not down", self.name(to)));
+                }
+                let place = self.find(self.node(from)?, to, &words[3..].join(" "))?;
+                self.under_way.remove(place);
             }
             ["run"] => self.run()?,
             ["show", who] => {
@@ -289,9 +301,9 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         self.note(node, result);
     }
 
-    /// Delivers the oldest matching message. `given` is its kind, its full text, or empty to match
-    /// any message.
-    fn deliver(&mut self, from: NodeId, to: NodeId, given: &str) -> Result<(), String> {
+    /// Returns the position of the oldest matching message. `given` is its kind, its full text, or
+    /// empty to match any message.
+    fn find(&self, from: NodeId, to: NodeId, given: &str) -> Result<usize, String> {
         let of_channel = |l: &Envelope<A::Message>| (l.from, l.to) == (from, to);
         let wanted = |l: &Envelope<A::Message>| {
             let is_it = || l.message.name() == given || l.message.to_string() == given;
@@ -307,8 +319,7 @@ impl<'a, A: Algorithm> Stage<'a, A> {
         {
             return Err("an earlier message from there is in flight: channels are fifo".to_owned());
         }
-        self.arrive(place);
-        Ok(())
+        Ok(place)
     }
 
     fn run(&mut self) -> Result<(), String> {

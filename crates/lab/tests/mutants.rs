@@ -202,6 +202,7 @@ fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
             crashes: Crashes {
                 most,
                 neighbours_too: false,
+                ..Crashes::default()
             },
             ..bounds.limits
         },

@@ -62,12 +62,12 @@ use head::{Head, OFF_THE_WAY, Token};
 
 /// Requests between planes as printed: to all heads, again for each node that requests, and never
 /// repeated for requests that are still queued when the token leaves.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 0,
-    name: "as-published",
-    about: "procedures P1-P4 as printed: requests between planes get lost, nodes wait forever",
-    excludes: &[],
-};
+pub const AS_PUBLISHED: Variant = Variant::new(
+    0,
+    "as-published",
+    "procedures P1-P4 as printed: requests between planes get lost, nodes wait forever",
+)
+.faulty();
 
 type Out = Outbox<ChaudhuriKaraataMessage>;
 

@@ -21,7 +21,8 @@ impl LodhaKshemkalyani {
                 if request.node != from || !RequestId::is_sequence(request.sequence) {
                     return Err("an identity that no request of it has");
                 }
-                if *satisfied >= Some(*request) {
+                // Without repair (4) an identity is used twice.
+                if self.repaired[3] && *satisfied >= Some(*request) {
                     return Err("it was satisfied before it was made");
                 }
                 let highest = self.highest_sequence_number_seen;
@@ -36,7 +37,9 @@ impl LodhaKshemkalyani {
                 highest,
                 errands,
             } => {
-                if !self.as_published && (self.phase != Phase::Waiting || self.rv.contains(from)) {
+                if self.is_fully_repaired()
+                    && (self.phase != Phase::Waiting || self.rv.contains(from))
+                {
                     return Err("no reply is expected from it");
                 }
                 self.check_satisfied(from, *satisfied)?;
@@ -73,14 +76,14 @@ impl LodhaKshemkalyani {
         if satisfied.sequence > self.highest_sequence_number_seen {
             return Err("it names a request that it has not made");
         }
-        if !self.as_published && self.phase != Phase::Idle && satisfied > self.my_request() {
+        if self.is_fully_repaired() && self.phase != Phase::Idle && satisfied > self.my_request() {
             return Err("it was satisfied before our request, which goes first");
         }
         Ok(())
     }
 
     fn check_request(&self, request: RequestId) -> Result<(), &'static str> {
-        if self.as_published {
+        if !self.is_fully_repaired() {
             return Ok(());
         }
         if self.deferred.contains(request.node) {

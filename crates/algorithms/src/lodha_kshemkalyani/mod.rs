@@ -21,7 +21,8 @@
 //! REPLY or a REQUEST. A deferred request comes after the node's own.
 //!
 //! **Errata**. Fig. 2 as printed (`as-published`) deadlocks, and lets two nodes inside, at N = 3.
-//! Four repairs, none of which costs a message, follow. The scenario that demonstrates each fault
+//! Four repairs, none of which costs a message, follow; `repair-1` to `repair-4` add one each to
+//! the printed rules. The scenario that demonstrates each fault
 //! is in parentheses; the first three have a counterpart that runs with the repair:
 //!
 //! 1. RcvFlush step 1 is left out: a FLUSH does not set RV. A FLUSH that is overtaken by another
@@ -65,58 +66,25 @@ use std::fmt;
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId, Variant,
-    Violation,
+    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId, Violation,
 };
 
 mod check;
 mod message;
 mod one_reply;
+mod variants;
 
 pub use message::{Errand, LodhaKshemkalyaniMessage};
+pub use variants::{AS_PUBLISHED, CLOCK_EVERYWHERE, ONE_REPLY, REPAIRS};
 
 use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
-
-/// Fig. 2 as printed.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 0,
-    name: "as-published",
-    about: "Fig. 2 as printed: a deadlock, and two nodes inside, at N = 3",
-    excludes: &["clock-everywhere", "one-reply"],
-};
-
-/// Every message carries the highest sequence number seen (§5, third improvement), so that numbers
-/// follow the causality of all messages.
-pub const CLOCK_EVERYWHERE: Variant = Variant {
-    bit: 1,
-    name: "clock-everywhere",
-    about: "all messages carry the highest sequence number seen (§5)",
-    excludes: &["as-published"],
-};
-
-/// A node that leaves answers only the first of the deferred requests (§5, first improvement).
-///
-/// The node of that request gets the other answers as [`Errand`]s. When it leaves, it sends these
-/// and the answers that it owes itself, all in one message, to the first request among them: with
-/// its REPLY or FLUSH to that node if there is one, and otherwise with an extra FLUSH. No node can
-/// enter before its own answers have arrived, so errands always arrive at a waiting node, and they
-/// travel from earlier requests to later ones.
-///
-/// A node that makes its next request while its answer to a peer's request is still being carried
-/// says so in its REQUEST to that peer. Otherwise the peer would take the two requests for
-/// concurrent, and this node would wait for the peer's REPLY forever.
-pub const ONE_REPLY: Variant = Variant {
-    bit: 2,
-    name: "one-reply",
-    about: "one REPLY at an exit, whose receiver carries the others on (§5): fewer, longer messages",
-    excludes: &["as-published"],
-};
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LodhaKshemkalyani {
     place: Place<Complete>,
-    as_published: bool,
+    /// The repairs in force; see the module documentation.
+    repaired: [bool; 4],
     clock_everywhere: bool,
     one_reply: bool,
     /// The only node whose request may have the number 0.
@@ -154,7 +122,15 @@ impl Algorithm for LodhaKshemkalyani {
         aliases: &["fair"],
         paper: "Lodha, Kshemkalyani 2000, A fair distributed mutual exclusion algorithm",
         channels: Channels::Fifo,
-        variants: &[AS_PUBLISHED, CLOCK_EVERYWHERE, ONE_REPLY],
+        variants: &[
+            AS_PUBLISHED,
+            CLOCK_EVERYWHERE,
+            ONE_REPLY,
+            REPAIRS[0],
+            REPAIRS[1],
+            REPAIRS[2],
+            REPAIRS[3],
+        ],
         presets: &[],
     };
 
@@ -166,7 +142,8 @@ impl Algorithm for LodhaKshemkalyani {
         let nodes = config.place.nodes();
         let mut node = LodhaKshemkalyani {
             place: config.place.clone(),
-            as_published: config.variants.has(AS_PUBLISHED),
+            repaired: REPAIRS
+                .map(|repair| !config.variants.has(AS_PUBLISHED) || config.variants.has(repair)),
             clock_everywhere: config.variants.has(CLOCK_EVERYWHERE),
             one_reply: config.variants.has(ONE_REPLY),
             started_inside: config.start.inside,
@@ -194,7 +171,7 @@ impl Algorithm for LodhaKshemkalyani {
         self.phase.may_request()?;
         self.phase = Phase::Waiting;
         self.my_sequence_number = self.highest_sequence_number_seen + 1; // InvMutEx 1
-        if !self.as_published && !Mutant::LodhaKshemkalyaniOwnNotSeen.planted() {
+        if self.repaired[3] && !Mutant::LodhaKshemkalyaniOwnNotSeen.planted() {
             self.highest_sequence_number_seen = self.my_sequence_number; // repair (4)
         }
         let request = self.my_request();
@@ -204,7 +181,7 @@ impl Algorithm for LodhaKshemkalyani {
         // InvMutEx 6
         self.rv.clear();
         self.rv.insert(self.place.me);
-        let tells = !self.as_published && !Mutant::LodhaKshemkalyaniSatisfiedNotTold.planted();
+        let tells = self.repaired[2] && !Mutant::LodhaKshemkalyaniSatisfiedNotTold.planted();
         let satisfied = self.last_satisfied.filter(|_| tells); // repair (3)
         let mut entrusted = self.entrusted.drain(..).peekable();
         for peer in self.place.peers() {
@@ -258,7 +235,7 @@ impl Algorithm for LodhaKshemkalyani {
                 errands,
             } => {
                 self.see(highest);
-                if self.as_published || Mutant::LodhaKshemkalyaniFlushAnswers.planted() {
+                if !self.repaired[0] || Mutant::LodhaKshemkalyaniFlushAnswers.planted() {
                     self.rv.insert(from); // RcvFlush 1, left out by repair (1)
                 }
                 self.learn(Some(satisfied)); // RcvFlush 2
@@ -317,7 +294,7 @@ impl Algorithm for LodhaKshemkalyani {
         if !self.lrq.iter().is_sorted_by(|a, b| a < b) {
             return Err("LRQ is out of order");
         }
-        if self.as_published {
+        if !self.is_fully_repaired() {
             return Ok(());
         }
         if self.phase == Phase::Idle {
@@ -361,6 +338,11 @@ impl LodhaKshemkalyani {
         self.last_satisfied
     }
 
+    /// Whether all repairs are in force. Otherwise correct peers send what should not be.
+    fn is_fully_repaired(&self) -> bool {
+        self.repaired == [true; 4]
+    }
+
     /// RcvReq 2 and 3.
     fn answer(
         &mut self,
@@ -382,7 +364,7 @@ impl LodhaKshemkalyani {
                 let place = self.errands.partition_point(|other| *other < errand);
                 self.errands.insert(place, errand);
             }
-        } else if self.as_published || Some(request) > self.done {
+        } else if !self.repaired[1] || Some(request) > self.done {
             // RcvReq 2a, with repair (2)
             let mut place = self.lrq.partition_point(|queued| *queued < request);
             if Mutant::LodhaKshemkalyaniNoTieBreak.planted() {
@@ -433,7 +415,7 @@ impl LodhaKshemkalyani {
         {
             self.lrq.pop_front();
         }
-        if !self.as_published && !Mutant::LodhaKshemkalyaniDoneForgotten.planted() {
+        if self.repaired[1] && !Mutant::LodhaKshemkalyaniDoneForgotten.planted() {
             self.done = self.done.max(satisfied); // repair (2)
         }
     }

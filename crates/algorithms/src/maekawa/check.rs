@@ -21,7 +21,7 @@ impl Maekawa {
             }
             // As printed, locks are taken from their owners, so messages that result from this are
             // accepted.
-            _ if self.as_published => Ok(()),
+            _ if !self.checks_lock => Ok(()),
             Request(number) => self.check_request(RequestId::new(number, from)),
             Relinquish(number) | Release(number) => {
                 let owner = RequestId::new(number, from);

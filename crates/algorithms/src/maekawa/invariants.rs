@@ -10,7 +10,7 @@ pub(super) fn one_lock_a_member(cluster: &dyn Snapshot<Maekawa>) -> Result<(), &
     let mut given = vec![0_u32; cluster.len()];
     for node in NodeId::all(cluster.len()) {
         let state = cluster.node(node);
-        if state.as_published {
+        if !state.checks_lock {
             return Ok(());
         }
         let held = |s: &MemberLock| matches!(s, MemberLock::Locked | MemberLock::LockedInquired);

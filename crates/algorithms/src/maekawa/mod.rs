@@ -4,7 +4,8 @@
 //! any order, as searches of small clusters show; the variant `as-published` needs fifo channels to
 //! show only its own faults.)
 //! **Cost**: 3(K-1) messages per entry without contention, K being the size of a node's set, about
-//! √N. Contention adds FAILED, INQUIRE and RELINQUISH. Synchronisation delay 2T.
+//! √N. Contention adds FAILED, INQUIRE and RELINQUISH: at most 6(K-1) on average over a run, which
+//! is more than the 5√N of the paper (docs/errata.md, M3). Synchronisation delay 2T.
 //!
 //! A node asks the members of its set ([`Quorums`]) to lock themselves for its request, and enters
 //! when all have done so. Every two sets intersect, and a member is locked for one request at a
@@ -27,7 +28,8 @@
 //! seen. FAILED and INQUIRE messages about its earlier requests may arrive later; they are
 //! recognised by their numbers, which are never reused.
 //!
-//! **Errata**, both repaired unless `as-published` is chosen:
+//! **Errata**, both repaired unless `as-published` is chosen; `repair-1` and `repair-2` add one
+//! repair to it:
 //! - Step (2) sends no FAILED to the first waiting request. If a later arrival precedes it and
 //!   takes its place, its node is never told and defers INQUIREs forever: a deadlock (B. Sanders
 //!   1987, *The information structure of distributed mutual exclusion algorithms*, ACM TOCS 5(3)).
@@ -38,44 +40,47 @@
 //! - Step (3) lets a node answer an INQUIRE that crossed its own RELEASE and arrives during its
 //!   next request. Together with a FAILED this causes a RELINQUISH of a lock that the node does not
 //!   hold, and step (4) takes the lock from its rightful owner: two nodes inside, with three nodes
-//!   and three requests. Repair (R2): an INQUIRE is answered only while the LOCKED that it asks
-//!   about is held.
+//!   and three requests. Step (4) has two readings, see [`PUT_BACK_FIRST`]; on Fig. 1b, two
+//!   requests each of nodes 1 and 5 break both. Repair (R2): an INQUIRE is answered only while the
+//!   LOCKED that it asks about is held.
+//!
+//! Step (3) does not say how long a FAILED counts. Here it counts until entry; see
+//! [`FAILED_BY_MEMBER`].
 //!
 //! **Deviation**: in the paper only REQUEST carries a sequence number. Here each message carries
 //! that of the request that it is about, so that late messages are recognised. The variant
 //! `as-published` ignores these additional numbers.
 
 mod check;
+mod display;
 mod invariants;
 mod message;
+mod variants;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use crate::mutant::Mutant;
 use crate::shape::Quorums;
 use crate::{
     Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Start,
-    Variant, VariantSet, Violation,
+    VariantSet, Violation,
 };
 
 pub use message::MaekawaMessage;
+pub use variants::{AS_PUBLISHED, FAILED_BY_MEMBER, PUT_BACK_FIRST, REPAIR_1, REPAIR_2};
 
 use message::MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Request};
-
-/// Steps (2), (3) and (4) as printed.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 0,
-    name: "as-published",
-    about: "steps (2) to (4) as printed: deadlock, and two nodes inside",
-    excludes: &[],
-};
 
 /// State of one node, both as a requester and as a member of other nodes' sets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maekawa {
     place: Place<Quorums>,
-    as_published: bool,
+    /// Repair R1: a request displaced from the first place is sent FAILED.
+    tells_displaced: bool,
+    /// Repair R2: an INQUIRE is answered only while the LOCKED that it asks about is held.
+    checks_lock: bool,
+    /// The variant `put-back-first`.
+    puts_back_first: bool,
     phase: Phase,
     /// The sequence number of this node's latest request.
     sequence_number: u64,
@@ -86,6 +91,9 @@ pub struct Maekawa {
     locked_members: u32,
     /// Whether a member has answered this node's request with FAILED. Stays set until entry.
     failed: bool,
+    /// With `failed-by-member`: the members, in the order of the set, whose FAILED counts. Empty
+    /// otherwise.
+    failed_by: Box<[bool]>,
 
     /// As a member: the request for which this node is locked.
     locking_request: Option<RequestId>,
@@ -120,7 +128,13 @@ impl Algorithm for Maekawa {
         aliases: &["quorum"],
         paper: "Maekawa 1985, A √N algorithm for mutual exclusion in decentralized systems",
         channels: Channels::Fifo,
-        variants: &[AS_PUBLISHED],
+        variants: &[
+            AS_PUBLISHED,
+            REPAIR_1,
+            REPAIR_2,
+            PUT_BACK_FIRST,
+            FAILED_BY_MEMBER,
+        ],
         presets: &[],
     };
 
@@ -140,15 +154,20 @@ impl Algorithm for Maekawa {
             Phase::Idle | Phase::Waiting => (MemberLock::Open, 0),
         };
         let inside = config.start.inside;
+        let printed = config.variants.has(AS_PUBLISHED);
+        let by_member = config.variants.has(FAILED_BY_MEMBER);
         Maekawa {
             place: config.place.clone(),
-            as_published: config.variants.has(AS_PUBLISHED),
+            tells_displaced: !printed || config.variants.has(REPAIR_1),
+            checks_lock: !printed || config.variants.has(REPAIR_2),
+            puts_back_first: config.variants.has(PUT_BACK_FIRST),
             phase,
             sequence_number: 0,
             highest_sequence_number_seen: 0,
             members: vec![member_lock; size].into(),
             locked_members,
             failed: false,
+            failed_by: vec![false; if by_member { size } else { 0 }].into(),
             locking_request: inside
                 .filter(|&owner| shape.has_member(owner, me))
                 .map(|owner| RequestId::new(0, owner)),
@@ -212,12 +231,12 @@ impl Algorithm for Maekawa {
 
     /// With the steps as printed, nothing that forgetting relies on holds.
     fn rests_alone(variants: VariantSet, _start: Start) -> bool {
-        !variants.has(AS_PUBLISHED)
+        !variants.has(AS_PUBLISHED) && !variants.has(FAILED_BY_MEMBER)
     }
 
     fn is_at_rest(&self, _config: &Config<Quorums>) -> bool {
         // A member that is not locked has an empty queue.
-        self.phase == Phase::Idle && self.locking_request.is_none() && !self.as_published
+        self.phase == Phase::Idle && self.locking_request.is_none() && self.checks_lock
     }
 
     fn phase(&self) -> Phase {
@@ -229,7 +248,7 @@ impl Algorithm for Maekawa {
     }
 
     fn invariant(&self) -> Result<(), &'static str> {
-        if self.as_published {
+        if !self.checks_lock {
             return Ok(());
         }
         self.invariant_of_requester()?;
@@ -267,7 +286,7 @@ impl Maekawa {
         match message {
             Request(number) => self.on_request(RequestId::new(number, from), out),
             Locked(_) => self.on_locked(from, out),
-            Failed(number) => self.on_failed(number, out),
+            Failed(number) => self.on_failed(from, number, out),
             Inquire(number) => self.on_inquire(from, number, out),
             Relinquish(_) => self.on_relinquish(out),
             Release(_) => self.on_release(out),
@@ -277,7 +296,7 @@ impl Maekawa {
     /// Whether a message with this number is about the request with which this node waits. As
     /// printed, messages have no number, and any message is assumed to be.
     fn is_about_current(&self, number: u64) -> bool {
-        self.waits_with(number) || (self.as_published && self.phase == Phase::Waiting)
+        self.waits_with(number) || (!self.checks_lock && self.phase == Phase::Waiting)
     }
 
     fn waits_with(&self, number: u64) -> bool {
@@ -303,7 +322,7 @@ impl Maekawa {
         } else if !self.inquired {
             self.inquired = true;
             self.tell(locking.node, Inquire(locking.sequence), out);
-        } else if !self.as_published && !Mutant::MaekawaDisplacedNotFailed.planted() {
+        } else if self.tells_displaced && !Mutant::MaekawaDisplacedNotFailed.planted() {
             // Repair R1. The INQUIRE was sent on behalf of the request that has been first until
             // now. Its node was not sent FAILED and must no longer count on this member. As
             // printed, nothing tells it: see `as_published_deadlocks` of the search.
@@ -316,13 +335,21 @@ impl Maekawa {
     fn on_relinquish(&mut self, out: &mut Out) {
         // Maekawa 1985, step (4). As printed, the member does not check which node holds the lock.
         // A correct peer relinquishes in favour of a request that waits here; if none waits, the
-        // lock stays as it is.
+        // lock stays as it is. "The current locking REQUEST is placed in the WAITING QUEUE, whereas
+        // the most preceding REQUEST is removed from it" has two readings.
         self.inquired = false;
-        let (Some(relieved), Some(next)) = (self.locking_request, self.waiting_queue.pop_front())
-        else {
+        let Some(relieved) = self.locking_request else {
             return;
         };
-        self.enqueue(relieved);
+        if self.puts_back_first {
+            self.enqueue(relieved);
+        }
+        let Some(next) = self.waiting_queue.pop_front() else {
+            return;
+        };
+        if !self.puts_back_first {
+            self.enqueue(relieved);
+        }
         self.lock_for(next, out);
         if Mutant::MaekawaLockNotMoved.planted() {
             self.locking_request = Some(relieved);
@@ -374,6 +401,10 @@ impl Maekawa {
             MemberLock::Inquired | MemberLock::LockedInquired => MemberLock::LockedInquired,
         };
         self.locked_members += u32::from(matches!(was, MemberLock::Open | MemberLock::Inquired));
+        if let Some(failed) = self.failed_by.get_mut(place) {
+            *failed = false;
+            self.failed = self.failed_by.contains(&true);
+        }
         if self.locked_members as usize == self.members.len() {
             self.enter(out);
         } else if self.failed && self.members[place] == MemberLock::LockedInquired {
@@ -385,12 +416,20 @@ impl Maekawa {
         // Maekawa 1985, step (5). Deferred INQUIREs are answered by the RELEASE, step (3).
         self.phase = Phase::Inside;
         self.failed = false;
+        self.failed_by.fill(false);
         self.members.fill(MemberLock::Locked);
         out.enter();
     }
 
-    fn on_failed(&mut self, number: u64, out: &mut Out) {
-        if !self.is_about_current(number) || self.failed {
+    fn on_failed(&mut self, member: NodeId, number: u64, out: &mut Out) {
+        if !self.is_about_current(number) {
+            return;
+        }
+        let place = self.place_of(member);
+        if let Some(failed) = place.and_then(|place| self.failed_by.get_mut(place)) {
+            *failed = true;
+        }
+        if self.failed {
             return;
         }
         self.failed = true;
@@ -425,7 +464,7 @@ impl Maekawa {
             MemberLock::LockedInquired => self.relinquish(place, out),
             // Repair R2, second half: a lock that is not held is not given back.
             MemberLock::Inquired
-                if self.as_published || Mutant::MaekawaInquireWithoutLock.planted() =>
+                if !self.checks_lock || Mutant::MaekawaInquireWithoutLock.planted() =>
             {
                 self.relinquish(place, out);
             }
@@ -440,36 +479,5 @@ impl Maekawa {
         self.members[place] = MemberLock::Open;
         self.failed &= !Mutant::MaekawaFailedForgotten.planted();
         self.tell(self.member(place), Relinquish(self.sequence_number), out);
-    }
-}
-
-impl fmt::Display for Maekawa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let members_that = |test: fn(MemberLock) -> bool| {
-            let set = self.place.shape.set(self.place.me).iter();
-            let standings = set.zip(&self.members);
-            let names: Vec<_> = standings
-                .filter(|(_, member_lock)| test(**member_lock))
-                .map(|(member, _)| member.to_string())
-                .collect();
-            names.join(",")
-        };
-        write!(f, "{}", self.phase)?;
-        if self.phase == Phase::Waiting {
-            let locked =
-                members_that(|s| matches!(s, MemberLock::Locked | MemberLock::LockedInquired));
-            let inquired =
-                members_that(|s| matches!(s, MemberLock::Inquired | MemberLock::LockedInquired));
-            write!(f, " number={} locked={{{locked}}}", self.sequence_number)?;
-            write!(f, " failed={} inquired={{{inquired}}}", self.failed)?;
-        }
-        match self.locking_request {
-            Some(request) => write!(f, " | locked for {request}")?,
-            None => f.write_str(" | unlocked")?,
-        }
-        if self.inquired {
-            f.write_str(" inquired")?;
-        }
-        write!(f, " waiting={:?}", self.waiting_queue)
     }
 }

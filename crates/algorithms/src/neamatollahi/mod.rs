@@ -27,6 +27,7 @@
 //! algorithm, in which an idle cluster sends nothing: see [`resting`].
 
 pub mod resting;
+mod variants;
 
 use std::fmt;
 
@@ -35,26 +36,12 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Torus;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, Variant,
-    VariantSet, Violation,
+    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, VariantSet,
+    Violation,
 };
 use resting::{Resting, RestingToken};
 
-/// Fig. 2 as printed.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 0,
-    name: "as-published",
-    about: "Fig. 2 as printed: a node may wait forever",
-    excludes: &["resting"],
-};
-
-/// The token rests while no node wants it.
-pub const RESTING: Variant = Variant {
-    bit: 1,
-    name: "resting",
-    about: "the token rests at home while no node requests it; an idle cluster sends nothing",
-    excludes: &["as-published"],
-};
+pub use variants::{AS_PUBLISHED, REPAIR_1, REPAIR_2, RESTING};
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -186,7 +173,7 @@ impl Algorithm for Neamatollahi {
         aliases: &["torus"],
         paper: "Neamatollahi, Sedaghat, Naghibzadeh 2017, A simple token-based algorithm for the mutual exclusion problem in distributed systems",
         channels: Channels::Any,
-        variants: &[AS_PUBLISHED, RESTING],
+        variants: &[AS_PUBLISHED, RESTING, REPAIR_1, REPAIR_2],
         presets: &[],
     };
 
@@ -323,8 +310,14 @@ impl Algorithm for Neamatollahi {
 }
 
 impl Neamatollahi {
-    fn is_as_published(&self) -> bool {
-        self.variants.has(AS_PUBLISHED)
+    /// Lines 28, 11 and 50 as printed: a round is one step too short.
+    fn has_short_rounds(&self) -> bool {
+        self.variants.has(AS_PUBLISHED) && !self.variants.has(REPAIR_1)
+    }
+
+    /// Whether a Request that arrives while this node is inside is handled afterwards.
+    fn keeps_late(&self) -> bool {
+        !self.variants.has(AS_PUBLISHED) || self.variants.has(REPAIR_2)
     }
 
     fn row(&self) -> usize {
@@ -374,7 +367,7 @@ impl Neamatollahi {
             if !Mutant::NeamatollahiRequestStops.planted() {
                 self.send_right(NeamatollahiMessage::Request(origin), out);
             }
-        } else if self.phase == Phase::Inside && !self.is_as_published() {
+        } else if self.phase == Phase::Inside && self.keeps_late() {
             self.late = Some(origin);
         }
     }
@@ -441,7 +434,7 @@ impl Neamatollahi {
     /// The value of RowCounter (line 28) at which the token has reached all rows of its column. As
     /// printed it is one too small, and the row that the token has just reached is not checked.
     fn full_column(&self) -> u32 {
-        let short = self.is_as_published() || Mutant::NeamatollahiColumnRoundShort.planted();
+        let short = self.has_short_rounds() || Mutant::NeamatollahiColumnRoundShort.planted();
         self.place.shape.rows() as u32 + u32::from(!short)
     }
 
@@ -449,7 +442,7 @@ impl Neamatollahi {
     /// too early, one node before the one at which it began.
     fn after_row_step(&self, token: Token) -> Way {
         let length = self.place.shape.row_length(self.row()) as i32;
-        let short = self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted();
+        let short = self.has_short_rounds() || Mutant::NeamatollahiRowRoundShort.planted();
         if token.col_counter >= length + i32::from(!short) {
             Way::Down
         } else {
@@ -474,7 +467,7 @@ impl Neamatollahi {
             }
             Way::Down => {
                 token.col_counter = 0;
-                if self.is_as_published() || Mutant::NeamatollahiRowRoundShort.planted() {
+                if self.has_short_rounds() || Mutant::NeamatollahiRowRoundShort.planted() {
                     token.column = place as u32; // a round of the row does not end where it began
                 }
                 torus.at(torus.row_below(row), token.column as usize)

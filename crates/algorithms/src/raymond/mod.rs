@@ -50,53 +50,50 @@ use recovery::Recovery;
 pub use message::{RaymondMessage, Relation};
 
 /// A REQUEST that would immediately follow a PRIVILEGE travels with it (§6.1).
-pub const PIGGYBACK: Variant = Variant {
-    bit: 0,
-    name: "piggyback",
-    about: "a REQUEST that would follow a PRIVILEGE at once travels with it (§6.1)",
-    excludes: &[],
-};
+pub const PIGGYBACK: Variant = Variant::new(
+    0,
+    "piggyback",
+    "a REQUEST that would follow a PRIVILEGE at once travels with it (§6.1)",
+);
 
 /// A node's own request goes to the head of its queue (§6.2).
-pub const GREEDY: Variant = Variant {
-    bit: 1,
-    name: "greedy",
-    about: "a node's own request goes to the head of its queue (§6.2): faster, less fair",
-    excludes: &[],
-};
+pub const GREEDY: Variant = Variant::new(
+    1,
+    "greedy",
+    "a node's own request goes to the head of its queue (§6.2): faster, less fair",
+);
 
 /// Nodes learn from INITIALIZE messages where the privilege is (§7).
-pub const INITIALIZE: Variant = Variant {
-    bit: 2,
-    name: "initialize",
-    about: "nodes learn from INITIALIZE messages where the privilege is (§7)",
-    excludes: &[],
-};
+pub const INITIALIZE: Variant = Variant::new(
+    2,
+    "initialize",
+    "nodes learn from INITIALIZE messages where the privilege is (§7)",
+);
 
 /// Recovery for channels that do not preserve order: it ends when the caller calls
 /// [`settled`](Algorithm::settled).
-pub const SECOND_WAIT: Variant = Variant {
-    bit: 3,
-    name: "second-wait",
-    about: "recovery also waits for what was sent before the ADVISEs: no need of fifo",
-    excludes: &["as-published"],
-};
+pub const SECOND_WAIT: Variant = Variant::new(
+    3,
+    "second-wait",
+    "recovery also waits for what was sent before the ADVISEs: no need of fifo",
+)
+.excluding(&["as-published"]);
 
 /// Requests that a recovering node learns of twice stay in its queue twice (§8.6).
-pub const DUPLICATES: Variant = Variant {
-    bit: 4,
-    name: "duplicates",
-    about: "requests learned of twice in recovery stay queued twice (§8.6): may never rest",
-    excludes: &[],
-};
+pub const DUPLICATES: Variant = Variant::new(
+    4,
+    "duplicates",
+    "requests learned of twice in recovery stay queued twice (§8.6): may never rest",
+);
 
 /// (3) and (4) of §8.1 as printed.
-pub const AS_PUBLISHED: Variant = Variant {
-    bit: 5,
-    name: "as-published",
-    about: "recovery as printed in §8.1 (3) and (4): a recovered node may wait forever",
-    excludes: &["second-wait"],
-};
+pub const AS_PUBLISHED: Variant = Variant::new(
+    5,
+    "as-published",
+    "recovery as printed in §8.1 (3) and (4): a recovered node may wait forever",
+)
+.excluding(&["second-wait"])
+.faulty();
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -7,6 +7,7 @@ use soloist_algorithms::shape::Mesh;
 use soloist_algorithms::{NodeId, Shape, VariantSet};
 
 use super::as_published;
+use crate::share::busiest;
 use crate::tools::{Run, finding, largest};
 use crate::watch::cost_at_once;
 use crate::{Finding, Verdict};
@@ -124,6 +125,7 @@ pub(super) fn within_the_plane() -> Finding {
         verdict,
         found,
         evidence: Run::of(NAME, 9).shape("3x3x1").load("light").command(),
+        decided_by: None,
     }
 }
 
@@ -137,6 +139,7 @@ pub(super) fn between_planes() -> Finding {
             .load("light")
             .home(3)
             .command(),
+        decided_by: None,
     }
 }
 
@@ -156,11 +159,19 @@ pub(super) fn worst_case() -> Finding {
         costs.len(),
         mean.messages()
     );
-    Finding {
-        verdict,
-        found,
-        evidence: mean.command(),
-    }
+    // Later requests meet what the first ones left behind.
+    let printed = Run::of("chaudhuri-karaata+as-published", 27).load("light");
+    let report = printed.report();
+    let verdict = match verdict {
+        Verdict::Holds if !report.is_well() => Verdict::HoldsAfterRepair,
+        verdict => verdict,
+    };
+    let found = format!(
+        "{found}; all of these from a fresh start. As printed, one request at a time at n = 27 ends after {} of {} entries: a stale REQUEST \
+         takes the token away",
+        report.measures.entries, 10_000
+    );
+    Finding::new(verdict, found, mean.command())
 }
 
 pub(super) fn whole_plane() -> Finding {
@@ -219,6 +230,7 @@ pub(super) fn heavy_demand() -> Finding {
         verdict: Verdict::of(within(published), within(repaired)),
         found,
         evidence: run(NAME, 4).command(),
+        decided_by: None,
     }
 }
 
@@ -283,4 +295,27 @@ pub(super) fn outperforms() -> Finding {
     );
     let evidence = "soloist lab compare --algorithms all --nodes 64 --load light,heavy".to_owned();
     finding(light.is_empty() && heavy.is_empty(), found, evidence)
+}
+
+pub(super) fn not_at_hand() -> Finding {
+    Finding::open(
+        Verdict::NotDecided,
+        "not examined: these papers are not at hand".to_owned(),
+        "the papers of Helary et al. and of Chaudhuri 1991 and 1995",
+        Run::of(NAME, 27).command(),
+    )
+}
+
+pub(super) fn symmetrical() -> Finding {
+    let run = Run::of(NAME, 64);
+    let skew = busiest(&run.report().measures);
+    Finding::open(
+        Verdict::DependsOnReading,
+        format!(
+            "no node controls the whole, and the line of heads has no end that is special; but a head keeps the queue of its plane, and under \
+             heavy load at n = 64 the busiest node receives {skew:.1} times the mean"
+        ),
+        "a definition of symmetrical",
+        run.command(),
+    )
 }

@@ -61,6 +61,11 @@ pub(super) fn claims() -> Vec<Claim> {
         claim("Lemma 4", "no deadlock", correctness::no_deadlock),
         claim("Lemma 5", "no starvation", correctness::no_starvation),
         claim(
+            "Theorem 1",
+            "the algorithm is correct: Lemmas 3 to 5 together",
+            correctness::correct,
+        ),
+        claim(
             "§4",
             "within the privileged plane at most 6(c-1) messages for an entry",
             cost::within_the_plane,
@@ -94,6 +99,16 @@ pub(super) fn claims() -> Vec<Claim> {
             "Theorem 4 (ii)",
             "a queue has at most c(c+1) entries",
             correctness::queue_length,
+        ),
+        claim(
+            "§1",
+            "Helary et al. need n to 2e + n - 1 messages; Chaudhuri 3.5√n and about 4, or 3√n and √n",
+            cost::not_at_hand,
+        ),
+        claim(
+            "§5",
+            "the algorithm is symmetrical, with fully distributed control",
+            cost::symmetrical,
         ),
         claim(
             "§5",

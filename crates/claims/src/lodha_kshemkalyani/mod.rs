@@ -1,6 +1,7 @@
 //! Claims of Lodha and Kshemkalyani 2000.
 
 mod cost;
+mod fairness;
 mod rules;
 mod watch;
 
@@ -31,6 +32,16 @@ pub(super) fn claims() -> Vec<Claim> {
             cost::improves,
         ),
         claim(
+            "§1",
+            "only Lamport's and Ricart and Agrawala's algorithms are fair; Singhal's dynamic one is not",
+            fairness::others_are_unfair,
+        ),
+        claim(
+            "§1",
+            "Singhal's dynamic algorithm needs N-1 to 3(N-1)/2 messages",
+            fairness::singhal,
+        ),
+        claim(
             "§2.1",
             "unlike Ricart and Agrawala's, it assumes FIFO channels",
             rules::fifo,
@@ -49,6 +60,16 @@ pub(super) fn claims() -> Vec<Claim> {
             "§3.4.1, Fig. 3",
             "three concurrent requests cost 8 messages, where Ricart and Agrawala's cost 12",
             rules::figure_3,
+        ),
+        claim(
+            "§3.2",
+            "who leaves knows of each other node that it waits, does not ask, or asks with a lower priority",
+            fairness::knows_when_leaving,
+        ),
+        claim(
+            "§3.4.2, Fig. 5",
+            "the four scenarios of two requests, concurrent or not, happen as told",
+            fairness::figure_5,
         ),
         claim(
             "§3.4.2, Fig. 6",
@@ -92,6 +113,11 @@ pub(super) fn claims() -> Vec<Claim> {
             "it can be improved: who leaves may answer only the first of the deferred requests, which takes care of the \
              rest: fewer messages, but larger",
             rules::one_reply,
+        ),
+        claim(
+            "§5",
+            "it can be improved: who will ask again soon may let its next REQUEST answer the deferred ones",
+            fairness::next_request_answers,
         ),
         claim(
             "§5",

@@ -132,6 +132,7 @@ pub(super) fn mutual_exclusion() -> Finding {
             both.text()
         ),
         evidence: scenario("lodha-kshemkalyani-as-published-slow-flush"),
+        decided_by: None,
     }
 }
 
@@ -151,6 +152,7 @@ pub(super) fn order() -> Finding {
             counts[1]
         ),
         evidence: scenario("lodha-kshemkalyani-as-published-number-twice"),
+        decided_by: None,
     }
 }
 
@@ -168,6 +170,7 @@ pub(super) fn liveness() -> Finding {
             runs.len(),
         ),
         evidence: scenario("lodha-kshemkalyani-as-published-late-request"),
+        decided_by: None,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Claims of Maekawa 1985. The text available to us ends within section 6.2.
 
+mod bound;
 mod correctness;
 mod cost;
 mod sets;
 
+pub(super) use bound::worst_on_figure_1d;
 use soloist_algorithms::Kind;
 
 use super::{Claim, Finding};
@@ -21,7 +23,12 @@ pub(super) fn claims() -> Vec<Claim> {
         claim(
             "Abstract",
             "c√N messages for an entry, c between 3 and 5",
-            cost::between_three_and_five,
+            bound::between_three_and_five,
+        ),
+        claim(
+            "Abstract",
+            "the algorithm is symmetric and allows fully parallel operation",
+            cost::symmetric,
         ),
         claim(
             "§1",
@@ -59,6 +66,16 @@ pub(super) fn claims() -> Vec<Claim> {
             cost::equal_responsibility,
         ),
         claim(
+            "§2",
+            "Ricart-Agrawala has (a) to (d) with K = D = N, a coordinator only (a) and (c) with K = 1, weighted votes usually only (a)",
+            sets::other_systems,
+        ),
+        claim(
+            "§3",
+            "at most (D-1)K + 1 sets have (a), (b) and (d), and K = D",
+            sets::counting,
+        ),
+        claim(
             "§3, Fig. 1",
             "the sets shown for K = 2 to 5 have the properties (a) to (d)",
             sets::figure_1,
@@ -90,6 +107,12 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim("§6.1", "mutual exclusion", correctness::mutual_exclusion),
         claim("§6.2", "no deadlock", correctness::no_deadlock),
+        claim("§6.3", "no starvation", correctness::no_starvation),
+        claim(
+            "§7 and after",
+            "how sets are made for any N, and whatever else these sections claim",
+            sets::the_rest,
+        ),
     ]
 }
 

@@ -41,6 +41,7 @@ pub(super) fn in_any_order() -> Finding {
             in_order.text()
         ),
         evidence: search().command(),
+        decided_by: None,
     }
 }
 
@@ -99,6 +100,7 @@ pub(super) fn idle_round() -> Finding {
             }
         ),
         evidence: scenario("neamatollahi-3.4"),
+        decided_by: None,
     }
 }
 
@@ -129,6 +131,7 @@ pub(super) fn queue_of_two() -> Finding {
              repair also keeps one late request beside the queue while a node is inside"
         ),
         evidence: Search::<Neamatollahi>::of(&[1; 4]).shape("2x2").command(),
+        decided_by: None,
     }
 }
 
@@ -159,6 +162,7 @@ pub(super) fn walk_through() -> Finding {
             departs.unwrap_or("none").trim_start_matches("> ")
         ),
         evidence: scenario("neamatollahi-3.4"),
+        decided_by: None,
     }
 }
 
@@ -175,6 +179,7 @@ pub(super) fn one_token() -> Finding {
             "2x2, one request each, in every state: as printed {published}, repaired {repaired}"
         ),
         evidence: Search::<Neamatollahi>::of(&[1; 4]).shape("2x2").command(),
+        decided_by: None,
     }
 }
 
@@ -189,6 +194,7 @@ pub(super) fn safety() -> Finding {
             both.repaired.is_safe()
         ),
         evidence: search().command(),
+        decided_by: None,
     }
 }
 
@@ -215,6 +221,7 @@ pub(super) fn no_deadlock() -> Finding {
             text(&repaired_wide)
         ),
         evidence: search().variants(&[AS_PUBLISHED]).command(),
+        decided_by: None,
     }
 }
 
@@ -243,6 +250,7 @@ pub(super) fn no_starvation() -> Finding {
             }
         ),
         evidence: published.command(),
+        decided_by: None,
     }
 }
 

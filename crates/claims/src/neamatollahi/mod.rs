@@ -3,6 +3,7 @@
 mod correctness;
 mod cost;
 mod crowd;
+mod table_1;
 
 use std::sync::Arc;
 
@@ -111,6 +112,61 @@ pub(super) fn claims() -> Vec<Claim> {
             "§5.3",
             "that is fewer than Lamport, Ricart-Agrawala, Suzuki-Kasami and Le Lann need",
             crowd::medium_rivals,
+        ),
+        claim(
+            "§1.2",
+            "3 to 3√N messages under medium demand, as in §5.3",
+            crowd::medium_worst,
+        ),
+        claim(
+            "§2",
+            "a process knows only its neighbours to the right and below",
+            table_1::two_neighbours,
+        ),
+        claim(
+            "Table 1",
+            "its own row: worst case 3(√N+1), where §5.1 has 3√N+1; best case 3",
+            table_1::own_row,
+        ),
+        claim(
+            "Table 1",
+            "Le Lann: worst case N, average N/2, best case and heavy demand 1",
+            table_1::le_lann,
+        ),
+        claim(
+            "Table 1",
+            "Suzuki-Kasami: N in every case",
+            table_1::suzuki_kasami,
+        ),
+        claim(
+            "Table 1",
+            "Raymond: worst case 2(N-1), best case 2, heavy demand 4",
+            table_1::raymond,
+        ),
+        claim(
+            "Table 1",
+            "Naimi-Trehel: worst case N, best case 2",
+            table_1::naimi_trehel,
+        ),
+        claim(
+            "Table 1",
+            "Lamport 3(N-1), Ricart-Agrawala 2(N-1), in every case",
+            table_1::permissions,
+        ),
+        claim(
+            "Table 1",
+            "Maekawa: 5(√N-1) in the worst case and under heavy demand, 3(√N-1) at best",
+            table_1::maekawa,
+        ),
+        claim(
+            "Table 1",
+            "Raymond's and Naimi-Trehel's average and light cases are O(log N); waiting times O(1), O(√N), O(N)",
+            table_1::orders,
+        ),
+        claim(
+            "Table 1",
+            "Razzaque et al. N; Paydar et al. 4√N and 1; Taheri et al. 2√N and √N",
+            table_1::not_at_hand,
         ),
         claim(
             "Table 1",

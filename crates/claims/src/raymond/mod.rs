@@ -1,6 +1,7 @@
 //! Claims of Raymond 1989.
 
 mod cost;
+mod figures;
 mod recovery;
 mod rules;
 mod variations;
@@ -15,6 +16,7 @@ pub(super) fn claims() -> Vec<Claim> {
         cost::claims(),
         variations::claims(),
         recovery::claims(),
+        figures::claims(),
         vec![claim(
             "§9",
             "a message needs no more bits than tell its kind and its sender, whatever N is",

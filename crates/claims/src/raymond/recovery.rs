@@ -97,6 +97,7 @@ fn of(
             repaired.0.text()
         ),
         evidence: scenario(evidence),
+        decided_by: None,
     }
 }
 

@@ -1,16 +1,15 @@
 //! `soloist lab check`.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use soloist_algorithms::{Channels, NodeId, Start};
 use soloist_lab::assumed_channels;
-use soloist_lab::search::{Case, Crashes, ENDLESS, Limits, Verdict as Found};
+use soloist_lab::search::{Aim, Case, Crashes, ENDLESS, Limits, Setting, Verdict as Found};
 
 use super::searched::{self, Timed};
-use super::settings;
+use super::{most, settings};
 use crate::{Verdict, output, show};
 
 fn explanation() -> String {
@@ -37,6 +36,7 @@ Examples:
   soloist lab check -a maekawa -n 7 --requesters 0,1,2,3 --inside each
   soloist lab check -a maekawa --variant as-published -n 4 --shape grid
   soloist lab check -a raymond -n 3 --crashes 1
+  soloist lab check -a maekawa -n 7 --requests 1,1,1,0,0,0,0 --most messages
   soloist lab check -a ricart-agrawala -n 3 --requests 2 --forget"
     )
 }
@@ -70,11 +70,12 @@ pub struct Args {
         default_value = "1",
         allow_hyphen_values = true,
         help = format!(
-            "Requests per node: a number up to {}, or endless (for algorithms without counters)",
+            "Requests per node: a number up to {}, endless (for algorithms without counters), or a \
+             list with one of these, or 0, for each node, such as 2,1,0",
             Limits::REQUESTS_MAX
         )
     )]
-    requests: u8,
+    requests: Requests,
 
     /// Nodes that request, such as 0,2,5; the others only serve [default: all]
     #[arg(long, value_name = "NODES", value_delimiter = ',', value_parser = settings::node, allow_hyphen_values = true)]
@@ -101,12 +102,20 @@ pub struct Args {
     #[arg(long, value_name = "NODE", value_parser = inside, allow_hyphen_values = true)]
     inside: Option<Inside>,
 
-    /// Maximum number of crashes (raymond only)
+    /// Maximum number of crashes (raymond only) [default: 0, or 1 with --crash]
     ///
     /// A node that crashes loses its state but not its messages, and then recovers. Messages keep
     /// their order if recovery needs it, unless --channels says otherwise.
-    #[arg(long, value_name = "C", value_parser = crashes, default_value = "0", allow_hyphen_values = true)]
-    crashes: u8,
+    #[arg(long, value_name = "C", value_parser = crashes, allow_hyphen_values = true)]
+    crashes: Option<u8>,
+
+    /// Nodes that may crash, such as 0,2 [default: all, if there are crashes]
+    #[arg(long, value_name = "NODES", value_delimiter = ',', value_parser = settings::node, allow_hyphen_values = true)]
+    crash: Option<Vec<u32>>,
+
+    /// Let messages be lost that arrive between a crash and the restart
+    #[arg(long)]
+    lose_messages: bool,
 
     /// Let neighbours be down together, which is outside what recovery promises
     #[arg(long)]
@@ -140,9 +149,34 @@ pub struct Args {
     #[arg(long, value_name = "M", value_parser = count, default_value_t = Case::STATES_MAX, allow_hyphen_values = true)]
     max_states: usize,
 
+    /// Find the worst case over all interleavings instead of violations: the most messages, or the
+    /// most often that a waiter is overtaken
+    ///
+    /// With endless requests, messages are counted per entry. A waiter is overtaken by each entry
+    /// whose request was made after the messages of the waiter's own request had arrived.
+    #[arg(long, value_name = "WHAT", value_parser = aim, allow_hyphen_values = true, conflicts_with_all = ["safety_only", "forget"])]
+    most: Option<Aim>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// How often the nodes may request.
+#[derive(Clone)]
+pub enum Requests {
+    Each(u8),
+    ByNode(Vec<u8>),
+}
+
+impl Requests {
+    /// The number of requests of each node.
+    pub fn per_node(&self, nodes: usize) -> Vec<u8> {
+        match self {
+            Requests::Each(requests) => vec![*requests; nodes],
+            Requests::ByNode(requests) => requests.clone(),
+        }
+    }
 }
 
 /// Which nodes start inside.
@@ -154,24 +188,28 @@ enum Inside {
 
 impl Args {
     pub fn run(self) -> Result<Verdict> {
-        if self.neighbours && self.crashes == 0 {
-            bail!(
-                "--neighbours lets neighbours crash together: use it with --crashes 2 to {}",
-                Limits::CRASHES_MAX
-            );
-        }
+        self.agree()?;
         let choice = self.variant.of(&self.algorithm)?;
+        // Invalid input is refused before anything is said.
+        let starts = self.starts();
+        self.case(starts[0])?;
         let assumed = choice.kind.info().channels;
-        if self.channels.is_none() && assumed_channels(choice, self.crashes > 0) != assumed {
+        if self.channels.is_none() && assumed_channels(choice, self.crashes() > 0) != assumed {
             output::complain(&format!(
                 "note: searching with --channels fifo, because the recovery of {} needs messages \
                  in order; --channels {assumed} overrides this",
                 choice.name
             ));
         }
+        if let Some(aim) = self.most {
+            return match starts[..] {
+                [start] => most::run(&self.case(start)?, aim, self.json),
+                _ => bail!("--most takes one start: give --inside a node"),
+            };
+        }
         let mut reports = Vec::new();
-        for start in self.starts() {
-            let timed = self.search(start)?;
+        for start in starts {
+            let timed = searched::search(&self.case(start)?)?;
             let goes_on = timed.report.verdict == Found::Holds;
             reports.push(timed);
             if !goes_on {
@@ -191,6 +229,30 @@ impl Args {
         Ok(searched::outcome(last.report.verdict))
     }
 
+    /// Refuses options that make no sense together.
+    fn agree(&self) -> Result<()> {
+        let most = Limits::CRASHES_MAX;
+        if self.neighbours && self.crashes() == 0 {
+            bail!("--neighbours lets neighbours crash together: use it with --crashes 2 to {most}");
+        }
+        if self.lose_messages && self.crashes() == 0 {
+            bail!(
+                "--lose-messages is about crashed nodes: give --crashes from 1 to {most} with it"
+            );
+        }
+        if self.crash.is_some() && self.crashes() == 0 {
+            bail!("--crash names nodes that may crash: --crashes 0 allows none");
+        }
+        if let (Requests::ByNode(_), Some(_)) = (&self.requests, &self.requesters) {
+            bail!("a list of --requests says who requests: leave out --requesters, or use 0");
+        }
+        Ok(())
+    }
+
+    fn crashes(&self) -> u8 {
+        self.crashes.unwrap_or(u8::from(self.crash.is_some()))
+    }
+
     fn starts(&self) -> Vec<Start> {
         let home = |inside: Option<u32>| NodeId::new(self.home.or(inside).unwrap_or(0));
         let start = |inside: Option<u32>| Start {
@@ -207,22 +269,22 @@ impl Args {
         }
     }
 
-    fn search(&self, start: Start) -> Result<Timed> {
+    fn case(&self, start: Start) -> Result<Case> {
         let choice = self.variant.of(&self.algorithm)?;
-        let assumed = assumed_channels(choice, self.crashes > 0);
-        let requesters = self.requesters.as_ref();
-        let case = Case {
+        let assumed = assumed_channels(choice, self.crashes() > 0);
+        let nodes_of =
+            |nodes: &[u32]| -> Vec<_> { nodes.iter().copied().map(NodeId::new).collect() };
+        let mut case = Case {
             shape: settings::read_shape(self.shape.as_deref())?,
             start,
-            requesters: requesters.map(|nodes| {
-                let nodes: BTreeSet<u32> = nodes.iter().copied().collect();
-                nodes.into_iter().map(NodeId::new).collect()
-            }),
+            requests: self.requests.per_node(self.nodes),
             limits: Limits {
                 channels: self.channels.unwrap_or(assumed),
                 crashes: Crashes {
-                    most: self.crashes,
+                    most: self.crashes(),
                     neighbours_too: self.neighbours,
+                    nodes: None,
+                    loses_messages: self.lose_messages,
                 },
                 forgets: self.forget,
                 keep_history: !self.no_history,
@@ -230,16 +292,23 @@ impl Args {
                 messages_max: self.max_messages.unwrap_or(usize::MAX),
                 states_max: self.max_states,
             },
-            ..Case::new(choice, self.nodes, self.requests)
+            ..Case::new(choice, self.nodes, 1)
         };
-        searched::search(&case)
+        if let Some(nodes) = &self.requesters {
+            case.request_only(&nodes_of(nodes))?;
+        }
+        if let Some(nodes) = &self.crash {
+            case.crash_only(&nodes_of(nodes))?;
+        }
+        Ok(case)
     }
 }
 
-fn describe(timed: &Timed) -> String {
-    let Timed { report, .. } = timed;
+/// What is searched, in one line.
+pub fn describe_setting(setting: &Setting) -> String {
     let mut text = String::new();
-    let requests = match report.requests {
+    let requests = match setting.requests {
+        _ if setting.requests_by_node.is_some() => format!("{} requests", setting.quota()),
         Some(1) => "one request per node".to_owned(),
         Some(requests) => format!("{requests} requests per node"),
         None => "endless requests".to_owned(),
@@ -247,30 +316,33 @@ fn describe(timed: &Timed) -> String {
     let _ = write!(
         text,
         "{}, {}, {}, {}, {requests}",
-        report.label(),
-        show::count(report.nodes, "node"),
-        report.shape,
-        report.channels
+        setting.label(),
+        show::count(setting.nodes, "node"),
+        setting.shape,
+        setting.channels
     );
-    if report.requesters.len() < report.nodes {
-        let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();
+    if setting.requesters.len() < setting.nodes && setting.requests_by_node.is_none() {
+        let nodes: Vec<_> = setting.requesters.iter().map(usize::to_string).collect();
         let _ = write!(text, " by {}", nodes.join(", "));
     }
-    if let Some(inside) = report.inside {
+    if let Some(inside) = setting.inside {
         let _ = write!(text, ", {inside} inside at first");
     }
-    match report.crashes {
-        0 => {}
-        1 => text.push_str(", one crash"),
-        crashes => {
-            let _ = write!(text, ", {crashes} crashes");
-        }
+    if setting.crashes > 0 {
+        let _ = write!(text, ", {}", setting.crashes_text());
     }
-    if report.forgets {
+    if setting.forgets {
         text.push_str(", forgetting");
     }
+    text
+}
+
+fn describe(timed: &Timed) -> String {
+    let Timed { report, .. } = timed;
+    let mut text = describe_setting(&report.setting);
     text.push_str(": ");
     let states = report.states.unwrap_or_default();
+    let transitions = report.transitions.unwrap_or_default();
     let _ = match (report.verdict, &report.what) {
         (Found::Holds, _) => {
             let millions = |rate: Option<f64>| rate.unwrap_or_default() / 1e6;
@@ -284,7 +356,7 @@ fn describe(timed: &Timed) -> String {
             };
             writeln!(
                 text,
-                "holds\n{states} states, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s){steps}",
+                "holds\n{states} states and {transitions} transitions, all of them searched, in {:.2} s; safety {:.2} s ({:.2} million states/s){steps}",
                 timed.total_seconds,
                 timed.seconds,
                 millions(timed.states_per_second),
@@ -309,15 +381,28 @@ fn describe(timed: &Timed) -> String {
     text
 }
 
-fn requests(given: &str) -> Result<u8, String> {
-    match given.parse() {
-        Ok(requests) if (1..=Limits::REQUESTS_MAX).contains(&requests) => Ok(requests),
-        _ if given == "endless" => Ok(ENDLESS),
-        _ => Err(format!(
-            "use a number from 1 to {}, or endless",
-            Limits::REQUESTS_MAX
-        )),
-    }
+pub fn requests(given: &str) -> Result<Requests, String> {
+    let most = Limits::REQUESTS_MAX;
+    let quota = |given: &str, least: u8| match given.parse() {
+        Ok(requests) if (least..=most).contains(&requests) => Some(requests),
+        _ => (given == "endless").then_some(ENDLESS),
+    };
+    let requests = match given.contains(',') {
+        false => quota(given, 1).map(Requests::Each),
+        true => {
+            let each: Option<Vec<_>> = given.split(',').map(|given| quota(given, 0)).collect();
+            each.map(Requests::ByNode)
+        }
+    };
+    requests.ok_or_else(|| {
+        format!("use a number from 1 to {most}, or endless, or a list of these with one per node")
+    })
+}
+
+pub fn aim(given: &str) -> Result<Aim, String> {
+    let aims = [Aim::Messages, Aim::Overtaking];
+    let found = aims.into_iter().find(|aim| aim.name() == given);
+    found.ok_or_else(|| "use messages or overtaking".to_owned())
 }
 
 fn crashes(given: &str) -> Result<u8, String> {

@@ -13,9 +13,10 @@ use crate::{Verdict, output};
 /// Examine the claims that the papers make about their algorithms
 ///
 /// Every claim is examined again, by simulation or by a search of every interleaving, with the
-/// rules as printed and with the repaired ones. The verdict is one of: holds; holds after repair,
-/// but not as printed; fails. The claims are followed by measurements of the papers' comparisons of
-/// algorithms.
+/// rules as printed and with the repaired ones. The verdict is one of: holds (by a search, a replay
+/// or a proof); withstood (measured); holds after repair, but not as printed; fails; not decided;
+/// an assumption; depends on how the paper is read. The last three say what would decide the claim.
+/// The claims are followed by measurements of the papers' comparisons of algorithms.
 ///
 /// A claim that fails is a finding, not an error: the exit code is 0.
 #[derive(clap::Args)]
@@ -89,6 +90,9 @@ fn text(claims: &[Examined], comparisons: &[comparison::Table]) -> String {
             let finding = &claim.finding;
             let _ = writeln!(page, "  {}: {}", claim.section, claim.claimed);
             let _ = writeln!(page, "      {}: {}", finding.verdict.text(), finding.found);
+            if let Some(by) = &finding.decided_by {
+                let _ = writeln!(page, "      to decide it: {by}");
+            }
             let _ = writeln!(page, "      {}\n", finding.evidence);
         }
     }

@@ -5,12 +5,14 @@ mod claims;
 mod compare;
 mod epochs;
 mod list;
+mod most;
 mod replay;
 mod run;
 mod searched;
 mod settings;
 mod suite;
 mod swarm;
+mod worst;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -28,6 +30,7 @@ pub enum Command {
     Suite(suite::Args),
     Claims(claims::Args),
     Swarm(swarm::Args),
+    Worst(worst::Args),
     /// Simulate, search and replay changes of epoch
     #[command(subcommand)]
     Epochs(epochs::Command),
@@ -44,6 +47,7 @@ impl Command {
             Command::Suite(args) => args.run(),
             Command::Claims(args) => args.run(),
             Command::Swarm(args) => args.run(),
+            Command::Worst(args) => args.run(),
             Command::Epochs(command) => command.run(),
         }
     }

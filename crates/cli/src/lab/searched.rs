@@ -6,7 +6,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use soloist_lab::breadth_first;
-use soloist_lab::search::{Case, Pass, Progress, Report, Verdict as Found};
+use soloist_lab::search::{Aim, Case, Pass, Progress, Report, Verdict as Found, WorstReport};
 
 use crate::{Verdict, memory};
 
@@ -92,6 +92,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 fn spinner() -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is right");
     ProgressBar::new_spinner().with_style(style)
+}
+
+pub fn worst(case: &Case, aim: Aim) -> Result<WorstReport> {
+    let mut watcher = Watcher::new();
+    let report = case.worst(aim, &mut |progress| watcher.note(progress))?;
+    watcher.bar.finish_and_clear();
+    Ok(report)
 }
 
 /// Shows progress on a terminal, times the passes, and stops the search before memory runs out.

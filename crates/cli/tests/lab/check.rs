@@ -147,6 +147,59 @@ fn a_node_that_does_not_request_only_serves() {
 }
 
 #[test]
+fn each_node_may_have_a_number_of_requests_of_its_own() {
+    let report = json("check -a raymond -n 3 --requests 2,1,0 --json");
+    assert_eq!(report["requests_by_node"], serde_json::json!([2, 1, 0]));
+    assert_eq!(report["requesters"], serde_json::json!([0, 1]));
+    assert!(report["transitions"].as_u64() > report["states"].as_u64());
+}
+
+#[test]
+fn only_named_nodes_crash_and_messages_to_them_may_be_lost() {
+    let states = |options: &str| {
+        let report = json(&format!("check -a raymond -n 3 {options} --json"));
+        assert_eq!(report["verdict"], "holds", "{options}");
+        report["states"].as_u64().unwrap()
+    };
+    let one = states("--crash 1");
+    assert!(one < states("--crashes 1"));
+    assert!(one < states("--crash 1 --lose-messages"));
+}
+
+#[test]
+fn the_worst_case_is_printed_as_a_scenario() {
+    let output = lab("check -a central -n 3 --most messages");
+    assert_eq!(output.status.code(), Some(0));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        stdout.contains("at most 6 messages, for 3 entries"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("> request 1"), "{stdout}");
+    let endless = json("check -a raymond -n 3 --shape line -r endless --most messages --json");
+    assert_eq!(endless["verdict"], "per-entry");
+    assert_eq!(
+        endless["most"].as_u64(),
+        endless["entries"].as_u64().map(|e| 4 * e)
+    );
+    let short = lab("check -a raymond -n 3 -r 2 --most messages --max-states 10");
+    assert_eq!(short.status.code(), Some(3));
+}
+
+#[test]
+fn the_worst_run_found_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("worst.txt");
+    let output = lab(&format!(
+        "worst -a maekawa -n 7 --tries 50 --out {}",
+        path.display()
+    ));
+    assert_eq!(output.status.code(), Some(0));
+    let replayed = lab(&format!("replay --check {}", path.display()));
+    assert_eq!(replayed.status.code(), Some(0));
+}
+
+#[test]
 fn crashes_are_searched_in_order_if_recovery_needs_it() {
     let output = lab("check -a raymond -n 2 --crashes 1");
     assert_eq!(output.status.code(), Some(0));
@@ -187,6 +240,25 @@ fn bad_input_is_refused() {
         &["--neighbours", "--crashes"],
     );
     check("-a raymond -n 3 --shape ring", &["ring", "line"]);
+    check("-a raymond -n 3 -r 1,2", &["2 numbers", "3 nodes"]);
+    check("-a raymond -n 3 -r 1,x,2", &["1,x,2", "endless"]);
+    check("-a raymond -n 2 -r 1,2 --requesters 0", &["--requesters"]);
+    check("-a raymond -n 2 --crash 2", &["2", "0 to 1"]);
+    check(
+        "-a raymond -n 2 --crash 1 --crashes 0",
+        &["--crash", "--crashes 0"],
+    );
+    check(
+        "-a raymond -n 2 --lose-messages",
+        &["--lose-messages", "--crashes"],
+    );
+    check("-a raymond -n 2 --most words", &["words", "overtaking"]);
+    check(
+        "-a maekawa -n 3 --variant repair-1",
+        &["as-published,repair-1"],
+    );
+    refused("worst -a raymond -n 3 -r endless", &["--requests"]);
+    refused("worst -a raymond -n 3 -r 1,2", &["2 numbers", "3 nodes"]);
     refused("replay no-such-file.txt", &["no-such-file.txt"]);
 }
 

@@ -57,7 +57,7 @@ fn rests_when_quiet<A: Algorithm>(form: &str, variants: VariantSet, requests: &[
             },
             ..Bounds::of::<A>(requests)
         };
-        let Ok(graph) = Graph::walk(&Plan::of::<A>(&bounds)) else {
+        let Ok(graph) = Graph::walk(&Plan::of::<A>(&bounds), &mut |_| true) else {
             panic!("{} has too many states", A::INFO.name);
         };
         let mut quiet = (0..graph.len() as u32).filter(|&state| is_quiet(&graph, state));

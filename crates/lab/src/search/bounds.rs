@@ -79,14 +79,27 @@ impl Limits {
     }
 }
 
-/// Crashes as free choices. A crashed node loses its state. Messages from and to it still arrive,
-/// and it restarts when all messages that it had sent have arrived.
+/// Crashes as free choices. A crashed node loses its state. Messages from it still arrive, and so
+/// do messages to it, unless they may be lost. It restarts when all messages that it had sent have
+/// arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Crashes {
     /// Maximum in total; at most [`Limits::CRASHES_MAX`].
     pub most: u8,
     /// Whether neighbours may be down at the same time, which Raymond 1989, §8.8, does not cover.
     pub neighbours_too: bool,
+    /// The nodes that may crash, one bit per node; `None` for all.
+    pub nodes: Option<u64>,
+    /// Whether a message may be lost that arrives between a crash and the restart.
+    pub loses_messages: bool,
+}
+
+impl Crashes {
+    /// Whether this node may crash.
+    pub(super) fn may_hit(&self, node: NodeId) -> bool {
+        self.nodes
+            .is_none_or(|nodes| nodes >> node.index() & 1 == 1)
+    }
 }
 
 impl<S> Clone for Bounds<S> {

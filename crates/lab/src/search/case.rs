@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde::Serialize;
 use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::{Algorithm, Choice, Kind, NodeId, ShapeError, Start};
 
 use super::plan::Plan;
+use super::report::{Report, Setting, Verdict, WorstReport, transcript};
+use super::worst::{self, Aim};
 use super::{Bounds, ENDLESS, Limits, Outcome, Watch};
-use crate::report::label;
-use crate::{ShapeSpec, scenario};
+use crate::ShapeSpec;
 
 /// The search to run, by names.
 #[derive(Clone, Debug)]
@@ -23,80 +23,10 @@ pub struct Case {
     pub shape: ShapeSpec,
     /// The initial state.
     pub start: Start,
-    /// How often each node may request; [`ENDLESS`] for no limit.
-    pub requests: u8,
-    /// The nodes that request; the others only serve. Defaults to all.
-    pub requesters: Option<Vec<NodeId>>,
+    /// How often each node may request: [`ENDLESS`] for no limit, 0 for a node that only serves.
+    pub requests: Vec<u8>,
     /// What may happen, what is checked, and how far the search goes.
     pub limits: Limits,
-}
-
-/// The result of a search.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Report {
-    /// The algorithm, or the preset that stands for it.
-    pub algorithm: &'static str,
-    /// The variants in use, separated by commas.
-    pub variant: String,
-    /// Number of nodes.
-    pub nodes: usize,
-    /// The shape of the cluster.
-    pub shape: String,
-    /// Whether messages arrive in the order sent.
-    pub channels: String,
-    /// How often each node may request; `None` for no limit.
-    pub requests: Option<u8>,
-    /// The nodes that request.
-    pub requesters: Vec<usize>,
-    /// Where the token starts.
-    pub home: usize,
-    /// The node that starts inside, if any.
-    pub inside: Option<usize>,
-    /// How many crashes there may be.
-    pub crashes: u8,
-    /// Whether quiescent nodes may be forgotten.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub forgets: bool,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Description of the violation, or of the limit that was reached; `None` if everything holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub what: Option<String>,
-    /// Number of states visited; `None` if a violation was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub states: Option<usize>,
-    /// Whether endless runs were searched for as well.
-    pub endless_runs: bool,
-    /// Number of steps that were not followed because too many messages would be in flight.
-    pub cut: usize,
-    /// A scenario that reproduces the violation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transcript: Option<String>,
-}
-
-impl Report {
-    /// The algorithm with its variants for display: "raymond (greedy)".
-    pub fn label(&self) -> String {
-        label(self.algorithm, &self.variant)
-    }
-}
-
-/// The verdict of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Every state was visited, and everything holds.
-    Holds,
-    /// A safety property is violated.
-    Broken,
-    /// A node waits, and nothing more can happen.
-    Deadlock,
-    /// A node may wait forever while others continue.
-    Starvation,
-    /// No node wants to enter, and yet messages continue forever.
-    Unrest,
-    /// Not every state was visited; no violation so far.
-    NotExhausted,
 }
 
 /// Why a case cannot be searched.
@@ -114,6 +44,14 @@ pub enum CaseError {
     NoSuchNode {
         /// The node given.
         node: NodeId,
+        /// Number of nodes.
+        nodes: usize,
+    },
+    /// A list of requests per node that does not fit the number of nodes.
+    #[error("{given} numbers of requests for {nodes} nodes: give one number, or one per node")]
+    Requests {
+        /// The length of the list.
+        given: usize,
         /// Number of nodes.
         nodes: usize,
     },
@@ -152,8 +90,7 @@ impl Case {
             nodes,
             shape: ShapeSpec::Default,
             start: Start::idle(NodeId::new(0)),
-            requests,
-            requesters: None,
+            requests: vec![requests; nodes],
             limits: Limits {
                 states_max: Self::STATES_MAX,
                 ..Limits::new(choice.kind.info().channels)
@@ -164,69 +101,126 @@ impl Case {
     /// Searches with one request per node first, then two, four and so on: see
     /// [`check`](super::check()).
     pub fn run(&self, watch: &mut Watch) -> Result<Report, CaseError> {
-        let requests = self.requests_per_node()?;
-        let Planned { plan, shape } = self.choice.kind.visit(Prepare {
-            case: self,
-            requests,
-        })?;
+        self.check()?;
+        let Planned { plan, shape } = self.choice.kind.visit(Prepare { case: self })?;
         Ok(self.report(shape, plan.deepen(Self::WORSE_MAX, watch)))
     }
 
-    fn requesters(&self) -> Vec<NodeId> {
-        let all = || NodeId::all(self.nodes).collect();
-        self.requesters.clone().unwrap_or_else(all)
+    /// Searches for the worst case over all interleavings.
+    pub fn worst(&self, aim: Aim, watch: &mut Watch) -> Result<WorstReport, CaseError> {
+        self.check()?;
+        let Planned { plan, shape } = self.choice.kind.visit(Prepare { case: self })?;
+        let worst = worst::find(&plan, aim, watch);
+        Ok(WorstReport::new(
+            self.setting(shape),
+            &self.head(),
+            aim,
+            worst,
+        ))
     }
 
-    /// Checks what does not depend on the algorithm, and returns how often each node may request.
-    fn requests_per_node(&self) -> Result<Vec<u8>, CaseError> {
+    /// Lets only these nodes request; the others only serve.
+    pub fn request_only(&mut self, nodes: &[NodeId]) -> Result<(), CaseError> {
+        self.check_nodes(nodes)?;
+        for (node, requests) in NodeId::all(self.nodes).zip(&mut self.requests) {
+            if !nodes.contains(&node) {
+                *requests = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets only these nodes crash.
+    pub fn crash_only(&mut self, nodes: &[NodeId]) -> Result<(), CaseError> {
+        self.check_nodes(nodes)?;
+        if self.nodes > Limits::NODES_MAX {
+            return Err(CaseError::Nodes(self.nodes));
+        }
+        let bits = nodes.iter().map(|node| 1 << node.index());
+        self.limits.crashes.nodes = Some(bits.fold(0, |all, bit: u64| all | bit));
+        Ok(())
+    }
+
+    fn check_nodes(&self, named: &[NodeId]) -> Result<(), CaseError> {
         let nodes = self.nodes;
-        if nodes > Limits::NODES_MAX {
-            return Err(CaseError::Nodes(nodes));
+        match named.iter().find(|node| node.index() >= nodes) {
+            Some(&node) => Err(CaseError::NoSuchNode { node, nodes }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks what does not depend on the algorithm.
+    fn check(&self) -> Result<(), CaseError> {
+        if self.nodes > Limits::NODES_MAX {
+            return Err(CaseError::Nodes(self.nodes));
         }
         let crashes = self.limits.crashes.most;
         if crashes > Limits::CRASHES_MAX {
             return Err(CaseError::Crashes(crashes));
         }
-        let mut requests = vec![0; nodes];
-        for node in self.requesters() {
-            match requests.get_mut(node.index()) {
-                Some(requests) => *requests = self.requests,
-                None => return Err(CaseError::NoSuchNode { node, nodes }),
-            }
+        self.check_lists()
+    }
+
+    /// Checks that the requests, and the nodes of the start, fit the number of nodes.
+    pub(crate) fn check_lists(&self) -> Result<(), CaseError> {
+        let (given, nodes) = (self.requests.len(), self.nodes);
+        if given != nodes {
+            return Err(CaseError::Requests { given, nodes });
         }
-        let mut named = [Some(self.start.home), self.start.inside]
-            .into_iter()
-            .flatten();
-        match named.find(|node| node.index() >= nodes) {
-            Some(node) => Err(CaseError::NoSuchNode { node, nodes }),
-            None => Ok(requests),
+        self.check_nodes(&[self.start.home])?;
+        self.check_nodes(self.start.inside.as_slice())
+    }
+
+    /// What is searched.
+    pub(crate) fn setting(&self, shape: String) -> Setting {
+        let asking = |node: &usize| self.requests[*node] > 0;
+        let requesters: Vec<usize> = (0..self.nodes).filter(asking).collect();
+        let most = self.requests.iter().copied().max().unwrap_or(0);
+        let limit = |requests: u8| (requests != ENDLESS).then_some(requests);
+        let is_even = requesters.iter().all(|&node| self.requests[node] == most);
+        let crashes = self.limits.crashes;
+        let may_crash = |node: &NodeId| crashes.may_hit(*node);
+        let crash_nodes = NodeId::all(self.nodes).filter(may_crash);
+        Setting {
+            algorithm: self.choice.name,
+            variant: self.choice.variants.names(self.choice.kind.info()),
+            nodes: self.nodes,
+            shape,
+            channels: self.limits.channels.to_string(),
+            requests: limit(most),
+            requests_by_node: (!is_even)
+                .then(|| self.requests.iter().copied().map(limit).collect()),
+            requesters,
+            home: self.start.home.index(),
+            inside: self.start.inside.map(NodeId::index),
+            crashes: crashes.most,
+            crash_nodes: crashes
+                .nodes
+                .map(|_| crash_nodes.map(NodeId::index).collect()),
+            loses_messages: crashes.loses_messages,
+            forgets: self.limits.forgets,
         }
     }
 
     fn report(&self, shape: String, outcome: Outcome) -> Report {
-        let variant = self.choice.variants.names(self.choice.kind.info());
         let mut report = Report {
-            algorithm: self.choice.name,
-            variant,
-            nodes: self.nodes,
-            shape,
-            channels: self.limits.channels.to_string(),
-            requests: (self.requests != ENDLESS).then_some(self.requests),
-            requesters: self.requesters().iter().map(|node| node.index()).collect(),
-            home: self.start.home.index(),
-            inside: self.start.inside.map(NodeId::index),
-            crashes: self.limits.crashes.most,
-            forgets: self.limits.forgets,
+            setting: self.setting(shape),
             verdict: Verdict::of(&outcome),
             what: None,
             states: None,
+            transitions: None,
             endless_runs: self.limits.endless_runs,
             cut: 0,
             transcript: None,
         };
         let (what, trace, cycle) = match outcome {
-            Outcome::Holds { states, cut } => {
+            Outcome::Holds {
+                states,
+                transitions,
+                cut,
+            } => {
                 report.states = Some(states);
+                report.transitions = Some(transitions);
                 report.cut = cut;
                 report.what = (cut > 0).then(|| {
                     format!(
@@ -252,6 +246,11 @@ impl Case {
         report.transcript = Some(transcript(&self.head(), &what, &trace, &cycle));
         report.what = Some(what);
         report
+    }
+
+    /// A run of this case as a scenario.
+    pub(crate) fn transcript(&self, what: &str, steps: &[String]) -> String {
+        transcript(&self.head(), what, steps, &[])
     }
 
     /// The head of this case's scenario.
@@ -289,7 +288,6 @@ impl Case {
 
 struct Prepare<'a> {
     case: &'a Case,
-    requests: Vec<u8>,
 }
 
 struct Planned {
@@ -306,7 +304,7 @@ impl Visitor for Prepare<'_> {
             shape: Arc::new(case.shape.build(case.nodes)?),
             start: case.start,
             variants: case.choice.variants,
-            requests: self.requests,
+            requests: case.requests.clone(),
             limits: case.limits,
         };
         if case.limits.crashes.most > 0 && A::recovering(&bounds.config(), 1).is_none() {
@@ -337,47 +335,4 @@ fn without_counters() -> String {
     let kinds = Kind::ALL.iter().filter(|kind| !kind.visit(Counts));
     let names: Vec<_> = kinds.map(|kind| kind.info().name).collect();
     names.join(", ")
-}
-
-impl Verdict {
-    /// Text for users.
-    pub fn text(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::Broken => "broken",
-            Verdict::Deadlock => "deadlock",
-            Verdict::Starvation => "starvation",
-            Verdict::Unrest => "unrest",
-            Verdict::NotExhausted => "not exhausted",
-        }
-    }
-
-    fn of(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Holds { cut: 0, .. } => Verdict::Holds,
-            Outcome::Holds { .. } => Verdict::NotExhausted,
-            Outcome::NotExhausted { .. } => Verdict::NotExhausted,
-            Outcome::Broken { fault, .. } if fault.is_deadlock() => Verdict::Deadlock,
-            Outcome::Starved { cycle, .. } if cycle.is_empty() => Verdict::Deadlock,
-            Outcome::Broken { .. } => Verdict::Broken,
-            Outcome::Starved { .. } => Verdict::Starvation,
-            Outcome::Restless { .. } => Verdict::Unrest,
-        }
-    }
-}
-
-/// Builds the scenario of a trace, with the transcript of each step.
-fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> String {
-    let mut script = format!("# {what}\n{head}\n> start\n");
-    for step in trace {
-        let _ = writeln!(script, "> {step}");
-    }
-    if !cycle.is_empty() {
-        script.push_str("# from here on, repeated forever:\n");
-        for step in cycle {
-            let _ = writeln!(script, "> {step}");
-        }
-    }
-    let _ = writeln!(script, "# {what}");
-    scenario::replay(&script).expect("a trace can be replayed")
 }

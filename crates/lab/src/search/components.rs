@@ -1,14 +1,23 @@
 //! Strongly connected components: Tarjan 1972, *Depth-first search and linear graph algorithms*,
 //! with an explicit stack instead of recursion.
 
-use super::graph::{CUT, Graph};
+use super::graph::CUT;
 
 const NEW: u32 = u32::MAX;
 const DONE: u32 = u32::MAX - 1;
 
+/// A directed graph whose nodes are numbered from 0.
+pub(super) trait Digraph {
+    /// Number of nodes.
+    fn len(&self) -> usize;
+
+    /// The targets of a node's edges. [`CUT`] is none.
+    fn targets(&self, node: u32) -> &[u32];
+}
+
 /// The strongly connected components of a subgraph.
-pub(super) struct Components<'g, P> {
-    graph: &'g Graph,
+pub(super) struct Components<'g, G, P> {
+    graph: &'g G,
     /// Whether a state belongs to the subgraph.
     belongs: P,
     /// When each state was first visited, and the earliest visited state that it is known to reach.
@@ -21,8 +30,8 @@ pub(super) struct Components<'g, P> {
     clock: u32,
 }
 
-impl<'g, P: Fn(u32) -> bool> Components<'g, P> {
-    pub fn new(graph: &'g Graph, belongs: P) -> Self {
+impl<'g, G: Digraph, P: Fn(u32) -> bool> Components<'g, G, P> {
+    pub fn new(graph: &'g G, belongs: P) -> Self {
         Components {
             graph,
             belongs,
@@ -34,7 +43,7 @@ impl<'g, P: Fn(u32) -> bool> Components<'g, P> {
         }
     }
 
-    /// Calls `visit` with the states of each component.
+    /// Calls `visit` with the states of each component, and with those that it leads to before it.
     pub fn for_each(mut self, mut visit: impl FnMut(&mut [u32])) {
         for root in 0..self.graph.len() as u32 {
             if self.order[root as usize] == NEW && (self.belongs)(root) {

@@ -8,6 +8,7 @@ use hashbrown::hash_table::Entry as Slot;
 use soloist_algorithms::{Algorithm, NodeId, Phase, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::components::Digraph;
 use super::interner::{Cause, Full, Interner, MessageFacts};
 use super::plan::Plan;
 use super::properties::View;
@@ -51,8 +52,8 @@ impl Graph {
 
     /// Explores all states within the bounds without checking properties. Only a refused event ends
     /// it.
-    pub fn walk(plan: &Plan) -> Result<Self, Outcome> {
-        Self::build(plan, false, &mut |_| true)
+    pub fn walk(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
+        Self::build(plan, false, watch)
     }
 
     fn build(plan: &Plan, judged: bool, watch: &mut Watch) -> Result<Self, Outcome> {
@@ -257,6 +258,11 @@ impl Graph {
         self.targets.iter().filter(|&&target| target == CUT).count()
     }
 
+    /// Number of steps that are followed.
+    pub fn transitions(&self) -> usize {
+        self.targets.len() - self.cut()
+    }
+
     pub fn state(&self, number: u32) -> &[u32] {
         let number = number as usize;
         &self.words[self.begins[number]..self.begins[number + 1]]
@@ -291,10 +297,23 @@ impl Graph {
         self.interner.facts(word.local()).phase
     }
 
-    /// Facts about the message that an action delivers, if any.
+    /// Facts about the message that an action delivers or loses, if any.
     pub fn message(&self, state: u32, action: Action) -> Option<&MessageFacts> {
         let envelope = self.system.envelope(self.state(state), action)?;
         Some(self.interner.message(envelope.message()))
+    }
+
+    /// Number of messages that a step sends.
+    pub fn sent(&self, state: u32, step: &Step) -> usize {
+        let taken = usize::from(self.message(state, step.action).is_some());
+        self.envelopes(step.target) + taken - self.envelopes(state)
+    }
+
+    /// The node that enters on a step from one state to another, if any.
+    pub fn entered(&self, before: u32, after: u32) -> Option<NodeId> {
+        let is_inside = |state, node| self.phase(state, node) == Phase::Inside;
+        let mut nodes = NodeId::all(self.system.nodes);
+        nodes.find(|&node| is_inside(after, node) && !is_inside(before, node))
     }
 
     pub fn waits(&self, state: u32, node: NodeId) -> bool {
@@ -318,6 +337,19 @@ impl Graph {
         way.windows(2)
             .map(|pair| self.between(pair[0], pair[1]))
             .collect()
+    }
+
+    /// The states on a run from the first one.
+    pub fn states_on(&self, run: &[Action]) -> Vec<u32> {
+        let mut states = vec![0];
+        let mut here = 0;
+        for action in run {
+            let mut steps = self.steps(here).into_iter();
+            let step = steps.find(|step| step.action == *action);
+            here = step.expect("a run of this graph").target;
+            states.push(here);
+        }
+        states
     }
 
     /// An action that leads from one state to another.
@@ -387,6 +419,16 @@ impl Graph {
             state = after;
         }
         lines
+    }
+}
+
+impl Digraph for Graph {
+    fn len(&self) -> usize {
+        Graph::len(self)
+    }
+
+    fn targets(&self, node: u32) -> &[u32] {
+        Graph::targets(self, node)
     }
 }
 

@@ -23,17 +23,22 @@ mod properties;
 mod questions;
 mod quiescence;
 mod reduction;
+mod report;
 mod safety;
 mod starvation;
 mod stepper;
 pub mod suite;
 mod system;
+mod worst;
 
 use soloist_algorithms::{Algorithm, NodeId};
 
 pub use bounds::{Bounds, Crashes, ENDLESS, Limits};
-pub use case::{Case, CaseError, Report, Verdict};
-pub use questions::{always, most_messages};
+pub use case::{Case, CaseError};
+pub use questions::always;
+pub use report::{Report, Setting, Verdict, WorstReport, WorstVerdict};
+
+pub use worst::{Aim, Worst};
 
 use crate::world::Fault;
 use plan::Plan;
@@ -46,6 +51,8 @@ pub enum Outcome {
     Holds {
         /// Number of states.
         states: usize,
+        /// Number of transitions: steps from a state to a state, also to itself.
+        transitions: usize,
         /// Number of steps that were not followed because too many messages would be in flight. If
         /// 0, the result holds for all runs.
         cut: usize,
@@ -91,6 +98,8 @@ pub enum Limit {
     States,
     /// There are more distinct node states or messages than the interner can number.
     Numbers,
+    /// Steps that put too many messages in flight were not followed.
+    Messages,
     /// The watcher stopped the search, for example because memory is short.
     Stopped,
 }
@@ -101,6 +110,7 @@ impl Limit {
         match self {
             Limit::States => "more states than allowed",
             Limit::Numbers => "more different states of nodes, or messages, than can be numbered",
+            Limit::Messages => "more messages in flight than allowed",
             Limit::Stopped => "memory is running out",
         }
     }
@@ -156,4 +166,21 @@ pub fn search<A: Algorithm>(bounds: &Bounds<A::Shape>) -> Outcome {
 /// As [`search`].
 pub fn check<A: Algorithm>(bounds: &Bounds<A::Shape>, watch: &mut Watch) -> Outcome {
     Plan::of::<A>(bounds).check(watch)
+}
+
+/// The worst case over all runs within the bounds. Properties are not checked.
+///
+/// ```
+/// use soloist_algorithms::central::Central;
+/// use soloist_lab::search::{Aim, Bounds, Worst, worst};
+///
+/// let bounds = Bounds::of::<Central>(&[2, 1, 2]);
+/// let worst = worst::<Central>(&bounds, Aim::Messages, &mut |_| true);
+/// assert!(matches!(worst, Worst::Most { most: 9, entries: 5, .. }));
+/// ```
+///
+/// # Panics
+/// As [`search`].
+pub fn worst<A: Algorithm>(bounds: &Bounds<A::Shape>, aim: Aim, watch: &mut Watch) -> Worst {
+    worst::find(&Plan::of::<A>(bounds), aim, watch)
 }

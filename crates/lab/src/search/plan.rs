@@ -77,6 +77,7 @@ impl Plan {
             }
             None => Outcome::Holds {
                 states: graph.len(),
+                transitions: graph.transitions(),
                 cut: graph.cut(),
             },
         }

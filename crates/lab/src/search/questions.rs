@@ -16,38 +16,11 @@ pub fn always<A: Algorithm>(
     bounds: &Bounds<A::Shape>,
     is_so: impl Fn(&dyn Snapshot<A>) -> bool,
 ) -> bool {
-    match Graph::walk(&Plan::of::<A>(bounds)) {
+    match Graph::walk(&Plan::of::<A>(bounds), &mut |_| true) {
         Ok(graph) => (0..graph.len() as u32).all(|state| is_so(&graph.snapshot::<A>(state))),
         Err(Outcome::Broken { .. }) => false,
         Err(outcome) => panic!("{outcome:?}"),
     }
-}
-
-/// The most messages sent in any complete interleaving within the bounds. The number of requests
-/// must be finite, and so must their effects.
-///
-/// # Panics
-/// If a node refuses what a correct peer sent, or there are more states than allowed.
-pub fn most_messages<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
-    let Ok(graph) = Graph::walk(&Plan::of::<A>(bounds)) else {
-        panic!("a node refused something, or there are too many states");
-    };
-    graph.envelopes(0) + most_from(&graph, 0, &mut vec![None; graph.len()])
-}
-
-/// The most messages sent from a state on. Runs are short, so the recursion is not deep.
-fn most_from(graph: &Graph, state: u32, known: &mut Vec<Option<usize>>) -> usize {
-    if let Some(most) = known[state as usize] {
-        return most;
-    }
-    let mut most = 0;
-    for step in graph.steps(state) {
-        let delivered = usize::from(graph.message(state, step.action).is_some());
-        let sent = graph.envelopes(step.target) + delivered - graph.envelopes(state);
-        most = most.max(sent + most_from(graph, step.target, known));
-    }
-    known[state as usize] = Some(most);
-    most
 }
 
 #[cfg(test)]
@@ -56,12 +29,6 @@ mod tests {
     use soloist_algorithms::{NodeId, Phase};
 
     use super::*;
-
-    #[test]
-    fn the_most_messages_are_those_of_all_requests() {
-        let bounds = Bounds::of::<Central>(&[2, 1, 2]);
-        assert_eq!(most_messages::<Central>(&bounds), 9);
-    }
 
     #[test]
     fn violations_of_an_always_property_are_found() {

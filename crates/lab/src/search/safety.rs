@@ -121,7 +121,13 @@ fn conclude(
         return Some(Outcome::NotExhausted { states, limit });
     }
     let cut = model.cut.load(Ordering::Relaxed);
-    Some(Outcome::Holds { states, cut })
+    // stateright also counts the first state, which no transition leads to.
+    let transitions = checker.state_count() - 1;
+    Some(Outcome::Holds {
+        states,
+        transitions,
+        cut,
+    })
 }
 
 impl Safety {

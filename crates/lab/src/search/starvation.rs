@@ -66,8 +66,8 @@ fn nearest_trap(graph: &Graph, to_stay: &States, node: NodeId) -> Option<Vec<u32
 }
 
 /// Returns whether every duty that is open in all states of a component is fulfilled on a step
-/// within it.
-fn is_trap(graph: &Graph, component: &[u32]) -> bool {
+/// within it. The component must be sorted.
+pub(super) fn is_trap(graph: &Graph, component: &[u32]) -> bool {
     let first = graph.steps(component[0]);
     // The duties that were open in all states so far and fulfilled on no step within the component.
     let mut duties: Vec<Duty> = first.iter().filter_map(|step| step.duty).collect();

@@ -2,7 +2,8 @@
 
 use soloist_algorithms::{Channels, Choice, NodeId};
 
-use super::case::{Case, Report, Verdict};
+use super::case::Case;
+use super::report::{Report, Verdict};
 use super::{Crashes, ENDLESS};
 use crate::ShapeSpec;
 
@@ -35,28 +36,20 @@ pub const HEAD: [&str; 7] = [
 
 /// Formats a report as a row of a table.
 pub fn row(report: &Report) -> [String; 7] {
-    let mut requests = match report.requests {
-        Some(requests) => requests.to_string(),
-        None => "endless".to_owned(),
-    };
-    if report.requesters.len() < report.nodes {
-        let nodes: Vec<_> = report.requesters.iter().map(usize::to_string).collect();
-        requests += &format!(" by {}", nodes.join(","));
-    }
-    match report.crashes {
-        0 => {}
-        1 => requests += ", one crash",
-        crashes => requests += &format!(", {crashes} crashes"),
+    let setting = &report.setting;
+    let mut requests = setting.quota();
+    if setting.crashes > 0 {
+        requests += &format!(", {}", setting.crashes_text());
     }
     let mut verdict = report.verdict.text().to_owned();
     if !report.endless_runs {
         verdict += " (safety only)";
     }
     [
-        report.label(),
-        report.nodes.to_string(),
-        report.shape.clone(),
-        report.channels.clone(),
+        setting.label(),
+        setting.nodes.to_string(),
+        setting.shape.clone(),
+        setting.channels.clone(),
         requests,
         verdict,
         report
@@ -106,8 +99,12 @@ impl Listed {
     }
 
     fn by(&mut self, requesters: &[usize]) -> &mut Self {
-        let nodes = requesters.iter().map(|&node| NodeId::from_index(node));
-        self.case.requesters = Some(nodes.collect());
+        let nodes: Vec<_> = requesters
+            .iter()
+            .map(|&node| NodeId::from_index(node))
+            .collect();
+        let is_there = self.case.request_only(&nodes);
+        is_there.expect("nodes that there are");
         self
     }
 
@@ -115,6 +112,7 @@ impl Listed {
         self.case.limits.crashes = Crashes {
             most,
             neighbours_too,
+            ..Crashes::default()
         };
         self
     }

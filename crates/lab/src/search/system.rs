@@ -20,6 +20,8 @@ pub(crate) enum Action {
     Release(NodeId),
     /// The message at this position among those in flight arrives.
     Deliver(usize),
+    /// The message at this position among those in flight is lost: its receiver is down.
+    Lose(usize),
     /// The node crashes and loses its state.
     Crash(NodeId),
     /// The crashed node restarts.
@@ -235,6 +237,7 @@ impl System {
             };
             let crashes = self.limits.crashes;
             if History(state[0]).crashes() < crashes.most
+                && crashes.may_hit(node)
                 && (crashes.neighbours_too || !neighbour_down())
             {
                 actions.push(Action::Crash(node));
@@ -254,6 +257,25 @@ impl System {
                 actions.push(Action::Restart(node));
             }
         }
+        if self.limits.crashes.loses_messages {
+            self.losses(interner, state, actions);
+        }
+    }
+
+    /// Adds the losses of messages whose receiver is down.
+    fn losses(&self, interner: &Interner, state: &[u32], actions: &mut Vec<Action>) {
+        let is_lost = |action: &Action| {
+            let to = self.envelope(state, *action).map(PackedEnvelope::to);
+            let to = to.map(|to| self.word(state, to));
+            to.is_some_and(|to| interner.facts(to.local()).is_recovering && !to.has_restarted())
+        };
+        for index in 0..actions.len() {
+            if let Action::Deliver(place) = actions[index]
+                && is_lost(&actions[index])
+            {
+                actions.push(Action::Lose(place));
+            }
+        }
     }
 
     /// The duty that an action fulfils, if any.
@@ -266,7 +288,7 @@ impl System {
             | Action::ForgetTogether(_) => None,
             Action::Release(node) => Some(Duty::Leave(node)),
             Action::Restart(node) | Action::Settled(node) => Some(Duty::Recover(node)),
-            Action::Deliver(_) => {
+            Action::Deliver(_) | Action::Lose(_) => {
                 let envelope = self.envelope(state, action)?;
                 Some(match self.limits.channels {
                     Channels::Fifo => Duty::ArriveInOrder(envelope.channel()),
@@ -276,10 +298,12 @@ impl System {
         }
     }
 
-    /// The envelope that an action delivers, if any.
+    /// The envelope that an action delivers or loses, if any.
     pub fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
         match action {
-            Action::Deliver(place) => Some(PackedEnvelope(state[self.envelopes + place])),
+            Action::Deliver(place) | Action::Lose(place) => {
+                Some(PackedEnvelope(state[self.envelopes + place]))
+            }
             _ => None,
         }
     }
@@ -315,6 +339,10 @@ impl System {
                 after[NODES + to.index()] = word.with_knows(word.knows() || envelope.knows()).0;
                 let receive = NodeEvent::Receive(envelope.from(), envelope.message());
                 self.cause(before, to, receive)
+            }
+            Action::Lose(place) => {
+                after.remove(self.envelopes + place);
+                return Ok(Entry::default());
             }
             Action::Crash(node) => {
                 let history = History(before[0]).with_crash();
@@ -436,10 +464,14 @@ impl System {
                 let clock = interner.clock(self.word(state, node).local());
                 format!("forget all {node} {}", clock + 1)
             }
-            Action::Deliver(place) => {
+            Action::Deliver(place) | Action::Lose(place) => {
                 let envelope = PackedEnvelope(state[self.envelopes + place]);
                 let message = interner.describe(envelope.message());
-                format!("deliver {} {} {message}", envelope.from(), envelope.to())
+                let verb = match action {
+                    Action::Lose(_) => "lose",
+                    _ => "deliver",
+                };
+                format!("{verb} {} {} {message}", envelope.from(), envelope.to())
             }
         }
     }

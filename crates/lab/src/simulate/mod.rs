@@ -28,6 +28,8 @@ use soloist_algorithms::{
     Algorithm, Channels, Choice, Config, Kind, NodeId, Place, ShapeError, Start, VariantSet,
 };
 
+pub(crate) use overtaking::Overtaking;
+
 pub use meter::{Fairness, Measures, NodeLoad};
 pub use random::Random;
 pub use samples::Summary;

@@ -146,14 +146,15 @@ fn pick<'a, T>(list: &'a [T], random: &mut Random) -> &'a T {
     &list[random.below(list.len() as u64) as usize]
 }
 
-/// Chooses each variant except the published rules with even odds, and of contradictory ones at
+/// Chooses each variant that is not known to be faulty with even odds, and of contradictory ones at
 /// most one.
 fn variants(kind: Kind, random: &mut Random) -> VariantSet {
     let info = kind.info();
     let mut names: Vec<&str> = Vec::new();
     for variant in info.variants {
         let clashes = variant.excludes.iter().any(|name| names.contains(name));
-        if variant.name != "as-published" && !clashes && random.below(2) == 0 {
+        let is_sound = !variant.is_faulty && variant.needs.is_none();
+        if is_sound && !clashes && random.below(2) == 0 {
             names.push(variant.name);
         }
     }

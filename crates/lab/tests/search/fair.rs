@@ -75,12 +75,7 @@ struct LowestFirst {
 }
 
 /// A fault: after a RELEASE it grants nothing until the next REQUEST.
-const FORGETFUL: Variant = Variant {
-    bit: 0,
-    name: "forgetful",
-    about: "",
-    excludes: &[],
-};
+const FORGETFUL: Variant = Variant::new(0, "forgetful", "");
 
 impl LowestFirst {
     fn grant(&mut self, out: &mut Outbox<CentralMessage>) {

@@ -43,7 +43,7 @@ fn on<A: Algorithm>(form: &str, variant: Option<Variant>, requests: &[u8]) -> Bo
 #[track_caller]
 fn states<A: Algorithm>(bounds: &Bounds<A::Shape>) -> usize {
     match search::<A>(bounds) {
-        Outcome::Holds { states, cut: 0 } => states,
+        Outcome::Holds { states, cut: 0, .. } => states,
         outcome => panic!("{outcome:#?}"),
     }
 }

@@ -3,6 +3,7 @@
 mod carvalho_roucairol;
 mod central;
 mod chaudhuri_karaata;
+mod counts;
 mod fair;
 mod forgetting;
 mod lamport;
@@ -18,6 +19,7 @@ mod ricart_agrawala;
 mod spin;
 mod suzuki_kasami;
 mod watched;
+mod worst;
 
 use soloist_algorithms::{Algorithm, NodeId, Start};
 use soloist_lab::search::{Bounds, Outcome, search};

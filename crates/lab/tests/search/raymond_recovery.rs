@@ -32,6 +32,7 @@ fn crashing(
             crashes: Crashes {
                 most: crashes,
                 neighbours_too: false,
+                ..Crashes::default()
             },
             states_max: 300_000,
             ..Limits::new(channels)

@@ -1,0 +1,161 @@
+//! An adversarial scheduler: climbs by local search to a run with many messages per entry, or in
+//! which a waiter is often overtaken.
+//!
+//! It is for clusters that are too large to be searched. What it finds is a run that exists, so it
+//! can refute a bound. What it does not find proves nothing.
+//!
+//! A [`Schedule`](schedule::Schedule) gives a priority to each request, each exit and each message.
+//! In each state, the possible event with the highest priority happens. The search changes a few
+//! priorities at a time and keeps the change unless the run gets better for the cluster. Several
+//! searches start from random schedules, and the worst run of all is the result. A seed gives the
+//! same result on any machine.
+
+mod run;
+mod schedule;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use soloist_algorithms::Algorithm;
+use soloist_algorithms::kind::Visitor;
+
+use crate::search::{Aim, Case, CaseError, Setting};
+use crate::simulate::Random;
+use run::{Run, Score};
+use schedule::Schedule;
+
+/// What to look for, and how long.
+#[derive(Clone, Debug)]
+pub struct Hunt {
+    /// The cluster, and how often each node requests. Of the limits, only the channels count.
+    pub case: Case,
+    /// What is to be as large as possible.
+    pub aim: Aim,
+    /// Seed of the random generator.
+    pub seed: u64,
+    /// Number of runs to try, at least [`Hunt::CLIMBS`].
+    pub tries: u64,
+}
+
+/// The worst run found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Found {
+    /// The cluster.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// What was to be as large as possible: messages or overtaking.
+    pub aim: &'static str,
+    /// Seed of the random generator.
+    pub seed: u64,
+    /// Number of runs that were tried.
+    pub tries: u64,
+    /// Messages of the worst run. A circulating token that nobody asked for does not count.
+    pub messages: u64,
+    /// Entries of the worst run.
+    pub entries: u64,
+    /// The most often that one waiter was overtaken in it.
+    pub overtaken: u64,
+    /// The run as a scenario.
+    pub transcript: String,
+}
+
+impl Found {
+    /// Messages per entry.
+    pub fn messages_per_entry(&self) -> f64 {
+        self.messages as f64 / self.entries.max(1) as f64
+    }
+}
+
+impl Hunt {
+    /// Number of independent searches that share the tries.
+    pub const CLIMBS: u64 = 8;
+
+    /// A search gives up and starts from another schedule after this many tries without success.
+    const PATIENCE: u64 = 600;
+
+    /// Searches on all cores. Calls `progress` once per try.
+    pub fn run(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, CaseError> {
+        self.case.check_lists()?;
+        let hunter = Hunter {
+            hunt: self,
+            progress,
+        };
+        self.case.choice.kind.visit(hunter)
+    }
+}
+
+struct Hunter<'a> {
+    hunt: &'a Hunt,
+    progress: &'a (dyn Fn() + Sync),
+}
+
+impl Visitor for Hunter<'_> {
+    type Output = Result<Found, CaseError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let Hunter { hunt, progress } = self;
+        let shape = Arc::new(hunt.case.shape.build::<A::Shape>(hunt.case.nodes)?);
+        let tries = hunt.tries.max(Hunt::CLIMBS) / Hunt::CLIMBS;
+        let climbs: Vec<_> = (0..Hunt::CLIMBS)
+            .into_par_iter()
+            .map(|stream| climb::<A>(hunt, &shape, stream, tries, progress))
+            .collect();
+        let worst = climbs.into_iter().reduce(|one, other| {
+            if other.1.is_worse_than(&one.1, hunt.aim) {
+                other
+            } else {
+                one
+            }
+        });
+        let (schedule, score) = worst.expect("there is at least one search");
+        let steps = Run::<A>::new(&hunt.case, &shape, &schedule).recorded();
+        Ok(Found {
+            aim: hunt.aim.name(),
+            seed: hunt.seed,
+            tries: tries * Hunt::CLIMBS,
+            messages: score.messages,
+            entries: score.entries,
+            overtaken: score.overtaken,
+            transcript: hunt.case.transcript(&score.text(hunt.aim), &steps),
+            setting: hunt.case.setting(shape.to_string()),
+        })
+    }
+}
+
+/// One search: the worst schedule that it found.
+fn climb<A: Algorithm>(
+    hunt: &Hunt,
+    shape: &Arc<A::Shape>,
+    stream: u64,
+    tries: u64,
+    progress: &(dyn Fn() + Sync),
+) -> (Schedule, Score) {
+    let mut random = Random::new(hunt.seed, stream);
+    let attempt = |schedule: Schedule| {
+        let (score, keys) = Run::<A>::new(&hunt.case, shape, &schedule).score();
+        progress();
+        (schedule, score, keys)
+    };
+    let mut here = attempt(Schedule::random(&mut random));
+    let mut worst = (here.0.clone(), here.1);
+    let mut in_vain = 0;
+    for _ in 1..tries {
+        let next = match in_vain < Hunt::PATIENCE {
+            true => attempt(here.0.changed(&here.2, &mut random)),
+            false => attempt(Schedule::random(&mut random)),
+        };
+        let starts_over = in_vain >= Hunt::PATIENCE;
+        in_vain = match next.1.is_worse_than(&here.1, hunt.aim) || starts_over {
+            true => 0,
+            false => in_vain + 1,
+        };
+        if starts_over || !here.1.is_worse_than(&next.1, hunt.aim) {
+            here = next;
+        }
+        if here.1.is_worse_than(&worst.1, hunt.aim) {
+            worst = (here.0.clone(), here.1);
+        }
+    }
+    worst
+}

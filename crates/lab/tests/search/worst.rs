@@ -1,0 +1,162 @@
+//! Worst cases over all interleavings, and those that the adversarial scheduler finds.
+
+use std::sync::Arc;
+
+use soloist_algorithms::central::Central;
+use soloist_algorithms::le_lann::LeLann;
+use soloist_algorithms::maekawa::Maekawa;
+use soloist_algorithms::raymond::Raymond;
+use soloist_algorithms::shape::{Quorums, Tree};
+use soloist_algorithms::{Algorithm, Choice, Shape};
+use soloist_lab::adversary::{Found, Hunt};
+use soloist_lab::scenario;
+use soloist_lab::search::{Aim, Bounds, Case, ENDLESS, Limit, Worst, worst};
+
+fn most<A: Algorithm>(bounds: &Bounds<A::Shape>, aim: Aim) -> Worst {
+    worst::<A>(bounds, aim, &mut |_| true)
+}
+
+fn line(requests: &[u8]) -> Bounds<Tree> {
+    Bounds {
+        shape: Arc::new(Tree::parse("line", requests.len()).unwrap()),
+        ..Bounds::of::<Raymond>(requests)
+    }
+}
+
+/// Three requests on a 2x2 grid with sets of three.
+fn grid() -> Bounds<Quorums> {
+    Bounds {
+        shape: Arc::new(Quorums::parse("grid", 4).unwrap()),
+        ..Bounds::of::<Maekawa>(&[0, 1, 1, 1])
+    }
+}
+
+/// Raymond 1989, §5: 2D messages at most. On a line this is reached over and over if the privilege
+/// goes from end to end.
+#[test]
+fn a_line_costs_twice_its_diameter_at_worst_in_the_long_run() {
+    let Worst::Ratio {
+        messages, entries, ..
+    } = most::<Raymond>(&line(&[ENDLESS; 4]), Aim::Messages)
+    else {
+        panic!("endless requests have a ratio");
+    };
+    assert_eq!((messages, entries), (6 * entries, entries));
+}
+
+#[test]
+fn a_longest_run_replays_with_as_many_messages() {
+    let Worst::Most {
+        most,
+        entries,
+        trace,
+        ..
+    } = most::<Maekawa>(&grid(), Aim::Messages)
+    else {
+        panic!("all runs end");
+    };
+    assert_eq!((most, entries), (25, 3));
+    let head = "algorithm maekawa\nnodes 4\nshape grid\nchannels fifo\n";
+    let steps: String = trace.iter().map(|step| format!("> {step}\n")).collect();
+    let transcript = scenario::replay(&format!("{head}{steps}")).unwrap();
+    let sent = transcript
+        .lines()
+        .filter(|line| line.contains(" -> "))
+        .count();
+    assert_eq!(sent, 25);
+}
+
+#[test]
+fn a_token_that_roams_has_no_bound() {
+    let bounds = Bounds::of::<LeLann>(&[1, 1, 1]);
+    let worst = most::<LeLann>(&bounds, Aim::Messages);
+    assert!(matches!(worst, Worst::Unbounded { .. }), "{worst:?}");
+}
+
+/// A coordinator serves requests in the order in which they arrive. In Raymond's tree, a request
+/// that a neighbour has forwarded may be slow while others enter.
+#[test]
+fn overtaking_is_bounded_or_not() {
+    let central = most::<Central>(&Bounds::of::<Central>(&[ENDLESS; 4]), Aim::Overtaking);
+    assert!(
+        matches!(central, Worst::Most { most: 0, .. }),
+        "{central:?}"
+    );
+    let tree = most::<Raymond>(&line(&[ENDLESS; 4]), Aim::Overtaking);
+    let Worst::Unbounded { cycle, .. } = tree else {
+        panic!("{tree:?}");
+    };
+    assert!(
+        cycle.iter().any(|step| step.starts_with("request")),
+        "{cycle:?}"
+    );
+}
+
+#[test]
+fn a_search_that_runs_out_knows_nothing() {
+    let mut bounds = grid();
+    bounds.limits.states_max = 100;
+    let worst = most::<Maekawa>(&bounds, Aim::Messages);
+    assert!(
+        matches!(
+            worst,
+            Worst::NotExhausted {
+                limit: Limit::States,
+                ..
+            }
+        ),
+        "{worst:?}"
+    );
+}
+
+fn hunt(nodes: usize, requests: &[u8], tries: u64) -> Found {
+    let choice = Choice::parse("maekawa", "").unwrap();
+    let case = Case {
+        shape: soloist_lab::ShapeSpec::Form("grid".to_owned()),
+        requests: requests.to_vec(),
+        ..Case::new(choice, nodes, 1)
+    };
+    let hunt = Hunt {
+        case,
+        aim: Aim::Messages,
+        seed: 1,
+        tries,
+    };
+    hunt.run(&|| ()).unwrap()
+}
+
+/// The scheduler never finds more than there is, and here it finds all.
+#[test]
+fn the_scheduler_finds_the_worst_case_of_a_small_cluster() {
+    let found = hunt(4, &[0, 1, 1, 1], 8_000);
+    assert_eq!((found.messages, found.entries), (25, 3));
+}
+
+/// A request may be served, and the next one made, before all its messages have arrived.
+#[test]
+fn a_hunt_goes_on_while_an_old_request_is_in_flight() {
+    let choice = Choice::parse("lodha-kshemkalyani", "").unwrap();
+    let hunt = Hunt {
+        case: Case::new(choice, 8, 2),
+        aim: Aim::Overtaking,
+        seed: 1,
+        tries: 400,
+    };
+    let found = hunt.run(&|| ()).unwrap();
+    assert_eq!(found.entries, 16);
+}
+
+#[test]
+fn a_hunt_repeats_and_its_scenario_replays() {
+    let found = hunt(9, &[1; 9], 200);
+    assert_eq!(found, hunt(9, &[1; 9], 200));
+    assert_eq!(
+        scenario::replay(&found.transcript).unwrap(),
+        found.transcript
+    );
+    let sent = found
+        .transcript
+        .lines()
+        .filter(|line| line.contains(" -> "));
+    assert_eq!(sent.count() as u64, found.messages);
+}
