@@ -21,6 +21,7 @@ macro_rules! mutants {
     ($($part:literal { $($Name:ident: $about:literal,)* })*) => {
         /// A fault that can be planted.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(unreachable_pub, reason = "some crates export it only with the feature `mutants`")]
         pub enum Mutant {
             $($(#[doc = $about] $Name,)*)*
         }

@@ -21,7 +21,7 @@ pub(crate) struct Lines(String);
 
 impl Lines {
     /// Adds a value, and checks that its JSON is read back as the same value.
-    pub fn add<T: Serialize + DeserializeOwned + PartialEq + Debug>(&mut self, value: &T) {
+    pub(crate) fn add<T: Serialize + DeserializeOwned + PartialEq + Debug>(&mut self, value: &T) {
         let json = serde_json::to_string(value).unwrap();
         let read: T = serde_json::from_str(&json).unwrap();
         assert_eq!(read, *value);
@@ -31,7 +31,7 @@ impl Lines {
     }
 
     /// Compares the lines with a file in `tests/golden`, or writes it.
-    pub fn compare(self, file: &str) {
+    pub(crate) fn compare(self, file: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let path = folder.join(file);
         if std::env::var("UPDATE_GOLDEN").is_ok_and(|value| value == "1") {

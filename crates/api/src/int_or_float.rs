@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 /// Every whole number up to this one has an exact `f64`.
 const FLOAT_MAX: f64 = (1u64 << 53) as f64;
 
-pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     from.deserialize_option(Milliseconds)
 }
 

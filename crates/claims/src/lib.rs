@@ -23,6 +23,7 @@ use serde::Serialize;
 use soloist_algorithms::Kind;
 
 /// A statement of a paper about its algorithm.
+#[derive(Debug)]
 pub struct Claim {
     /// The algorithm of the paper.
     pub paper: Kind,

@@ -32,7 +32,7 @@ use crate::{Verdict, help, output};
     ),
     args_conflicts_with_subcommands = true
 )]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
 
@@ -103,7 +103,7 @@ struct Recover {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         match self.command {
             None => show(&self.query),
             Some(Command::Promote(change)) => change.run(true),

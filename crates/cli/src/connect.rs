@@ -8,18 +8,18 @@ use crate::output;
 use crate::runtime::block_on;
 
 #[derive(clap::Args)]
-pub struct Connect {
+pub(crate) struct Connect {
     /// Node to talk to: unix:/path/of.sock, /path/of.sock, https://host:port or up
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     api: Option<Target>,
 }
 
 impl Connect {
-    pub async fn client(&self) -> Result<Client, ClientError> {
+    pub(crate) async fn client(&self) -> Result<Client, ClientError> {
         self.client_with(Client::builder()).await
     }
 
-    pub async fn client_with(&self, settings: ClientBuilder) -> Result<Client, ClientError> {
+    pub(crate) async fn client_with(&self, settings: ClientBuilder) -> Result<Client, ClientError> {
         let target = match &self.api {
             Some(target) => target.clone().with_env()?,
             None => Target::from_env()?,
@@ -30,7 +30,7 @@ impl Connect {
 
 /// Options of the commands that ask a node one question.
 #[derive(clap::Args)]
-pub struct Query {
+pub(crate) struct Query {
     #[command(flatten)]
     connect: Connect,
 
@@ -41,7 +41,7 @@ pub struct Query {
 
 impl Query {
     /// Asks the node, prints its answer (as JSON, or as `page` shows it), and returns it.
-    pub fn ask<T: Serialize>(
+    pub(crate) fn ask<T: Serialize>(
         &self,
         question: impl AsyncFnOnce(Client) -> Result<T, ClientError>,
         page: impl FnOnce(&T) -> String,

@@ -7,7 +7,7 @@ use soloist_api::parse_duration;
 
 /// A duration as an option's value. Shown in the form in which it is given.
 #[derive(Clone, Copy)]
-pub struct Given(pub Duration);
+pub(crate) struct Given(pub Duration);
 
 impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,7 +16,7 @@ impl fmt::Display for Given {
 }
 
 /// Parses a number of seconds, as flock(1) does, or a whole number with a unit.
-pub fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
     let given = seconds.and_then(Result::ok).or(parse_duration(text).ok());
     given.ok_or_else(|| {
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration within these bounds.
-pub fn parse_within(text: &str, least: Duration, most: Duration) -> Result<Given, String> {
+pub(crate) fn parse_within(text: &str, least: Duration, most: Duration) -> Result<Given, String> {
     let given = parse(text)?;
     match (least..=most).contains(&given) {
         true => Ok(Given(given)),
@@ -36,12 +36,12 @@ pub fn parse_within(text: &str, least: Duration, most: Duration) -> Result<Given
 }
 
 /// The range in words, for help and errors: `500ms to 1h`.
-pub fn range(least: Duration, most: Duration) -> String {
+pub(crate) fn range(least: Duration, most: Duration) -> String {
     format!("{} to {}", text(least), text(most))
 }
 
 /// A duration in whole units, as it is written on the command line and in configurations.
-pub fn text(duration: Duration) -> String {
+pub(crate) fn text(duration: Duration) -> String {
     let ms = duration.as_millis();
     let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
     let mut whole = units

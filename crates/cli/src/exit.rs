@@ -3,28 +3,28 @@
 use std::process::ExitCode;
 
 /// A run failed, a fence is stale, a lock is free, or a node is down.
-pub const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 /// The input is invalid.
-pub const INVALID: u8 = 2;
+pub(crate) const INVALID: u8 = 2;
 /// A search was not exhausted.
-pub const NOT_EXHAUSTED: u8 = 3;
+pub(crate) const NOT_EXHAUSTED: u8 = 3;
 /// No node can be reached. Same value as `EX_UNAVAILABLE`.
-pub const NO_NODE: u8 = 69;
+pub(crate) const NO_NODE: u8 = 69;
 /// The node panicked. Same value as `EX_SOFTWARE`.
-pub const PANICKED: u8 = 70;
+pub(crate) const PANICKED: u8 = 70;
 /// The cluster cannot determine who holds what: there is no majority of keepers, or some nodes do
 /// not answer. Same value as `EX_IOERR`.
-pub const UNKNOWN: u8 = 74;
+pub(crate) const UNKNOWN: u8 = 74;
 /// The lock was not acquired in time. Same value as `EX_TEMPFAIL`; `lock -E` sets another one.
-pub const NOT_ACQUIRED: u8 = 75;
+pub(crate) const NOT_ACQUIRED: u8 = 75;
 /// The lock was lost while the command ran.
-pub const LOST: u8 = 76;
+pub(crate) const LOST: u8 = 76;
 /// The command of `soloist lock` cannot be run, or was not found, as in a shell.
-pub const NOT_EXECUTABLE: u8 = 126;
-pub const NOT_FOUND: u8 = 127;
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+pub(crate) const NOT_FOUND: u8 = 127;
 
 /// Outcome of a command that ran to its end.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Well,
     /// Mutual exclusion was violated, a waiter was never served, or the command's question is

@@ -30,7 +30,7 @@ fn explanation() -> String {
 /// times.
 #[derive(clap::Args)]
 #[command(after_long_help = explanation())]
-pub struct Args {
+pub(crate) struct Args {
     /// File that stores the highest fence
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -54,7 +54,7 @@ struct Answer {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let highest = match FileGate::open(&self.file)?.admit(self.fence) {
             Ok(()) => self.fence,
             Err(GateError::Stale(stale)) => {

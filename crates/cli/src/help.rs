@@ -6,7 +6,7 @@
 use crate::exit::{INVALID, NO_NODE, UNKNOWN};
 
 /// How a command finds its node.
-pub const FINDING: &str = "\
+pub(crate) const FINDING: &str = "\
 The command talks to the node that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock, \
 https://host:port, or `up` for the cluster that `soloist up` runs for this user. By default it is \
 the node of this machine (/run/soloist/soloist.sock) or of this folder (./soloist.sock); if both \
@@ -17,7 +17,7 @@ SOLOIST_TOKEN_FILE, or SOLOIST_CERTIFICATE and SOLOIST_KEY.";
 
 /// The text after the options of a command that asks a node: its own exit codes, those that such
 /// commands share, and how the node is found.
-pub fn asking(own_codes: &str, unknown: &str) -> String {
+pub(crate) fn asking(own_codes: &str, unknown: &str) -> String {
     format!(
         "Exit codes: {own_codes}; {INVALID} invalid input; {NO_NODE} no node can be reached; \
          {UNKNOWN} {unknown}.\n\n{FINDING}"

@@ -63,7 +63,7 @@ fn long_about() -> String {
 /// Arguments of `soloist init`.
 #[derive(clap::Args)]
 #[command(about = ABOUT, long_about = long_about(), after_long_help = EXPLANATION)]
-pub struct Args {
+pub(crate) struct Args {
     /// All nodes with their addresses, separated by commas
     #[arg(
         long,
@@ -176,7 +176,7 @@ struct MadeNode {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         if !self.client.is_empty() {
             let made = client::issue(&self.client, &self.out)?;
             match self.json {

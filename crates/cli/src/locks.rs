@@ -15,13 +15,13 @@ use crate::{Verdict, help, output};
     "the list may be incomplete: some nodes do not answer, the node that was asked is cut off, or \
      the epoch is changing",
 ))]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     query: Query,
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let locks = self.query.ask(async |client| client.locks().await, page)?;
         Ok(output::verdict(locks.reason.as_deref(), Verdict::Well))
     }

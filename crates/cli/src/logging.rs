@@ -12,7 +12,7 @@ use crate::output;
 /// Logs events of at least this level, unless RUST_LOG sets other levels (`debug`, or per target,
 /// as in `info,soloist_node=debug`). Raft's own log is off unless RUST_LOG names it: keepers log
 /// the events of Raft that matter.
-pub fn start(level: &str) {
+pub(crate) fn start(level: &str) {
     let with_raft_off = |wanted: &str| match wanted.contains("openraft") {
         true => wanted.to_owned(),
         false => format!("{wanted},openraft=off"),
@@ -43,6 +43,6 @@ static ONLY_ERRORS: AtomicBool = AtomicBool::new(false);
 
 /// Logs only errors from now on, unless RUST_LOG is set. For a cluster that stops as a whole: its
 /// nodes lose each other, which is expected.
-pub fn only_errors() {
+pub(crate) fn only_errors() {
     ONLY_ERRORS.store(std::env::var_os("RUST_LOG").is_none(), Ordering::Relaxed);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 /// Returns whether less than a tenth of the machine's memory is available. Returns `false` if that
 /// cannot be determined.
-pub fn is_short() -> bool {
+pub(crate) fn is_short() -> bool {
     let Ok(text) = fs::read_to_string("/proc/meminfo") else {
         return false;
     };
@@ -16,7 +16,7 @@ pub fn is_short() -> bool {
 }
 
 /// Resident memory of this process in bytes, or `None` if it cannot be determined.
-pub fn resident() -> Option<u64> {
+pub(crate) fn resident() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     Some(kilobytes(&text, "VmRSS:")? * 1024)
 }

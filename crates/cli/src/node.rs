@@ -26,7 +26,7 @@ use crate::{Verdict, duration, exit, logging, output, runtime, service, signals}
     "Exit code {}: the node failed (a panic) and should be restarted.",
     exit::PANICKED
 ))]
-pub struct Args {
+pub(crate) struct Args {
     /// Configuration file of the node
     #[arg(long, value_name = "FILE", default_value = "soloist.toml")]
     config: PathBuf,
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
         logging::start("info");
         runtime::block_on_all_cores(self.serve(config))
@@ -87,7 +87,7 @@ impl Args {
 
 /// Ends this process as soon as the node fails, without any cleanup. Other members continue when
 /// the node's lease has expired.
-pub fn end_with(node: &Node) {
+pub(crate) fn end_with(node: &Node) {
     let node = node.clone();
     tokio::spawn(async move {
         let reason = node.failed().await;

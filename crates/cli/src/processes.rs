@@ -16,7 +16,7 @@ const READY_MAX: Duration = Duration::from_secs(60);
 
 /// Nodes `n1`, `n2` and so on, one process each. The first three are keepers, or only the first if
 /// there are fewer than three. All of them are killed on drop.
-pub struct Processes {
+pub(crate) struct Processes {
     folder: TempDir,
     executable: PathBuf,
     running: Vec<Option<Child>>,
@@ -24,7 +24,7 @@ pub struct Processes {
 
 impl Processes {
     /// Creates the nodes with `soloist init`, starts them, and waits until all are members.
-    pub async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
+    pub(crate) async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot create a folder for the nodes' files")?;
         let executable = std::env::current_exe().context("cannot find this executable")?;
         let listed = free_addresses(nodes)?.into_iter().zip(1..);
@@ -57,7 +57,7 @@ impl Processes {
     }
 
     /// Starts a node that is not running.
-    pub fn start_node(&mut self, number: usize) -> Result<()> {
+    pub(crate) fn start_node(&mut self, number: usize) -> Result<()> {
         let folder = self.folder.path().join(name(number));
         let log = File::options()
             .create(true)
@@ -77,7 +77,7 @@ impl Processes {
     }
 
     /// Waits until a node is a member of an epoch with this many members.
-    pub async fn takes_part(&mut self, number: usize, members: usize) -> Result<()> {
+    pub(crate) async fn takes_part(&mut self, number: usize, members: usize) -> Result<()> {
         let began = Instant::now();
         while began.elapsed() < READY_MAX {
             if let Some(child) = &mut self.running[number - 1]
@@ -104,20 +104,20 @@ impl Processes {
         (cluster.state == NodeState::Member).then_some(members)
     }
 
-    pub fn signal(&self, number: usize, signal: Signal) -> Result<()> {
+    pub(crate) fn signal(&self, number: usize, signal: Signal) -> Result<()> {
         let child = self.running[number - 1].as_ref();
         let child = child.with_context(|| format!("{} is not running", name(number)))?;
         Ok(kill_process(Pid::from_child(child), signal)?)
     }
 
     /// Kills a node with SIGKILL and waits until its process has ended.
-    pub fn kill(&mut self, number: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, number: usize) -> Result<()> {
         self.signal(number, Signal::KILL)?;
         self.ended(number)
     }
 
     /// Waits until a node's process has ended.
-    pub fn ended(&mut self, number: usize) -> Result<()> {
+    pub(crate) fn ended(&mut self, number: usize) -> Result<()> {
         if let Some(mut child) = self.running[number - 1].take() {
             child.wait()?;
         }
@@ -125,12 +125,12 @@ impl Processes {
     }
 
     /// The address of a node's API.
-    pub fn target(&self, number: usize) -> Target {
+    pub(crate) fn target(&self, number: usize) -> Target {
         Target::socket(self.folder.path().join(name(number)).join("soloist.sock"))
     }
 
     /// A folder for files that all nodes share.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
@@ -149,7 +149,7 @@ impl Drop for Processes {
     }
 }
 
-pub fn name(number: usize) -> String {
+pub(crate) fn name(number: usize) -> String {
     format!("n{number}")
 }
 

@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 use tokio::runtime::Builder;
 
 /// Runs a future on this thread, for commands that only ask a node.
-pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run(Builder::new_current_thread(), future)
 }
 
 /// Runs a future on all cores, for commands that run nodes.
-pub fn block_on_all_cores<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on_all_cores<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run(Builder::new_multi_thread(), future)
 }
 

@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The node serves its clients.
-pub const READY: &str = "READY=1";
+pub(crate) const READY: &str = "READY=1";
 /// The node has begun to stop.
-pub const STOPPING: &str = "STOPPING=1";
+pub(crate) const STOPPING: &str = "STOPPING=1";
 
 /// Sends a state to the service manager, if there is one.
-pub fn notify(state: &str) {
+pub(crate) fn notify(state: &str) {
     if let Err(error) = send(state) {
         tracing::warn!("cannot notify the service manager: {error}");
     }

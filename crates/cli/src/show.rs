@@ -2,7 +2,7 @@
 
 use soloist_client::api::LockState;
 
-pub fn state(state: LockState) -> &'static str {
+pub(crate) fn state(state: LockState) -> &'static str {
     match state {
         LockState::Free => "free",
         LockState::Held => "held",
@@ -12,7 +12,7 @@ pub fn state(state: LockState) -> &'static str {
 }
 
 /// A number with its noun: `1 node`, `5 nodes`.
-pub fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),
@@ -20,7 +20,7 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 /// Wraps words at this width. Lines after the first are indented, by as much as `indent`.
-pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
+pub(crate) fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
     let Some(width) = width else {
         return text.to_owned();
     };
@@ -40,7 +40,7 @@ pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
 }
 
 /// A time in microseconds, in a unit that suits it.
-pub fn microseconds(us: f64) -> String {
+pub(crate) fn microseconds(us: f64) -> String {
     match us {
         _ if us < 1_000.0 => format!("{us:.1} us"),
         _ if us < 1_000_000.0 => format!("{:.1} ms", us / 1e3),
@@ -49,7 +49,7 @@ pub fn microseconds(us: f64) -> String {
 }
 
 /// Quotes and escapes the text if it could affect the terminal or be misread.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
     match !text.is_empty() && text.chars().all(plain) && text.trim() == text {
         true => text.to_owned(),
@@ -58,7 +58,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// A duration in a readable unit.
-pub fn time(ms: u64) -> String {
+pub(crate) fn time(ms: u64) -> String {
     let (seconds, minutes, hours) = (ms / 1000, ms / 60_000, ms / 3_600_000);
     match ms {
         0..1_000 => format!("{ms} ms"),

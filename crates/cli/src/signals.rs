@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT (Ctrl-C), SIGTERM, and SIGHUP: the terminal was closed.
-pub struct Termination {
+pub(crate) struct Termination {
     interrupt: Signal,
     terminate: Signal,
     /// `None` if it is ignored, as with nohup(1).
@@ -15,7 +15,7 @@ pub struct Termination {
 
 impl Termination {
     /// Installs handlers. From now on these signals do not end the process by themselves.
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot handle signals");
         let is_ignored = is_ignored(SignalKind::hangup().as_raw_value());
         Ok(Termination {
@@ -29,7 +29,7 @@ impl Termination {
     }
 
     /// Waits for the next signal.
-    pub async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -46,7 +46,7 @@ async fn next(signal: &mut Option<Signal>) {
 }
 
 /// Returns whether this process ignores a signal. A handler for it would change that.
-pub fn is_ignored(number: i32) -> bool {
+pub(crate) fn is_ignored(number: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let bits = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());

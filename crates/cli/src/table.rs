@@ -2,14 +2,14 @@
 
 /// A table of text: a head, then rows. Columns are as wide as their widest cell, and numbers are
 /// right-aligned, with or without a unit.
-pub struct Table {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     /// Heads of the columns that a narrow terminal does without, the least important one first.
     optional: &'static [&'static str],
 }
 
 impl Table {
-    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         let mut table = Table {
             rows: Vec::new(),
             optional: &[],
@@ -19,18 +19,18 @@ impl Table {
     }
 
     /// Sets the columns that are left out, in this order, if the terminal is too narrow.
-    pub fn optional(mut self, columns: &'static [&'static str]) -> Self {
+    pub(crate) fn optional(mut self, columns: &'static [&'static str]) -> Self {
         self.optional = columns;
         self
     }
 
-    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     /// The table without optional columns that do not fit into this width, and a last line that
     /// names them. It may still be wider if the other columns are.
-    pub fn fit(&self, width: Option<usize>) -> String {
+    pub(crate) fn fit(&self, width: Option<usize>) -> String {
         let mut shown: Vec<usize> = (0..self.columns()).collect();
         let mut left_out = Vec::new();
         let Some(most) = width else {

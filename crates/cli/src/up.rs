@@ -21,7 +21,7 @@ use crate::{Verdict, logging, node, output, runtime, signals};
 /// commands `lock`, `who`, `status` and others find the cluster without further options. Ctrl-C
 /// stops it. Nothing is kept: for production, see `soloist init` and `soloist node`.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     nodes: u16,
@@ -50,7 +50,7 @@ struct UpNode {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         logging::start("warn");
         runtime::block_on_all_cores(self.stay_up())
     }

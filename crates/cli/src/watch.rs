@@ -16,7 +16,7 @@ use crate::{Verdict, help, output};
 /// the whole cluster. Stops on Ctrl-C, or when the node stops.
 #[derive(clap::Args)]
 #[command(after_long_help = help::FINDING)]
-pub struct Args {
+pub(crate) struct Args {
     /// Show only locks whose name matches; * matches anything, as in billing/*
     #[arg(long, value_name = "PATTERN")]
     lock: Option<String>,
@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         block_on(self.watch())
     }
 

@@ -17,7 +17,7 @@ use crate::{Verdict, help, output};
     "no holder is known, but some nodes do not answer, the node that was asked is cut off, or the \
      epoch is changing",
 ))]
-pub struct Args {
+pub(crate) struct Args {
     /// Name of the lock
     name: String,
 
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let lock = self
             .query
             .ask(async |client| client.lock_info(&self.name).await, page)?;

@@ -66,7 +66,7 @@ impl Line {
     }
 
     /// Waits for something that comes over this connection.
-    pub async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
         drive(&mut self.driver, work).await
     }
 }
@@ -99,7 +99,7 @@ pub(crate) struct Answer {
 }
 
 impl Connections {
-    pub fn new(place: Place, tls: Option<Tls>, token: Option<Token>) -> Self {
+    pub(crate) fn new(place: Place, tls: Option<Tls>, token: Option<Token>) -> Self {
         Connections {
             place,
             tls,
@@ -112,7 +112,7 @@ impl Connections {
     ///
     /// A connection that was kept may have been closed by the node meanwhile, which shows only in use: then
     /// `call` is asked for the request again, once, for a new connection.
-    pub fn exchange<'a>(
+    pub(crate) fn exchange<'a>(
         &'a self,
         call: &'a (dyn Fn() -> Call<'a> + Sync),
         patience: Option<Duration>,
@@ -148,7 +148,7 @@ impl Connections {
     }
 
     /// Sends a request and waits for the head of the answer.
-    pub async fn start<'a>(
+    pub(crate) async fn start<'a>(
         &self,
         call: &(dyn Fn() -> Call<'a> + Sync),
     ) -> Result<(Line, Response<Incoming>), ClientError> {
@@ -203,7 +203,7 @@ impl Connections {
         }
     }
 
-    pub fn keep(&self, line: Line) {
+    pub(crate) fn keep(&self, line: Line) {
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX && line.driver.is_some() {
             idle.push(line);
@@ -215,7 +215,7 @@ impl Connections {
     }
 
     /// Opens a new connection.
-    pub async fn open(&self) -> Result<Line, ClientError> {
+    pub(crate) async fn open(&self) -> Result<Line, ClientError> {
         let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer in 5 s");
         let opened = timeout(OPEN_MAX, self.open_without_end()).await;
         opened.unwrap_or_else(|_| Err(late())).map_err(|error| {
@@ -248,7 +248,7 @@ impl Connections {
         }
     }
 
-    pub fn broken(
+    pub(crate) fn broken(
         &self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> ClientError {

@@ -1,5 +1,6 @@
 //! What happens on a node, as it happens.
 
+use std::fmt;
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
@@ -20,6 +21,12 @@ pub struct Events {
     /// What has arrived and was not taken yet.
     received: Vec<u8>,
     line: Line,
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
 }
 
 impl Events {

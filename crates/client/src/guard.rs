@@ -143,7 +143,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub fn new(client: Client, lock: LockName, hold: Hold) -> Self {
+    pub(crate) fn new(client: Client, lock: LockName, hold: Hold) -> Self {
         Held {
             client,
             lock,
@@ -152,11 +152,11 @@ impl Held {
         }
     }
 
-    pub fn lock(&self) -> &LockName {
+    pub(crate) fn lock(&self) -> &LockName {
         &self.lock
     }
 
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.hold.hold
     }
 }

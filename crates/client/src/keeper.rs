@@ -50,7 +50,7 @@ struct Newcomer {
 
 impl Young {
     /// Keeps a hold until `over` says, or can say no more, that its guard is gone.
-    pub fn keep(self: &Arc<Self>, keeper: Keeper, over: oneshot::Receiver<()>) {
+    pub(crate) fn keep(self: &Arc<Self>, keeper: Keeper, over: oneshot::Receiver<()>) {
         let runtime = keeper.client.runtime.clone();
         if keeper.lives_for() < KEEP_AT_ONCE {
             runtime.spawn(keeper.keep(over));

@@ -322,7 +322,7 @@ impl Target {
 
 impl Place {
     /// Returns why the socket must not be used, if another user may have created it.
-    pub fn planted(&self) -> Option<&'static str> {
+    pub(crate) fn planted(&self) -> Option<&'static str> {
         // Only root can create a socket in the system's folder.
         let Place::Unix {
             socket,
@@ -338,7 +338,7 @@ impl Place {
     }
 
     /// Returns whether this is the cluster of `soloist up`, tried as the last resort.
-    pub fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         let Place::Unix { origin, .. } = self else {
             return false;
         };
@@ -346,7 +346,7 @@ impl Place {
     }
 
     /// Returns whether the socket exists, even if no node listens on it. Always true for TCP.
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         match self {
             Place::Unix { socket, .. } => fs::symlink_metadata(socket).is_ok(),
             Place::Tcp { .. } => true,
@@ -354,7 +354,7 @@ impl Place {
     }
 
     /// Returns whether both are the same socket, even under different paths.
-    pub fn is_same(&self, other: &Place) -> bool {
+    pub(crate) fn is_same(&self, other: &Place) -> bool {
         let (Place::Unix { socket, .. }, Place::Unix { socket: other, .. }) = (self, other) else {
             return self == other;
         };
@@ -363,7 +363,7 @@ impl Place {
     }
 
     /// Returns whether traffic to this address stays on this machine.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         match self {
             Place::Unix { .. } => true,
             Place::Tcp { host, .. } => {

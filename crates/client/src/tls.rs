@@ -19,7 +19,7 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// Loads the settings for `place`, or returns `None` if it does not use TLS.
-    pub fn new(target: &Target, place: &Place) -> Result<Option<Self>, TargetError> {
+    pub(crate) fn new(target: &Target, place: &Place) -> Result<Option<Self>, TargetError> {
         let Place::Tcp {
             host, tls: true, ..
         } = place

@@ -23,71 +23,71 @@ impl<K, V> Default for LookupMap<K, V> {
 }
 
 impl<K: Eq + Hash + Ord, V> LookupMap<K, V> {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
         self.0.get(key)
     }
 
-    pub fn get_mut<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub(crate) fn get_mut<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
         self.0.get_mut(key)
     }
 
-    pub fn contains_key<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
+    pub(crate) fn contains_key<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {
         self.0.contains_key(key)
     }
 
-    pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
+    pub(crate) fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         self.0.entry(key)
     }
 
-    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.0.insert(key, value)
     }
 
-    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
         self.0.remove(key)
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// All entries, in the order of their keys.
-    pub fn sorted(&self) -> Vec<(&K, &V)> {
+    pub(crate) fn sorted(&self) -> Vec<(&K, &V)> {
         let mut entries: Vec<_> = self.0.iter().collect();
         entries.sort_unstable_by_key(|(key, _)| *key);
         entries
     }
 
     /// What `map` makes of all values, sorted.
-    pub fn sorted_values<T: Ord>(&self, map: impl FnMut(&V) -> T) -> Vec<T> {
+    pub(crate) fn sorted_values<T: Ord>(&self, map: impl FnMut(&V) -> T) -> Vec<T> {
         let mut values: Vec<_> = self.0.values().map(map).collect();
         values.sort_unstable();
         values
     }
 
     /// Changes all values, in no particular order. The outcome must not depend on it.
-    pub fn update_all(&mut self, update: impl FnMut(&mut V)) {
+    pub(crate) fn update_all(&mut self, update: impl FnMut(&mut V)) {
         self.0.values_mut().for_each(update);
     }
 
     /// Returns memory that is no longer needed.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.0.len() < self.0.capacity() / 8 {
             self.0.shrink_to(self.0.len() * 2);
         }

@@ -103,7 +103,7 @@ impl<const HASTY: bool> fmt::Display for TokenRing<HASTY> {
 }
 
 /// Prints what the simulator and the search find out about both.
-pub fn main() {
+pub(crate) fn main() {
     let setup = Setup::new(VariantSet::default(), 5);
     let report = simulate_own::<TokenRing<false>>(&setup, &mut |_| ()).expect("five nodes");
     assert!(report.is_well());

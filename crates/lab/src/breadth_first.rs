@@ -196,7 +196,7 @@ pub fn fingerprint(value: &impl Hash) -> u128 {
 }
 
 /// A value that most copies of a state share, with its fingerprint.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Shared<T> {
     value: Arc<T>,
     fingerprint: u128,

@@ -15,7 +15,11 @@ pub(crate) struct GoldenBytes(String);
 
 impl GoldenBytes {
     /// Adds a message, and checks that its bytes are read back as the same message.
-    pub fn add<T: Serialize + DeserializeOwned + Debug>(&mut self, label: &str, message: &T) {
+    pub(crate) fn add<T: Serialize + DeserializeOwned + Debug>(
+        &mut self,
+        label: &str,
+        message: &T,
+    ) {
         let bytes = postcard::to_allocvec(message).unwrap();
         let (read, rest): (T, _) = postcard::take_from_bytes(&bytes).unwrap();
         assert_eq!(format!("{read:?}"), format!("{message:?}"));
@@ -24,7 +28,7 @@ impl GoldenBytes {
     }
 
     /// Adds bytes that were encoded elsewhere.
-    pub fn add_bytes(&mut self, label: &str, bytes: &[u8]) {
+    pub(crate) fn add_bytes(&mut self, label: &str, bytes: &[u8]) {
         write!(self.0, "{label} =").unwrap();
         for byte in bytes {
             write!(self.0, " {byte:02x}").unwrap();
@@ -34,7 +38,7 @@ impl GoldenBytes {
 
     /// Compares the lines with `tests/golden/<name>`, or rewrites that file.
     #[track_caller]
-    pub fn check(&self, name: &str) {
+    pub(crate) fn check(&self, name: &str) {
         soloist_testing::golden_file::assert_golden(name, &self.0);
     }
 }

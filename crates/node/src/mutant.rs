@@ -21,7 +21,7 @@ pub(crate) struct Planted {
 #[cfg(feature = "mutants")]
 impl Planted {
     /// The fault that SOLOIST_MUTANT names, for tests of the executable.
-    pub fn from_env() -> Self {
+    pub(crate) fn from_env() -> Self {
         let planted = Planted::default();
         let name = std::env::var("SOLOIST_MUTANT").unwrap_or_default();
         if let Some(mutant) = Mutant::ALL.iter().find(|mutant| mutant.name() == name) {
@@ -30,12 +30,12 @@ impl Planted {
         planted
     }
 
-    pub fn plant(&self, mutant: Mutant) {
+    pub(crate) fn plant(&self, mutant: Mutant) {
         self.number.store(mutant as usize + 1, Ordering::SeqCst);
     }
 
     /// Panics if this fault is planted.
-    pub fn panic_if(&self, mutant: Mutant) {
+    pub(crate) fn panic_if(&self, mutant: Mutant) {
         let planted = self.number.load(Ordering::Relaxed);
         assert!(planted != mutant as usize + 1, "a planted fault");
     }
@@ -43,9 +43,9 @@ impl Planted {
 
 #[cfg(not(feature = "mutants"))]
 impl Planted {
-    pub const fn from_env() -> Self {
+    pub(crate) const fn from_env() -> Self {
         Planted {}
     }
 
-    pub const fn panic_if(&self, _: Mutant) {}
+    pub(crate) const fn panic_if(&self, _: Mutant) {}
 }

@@ -8,6 +8,7 @@ use soloist_node::local::{LocalCluster, LocalSettings};
 use tempfile::TempDir;
 
 /// Nodes in this process without TLS, each with its API on a Unix socket.
+#[derive(Debug)]
 pub struct Served {
     /// The nodes.
     pub cluster: LocalCluster,

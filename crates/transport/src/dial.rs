@@ -34,6 +34,12 @@ pub struct Dialled {
     pub cluster: Option<ClusterIdentity>,
 }
 
+impl fmt::Debug for Dialled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialled").finish_non_exhaustive()
+    }
+}
+
 /// The addresses of one node that remain to be tried.
 struct Attempts {
     addresses: std::vec::IntoIter<SocketAddr>,

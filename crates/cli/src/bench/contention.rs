@@ -11,7 +11,7 @@ use super::single::cluster;
 use super::{Measured, Samples};
 
 /// Algorithm, number of nodes, and whether links use TLS.
-pub const CASES: [(&str, usize, bool); 8] = [
+pub(super) const CASES: [(&str, usize, bool); 8] = [
     ("naimi-trehel", 5, true),
     ("naimi-trehel", 5, false),
     ("raymond", 5, true),
@@ -22,7 +22,7 @@ pub const CASES: [(&str, usize, bool); 8] = [
     ("maekawa", 27, true),
 ];
 
-pub fn name(algorithm: &str, nodes: usize, tls: bool) -> String {
+pub(super) fn name(algorithm: &str, nodes: usize, tls: bool) -> String {
     let plain = if tls { "" } else { ", without TLS" };
     format!("contended {nodes}, {algorithm}{plain}")
 }
@@ -36,7 +36,7 @@ struct HandOvers {
 }
 
 /// Measures the wait per entry, and the hand-overs between nodes.
-pub async fn measure(
+pub(super) async fn measure(
     algorithm: &str,
     nodes: usize,
     tls: bool,

@@ -13,12 +13,12 @@ use super::{Measured, Samples};
 
 const WHAT: &str = "round trip";
 
-pub async fn tcp(rounds: usize) -> Result<Measured> {
+pub(super) async fn tcp(rounds: usize) -> Result<Measured> {
     let (near, far) = connected().await?;
     ping_pong("tcp", rounds, near, far).await
 }
 
-pub async fn tls(rounds: usize) -> Result<Measured> {
+pub(super) async fn tls(rounds: usize) -> Result<Measured> {
     let (near, far) = connected().await?;
     let authority = Authority::new("floor")?;
     let identity = |name: &str| -> Result<Identity> {
@@ -33,7 +33,7 @@ pub async fn tls(rounds: usize) -> Result<Measured> {
     ping_pong("tls", rounds, near, far).await
 }
 
-pub async fn unix(rounds: usize) -> Result<Measured> {
+pub(super) async fn unix(rounds: usize) -> Result<Measured> {
     let (near, far) = UnixStream::pair()?;
     ping_pong("unix", rounds, near, far).await
 }

@@ -15,7 +15,7 @@ const FORGOTTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Memory left behind by locks that were used once and are idle. The cluster has a single node,
 /// which is the home of every lock.
-pub async fn idle(locks: usize) -> Result<Measured> {
+pub(super) async fn idle(locks: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(1, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];
     // The allocator keeps memory that was needed once, so only growth in the second round counts.
@@ -50,7 +50,7 @@ async fn use_once(node: &Node, round: &str, locks: usize) -> Result<f64> {
 }
 
 /// Memory of locks that one node of five holds, including the state of the other nodes.
-pub async fn live(locks: usize) -> Result<Measured> {
+pub(super) async fn live(locks: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(5, RuleSettings::ALGORITHM, true).await?;
     let node = &cluster.nodes[0];
     let before = resident()?;

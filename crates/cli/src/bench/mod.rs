@@ -43,7 +43,7 @@ Workloads:
 /// Measure the lock, and compare it with what the machine can do
 #[derive(clap::Args)]
 #[command(after_long_help = explanation())]
-pub struct Args {
+pub(crate) struct Args {
     /// Measure the cost of fault tolerance and the effect of faults; node processes are killed
     #[arg(long)]
     faults: bool,
@@ -63,7 +63,7 @@ pub struct Args {
 
 /// Result of one workload.
 #[derive(Serialize)]
-pub struct Measured {
+pub(crate) struct Measured {
     pub workload: String,
     /// What one operation is.
     pub what: &'static str,
@@ -87,19 +87,19 @@ pub struct Measured {
 
 /// Expected maximum of a time.
 #[derive(Serialize, Clone)]
-pub struct Bound {
+pub(crate) struct Bound {
     pub what: &'static str,
     pub us: f64,
 }
 
 #[derive(Serialize, Clone)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     pub floor: &'static str,
     pub times: f64,
 }
 
 impl Measured {
-    pub fn new(
+    pub(crate) fn new(
         workload: impl Into<String>,
         what: &'static str,
         seconds: f64,
@@ -148,7 +148,7 @@ impl Measured {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let measured = runtime::block_on_all_cores(self.measure())?;
         if self.json {
             output::json(&measured)?;

@@ -10,13 +10,13 @@ use soloist_node::{Guard, Locks};
 use super::single::cluster;
 use super::{Measured, Samples};
 
-pub const NODES: usize = 60;
-pub const LOCKS: usize = 500;
-pub const A_SECOND: u32 = 500;
+pub(super) const NODES: usize = 60;
+pub(super) const LOCKS: usize = 500;
+pub(super) const A_SECOND: u32 = 500;
 
 /// Starts this many acquisitions at a fixed rate, each on another node and of another lock, without
 /// waiting for earlier ones.
-pub async fn measure(acquisitions: usize) -> Result<Measured> {
+pub(super) async fn measure(acquisitions: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / A_SECOND);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);

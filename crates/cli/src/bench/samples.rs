@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 #[derive(Default)]
-pub struct Samples(Vec<Duration>);
+pub(crate) struct Samples(Vec<Duration>);
 
 /// Statistics in microseconds.
 #[derive(Serialize, Clone)]
-pub struct Times {
+pub(crate) struct Times {
     pub mean_us: f64,
     pub p50_us: f64,
     pub p90_us: f64,
@@ -18,19 +18,19 @@ pub struct Times {
 }
 
 impl Samples {
-    pub fn add(&mut self, time: Duration) {
+    pub(crate) fn add(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    pub fn extend(&mut self, other: Samples) {
+    pub(crate) fn extend(&mut self, other: Samples) {
         self.0.extend(other.0);
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub fn times(&self) -> Option<Times> {
+    pub(crate) fn times(&self) -> Option<Times> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let us = |time: Duration| time.as_secs_f64() * 1e6;

@@ -13,14 +13,14 @@ use super::{Measured, Samples};
 const WHAT: &str = "acquire and release";
 
 /// Number of nodes of the cluster.
-pub const NODES: usize = 5;
+pub(super) const NODES: usize = 5;
 /// Number of clients that have a lock each.
-pub const CLIENTS: usize = 8;
+pub(super) const CLIENTS: usize = 8;
 
 /// Number of operations per measurement, where a single one is too short for the clock.
 const BATCH: usize = 100;
 
-pub async fn cluster(
+pub(super) async fn cluster(
     nodes: usize,
     algorithm: &str,
     tls: bool,
@@ -33,7 +33,7 @@ pub async fn cluster(
     Ok((LocalCluster::start(settings).await?, folder))
 }
 
-pub async fn embedded(rounds: usize) -> Result<Measured> {
+pub(super) async fn embedded(rounds: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let lock = cluster.nodes[0].lock("bench")?;
     // Fetch the token first.
@@ -55,7 +55,7 @@ pub async fn embedded(rounds: usize) -> Result<Measured> {
     Ok(measured)
 }
 
-pub async fn over_the_api(rounds: usize) -> Result<Measured> {
+pub(super) async fn over_the_api(rounds: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let server = http::serve(&cluster.nodes[0]).await?;
     let target = Target::parse(&format!("unix:{}", server.socket().display()))?;
@@ -75,7 +75,7 @@ pub async fn over_the_api(rounds: usize) -> Result<Measured> {
     Ok(Measured::new("reacquire api", WHAT, seconds, &samples))
 }
 
-pub async fn eight_locks(rounds: usize) -> Result<Measured> {
+pub(super) async fn eight_locks(rounds: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(NODES, RuleSettings::ALGORITHM, true).await?;
     let begin = Instant::now();
     let clients = (0..CLIENTS).map(|client| {

@@ -16,7 +16,7 @@ use crate::processes::{Processes, name};
 
 /// Measurements of the kill.
 #[derive(Serialize)]
-pub struct Killed {
+pub(super) struct Killed {
     node: String,
     lease_ms: u128,
     /// Fence of the worker that was inside.
@@ -76,7 +76,7 @@ struct Job {
 /// Maximum time for the takeover, in addition to two leases.
 const TAKEOVER_MAX: Duration = Duration::from_secs(10);
 
-pub async fn show(args: &Args) -> Result<Verdict> {
+pub(super) async fn show(args: &Args) -> Result<Verdict> {
     let nodes = usize::from(args.nodes);
     ensure!(
         nodes >= 2,

@@ -16,7 +16,7 @@ use crate::{Verdict, output};
 const LINES: u32 = 8;
 
 /// One turn of a worker, as the worker saw it.
-pub struct Turn {
+pub(super) struct Turn {
     pub worker: String,
     pub fence: Fence,
     /// The number that it wrote to the shared file.
@@ -26,7 +26,7 @@ pub struct Turn {
 }
 
 /// The log of a demo.
-pub struct Log<'a> {
+pub(super) struct Log<'a> {
     args: &'a Args,
     shared_file: &'a SharedFile,
     begin: Instant,
@@ -56,7 +56,7 @@ struct Summary {
 
 impl<'a> Log<'a> {
     /// Starts the log. `nodes` says what the nodes are.
-    pub fn start(args: &'a Args, shared_file: &'a SharedFile, nodes: &str) -> Result<Self> {
+    pub(super) fn start(args: &'a Args, shared_file: &'a SharedFile, nodes: &str) -> Result<Self> {
         let begin = Instant::now();
         let log = Log {
             args,
@@ -73,7 +73,7 @@ impl<'a> Log<'a> {
         Ok(log)
     }
 
-    pub fn begin(&self) -> Instant {
+    pub(super) fn begin(&self) -> Instant {
         self.begin
     }
 
@@ -91,12 +91,12 @@ impl<'a> Log<'a> {
     }
 
     /// Prints a line that stands out from the others.
-    pub fn headline(&self, text: &str) -> Result<()> {
+    pub(super) fn headline(&self, text: &str) -> Result<()> {
         self.line(&output::bold(&format!(">>> {text}")))
     }
 
     /// Records a turn. With --verbose, it gets a line.
-    pub fn turn(&mut self, turn: Turn) -> Result<()> {
+    pub(super) fn turn(&mut self, turn: Turn) -> Result<()> {
         if self.args.verbose {
             self.line(&format!(
                 "{:<7} wrote {:>3}  fence {}  waited {:>4} ms, inside {:>3} ms",
@@ -112,7 +112,7 @@ impl<'a> Log<'a> {
     }
 
     /// Prints how far the demo is, if a line is due.
-    pub fn progress(&mut self, what: impl FnOnce() -> Option<String>) -> Result<()> {
+    pub(super) fn progress(&mut self, what: impl FnOnce() -> Option<String>) -> Result<()> {
         if Instant::now() < self.due {
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl<'a> Log<'a> {
     }
 
     /// Prints the summary.
-    pub fn conclude(self, kill: Option<Killed>) -> Result<Verdict> {
+    pub(super) fn conclude(self, kill: Option<Killed>) -> Result<Verdict> {
         let summary = self.summary(kill)?;
         match self.args.json {
             true => output::json(&summary)?,

@@ -31,7 +31,7 @@ use shared_file::SharedFile;
 /// the lock. The next worker enters when the lease of the dead node has expired. Then the node is
 /// restarted and joins again. The demo takes longer than --seconds if the lease requires it.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=60))]
     nodes: u16,
@@ -81,7 +81,7 @@ fn lease(text: &str) -> Result<Given, String> {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         match self.kill {
             true => block_on_all_cores(kill::show(&self)),
             false => block_on_all_cores(self.show()),

@@ -10,13 +10,13 @@ use soloist_api::Fence;
 
 /// A counter in a file, and a journal of entries.
 #[derive(Clone)]
-pub struct SharedFile {
+pub(super) struct SharedFile {
     counter: PathBuf,
     journal: PathBuf,
 }
 
 impl SharedFile {
-    pub fn new(folder: &Path) -> Result<Self> {
+    pub(super) fn new(folder: &Path) -> Result<Self> {
         let shared_file = SharedFile {
             counter: folder.join("counter"),
             journal: folder.join("journal"),
@@ -27,7 +27,7 @@ impl SharedFile {
     }
 
     /// Increments the counter, slowly and without any locking of its own. Returns the new value.
-    pub async fn add_one(&self, worker: &str, fence: Fence) -> Result<u64> {
+    pub(super) async fn add_one(&self, worker: &str, fence: Fence) -> Result<u64> {
         self.note(&format!("enter {worker} {fence}"))?;
         let number = self.counter()? + 1;
         // A pause of 20 to 179 ms that differs between turns, without a random generator.
@@ -39,21 +39,21 @@ impl SharedFile {
     }
 
     /// Appends a line to the journal.
-    pub fn note(&self, line: &str) -> Result<()> {
+    pub(super) fn note(&self, line: &str) -> Result<()> {
         let mut journal = OpenOptions::new().append(true).open(&self.journal)?;
         journal.write_all(format!("{line}\n").as_bytes())?;
         Ok(())
     }
 
     /// The value of the counter.
-    pub fn counter(&self) -> Result<u64> {
+    pub(super) fn counter(&self) -> Result<u64> {
         let text = fs::read_to_string(&self.counter)?;
         text.parse()
             .with_context(|| format!("unexpected content of the shared file: {text:?}"))
     }
 
     /// Counts the entries that overlapped another one, and returns whether fences always increased.
-    pub fn judge(&self) -> Result<(usize, bool)> {
+    pub(super) fn judge(&self) -> Result<(usize, bool)> {
         let journal = fs::read_to_string(&self.journal)?;
         let mut inside: Option<&str> = None;
         let (mut overlaps, mut rise, mut last) = (0, true, Fence::default());

@@ -17,7 +17,7 @@ struct Node {
     config: Config,
 }
 
-pub fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
+pub(super) fn add(new: &[(NodeName, Address)], out: &Path) -> Result<Made> {
     let new_nodes = Nodes::new(new.to_vec()).context("--add")?;
     let nodes = existing(out)?;
     let pattern = all_agree(&nodes)?;

@@ -12,7 +12,7 @@ use super::folder::{self, write};
 
 /// The client certificates that were created.
 #[derive(Serialize)]
-pub struct MadeClients {
+pub(super) struct MadeClients {
     folder: PathBuf,
     clients: Vec<MadeClient>,
 }
@@ -27,7 +27,7 @@ struct MadeClient {
 }
 
 /// Creates a folder per client, with a certificate issued by the CA in `out`.
-pub fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
+pub(super) fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
     let mut sorted = names.to_vec();
     sorted.sort();
     sorted.dedup();
@@ -67,7 +67,7 @@ pub fn issue(names: &[NodeName], out: &Path) -> Result<MadeClients> {
 }
 
 /// Instructions for the next steps.
-pub fn text(made: &MadeClients) -> String {
+pub(super) fn text(made: &MadeClients) -> String {
     let mut text = String::new();
     for client in &made.clients {
         text.push_str(&format!("Made {}.\n", client.folder.display()));

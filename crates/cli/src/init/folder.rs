@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 /// Fails if one of the entries already exists.
-pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
+pub(super) fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
     match fs::symlink_metadata(out) {
         Err(_) => return Ok(()),
         Ok(found) if found.is_file() => {
@@ -27,7 +27,11 @@ pub fn refuse_to_overwrite(out: &Path, entries: &[String]) -> Result<()> {
 }
 
 /// Creates everything in a temporary folder next to the target, then moves it into place.
-pub fn make(out: &Path, entries: &[String], fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(super) fn make(
+    out: &Path,
+    entries: &[String],
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
     let exists = out.exists();
     let parent = match out.parent() {
         _ if exists => out,
@@ -69,7 +73,7 @@ fn move_to(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()))
 }
 
-pub fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(mode).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))

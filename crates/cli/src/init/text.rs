@@ -12,7 +12,7 @@ use super::Made;
 use crate::duration;
 
 /// What the nodes of a cluster have in common.
-pub struct Common<'a> {
+pub(super) struct Common<'a> {
     pub keepers: &'a Nodes,
     pub lease: Duration,
     pub algorithm: &'a str,
@@ -21,7 +21,7 @@ pub struct Common<'a> {
 }
 
 /// The configuration of one node, keeper or not.
-pub fn config((name, address): (&NodeName, &Address), common: &Common<'_>) -> String {
+pub(super) fn config((name, address): (&NodeName, &Address), common: &Common<'_>) -> String {
     let mut text = format!("name = \"{name}\"\n");
     // The address of a keeper is in [keepers].
     if common.keepers.id(name.as_str()).is_none() {
@@ -108,7 +108,7 @@ socket = \"{socket}\"
 }
 
 /// Next steps after creating a cluster.
-pub fn next_steps(made: &Made) -> String {
+pub(super) fn next_steps(made: &Made) -> String {
     let (folder, nodes) = (made.folder.display(), counted(made, "node"));
     let mut text = format!(
         "Made {folder}: the CA of the cluster {}, and a folder for each of {nodes} ({}).\n",
@@ -147,7 +147,7 @@ fn counted(made: &Made, what: &str) -> String {
 }
 
 /// Next steps after adding nodes.
-pub fn joining(made: &Made) -> String {
+pub(super) fn joining(made: &Made) -> String {
     let (folder, nodes) = (made.folder.display(), counted(made, "further node"));
     let mut text = format!("Made in {folder}: a folder for each of {nodes}.\n\nNext:\n");
     copy(&mut text, made);

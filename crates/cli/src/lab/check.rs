@@ -47,7 +47,7 @@ Examples:
 /// The search visits every reachable state.
 #[derive(clap::Args)]
 #[command(after_long_help = explanation())]
-pub struct Args {
+pub(crate) struct Args {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
     algorithm: String,
@@ -164,14 +164,14 @@ pub struct Args {
 
 /// How often the nodes may request.
 #[derive(Clone)]
-pub enum Requests {
+pub(super) enum Requests {
     Each(u8),
     ByNode(Vec<u8>),
 }
 
 impl Requests {
     /// The number of requests of each node.
-    pub fn per_node(&self, nodes: usize) -> Vec<u8> {
+    pub(super) fn per_node(&self, nodes: usize) -> Vec<u8> {
         match self {
             Requests::Each(requests) => vec![*requests; nodes],
             Requests::ByNode(requests) => requests.clone(),
@@ -187,7 +187,7 @@ enum Inside {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         self.agree()?;
         let choice = self.variant.of(&self.algorithm)?;
         // Invalid input is refused before anything is said.
@@ -305,7 +305,7 @@ impl Args {
 }
 
 /// What is searched, in one line.
-pub fn describe_setting(setting: &Setting) -> String {
+pub(super) fn describe_setting(setting: &Setting) -> String {
     let mut text = String::new();
     let requests = match setting.requests {
         _ if setting.requests_by_node.is_some() => format!("{} requests", setting.quota()),
@@ -381,7 +381,7 @@ fn describe(timed: &Timed) -> String {
     text
 }
 
-pub fn requests(given: &str) -> Result<Requests, String> {
+pub(super) fn requests(given: &str) -> Result<Requests, String> {
     let most = Limits::REQUESTS_MAX;
     let quota = |given: &str, least: u8| match given.parse() {
         Ok(requests) if (least..=most).contains(&requests) => Some(requests),
@@ -399,7 +399,7 @@ pub fn requests(given: &str) -> Result<Requests, String> {
     })
 }
 
-pub fn aim(given: &str) -> Result<Aim, String> {
+pub(super) fn aim(given: &str) -> Result<Aim, String> {
     let aims = [Aim::Messages, Aim::Overtaking];
     let found = aims.into_iter().find(|aim| aim.name() == given);
     found.ok_or_else(|| "use messages or overtaking".to_owned())

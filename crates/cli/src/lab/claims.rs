@@ -23,7 +23,7 @@ use crate::{Verdict, output};
 #[command(
     after_long_help = "Examples:\n  soloist lab claims --paper raymond\n  soloist lab claims --markdown > docs/claims.md"
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// Examine only the claims of this paper, given by its algorithm's name or alias, without
     /// comparisons
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
@@ -45,7 +45,7 @@ struct Page {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let paper = self.paper.as_deref().map(paper).transpose()?;
         let mut claims = claims::all();
         claims.retain(|claim| paper.is_none_or(|paper| claim.paper == paper));

@@ -29,7 +29,7 @@ const ENTRIES_MIN: u64 = 1000;
 #[command(
     after_long_help = "Example:\n  soloist lab compare -a raymond,raymond+greedy -n 4,16,64 --plot compare.svg"
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// Algorithms separated by commas, with variants after a plus (raymond+greedy), or all
     #[arg(
         long,
@@ -84,7 +84,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let setups = self.setups()?;
         if let Some(path) = &self.plot {
             check_plot(path)?;

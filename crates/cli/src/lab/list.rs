@@ -12,7 +12,7 @@ use crate::{Verdict, output};
 
 /// List the algorithms with their papers, channels, messages, shapes and variants
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -85,7 +85,7 @@ impl Visitor for Describe {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let all: Vec<Listed> = Kind::ALL.iter().map(|kind| kind.visit(Describe)).collect();
         if self.json {
             output::json(&all)?;

@@ -21,7 +21,7 @@ use crate::Verdict;
 
 // The help of each subcommand is at its `Args`.
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     List(list::Args),
     Run(run::Args),
     Compare(compare::Args),
@@ -37,7 +37,7 @@ pub enum Command {
 }
 
 impl Command {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         match self {
             Command::List(args) => args.run(),
             Command::Run(args) => args.run(),

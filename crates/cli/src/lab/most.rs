@@ -8,7 +8,7 @@ use super::searched;
 use crate::{Verdict, output};
 
 /// Searches for the worst case and prints it.
-pub fn run(case: &Case, aim: Aim, json: bool) -> Result<Verdict> {
+pub(super) fn run(case: &Case, aim: Aim, json: bool) -> Result<Verdict> {
     let report = searched::worst(case, aim)?;
     match json {
         true => output::json(&report)?,

@@ -13,20 +13,20 @@ use crate::{Verdict, output};
 /// inside or a node rejects a message (a line that begins with FAULT). Other findings of a search
 /// are in the scenario's comments.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     text: Text,
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         self.text.replay(scenario::replay)
     }
 }
 
 /// A run as text.
 #[derive(clap::Args)]
-pub struct Text {
+pub(super) struct Text {
     /// File of the text, or - for standard input
     file: PathBuf,
 
@@ -37,7 +37,7 @@ pub struct Text {
 
 impl Text {
     /// Replays the text with this function.
-    pub fn replay(self, play: fn(&str) -> Result<String, ScenarioError>) -> Result<Verdict> {
+    pub(super) fn replay(self, play: fn(&str) -> Result<String, ScenarioError>) -> Result<Verdict> {
         let name = self.file.display();
         let text = if self.file.as_os_str() == "-" {
             std::io::read_to_string(std::io::stdin())

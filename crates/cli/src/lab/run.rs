@@ -50,7 +50,7 @@ Examples:
 /// cost of an entry; they are reported per message delay of idle time.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
-pub struct Args {
+pub(crate) struct Args {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
     algorithm: String,
@@ -125,7 +125,7 @@ struct Timed {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let choice = Choice::parse(&self.algorithm, &self.variant)?;
         let entries = settings::entries_for(self.load, self.nodes, self.entries, Setup::ENTRIES)?;
         let setup = Setup {

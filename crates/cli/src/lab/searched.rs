@@ -13,7 +13,7 @@ use crate::{Verdict, memory};
 /// A report with timings. `seconds` and `graph_seconds` are those of the last pass of their kind,
 /// which is the one with all requests.
 #[derive(Serialize)]
-pub struct Timed {
+pub(super) struct Timed {
     #[serde(flatten)]
     pub report: Report,
     /// Seconds of the safety pass.
@@ -25,7 +25,7 @@ pub struct Timed {
     pub total_seconds: f64,
 }
 
-pub fn search(case: &Case) -> Result<Timed> {
+pub(super) fn search(case: &Case) -> Result<Timed> {
     let mut watcher = Watcher::new();
     let report = case.run(&mut |progress| watcher.note(progress))?;
     watcher.bar.finish_and_clear();
@@ -44,7 +44,7 @@ pub fn search(case: &Case) -> Result<Timed> {
 
 /// Runs a breadth-first search: shows progress on a terminal, and stops before memory runs out.
 /// Returns what the search returned, and its seconds.
-pub fn watched<R>(
+pub(super) fn watched<R>(
     search: impl FnOnce(&mut dyn FnMut(breadth_first::Progress) -> bool) -> R,
 ) -> (R, f64) {
     let bar = spinner();
@@ -68,7 +68,7 @@ pub fn watched<R>(
 }
 
 /// The outcome of a command that searched.
-pub fn outcome(found: Found) -> Verdict {
+pub(super) fn outcome(found: Found) -> Verdict {
     match found {
         Found::Holds => Verdict::Well,
         Found::NotExhausted => Verdict::Unknown,
@@ -77,7 +77,7 @@ pub fn outcome(found: Found) -> Verdict {
 }
 
 /// The word that stands before a violation.
-pub fn word(found: Found) -> &'static str {
+pub(super) fn word(found: Found) -> &'static str {
     match found {
         Found::Deadlock => "DEADLOCK",
         Found::Starvation => "STARVATION",
@@ -94,7 +94,7 @@ fn spinner() -> ProgressBar {
     ProgressBar::new_spinner().with_style(style)
 }
 
-pub fn worst(case: &Case, aim: Aim) -> Result<WorstReport> {
+pub(super) fn worst(case: &Case, aim: Aim) -> Result<WorstReport> {
     let mut watcher = Watcher::new();
     let report = case.worst(aim, &mut |progress| watcher.note(progress))?;
     watcher.bar.finish_and_clear();

@@ -11,7 +11,7 @@ use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
 
 /// The variants of an algorithm.
 #[derive(clap::Args)]
-pub struct Variant {
+pub(super) struct Variant {
     /// Variants of the rules, separated by commas, such as as-published
     #[arg(
         long,
@@ -25,14 +25,14 @@ pub struct Variant {
 
 impl Variant {
     /// The algorithm of this name, with these variants.
-    pub fn of(&self, algorithm: &str) -> Result<Choice> {
+    pub(super) fn of(&self, algorithm: &str) -> Result<Choice> {
         Ok(Choice::parse(algorithm, &self.variant)?)
     }
 }
 
 /// The algorithm of the locks of a cluster.
 #[derive(clap::Args)]
-pub struct LockAlgorithm {
+pub(super) struct LockAlgorithm {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
@@ -43,14 +43,14 @@ pub struct LockAlgorithm {
 
 impl LockAlgorithm {
     /// The algorithm with its variants.
-    pub fn choice(&self) -> Result<Choice> {
+    pub(super) fn choice(&self) -> Result<Choice> {
         self.variant.of(&self.algorithm)
     }
 }
 
 /// Behaviour of the simulated world.
 #[derive(clap::Args, Clone)]
-pub struct World {
+pub(super) struct World {
     #[arg(
         long,
         help = "Message delay: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]",
@@ -82,7 +82,7 @@ pub struct World {
 
 impl World {
     /// A setup in this world: default shape, token at node 0, no node inside.
-    pub fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
+    pub(super) fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
         Setup {
             load,
             delay: self.delay,
@@ -96,28 +96,33 @@ impl World {
 }
 
 /// Parses a setting. The error is only the reason, since clap names the value itself.
-pub fn setting<T: FromStr<Err = SettingError>>(given: &str) -> Result<T, String> {
+pub(super) fn setting<T: FromStr<Err = SettingError>>(given: &str) -> Result<T, String> {
     given
         .parse()
         .map_err(|error: SettingError| error.reason().to_owned())
 }
 
 /// Parses a seed.
-pub fn seed(given: &str) -> Result<u64, String> {
+pub(super) fn seed(given: &str) -> Result<u64, String> {
     given
         .parse()
         .map_err(|_| format!("use a whole number from 0 to {}", u64::MAX))
 }
 
 /// Parses the number of a node.
-pub fn node(given: &str) -> Result<u32, String> {
+pub(super) fn node(given: &str) -> Result<u32, String> {
     given
         .parse()
         .map_err(|_| "nodes are numbered from 0".to_owned())
 }
 
 /// Number of entries of a run: the given one or the default. A burst has one entry per node.
-pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -> Result<u64> {
+pub(super) fn entries_for(
+    load: Load,
+    nodes: usize,
+    given: Option<u64>,
+    default: u64,
+) -> Result<u64> {
     match (load, given) {
         (Load::Burst, Some(entries)) if entries != nodes as u64 => {
             bail!(
@@ -131,7 +136,7 @@ pub fn entries_for(load: Load, nodes: usize, given: Option<u64>, default: u64) -
 }
 
 /// Reads a shape: the name of a form, or a file that lists it.
-pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
+pub(super) fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
     let Some(given) = given else {
         return Ok(ShapeSpec::Default);
     };
@@ -144,7 +149,7 @@ pub fn read_shape(given: Option<&str>) -> Result<ShapeSpec> {
 }
 
 /// Parses a number of nodes.
-pub fn nodes(given: &str) -> Result<usize, String> {
+pub(super) fn nodes(given: &str) -> Result<usize, String> {
     match given.parse() {
         Ok(nodes) if (1..=NODES_MAX).contains(&nodes) => Ok(nodes),
         _ => Err(format!("a cluster has 1 to {NODES_MAX} nodes")),
@@ -152,7 +157,7 @@ pub fn nodes(given: &str) -> Result<usize, String> {
 }
 
 /// Parses a number of entries or runs.
-pub fn count(given: &str) -> Result<u64, String> {
+pub(super) fn count(given: &str) -> Result<u64, String> {
     match given.parse() {
         Ok(count) if count >= 1 => Ok(count),
         _ => Err("use a whole number from 1 up".to_owned()),

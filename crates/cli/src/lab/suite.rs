@@ -14,7 +14,7 @@ use crate::{Verdict, output};
 /// case is printed on stderr when it ends, and the table of all cases at the end. Exit code 1 if
 /// one case has another outcome.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Include the cases that take many minutes and up to 20 GB of memory
     #[arg(long)]
     long: bool,
@@ -40,7 +40,7 @@ struct Row {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let chosen = self.algorithm.as_deref();
         let chosen = chosen.map(|name| soloist_algorithms::Choice::parse(name, ""));
         let chosen = chosen.transpose()?.map(|choice| choice.kind);

@@ -32,7 +32,7 @@ const FAILURES_SHOWN: usize = 20;
     Examples:\n  soloist lab swarm --runs 5000 --seed 1\n  soloist lab swarm --minutes 10 --json\n  \
     soloist lab swarm --algorithm raymond --variant as-published --runs 100"
 )]
-pub struct Args {
+pub(crate) struct Args {
     #[arg(
         long,
         value_name = "K",
@@ -66,7 +66,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let among = self.among()?;
         let runs = match (self.runs, self.minutes) {
             (Some(runs), _) => runs,

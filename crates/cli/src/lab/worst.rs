@@ -27,7 +27,7 @@ Examples:
   soloist lab worst -a maekawa -n 13
   soloist lab worst -a raymond -n 15 --shape kary:2 --most overtaking --requests 4
   soloist lab worst -a maekawa -n 21 --tries 200000 --out worst.txt")]
-pub struct Args {
+pub(crate) struct Args {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them
     #[arg(long, short, value_name = "A")]
     algorithm: String,
@@ -86,7 +86,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let hunt = self.hunt()?;
         let bar = output::progress_bar(self.tries, "runs");
         let found = hunt.run(&|| bar.inc(1))?;

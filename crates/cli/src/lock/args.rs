@@ -49,7 +49,7 @@ fn explanation() -> String {
 /// Run a command while holding a lock, as flock(1) does on one machine
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{}\n\n{}", explanation(), help::FINDING))]
-pub struct Args {
+pub(crate) struct Args {
     /// Give up immediately if the lock is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "wait")]
     nonblock: bool,
@@ -96,11 +96,11 @@ pub struct Args {
 
 impl Args {
     /// Returns whether to print the holder while waiting.
-    pub fn is_talkative(&self) -> bool {
+    pub(crate) fn is_talkative(&self) -> bool {
         self.verbose || std::io::stderr().is_terminal()
     }
 
-    pub fn request(&self) -> Result<Request, LockNameError> {
+    pub(crate) fn request(&self) -> Result<Request, LockNameError> {
         let mut request = Request::new(LockName::new(&self.name)?);
         if self.nonblock {
             request = request.wait(Duration::ZERO);

@@ -37,17 +37,17 @@ use crate::runtime::block_on;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// How often to check whether processes are left in the group.
-pub const LOOK_EVERY: Duration = Duration::from_millis(10);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The guard process as a child of `soloist lock`.
-pub struct GuardProcess {
+pub(crate) struct GuardProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     answers: Lines<BufReader<pipe::Receiver>>,
 }
 
 impl GuardProcess {
-    pub fn start(grace: Duration) -> Result<Self> {
+    pub(crate) fn start(grace: Duration) -> Result<Self> {
         // Not by path: the file may have been replaced since this process was started.
         let mut child = Command::new("/proc/self/exe")
             .arg0("soloist")
@@ -74,12 +74,12 @@ impl GuardProcess {
     }
 
     /// The process group that it leads.
-    pub fn group(&self) -> Pid {
+    pub(crate) fn group(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
     /// Waits until the guard process has installed its signal handlers.
-    pub async fn ready(&mut self) -> Result<()> {
+    pub(crate) async fn ready(&mut self) -> Result<()> {
         let line = timeout(ANSWER_MAX, self.answers.next_line()).await;
         line.with_context(|| format!("the guard process did not start within {ANSWER_MAX:?}"))?
             .context("cannot read from the guard process")?
@@ -88,23 +88,23 @@ impl GuardProcess {
     }
 
     /// Sets the latest time until which the group may run.
-    pub fn tell_until(&mut self, moment: Moment) {
+    pub(crate) fn tell_until(&mut self, moment: Moment) {
         self.tell(&format!("until {}\n", moment.since_start().as_nanos()));
     }
 
-    pub fn tell_command(&mut self, command: Pid) {
+    pub(crate) fn tell_command(&mut self, command: Pid) {
         self.tell(&format!("command {}\n", command.as_raw_pid()));
     }
 
     /// Asks the guard process to return the terminal to our process group. It may have been killed
     /// together with the group, so the answer is optional.
-    pub async fn take_terminal_back(&mut self) {
+    pub(crate) async fn take_terminal_back(&mut self) {
         self.tell("terminal\n");
         let _ = timeout(ANSWER_MAX, self.answers.next_line()).await;
     }
 
     /// Lets the guard process exit.
-    pub fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         self.tell("done\n");
         drop(self.stdin.take());
         // Reap it if it has exited already, but do not wait: it may be stopped.
@@ -119,7 +119,7 @@ impl GuardProcess {
         }
     }
 
-    pub fn is_alive(&mut self) -> bool {
+    pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 }
@@ -129,7 +129,7 @@ impl GuardProcess {
 const ARGUMENT: &str = "lock-guard";
 
 /// Runs the guard process if this process was started as one.
-pub fn run_if_asked() -> Option<Result<Verdict>> {
+pub(crate) fn run_if_asked() -> Option<Result<Verdict>> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;

@@ -5,7 +5,7 @@
 //! process dies. The third is the command.
 
 mod args;
-pub mod guard;
+pub(crate) mod guard;
 mod owner;
 mod session;
 mod signals;
@@ -13,7 +13,7 @@ mod terminal;
 mod waiting;
 mod work;
 
-pub use args::Args;
+pub(crate) use args::Args;
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,7 @@ use work::Work;
 const CANCEL_MAX: Duration = Duration::from_millis(500);
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         block_on(self.hold()).map(Verdict::Code)
     }
 

@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 256;
 
 /// User, host, program and process id, such as `ann@web1: backup.sh, process 4711`. Arguments of
 /// the program are left out, because they may be secret.
-pub fn default(program: &OsStr) -> String {
+pub(super) fn default(program: &OsStr) -> String {
     let user = user(rustix::process::getuid().as_raw());
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();

@@ -15,7 +15,7 @@ use super::terminal::Terminal;
 use super::work::Work;
 use crate::output;
 
-pub struct Session<'a> {
+pub(super) struct Session<'a> {
     lock: &'a ClientGuard,
     process: &'a mut GuardProcess,
     grace: Duration,
@@ -30,13 +30,13 @@ pub struct Session<'a> {
 }
 
 /// How the session ended.
-pub enum Ended {
+pub(super) enum Ended {
     ByItself(u8),
     LockLost,
 }
 
 impl<'a> Session<'a> {
-    pub fn new(
+    pub(super) fn new(
         lock: &'a ClientGuard,
         process: &'a mut GuardProcess,
         grace: Duration,
@@ -54,11 +54,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub fn group(&self) -> Pid {
+    pub(super) fn group(&self) -> Pid {
         self.process.group()
     }
 
-    pub fn tell_command(&mut self, command: Pid) {
+    pub(super) fn tell_command(&mut self, command: Pid) {
         self.process.tell_command(command);
     }
 
@@ -67,7 +67,7 @@ impl<'a> Session<'a> {
         self.lock.valid_until().before(kill_before(self.lock.ttl()))
     }
 
-    pub fn tell_validity(&mut self) {
+    pub(super) fn tell_validity(&mut self) {
         self.told = Some(self.lock.valid_until());
         // Once the lock is lost, the guard process already has the final deadline.
         if !self.lost {
@@ -77,7 +77,7 @@ impl<'a> Session<'a> {
 
     /// Waits until the command and its group have ended. Meanwhile it passes on signals, informs
     /// the guard process of renewals, and ends the group if the lock is lost.
-    pub async fn run(
+    pub(super) async fn run(
         mut self,
         work: &Work,
         command: Pid,

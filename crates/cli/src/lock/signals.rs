@@ -19,12 +19,12 @@ const PASSED_ON: [Signal; 6] = [
 ];
 
 /// Handlers for the signals that are passed on.
-pub struct Signals(Vec<(Signal, unix::Signal)>);
+pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
     /// Installs the handlers. Signals that are ignored (nohup, background jobs) stay ignored, and
     /// the command inherits that.
-    pub fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let mut signals = Vec::new();
         for signal in PASSED_ON {
             let number = signal.as_raw();
@@ -38,7 +38,7 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub async fn next(&mut self) -> Signal {
+    pub(super) async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             for (signal, stream) in &mut self.0 {
                 if stream.poll_recv(context).is_ready() {

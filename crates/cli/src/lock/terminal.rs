@@ -8,7 +8,7 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 /// The terminal on standard input. The command runs in a process group of its own, which must
 /// become the terminal's foreground group. Otherwise the command would be stopped as soon as it
 /// reads.
-pub struct Terminal {
+pub(super) struct Terminal {
     /// Whether this process is in the foreground of a terminal. If not, it has no terminal to hand
     /// over.
     ours: bool,
@@ -16,7 +16,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn here() -> Self {
+    pub(super) fn here() -> Self {
         let stdin = io::stdin();
         let ours = stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|group| group == getpgrp());
         Terminal {
@@ -26,20 +26,20 @@ impl Terminal {
     }
 
     /// Makes the group the foreground group, if this process is in the foreground.
-    pub fn hand_over(&mut self, group: Pid) {
+    pub(super) fn hand_over(&mut self, group: Pid) {
         if self.ours {
             self.handed_over = tcsetpgrp(io::stdin(), group).is_ok();
         }
     }
 
-    pub fn is_handed_over(&self) -> bool {
+    pub(super) fn is_handed_over(&self) -> bool {
         self.handed_over
     }
 }
 
 /// Makes a group the foreground group of this session's terminal, if our own group is. A process in
 /// the background would be stopped if it tried.
-pub fn give_to(group: Pid) -> io::Result<()> {
+pub(super) fn give_to(group: Pid) -> io::Result<()> {
     let terminal = std::fs::File::open("/dev/tty")?;
     if tcgetpgrp(&terminal)? == getpgrp() {
         tcsetpgrp(&terminal, group)?;

@@ -16,7 +16,7 @@ const FIRST_AFTER: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
 /// Prints the holder of the lock on stderr, and again whenever it changes. Never returns.
-pub async fn tell(client: &Client, lock: &str) -> Infallible {
+pub(super) async fn tell(client: &Client, lock: &str) -> Infallible {
     let mut last = String::new();
     sleep(FIRST_AFTER).await;
     loop {

@@ -11,14 +11,14 @@ use rustix::process::{
 
 /// The processes that run under the lock. The guard process leads their group but is not counted.
 /// While it lives, no other group can have the same number.
-pub struct Work {
+pub(super) struct Work {
     leader: Pid,
     /// The command and a pidfd of it, because its pid may be reused after it has ended.
     command: Option<(Pid, OwnedFd)>,
 }
 
 impl Work {
-    pub fn new(leader: Pid, command: Option<Pid>) -> Self {
+    pub(super) fn new(leader: Pid, command: Option<Pid>) -> Self {
         // Without pidfds (an old kernel) only the group is observed, in which the command starts.
         let command = command.and_then(|pid| {
             let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -28,7 +28,7 @@ impl Work {
     }
 
     /// Sends a signal to the group, and to the command if it has left the group.
-    pub fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         // First the command alone, if it has moved to another group, as interactive shells do.
         if let Some((pid, handle)) = &self.command
             && !self.command_is_over()
@@ -41,13 +41,13 @@ impl Work {
     }
 
     /// Sends SIGTERM, and SIGCONT because stopped processes could not act on it.
-    pub fn terminate(&self) {
+    pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
     }
 
     /// Returns whether no process is left.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         // If that cannot be determined, assume that a process is left.
         self.command_is_over() && self.somebody_in_group().is_ok_and(|found| !found)
     }

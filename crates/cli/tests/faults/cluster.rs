@@ -16,7 +16,7 @@ use crate::network::{Namespace, Network};
 use crate::{LEASE, LOCKS, until};
 
 /// Parameters of a cluster.
-pub struct Plan {
+pub(crate) struct Plan {
     pub nodes: usize,
     /// Number of keepers, which are the first nodes.
     pub keepers: usize,
@@ -43,7 +43,7 @@ impl Default for Plan {
 }
 
 /// Nodes `n0`, `n1` and so on, running or not. Running ones are killed on drop.
-pub struct Cluster {
+pub(crate) struct Cluster {
     folder: TempDir,
     addresses: Vec<String>,
     processes: Vec<Option<Child>>,
@@ -56,7 +56,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// Creates the nodes with `soloist init`, without starting them.
-    pub fn init(plan: &Plan) -> Self {
+    pub(crate) fn init(plan: &Plan) -> Self {
         let network = plan.network.then(|| match plan.is_one_machine {
             true => Network::on_one_machine(plan.nodes),
             false => Network::new(plan.nodes),
@@ -91,7 +91,7 @@ impl Cluster {
     }
 
     /// Starts a cluster and waits until all nodes are members.
-    pub async fn start(plan: Plan) -> Self {
+    pub(crate) async fn start(plan: Plan) -> Self {
         let mut cluster = Self::init(&plan);
         for node in 0..plan.nodes {
             cluster.spawn(node);
@@ -102,7 +102,7 @@ impl Cluster {
     }
 
     /// Adds nodes with `soloist init --add`, without starting them.
-    pub fn add(&mut self, count: usize) {
+    pub(crate) fn add(&mut self, count: usize) {
         let before = self.addresses.len();
         for _ in 0..count {
             self.addresses.push(free::address());
@@ -132,7 +132,7 @@ impl Cluster {
     }
 
     /// Sets the lease of a node, from its next start on.
-    pub fn set_lease(&self, node: usize, lease: Duration) {
+    pub(crate) fn set_lease(&self, node: usize, lease: Duration) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
         let lines = text.lines().map(|line| match line.starts_with("lease =") {
@@ -152,7 +152,7 @@ impl Cluster {
     }
 
     /// The executable, in the cluster's folder.
-    pub fn soloist(&self) -> Command {
+    pub(crate) fn soloist(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
         command
             .current_dir(self.folder.path())
@@ -161,40 +161,40 @@ impl Cluster {
     }
 
     /// Runs the executable, connected to a node.
-    pub fn soloist_at(&self, node: usize, arguments: &str) -> Output {
+    pub(crate) fn soloist_at(&self, node: usize, arguments: &str) -> Output {
         let mut command = self.soloist();
         command.env("SOLOIST_API", self.file(node, "soloist.sock"));
         command.args(arguments.split_whitespace()).output().unwrap()
     }
 
     /// Number of nodes, running or not.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.addresses.len()
     }
 
     /// Returns whether a node's process was started and not yet ended.
-    pub fn runs(&self, node: usize) -> bool {
+    pub(crate) fn runs(&self, node: usize) -> bool {
         self.processes[node].is_some()
     }
 
     /// The address that other nodes dial.
-    pub fn address(&self, node: usize) -> &str {
+    pub(crate) fn address(&self, node: usize) -> &str {
         &self.addresses[node]
     }
 
     /// The cluster's folder.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// The path of a file in a node's folder.
-    pub fn file(&self, node: usize, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, node: usize, name: &str) -> PathBuf {
         self.folder.path().join(format!("n{node}")).join(name)
     }
 
     /// The command that runs a node: in its namespaces if it has any, otherwise with its limit of
     /// open files.
-    pub fn node_command(&self, node: usize) -> Command {
+    pub(crate) fn node_command(&self, node: usize) -> Command {
         let network = self.network.as_ref().map(|network| network.of(node));
         let homes: Vec<_> = network.into_iter().chain(&self.homes[node]).collect();
         let mut command = match (homes.is_empty(), self.files_max[node]) {
@@ -223,12 +223,12 @@ impl Cluster {
     }
 
     /// Runs the node in this namespace, from its next start on.
-    pub fn give_home(&mut self, node: usize, home: Namespace) {
+    pub(crate) fn give_home(&mut self, node: usize, home: Namespace) {
         self.homes[node] = Some(home);
     }
 
     /// Sets the address of each node's host name as this node sees it, from its next start on.
-    pub fn set_hosts(&mut self, node: usize, hosts: &[String]) {
+    pub(crate) fn set_hosts(&mut self, node: usize, hosts: &[String]) {
         let named = hosts.iter().enumerate();
         let lines = named.map(|(other, host)| format!("{host} {}\n", host_name(other)));
         let file = self.file(node, "hosts");
@@ -239,17 +239,17 @@ impl Cluster {
     }
 
     /// Limits the open files of a node, from its next start on. The node cannot raise this limit.
-    pub fn limit_files(&mut self, node: usize, files: usize) {
+    pub(crate) fn limit_files(&mut self, node: usize, files: usize) {
         self.files_max[node] = Some(files);
     }
 
     /// The namespace that a node was given.
-    pub fn home(&self, node: usize) -> &Namespace {
+    pub(crate) fn home(&self, node: usize) -> &Namespace {
         self.homes[node].as_ref().expect("it has a home")
     }
 
     /// Starts a node that is not running.
-    pub fn spawn(&mut self, node: usize) {
+    pub(crate) fn spawn(&mut self, node: usize) {
         assert!(self.processes[node].is_none(), "n{node} runs");
         let log = self.file(node, "log");
         let log = File::options().create(true).append(true).open(log);
@@ -259,25 +259,25 @@ impl Cluster {
     }
 
     /// Starts a node that is not running, and waits until it is a member.
-    pub async fn restart(&mut self, node: usize) {
+    pub(crate) async fn restart(&mut self, node: usize) {
         self.spawn(node);
         self.takes_part(node).await;
     }
 
-    pub fn signal(&self, node: usize, signal: Signal) {
+    pub(crate) fn signal(&self, node: usize, signal: Signal) {
         let child = self.processes[node].as_ref().expect("it runs");
         kill_process(Pid::from_child(child), signal).unwrap();
     }
 
     /// Kills a node with SIGKILL.
-    pub fn kill(&mut self, node: usize) {
+    pub(crate) fn kill(&mut self, node: usize) {
         self.signal(node, Signal::KILL);
         let mut child = self.processes[node].take().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9), "n{node}");
     }
 
     /// Stops a node with SIGTERM, waits until it has exited, and returns how long that took.
-    pub async fn end(&mut self, node: usize) -> Duration {
+    pub(crate) async fn end(&mut self, node: usize) -> Duration {
         let began = Instant::now();
         self.signal(node, Signal::TERM);
         let mut child = self.processes[node].take().unwrap();
@@ -293,52 +293,52 @@ impl Cluster {
     }
 
     /// The node's log so far.
-    pub fn log(&self, node: usize) -> String {
+    pub(crate) fn log(&self, node: usize) -> String {
         fs::read_to_string(self.file(node, "log")).unwrap_or_default()
     }
 
     /// Number of elections that a node has won.
-    pub fn elections_won(&self, node: usize) -> usize {
+    pub(crate) fn elections_won(&self, node: usize) -> usize {
         self.log(node)
             .matches("this keeper became the leader term")
             .count()
     }
 
     /// Waits until the log of a node contains these words.
-    pub async fn says(&self, node: usize, words: &str) {
+    pub(crate) async fn says(&self, node: usize, words: &str) {
         let what = format!("n{node} logs {words:?}");
         until(&what, async || self.log(node).contains(words)).await;
     }
 
     /// The address of a node's API.
-    pub fn target(&self, node: usize) -> Target {
+    pub(crate) fn target(&self, node: usize) -> Target {
         Target::socket(self.file(node, "soloist.sock"))
     }
 
-    pub async fn client(&self, node: usize) -> Client {
+    pub(crate) async fn client(&self, node: usize) -> Client {
         Client::connect(self.target(node)).await.unwrap()
     }
 
     /// The cluster as a node sees it, or `None` if the node does not answer.
-    pub async fn view(&self, node: usize) -> Option<api::Cluster> {
+    pub(crate) async fn view(&self, node: usize) -> Option<api::Cluster> {
         let client = Client::connect(self.target(node)).await.ok()?;
         client.cluster().await.ok()
     }
 
     /// Waits until a node is a member.
-    pub async fn takes_part(&self, node: usize) {
+    pub(crate) async fn takes_part(&self, node: usize) {
         let what = format!("n{node} is a member");
         until(&what, async || self.is_member(node).await).await;
     }
 
     /// Returns whether a node is a member.
-    pub async fn is_member(&self, node: usize) -> bool {
+    pub(crate) async fn is_member(&self, node: usize) -> bool {
         let view = self.view(node).await;
         view.is_some_and(|view| view.state == NodeState::Member)
     }
 
     /// Waits until exactly these nodes are members of one epoch.
-    pub async fn together(&self, nodes: &[usize]) {
+    pub(crate) async fn together(&self, nodes: &[usize]) {
         let names: Vec<String> = nodes.iter().map(|node| format!("n{node}")).collect();
         until("the nodes are together", async || {
             let mut epochs = Vec::new();
@@ -360,14 +360,14 @@ impl Cluster {
 
     /// The keepers' leader, as `soloist cluster` reports it on a node, or `None` if it knows of
     /// none.
-    pub fn leader(&self, asked: usize) -> Option<usize> {
+    pub(crate) fn leader(&self, asked: usize) -> Option<usize> {
         let output = self.soloist_at(asked, "cluster --json");
         let view: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
         view["leader"].as_str()?.strip_prefix('n')?.parse().ok()
     }
 
     /// Waits until one of the candidates leads the keepers, as a node sees it.
-    pub async fn led_by(&self, asked: usize, candidates: &[usize]) -> usize {
+    pub(crate) async fn led_by(&self, asked: usize, candidates: &[usize]) -> usize {
         let mut leader = None;
         until("the keepers have a leader", async || {
             leader = self.leader(asked);
@@ -400,6 +400,6 @@ impl Drop for Cluster {
     }
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }

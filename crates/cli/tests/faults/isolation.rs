@@ -30,7 +30,7 @@ fn works(command: &[&str]) -> bool {
 
 /// Returns whether a test that needs namespaces has to be left out, and says so. Under `./check`
 /// the test fails instead.
-pub fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     let Some(missing) = &*MISSING else {
         return false;
     };

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A kernel namespace. It exists while its process lives.
-pub struct Namespace {
+pub(crate) struct Namespace {
     process: Child,
     kind: &'static str,
 }
 
 impl Namespace {
     /// Creates a namespace of kind `net` or `mnt`.
-    pub fn new(kind: &'static str) -> Self {
+    pub(crate) fn new(kind: &'static str) -> Self {
         let option = match kind {
             "net" => "--net",
             _ => "--mount",
@@ -43,7 +43,7 @@ impl Namespace {
     }
 
     /// The option with which `nsenter` enters this namespace.
-    pub fn enter(&self) -> [String; 1] {
+    pub(crate) fn enter(&self) -> [String; 1] {
         let option = match self.kind {
             "net" => "net",
             _ => "mount",
@@ -53,7 +53,7 @@ impl Namespace {
     }
 
     /// Runs a shell script in this namespace. It must succeed.
-    pub fn run(&self, script: &str) {
+    pub(crate) fn run(&self, script: &str) {
         let mut command = Command::new("nsenter");
         command.args(self.enter()).args(["sh", "-e"]);
         feed(command, script);
@@ -88,7 +88,7 @@ fn feed(mut command: Command, script: &str) {
 }
 
 /// Each node has a namespace, and a cable to a switch; or all nodes are in one namespace.
-pub struct Network {
+pub(crate) struct Network {
     _switch: Option<Namespace>,
     nodes: Vec<Arc<Namespace>>,
 }
@@ -106,7 +106,7 @@ const FILTER: &str = "table ip cut {
 }";
 
 impl Network {
-    pub fn new(nodes: usize) -> Self {
+    pub(crate) fn new(nodes: usize) -> Self {
         let switch = Namespace::new("net");
         switch.run("ip link add switch type bridge\nip link set switch up");
         let namespaces = (0..nodes).map(|_| Arc::new(Namespace::new("net")));
@@ -129,7 +129,7 @@ impl Network {
     }
 
     /// All nodes are on one machine, so that connections between all of them are reset at once.
-    pub fn on_one_machine(nodes: usize) -> Self {
+    pub(crate) fn on_one_machine(nodes: usize) -> Self {
         let machine = Namespace::new("net");
         machine.run("ip link set lo up");
         for node in 0..nodes {
@@ -144,17 +144,17 @@ impl Network {
     }
 
     /// A node's address.
-    pub fn host(&self, node: usize) -> String {
+    pub(crate) fn host(&self, node: usize) -> String {
         host(node)
     }
 
     /// The namespace of a node.
-    pub fn of(&self, node: usize) -> &Namespace {
+    pub(crate) fn of(&self, node: usize) -> &Namespace {
         &self.nodes[node]
     }
 
     /// Drops all packets in one direction.
-    pub fn cut_one_way(&self, from: &[usize], to: &[usize]) {
+    pub(crate) fn cut_one_way(&self, from: &[usize], to: &[usize]) {
         let from: Vec<String> = from.iter().map(|&node| host(node)).collect();
         for &node in to {
             let from = from.join(", ");
@@ -163,20 +163,20 @@ impl Network {
     }
 
     /// Drops all packets in both directions.
-    pub fn cut(&self, some: &[usize], others: &[usize]) {
+    pub(crate) fn cut(&self, some: &[usize], others: &[usize]) {
         self.cut_one_way(some, others);
         self.cut_one_way(others, some);
     }
 
     /// On one machine: whatever a node sends is answered with a reset, and nobody can connect.
-    pub fn reset_all(&self) {
+    pub(crate) fn reset_all(&self) {
         let hosts: Vec<String> = (0..self.nodes.len()).map(host).collect();
         let hosts = hosts.join(", ");
         self.nodes[0].nft(&format!("add element ip cut resets {{ {hosts} }}"));
     }
 
     /// Everything goes everywhere again.
-    pub fn heal(&self) {
+    pub(crate) fn heal(&self) {
         for namespace in &self.nodes {
             namespace.nft("flush set ip cut from\nflush set ip cut resets");
         }

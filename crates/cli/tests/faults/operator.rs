@@ -21,14 +21,14 @@ const STORE: &str = "data/keeper.redb";
 
 /// A change of the keepers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
+pub(crate) enum Change {
     Promote,
     Demote,
 }
 
 impl Cluster {
     /// Asks a node to change the keepers, and retries until the cluster reports the change.
-    pub async fn change(&self, asked: usize, change: Change, node: usize) {
+    pub(crate) async fn change(&self, asked: usize, change: Change, node: usize) {
         let word = match change {
             Change::Promote => "promote",
             Change::Demote => "demote",
@@ -50,16 +50,16 @@ impl Cluster {
         }
     }
 
-    pub async fn promote(&self, asked: usize, node: usize) {
+    pub(crate) async fn promote(&self, asked: usize, node: usize) {
         self.change(asked, Change::Promote, node).await;
     }
 
-    pub async fn demote(&self, asked: usize, node: usize) {
+    pub(crate) async fn demote(&self, asked: usize, node: usize) {
         self.change(asked, Change::Demote, node).await;
     }
 
     /// The keepers as a node sees them, or `None` if it does not answer or knows no leader.
-    pub async fn keepers(&self, asked: usize) -> Option<Vec<usize>> {
+    pub(crate) async fn keepers(&self, asked: usize) -> Option<Vec<usize>> {
         let view = self
             .view(asked)
             .await
@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Gives a stopped machine a new disk: everything that its node wrote is gone.
-    pub fn reimage(&self, node: usize) {
+    pub(crate) fn reimage(&self, node: usize) {
         let data = self.file(node, "data");
         if data.exists() {
             fs::remove_dir_all(data).unwrap();
@@ -79,7 +79,7 @@ impl Cluster {
 
     /// Deploys a stopped machine again from the folder that `soloist init` created, including
     /// `first-start`, which only the first keeper has.
-    pub fn redeploy(&self, node: usize) {
+    pub(crate) fn redeploy(&self, node: usize) {
         self.reimage(node);
         if node == 0 {
             create_folder(&self.file(node, "data"));
@@ -88,18 +88,18 @@ impl Cluster {
     }
 
     /// Copies the data folder of a stopped node.
-    pub fn copy_disk(&self, node: usize, name: &str) {
+    pub(crate) fn copy_disk(&self, node: usize, name: &str) {
         copy(&self.file(node, "data"), &self.file(node, name));
     }
 
     /// Restores a copied data folder on a stopped node.
-    pub fn restore_disk(&self, node: usize, name: &str) {
+    pub(crate) fn restore_disk(&self, node: usize, name: &str) {
         self.reimage(node);
         copy(&self.file(node, name), &self.file(node, "data"));
     }
 
     /// Writes the list of keepers into the configuration of a node.
-    pub fn list_keepers(&self, node: usize, keepers: &[usize]) {
+    pub(crate) fn list_keepers(&self, node: usize, keepers: &[usize]) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
         let mut written = format!("name = \"n{node}\"\n");
@@ -126,12 +126,12 @@ impl Cluster {
         fs::write(file, written).unwrap();
     }
 
-    pub fn has_store(&self, node: usize) -> bool {
+    pub(crate) fn has_store(&self, node: usize) -> bool {
         self.file(node, STORE).exists()
     }
 
     /// Returns whether a node's data folder has an earlier store under another name.
-    pub fn has_store_set_aside(&self, node: usize) -> bool {
+    pub(crate) fn has_store_set_aside(&self, node: usize) -> bool {
         let Ok(files) = fs::read_dir(self.file(node, "data")) else {
             return false;
         };
@@ -143,7 +143,7 @@ impl Cluster {
     }
 
     /// The nodes that report themselves as leader.
-    pub async fn leaders(&self, nodes: &[usize]) -> Vec<usize> {
+    pub(crate) async fn leaders(&self, nodes: &[usize]) -> Vec<usize> {
         let mut leaders = Vec::new();
         for &node in nodes {
             let leader = self.view(node).await.and_then(|view| view.leader);
@@ -156,7 +156,7 @@ impl Cluster {
 
     /// Waits until these nodes are members under one leader, with these keepers. Fails at the first
     /// violation that the referee finds.
-    pub async fn settles(&self, referee: &Referee, nodes: &[usize], keepers: &[usize]) {
+    pub(crate) async fn settles(&self, referee: &Referee, nodes: &[usize], keepers: &[usize]) {
         self.watched(referee, async || self.oddity(nodes, keepers).await)
             .await;
     }
@@ -216,7 +216,7 @@ impl Cluster {
     }
 
     /// Waits until a demoted keeper has set its store aside.
-    pub async fn sets_store_aside(&self, referee: &Referee, node: usize) {
+    pub(crate) async fn sets_store_aside(&self, referee: &Referee, node: usize) {
         self.watched(referee, async || {
             let is_aside = !self.has_store(node) && self.has_store_set_aside(node);
             (!is_aside).then(|| format!("n{node} has not set its old store aside"))
@@ -225,7 +225,7 @@ impl Cluster {
     }
 
     /// Runs `soloist cluster recover` on a stopped keeper.
-    pub fn recover(&self, node: usize) -> Output {
+    pub(crate) fn recover(&self, node: usize) -> Output {
         let command = "cluster recover --the-others-are-lost --json --config";
         self.soloist_at(node, &format!("{command} n{node}/soloist.toml"))
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::TIMEOUT;
 
 /// Sends a request and returns the status and the body of the response, `Null` if it is not JSON.
-pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) {
+pub(crate) fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) {
     let (status, content) = exchange(socket, method, path, body);
     (
         status,
@@ -19,7 +19,7 @@ pub fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, Value) 
 }
 
 /// Returns the sum of a histogram in the node's metrics, or 0 if it has no value yet.
-pub fn metric_sum(socket: &Path, name: &str) -> f64 {
+pub(crate) fn metric_sum(socket: &Path, name: &str) -> f64 {
     let (status, text) = exchange(socket, "GET", "/metrics", "");
     assert_eq!(status, 200, "{text}");
     let prefix = format!("{name}_sum ");

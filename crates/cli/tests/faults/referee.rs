@@ -21,7 +21,7 @@ use crate::cluster::{Cluster, Plan};
 use crate::workers::Workers;
 
 #[derive(Default)]
-pub struct Referee {
+pub(crate) struct Referee {
     resources: Gates,
     numbers: AtomicU64,
     book: Mutex<Book>,
@@ -44,7 +44,7 @@ struct Entered {
 
 /// An entry of a worker.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub worker: String,
     pub lock: String,
     pub fence: Fence,
@@ -53,13 +53,13 @@ pub struct Entry {
 
 /// A lock that a worker lost while it was inside.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub(crate) struct Lost {
     pub worker: String,
     pub reason: EndReason,
 }
 
 /// A worker that is inside.
-pub struct Inside {
+pub(crate) struct Inside {
     referee: Arc<Referee>,
     number: u64,
     guard: Option<Arc<ClientGuard>>,
@@ -72,7 +72,7 @@ impl Referee {
 
     /// Records the entry of a worker that was granted a lock. Returns `None` if the hold has
     /// expired or its fence is stale.
-    pub fn enter(self: &Arc<Self>, worker: &str, guard: ClientGuard) -> Option<Inside> {
+    pub(crate) fn enter(self: &Arc<Self>, worker: &str, guard: ClientGuard) -> Option<Inside> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let guard = Arc::new(guard);
         let mut book = self.book();
@@ -126,12 +126,12 @@ impl Referee {
     }
 
     /// All entries so far.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<Entry> {
         self.book().entries.clone()
     }
 
     /// All losses so far.
-    pub fn losses(&self) -> Vec<Lost> {
+    pub(crate) fn losses(&self) -> Vec<Lost> {
         self.book().losses.clone()
     }
 
@@ -145,7 +145,7 @@ impl Referee {
     }
 
     /// Waits until each of these workers has entered once more, and returns how long that took.
-    pub async fn serves(&self, workers: &[String], limit: Duration) -> Duration {
+    pub(crate) async fn serves(&self, workers: &[String], limit: Duration) -> Duration {
         let count = |counts: &BTreeMap<String, usize>, worker: &str| {
             counts.get(worker).copied().unwrap_or_default()
         };
@@ -165,7 +165,7 @@ impl Referee {
     }
 
     /// Waits for the next entry into a lock with a higher fence than this one, and returns it.
-    pub async fn follows(&self, lock: &str, fence: Fence) -> Entry {
+    pub(crate) async fn follows(&self, lock: &str, fence: Fence) -> Entry {
         let mut found = None;
         within(TIMEOUT, "the next one goes in", async || {
             let entries = self.book();
@@ -180,7 +180,7 @@ impl Referee {
     }
 
     /// The longest time since `begin` without an entry into a lock.
-    pub fn longest_pause(&self, lock: &str, begin: Instant) -> Duration {
+    pub(crate) fn longest_pause(&self, lock: &str, begin: Instant) -> Duration {
         let entries = self.entries();
         let times = entries.iter().filter(|entry| entry.lock == lock);
         let times = times.map(|entry| entry.at).filter(|at| *at > begin);
@@ -194,22 +194,22 @@ impl Referee {
     }
 
     /// All violations so far.
-    pub fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<String> {
         self.book().violations.clone()
     }
 }
 
 impl Inside {
-    pub fn guard(&self) -> &ClientGuard {
+    pub(crate) fn guard(&self) -> &ClientGuard {
         self.guard.as_ref().expect("it is taken at the end")
     }
 
-    pub fn fence(&self) -> Fence {
+    pub(crate) fn fence(&self) -> Fence {
         self.guard().fence()
     }
 
     /// Writes to the resource that the lock protects.
-    pub fn write(&self) -> Result<(), Stale> {
+    pub(crate) fn write(&self) -> Result<(), Stale> {
         let guard = self.guard();
         let resource = self.referee.resources.of(guard.name().as_str());
         let written = resource.run(guard.fence(), || ());
@@ -223,7 +223,7 @@ impl Inside {
     }
 
     /// Records that the worker was told of the loss of its lock.
-    pub fn lost(&self, loss: &Loss) {
+    pub(crate) fn lost(&self, loss: &Loss) {
         let mut book = self.referee.book();
         let worker = book.inside[&self.number].worker.clone();
         let reason = loss.reason;
@@ -231,7 +231,7 @@ impl Inside {
     }
 
     /// Writes once more, then releases the lock.
-    pub async fn leave(mut self) -> Result<(), ReleaseError> {
+    pub(crate) async fn leave(mut self) -> Result<(), ReleaseError> {
         // A rejection is allowed only if the hold has expired. `write` records any other as a
         // violation.
         let _ = self.write();

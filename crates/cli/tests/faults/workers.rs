@@ -20,13 +20,13 @@ const TTL: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Workers, and the referee that checks them.
-pub struct Workers {
+pub(crate) struct Workers {
     pub referee: Arc<Referee>,
     tasks: JoinSet<()>,
 }
 
 impl Workers {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Workers {
             referee: Arc::default(),
             tasks: JoinSet::new(),
@@ -34,7 +34,12 @@ impl Workers {
     }
 
     /// Starts one worker per lock on each of these nodes, and returns their names.
-    pub fn start(&mut self, cluster: &Cluster, nodes: &[usize], locks: &[&str]) -> Vec<String> {
+    pub(crate) fn start(
+        &mut self,
+        cluster: &Cluster,
+        nodes: &[usize],
+        locks: &[&str],
+    ) -> Vec<String> {
         let mut names = Vec::new();
         for &node in nodes {
             for lock in locks {
@@ -53,7 +58,7 @@ impl Workers {
     }
 
     /// Enters a lock on a node and stays inside.
-    pub async fn enter(&self, cluster: &Cluster, node: usize, lock: &str) -> Inside {
+    pub(crate) async fn enter(&self, cluster: &Cluster, node: usize, lock: &str) -> Inside {
         let name = format!("n{node} holder of {lock}");
         let client = cluster.client(node).await;
         let lock = client.lock(lock).unwrap().owner(&name);
@@ -63,7 +68,7 @@ impl Workers {
     }
 
     /// Stops all workers and fails if the referee found a violation.
-    pub async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         self.tasks.abort_all();
         while let Some(ended) = self.tasks.join_next().await {
             let stopped = ended.unwrap_err();

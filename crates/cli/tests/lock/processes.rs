@@ -13,13 +13,13 @@ use tempfile::TempDir;
 use crate::{Running, stderr, until};
 
 /// Nodes that are configured but not necessarily running.
-pub struct Cluster {
+pub(crate) struct Cluster {
     folder: TempDir,
     addresses: Vec<String>,
 }
 
 /// A running node.
-pub struct NodeProcess {
+pub(crate) struct NodeProcess {
     pub running: Running,
     pub socket: PathBuf,
     log: PathBuf,
@@ -27,7 +27,7 @@ pub struct NodeProcess {
 
 impl Cluster {
     /// Creates nodes `n0`, `n1` and so on with `soloist init`.
-    pub fn init(nodes: usize, algorithm: &str) -> Self {
+    pub(crate) fn init(nodes: usize, algorithm: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let addresses: Vec<String> = (0..nodes).map(|_| free::address()).collect();
         let numbered = addresses.iter().enumerate();
@@ -43,17 +43,17 @@ impl Cluster {
         Cluster { folder, addresses }
     }
 
-    pub fn address(&self, node: usize) -> &str {
+    pub(crate) fn address(&self, node: usize) -> &str {
         &self.addresses[node]
     }
 
     /// The path of a file in a node's folder.
-    pub fn file(&self, node: usize, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, node: usize, name: &str) -> PathBuf {
         self.folder.path().join(format!("n{node}")).join(name)
     }
 
     /// Replaces a text in a node's configuration, which must contain it.
-    pub fn change(&self, node: usize, from: &str, to: &str) {
+    pub(crate) fn change(&self, node: usize, from: &str, to: &str) {
         let file = self.file(node, "soloist.toml");
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains(from), "no {from:?} in {text}");
@@ -68,12 +68,12 @@ impl Cluster {
     }
 
     /// Starts a node, with options separated by spaces. It may not be ready when this returns.
-    pub fn start(&self, node: usize, options: &str) -> NodeProcess {
+    pub(crate) fn start(&self, node: usize, options: &str) -> NodeProcess {
         self.start_with(node, options, |_| {})
     }
 
     /// Starts a node whose command is changed before.
-    pub fn start_with(
+    pub(crate) fn start_with(
         &self,
         node: usize,
         options: &str,
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// Starts all nodes and waits until they are ready.
-    pub fn start_all(&self) -> Vec<NodeProcess> {
+    pub(crate) fn start_all(&self) -> Vec<NodeProcess> {
         let all = (0..self.addresses.len()).map(|node| self.start(node, ""));
         let mut all: Vec<NodeProcess> = all.collect();
         all.iter_mut().for_each(NodeProcess::ready);
@@ -102,7 +102,7 @@ impl Cluster {
     /// Expects that a node does not start: one line on stderr with all these words, and exit code
     /// 2.
     #[track_caller]
-    pub fn refused(&self, node: usize, words: &[&str]) {
+    pub(crate) fn refused(&self, node: usize, words: &[&str]) {
         let output: Output = self.command(node).output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
@@ -116,43 +116,43 @@ impl Cluster {
 impl NodeProcess {
     /// Waits until the node logs that it is ready.
     #[track_caller]
-    pub fn ready(&mut self) {
+    pub(crate) fn ready(&mut self) {
         until("the node is ready", || self.log().contains("ready"));
     }
 
     /// The node's log so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
     /// Waits until the log contains these words.
     #[track_caller]
-    pub fn says(&self, words: &str) {
+    pub(crate) fn says(&self, words: &str) {
         until(words, || self.log().contains(words));
     }
 
-    pub fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         Target::socket(&self.socket)
     }
 
-    pub async fn client_with_ttl(&self, ttl: Duration) -> Client {
+    pub(crate) async fn client_with_ttl(&self, ttl: Duration) -> Client {
         let client = Client::builder().ttl(ttl);
         client.connect(self.target()).await.unwrap()
     }
 
-    pub async fn client(&self) -> Client {
+    pub(crate) async fn client(&self) -> Client {
         Client::connect(self.target()).await.unwrap()
     }
 
     /// The executable, connected to this node.
-    pub fn soloist(&self) -> Command {
+    pub(crate) fn soloist(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
         command.env("SOLOIST_API", &self.socket);
         command
     }
 
     /// `soloist lock` around a shell script. Options and lock name are separated by spaces.
-    pub fn lock(&self, options: &str, script: &str) -> Command {
+    pub(crate) fn lock(&self, options: &str, script: &str) -> Command {
         let mut command = self.soloist();
         command.arg("lock").args(options.split_whitespace());
         command.args(["--", "sh", "-c", script]);
@@ -160,13 +160,13 @@ impl NodeProcess {
     }
 
     /// Sends SIGTERM.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.running.signal(Signal::TERM);
     }
 
     /// Expects that the node exits with code 0 and leaves no socket behind.
     #[track_caller]
-    pub fn ended_well(&mut self) {
+    pub(crate) fn ended_well(&mut self) {
         let code = self.running.code();
         assert_eq!(code, Some(0), "{}", self.log());
         assert!(!self.socket.exists(), "{} is left", self.socket.display());

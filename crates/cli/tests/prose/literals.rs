@@ -2,7 +2,7 @@
 
 /// The string literals of a file, each with its line and with continued lines joined. Escapes are
 /// left as they are.
-pub fn literals(source: &str) -> Vec<(usize, String)> {
+pub(crate) fn literals(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut rest = source;
     while let Some((begin, end)) = next_literal(rest) {

@@ -33,7 +33,7 @@ struct Known {
 impl BackOff {
     /// Resumes from the list that earlier leaders replicated. The start of each pause is unknown,
     /// so each starts over.
-    pub fn resume(now: Moment, held_off: &[HeldOff]) -> Self {
+    pub(super) fn resume(now: Moment, held_off: &[HeldOff]) -> Self {
         let known = held_off.iter().take(NAMES_MAX).map(|held_off| {
             let pause = held_off.pause.min(PAUSE.1);
             Known {
@@ -46,13 +46,13 @@ impl BackOff {
     }
 
     /// Records that a node did not report, while most others did.
-    pub fn failed(&mut self, now: Moment, name: &NodeName) {
+    pub(super) fn failed(&mut self, now: Moment, name: &NodeName) {
         let pause = self.pause(now, name).unwrap_or_default();
         self.hold_off(now, name, (pause * 2).clamp(PAUSE.0, PAUSE.1));
     }
 
     /// Records that a node was a member for only a short time.
-    pub fn flapped(&mut self, now: Moment, name: &NodeName) {
+    pub(super) fn flapped(&mut self, now: Moment, name: &NodeName) {
         match self.pause(now, name) {
             Some(_) => self.failed(now, name),
             None => self.hold_off(now, name, Duration::ZERO),
@@ -76,20 +76,20 @@ impl BackOff {
     }
 
     /// Forgets nodes whose last pause ended long enough ago.
-    pub fn forget(&mut self, now: Moment) {
+    pub(super) fn forget(&mut self, now: Moment) {
         self.0
             .retain(|known| now.since(known.until) <= FORGIVEN_AFTER);
     }
 
     /// How long a node must still wait, or `None` if it may join.
-    pub fn left(&self, now: Moment, name: &NodeName) -> Option<Duration> {
+    pub(super) fn left(&self, now: Moment, name: &NodeName) -> Option<Duration> {
         let known = self.0.iter().find(|known| known.name == *name)?;
         let left = known.until.since(now);
         (!left.is_zero()).then_some(left)
     }
 
     /// The nodes that the next leader must know about, ordered by name.
-    pub fn held_off(&self) -> Vec<HeldOff> {
+    pub(super) fn held_off(&self) -> Vec<HeldOff> {
         let paused = self.0.iter().filter(|known| !known.pause.is_zero());
         let held_off = paused.map(|known| HeldOff {
             name: known.name.clone(),

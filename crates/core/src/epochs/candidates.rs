@@ -50,7 +50,7 @@ struct Candidate {
 
 impl Candidates {
     /// Handles a request to join. Returns when the node first asked.
-    pub fn ask(
+    pub(super) fn ask(
         &mut self,
         now: Moment,
         lease: &Lease,
@@ -90,7 +90,7 @@ impl Candidates {
     }
 
     /// Handles the answer to a probe.
-    pub fn answer(
+    pub(super) fn answer(
         &mut self,
         now: Moment,
         lease: &Lease,
@@ -126,12 +126,12 @@ impl Candidates {
     }
 
     /// Removes a node that no longer wants to join.
-    pub fn remove(&mut self, member: &Member) {
+    pub(super) fn remove(&mut self, member: &Member) {
         self.0.retain(|known| known.member != *member);
     }
 
     /// Drops candidates that became members, and those that have been silent for too long.
-    pub fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
+    pub(super) fn forget(&mut self, now: Moment, lease: &Lease, members: &[Member]) {
         self.0.retain(|known| {
             now.since(known.last_message) <= lease.statement_valid_for()
                 && !members.contains(&known.member)
@@ -139,7 +139,7 @@ impl Candidates {
     }
 
     /// The candidates that passed and whose name is free.
-    pub fn ready(&self, is_free: impl Fn(&NodeName) -> bool) -> Ready<'_> {
+    pub(super) fn ready(&self, is_free: impl Fn(&NodeName) -> bool) -> Ready<'_> {
         let passed = self.0.iter().filter(|known| known.ready.is_some());
         let passed = passed.filter(|known| is_free(&known.member.name));
         Ready(passed.collect())
@@ -147,7 +147,12 @@ impl Candidates {
 
     /// How long a member's report may take once all others have reported, or `None` if it was not a
     /// candidate.
-    pub fn report_time(&self, lease: &Lease, member: &Member, tuning: Tuning) -> Option<Duration> {
+    pub(super) fn report_time(
+        &self,
+        lease: &Lease,
+        member: &Member,
+        tuning: Tuning,
+    ) -> Option<Duration> {
         let mut all = self.0.iter();
         let candidate = all.find(|known| known.member == *member)?;
         let most = lease.renewed_every();
@@ -157,7 +162,7 @@ impl Candidates {
     }
 
     /// The ends of the join windows of candidates that are ready.
-    pub fn deadlines(&self) -> impl Iterator<Item = Moment> {
+    pub(super) fn deadlines(&self) -> impl Iterator<Item = Moment> {
         let ready = self.0.iter().filter_map(|known| known.ready);
         ready.map(|since| since + JOIN_WINDOW)
     }
@@ -178,12 +183,12 @@ pub(super) struct Ready<'a>(Vec<&'a Candidate>);
 
 impl<'a> Ready<'a> {
     /// Returns whether the join window of one of them has ended.
-    pub fn is_due(&self, now: Moment) -> bool {
+    pub(super) fn is_due(&self, now: Moment) -> bool {
         let mut since = self.0.iter().filter_map(|known| known.ready);
         since.any(|since| since + JOIN_WINDOW <= now)
     }
 
-    pub fn members(&self) -> impl Iterator<Item = &'a Member> {
+    pub(super) fn members(&self) -> impl Iterator<Item = &'a Member> {
         self.0.iter().map(|known| &known.member)
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct EarlyFrames {
 
 impl EarlyFrames {
     /// Keeps a message. Returns whether there was room.
-    pub fn add(&mut self, from: Incarnation, bytes: &[u8]) -> bool {
+    pub(super) fn add(&mut self, from: Incarnation, bytes: &[u8]) -> bool {
         let size = bytes.len() + size_of::<(Incarnation, Vec<u8>)>();
         if self.bytes + size > BYTES_MAX {
             return false;
@@ -26,7 +26,7 @@ impl EarlyFrames {
     }
 
     /// Takes all messages, once their epoch is installed.
-    pub fn take(&mut self) -> Vec<(Incarnation, Vec<u8>)> {
+    pub(super) fn take(&mut self) -> Vec<(Incarnation, Vec<u8>)> {
         std::mem::take(self).frames
     }
 }

@@ -12,6 +12,7 @@ mod leaving;
 mod report;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use soloist_algorithms::NodeId;
 
@@ -76,6 +77,12 @@ pub struct Participant {
     /// It leaves as soon as it holds nothing.
     is_draining: bool,
     has_left: bool,
+}
+
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant").finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

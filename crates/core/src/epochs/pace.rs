@@ -21,7 +21,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub fn new(now: Moment) -> Self {
+    pub(super) fn new(now: Moment) -> Self {
         Pace {
             left: BURST,
             counted: now,
@@ -29,12 +29,12 @@ impl Pace {
     }
 
     /// Returns whether an epoch may begin now.
-    pub fn allows(&self, now: Moment) -> bool {
+    pub(super) fn allows(&self, now: Moment) -> bool {
         self.left > 0 || self.more_at() <= now
     }
 
     /// Counts an epoch that begins.
-    pub fn count(&mut self, now: Moment) {
+    pub(super) fn count(&mut self, now: Moment) {
         while self.left < BURST && self.more_at() <= now {
             self.left += 1;
             self.counted = self.more_at();
@@ -46,7 +46,7 @@ impl Pace {
     }
 
     /// When one more is allowed.
-    pub fn more_at(&self) -> Moment {
+    pub(super) fn more_at(&self) -> Moment {
         self.counted + ONE_EVERY
     }
 }

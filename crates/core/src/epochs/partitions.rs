@@ -60,7 +60,7 @@ pub(super) struct Staying<'a> {
 
 impl Partitions {
     /// Records which others a member cannot reach: all of them, with each renewal.
-    pub fn complain(
+    pub(super) fn complain(
         &mut self,
         now: Moment,
         lease: &Lease,
@@ -98,7 +98,7 @@ impl Partitions {
     /// Chooses which of these members to evict, if it is time to decide. Returns each with the
     /// members that it cannot reach. A member that was heard from after a complaint about it is
     /// alive and only unreachable.
-    pub fn decide(
+    pub(super) fn decide(
         &mut self,
         now: Moment,
         lease: &Lease,
@@ -231,7 +231,13 @@ impl Partitions {
     }
 
     /// Bars an evicted member from joining for a while.
-    pub fn bar(&mut self, now: Moment, lease: &Lease, name: &NodeName, apart_from: Vec<NodeName>) {
+    pub(super) fn bar(
+        &mut self,
+        now: Moment,
+        lease: &Lease,
+        name: &NodeName,
+        apart_from: Vec<NodeName>,
+    ) {
         let (first, most) = BARRED_FOR;
         self.forget(now, lease);
         let mut before = self.barred.iter();
@@ -248,7 +254,7 @@ impl Partitions {
     }
 
     /// The members because of which a node may not join yet. Empty if it may.
-    pub fn bars(
+    pub(super) fn bars(
         &self,
         now: Moment,
         name: &NodeName,

@@ -37,7 +37,7 @@ pub(super) struct Incoming<T> {
 
 impl<T> Incoming<T> {
     /// A list of this many pieces, or `None` if that is too many.
-    pub fn new(pieces: u32) -> Option<Self> {
+    pub(super) fn new(pieces: u32) -> Option<Self> {
         (pieces <= PIECES_MAX).then(|| Incoming {
             pieces,
             have: BTreeMap::new(),
@@ -46,12 +46,12 @@ impl<T> Incoming<T> {
     }
 
     /// Number of pieces of the whole list.
-    pub fn pieces(&self) -> u32 {
+    pub(super) fn pieces(&self) -> u32 {
         self.pieces
     }
 
     /// Adds a piece. Returns whether it was missing.
-    pub fn add(&mut self, number: u32, piece: T) -> bool {
+    pub(super) fn add(&mut self, number: u32, piece: T) -> bool {
         let is_missing = number < self.pieces && !self.have.contains_key(&number);
         if is_missing {
             self.have.insert(number, piece);
@@ -59,14 +59,14 @@ impl<T> Incoming<T> {
         is_missing
     }
 
-    pub fn is_complete(&self, tuning: Tuning) -> bool {
+    pub(super) fn is_complete(&self, tuning: Tuning) -> bool {
         let missing = self.pieces as usize - self.have.len();
         missing == 0 || missing == 1 && tuning.has(Mutant::PieceForgotten)
     }
 
     /// Which pieces to ask for after this one has arrived. The first piece is sent without a
     /// request; when it arrives, earlier requests may have been lost.
-    pub fn ask(&mut self, arrived: u32) -> Vec<u32> {
+    pub(super) fn ask(&mut self, arrived: u32) -> Vec<u32> {
         let number = match arrived {
             0 => {
                 self.asked = 0;
@@ -82,7 +82,7 @@ impl<T> Incoming<T> {
     }
 
     /// Takes all pieces that have arrived, in order.
-    pub fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
         std::mem::take(&mut self.have).into_values()
     }
 }

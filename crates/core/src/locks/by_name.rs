@@ -24,27 +24,27 @@ pub(super) struct Vacant<'t> {
 }
 
 impl<'t> Vacant<'t> {
-    pub fn insert(self, lock: Lock) -> &'t mut Lock {
+    pub(super) fn insert(self, lock: Lock) -> &'t mut Lock {
         self.names.insert(self.entry.key().clone());
         self.entry.insert(lock)
     }
 }
 
 impl LocksByName {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.locks.len()
     }
 
-    pub fn get(&self, name: &LockName) -> Option<&Lock> {
+    pub(super) fn get(&self, name: &LockName) -> Option<&Lock> {
         self.locks.get(name)
     }
 
-    pub fn get_mut(&mut self, name: &LockName) -> Option<&mut Lock> {
+    pub(super) fn get_mut(&mut self, name: &LockName) -> Option<&mut Lock> {
         self.locks.get_mut(name)
     }
 
     /// The lock of this name, or the vacant entry for it.
-    pub fn entry(&mut self, name: &LockName) -> Result<&mut Lock, Vacant<'_>> {
+    pub(super) fn entry(&mut self, name: &LockName) -> Result<&mut Lock, Vacant<'_>> {
         match self.locks.entry(name.clone()) {
             hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             hash_map::Entry::Vacant(entry) => Err(Vacant {
@@ -54,35 +54,35 @@ impl LocksByName {
         }
     }
 
-    pub fn remove(&mut self, name: &LockName) {
+    pub(super) fn remove(&mut self, name: &LockName) {
         self.locks.remove(name);
         self.names.remove(name);
     }
 
     /// Changes all locks. See [`LookupMap::update_all`].
-    pub fn update_all(&mut self, update: impl FnMut(&mut Lock)) {
+    pub(super) fn update_all(&mut self, update: impl FnMut(&mut Lock)) {
         self.locks.update_all(update);
     }
 
     /// All names, in order.
-    pub fn names(&self) -> btree_set::Iter<'_, LockName> {
+    pub(super) fn names(&self) -> btree_set::Iter<'_, LockName> {
         self.names.iter()
     }
 
     /// All locks, in name order.
-    pub fn iter(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&LockName, &Lock)> {
         self.after(None)
     }
 
     /// The locks after this name, in name order.
-    pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&LockName, &Lock)> {
+    pub(super) fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&LockName, &Lock)> {
         let from = name.map_or(Bound::Unbounded, Bound::Excluded);
         let names = self.names.range::<str, _>((from, Bound::Unbounded));
         names.map(|name| (name, &self[name]))
     }
 
     /// Returns memory that is no longer needed.
-    pub fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         self.locks.shrink();
     }
 }

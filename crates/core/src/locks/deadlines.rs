@@ -12,7 +12,7 @@ use soloist_api::Moment;
 pub(crate) struct Key(Moment, u64);
 
 impl Key {
-    pub fn moment(self) -> Moment {
+    pub(crate) fn moment(self) -> Moment {
         self.0
     }
 }
@@ -40,25 +40,25 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    pub fn add(&mut self, moment: Moment, due: Due) -> Key {
+    pub(super) fn add(&mut self, moment: Moment, due: Due) -> Key {
         let key = Key(moment, self.next);
         self.next += 1;
         self.list.insert(key, due);
         key
     }
 
-    pub fn remove(&mut self, key: Option<Key>) {
+    pub(super) fn remove(&mut self, key: Option<Key>) {
         if let Some(key) = key {
             self.list.remove(&key);
         }
     }
 
-    pub fn first(&self) -> Option<Moment> {
+    pub(super) fn first(&self) -> Option<Moment> {
         self.list.first_key_value().map(|(key, _)| key.0)
     }
 
     /// Removes and returns the earliest timer that is due by now.
-    pub fn pop(&mut self, now: Moment) -> Option<Due> {
+    pub(super) fn pop(&mut self, now: Moment) -> Option<Due> {
         let first = self.list.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }

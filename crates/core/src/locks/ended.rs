@@ -17,7 +17,7 @@ pub(super) struct EndedHolds {
 }
 
 impl EndedHolds {
-    pub fn note(&mut self, hold: HoldId, end: EndReason, at: Moment) {
+    pub(super) fn note(&mut self, hold: HoldId, end: EndReason, at: Moment) {
         if self.order.len() == MAX
             && let Some(oldest) = self.order.pop_front()
         {
@@ -28,7 +28,7 @@ impl EndedHolds {
     }
 
     /// The error for a hold that does not exist.
-    pub fn error(&self, hold: HoldId) -> HoldError {
+    pub(super) fn error(&self, hold: HoldId) -> HoldError {
         match self.ends.get(&hold) {
             Some(&(end, _)) => HoldError::Ended(end),
             None => HoldError::Unknown,
@@ -36,7 +36,7 @@ impl EndedHolds {
     }
 
     /// When a hold ended, or `None` if that is not known.
-    pub fn at(&self, hold: HoldId) -> Option<Moment> {
+    pub(super) fn at(&self, hold: HoldId) -> Option<Moment> {
         self.ends.get(&hold).map(|&(_, at)| at)
     }
 }

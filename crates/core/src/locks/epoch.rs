@@ -31,7 +31,7 @@ const STAND_BACK: Duration = Duration::from_millis(50);
 const BEGUN_AT_ONCE: usize = 1024;
 
 /// An epoch in which a table takes part.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Epoch {
     /// Its number.
     pub number: u64,
@@ -81,27 +81,27 @@ impl Hash for Current {
 impl Current {
     /// The node at which the token of a fresh lock starts: the same for all nodes, and spread
     /// evenly over them.
-    pub fn home(&self, name: &LockName) -> NodeId {
+    pub(super) fn home(&self, name: &LockName) -> NodeId {
         let hash = xxhash_rust::xxh3::xxh3_64(name.as_str().as_bytes());
         NodeId::from_index((hash % self.epoch.nodes() as u64) as usize)
     }
 
     /// The node that was inside a lock when the epoch began, if any, and if the lock was not
     /// forgotten since.
-    pub fn inside(&self, name: &LockName) -> Option<NodeId> {
+    pub(super) fn inside(&self, name: &LockName) -> Option<NodeId> {
         let inside = self.epoch.inside.get(name)?;
         (!self.left.contains(name)).then_some(inside)
     }
 
     /// Records that a lock is forgotten: the node that was inside has left.
-    pub fn forget(&mut self, name: &LockName) {
+    pub(super) fn forget(&mut self, name: &LockName) {
         if self.inside(name).is_some() {
             self.left.insert(name.clone());
         }
     }
 
     /// Creates this node's state machine for a lock.
-    pub fn machine(&self, name: &LockName, clock: u64) -> Box<dyn Machine> {
+    pub(super) fn machine(&self, name: &LockName, clock: u64) -> Box<dyn Machine> {
         let start = Start {
             home: self.home(name),
             inside: self.inside(name),

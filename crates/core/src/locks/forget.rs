@@ -93,12 +93,12 @@ struct Gathered {
 }
 
 impl Offers {
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Returns memory that is no longer needed.
-    pub fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         self.0.shrink();
     }
 

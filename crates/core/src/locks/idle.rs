@@ -16,38 +16,38 @@ pub(super) struct IdleLocks {
 
 impl IdleLocks {
     /// Locks are forgotten after this long without use.
-    pub fn new(after: Duration) -> Self {
+    pub(super) fn new(after: Duration) -> Self {
         IdleLocks {
             list: VecDeque::new(),
             after,
         }
     }
 
-    pub fn after(&self) -> Duration {
+    pub(super) fn after(&self) -> Duration {
         self.after
     }
 
-    pub fn add(&mut self, now: Moment, name: LockName) {
+    pub(super) fn add(&mut self, now: Moment, name: LockName) {
         self.list.push_back((now + self.after, name));
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.list.clear();
     }
 
-    pub fn first(&self) -> Option<Moment> {
+    pub(super) fn first(&self) -> Option<Moment> {
         self.list.front().map(|(moment, _)| *moment)
     }
 
     /// Returns memory that is no longer needed.
-    pub fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         if self.list.len() < self.list.capacity() / 8 {
             self.list.shrink_to(self.list.len() * 2);
         }
     }
 
     /// The next lock that is due for a check.
-    pub fn pop(&mut self, now: Moment) -> Option<LockName> {
+    pub(super) fn pop(&mut self, now: Moment) -> Option<LockName> {
         let (moment, _) = self.list.front()?;
         let is_due = *moment <= now;
         is_due.then(|| self.list.pop_front())?.map(|(_, name)| name)

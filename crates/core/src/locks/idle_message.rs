@@ -16,7 +16,7 @@ pub(super) enum IdleMessage {
 }
 
 impl IdleMessage {
-    pub fn encode(self) -> ([u8; 9], usize) {
+    pub(super) fn encode(self) -> ([u8; 9], usize) {
         let (kind, balance) = match self {
             IdleMessage::Offer(balance) => (0, Some(balance)),
             IdleMessage::Withdraw(balance) => (1, Some(balance)),
@@ -29,7 +29,7 @@ impl IdleMessage {
         (bytes, if balance.is_some() { 9 } else { 1 })
     }
 
-    pub fn decode(payload: &[u8]) -> Option<Self> {
+    pub(super) fn decode(payload: &[u8]) -> Option<Self> {
         let (&kind, balance) = payload.split_first()?;
         let number = || Some(u64::from_le_bytes(balance.try_into().ok()?));
         match kind {

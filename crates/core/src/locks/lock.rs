@@ -80,23 +80,23 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Whether a client on this node holds it or waits for it.
-    pub fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         self.hold.is_some() || !self.waiters.is_empty()
     }
 
     /// Whether no client on this node holds it or waits for it.
-    pub fn is_unused(&self) -> bool {
+    pub(super) fn is_unused(&self) -> bool {
         !self.is_wanted()
     }
 
     /// Whether it was idle when an epoch ended, and has no state machine in the next one yet. Such
     /// a lock counts as absent.
-    pub fn is_left_over(&self) -> bool {
+    pub(super) fn is_left_over(&self) -> bool {
         self.is_unused() && self.machine.is_none()
     }
 
     /// Whether it is unused and its state machine neither waits nor is inside.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let machine = self.machine.as_ref();
         self.is_unused() && machine.is_some_and(|machine| machine.phase() == Phase::Idle)
     }

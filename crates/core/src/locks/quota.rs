@@ -123,7 +123,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Checks that one more request for this lock fits on one of this many members.
-    pub fn check(
+    pub(super) fn check(
         &self,
         limits: &Limits,
         members: usize,
@@ -148,7 +148,7 @@ impl Usage {
     }
 
     /// Counts a new waiter.
-    pub fn wait(&mut self, client: &Client, name: &LockName) {
+    pub(super) fn wait(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters += 1;
             used.name_bytes += name.as_str().len();
@@ -156,7 +156,7 @@ impl Usage {
     }
 
     /// Counts a grant to a waiter.
-    pub fn grant(&mut self, client: &Client) {
+    pub(super) fn grant(&mut self, client: &Client) {
         self.change(client, |used| {
             used.waiters -= 1;
             used.holds += 1;
@@ -164,7 +164,7 @@ impl Usage {
     }
 
     /// Counts a waiter that was removed.
-    pub fn cancel(&mut self, client: &Client, name: &LockName) {
+    pub(super) fn cancel(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.waiters -= 1;
             used.name_bytes -= name.as_str().len();
@@ -172,7 +172,7 @@ impl Usage {
     }
 
     /// Counts a hold that ended.
-    pub fn end(&mut self, client: &Client, name: &LockName) {
+    pub(super) fn end(&mut self, client: &Client, name: &LockName) {
         self.change(client, |used| {
             used.holds -= 1;
             used.name_bytes -= name.as_str().len();

@@ -135,30 +135,36 @@ pub(super) struct Requests {
 
 impl Requests {
     /// The lock and the state of a request, or `None` if it is unknown.
-    pub fn get(&self, client: &Client, id: RequestId) -> Option<&(LockName, Resumed)> {
+    pub(super) fn get(&self, client: &Client, id: RequestId) -> Option<&(LockName, Resumed)> {
         self.known.get(&(client.clone(), id))
     }
 
-    pub fn wait(&mut self, client: &Client, id: Option<RequestId>, name: &LockName, at: Ticket) {
+    pub(super) fn wait(
+        &mut self,
+        client: &Client,
+        id: Option<RequestId>,
+        name: &LockName,
+        at: Ticket,
+    ) {
         if let Some(id) = id {
             let waits = (name.clone(), Resumed::Waits(at));
             self.known.insert((client.clone(), id), waits);
         }
     }
 
-    pub fn grant(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
+    pub(super) fn grant(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
         if let Some(known) = id.and_then(|id| self.known.get_mut(&(client.clone(), id))) {
             known.1 = Resumed::Holds(hold);
         }
     }
 
-    pub fn cancel(&mut self, client: &Client, id: Option<RequestId>) {
+    pub(super) fn cancel(&mut self, client: &Client, id: Option<RequestId>) {
         if let Some(id) = id {
             self.known.remove(&(client.clone(), id));
         }
     }
 
-    pub fn end(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
+    pub(super) fn end(&mut self, client: &Client, id: Option<RequestId>, hold: HoldId) {
         let Some(id) = id else { return };
         let key = (client.clone(), id);
         if let Some(known) = self.known.get_mut(&key) {

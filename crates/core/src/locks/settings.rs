@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use soloist_api::Moment;
 
 /// Settings of a table.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Which lock uses which algorithm.
     pub rules: Rules,

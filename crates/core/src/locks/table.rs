@@ -2,6 +2,7 @@
 //! events for clients come out as [`Effects`].
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,12 @@ const NODES_UNKNOWN: usize = 128;
 pub struct Table {
     pub(super) locks: LocksByName,
     pub(super) context: Context,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").finish_non_exhaustive()
+    }
 }
 
 /// Everything but the locks themselves, so that a lock can be borrowed separately.
@@ -91,7 +98,7 @@ impl Context {
     /// Limit on locks that peers' messages may create. A refused message is lost, and a node may
     /// wait for it forever. So the limit is twice that of this node's own clients, which are
     /// refused long before.
-    pub fn peers_locks_max(&self) -> usize {
+    pub(super) fn peers_locks_max(&self) -> usize {
         self.settings.locks_max.saturating_mul(2)
     }
 }

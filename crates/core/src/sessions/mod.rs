@@ -103,7 +103,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// The limit that one more session of this client would exceed, if any.
-    pub fn full(&self, client: &Client) -> Option<usize> {
+    pub(crate) fn full(&self, client: &Client) -> Option<usize> {
         let its = self.clients.get(client).copied().unwrap_or_default();
         if its >= SESSIONS_MAX / 2 {
             return Some(SESSIONS_MAX / 2);
@@ -111,12 +111,12 @@ impl Sessions {
         (self.sessions.len() >= SESSIONS_MAX).then_some(SESSIONS_MAX)
     }
 
-    pub fn insert(&mut self, id: SessionId, session: Session) {
+    pub(crate) fn insert(&mut self, id: SessionId, session: Session) {
         *self.clients.entry(session.client.clone()).or_default() += 1;
         self.sessions.insert(id, session);
     }
 
-    pub fn remove(&mut self, id: SessionId) -> Option<Session> {
+    pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
         let session = self.sessions.remove(&id)?;
         let its = self.clients.get_mut(&session.client);
         let its = its.expect("its session was counted");
@@ -128,20 +128,20 @@ impl Sessions {
         Some(session)
     }
 
-    pub fn get(&self, id: SessionId) -> Option<&Session> {
+    pub(crate) fn get(&self, id: SessionId) -> Option<&Session> {
         self.sessions.get(&id)
     }
 
-    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+    pub(crate) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.sessions.get_mut(&id)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.sessions.len()
     }
 
     /// All ids, sorted.
-    pub fn ids(&self) -> Vec<SessionId> {
+    pub(crate) fn ids(&self) -> Vec<SessionId> {
         let sorted = self.sessions.sorted().into_iter();
         sorted.map(|(id, _)| *id).collect()
     }

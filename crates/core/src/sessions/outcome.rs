@@ -113,6 +113,7 @@ impl Push {
 }
 
 /// Makes the messages for clients from pushes: knows the node's lease, which bounds all promises.
+#[derive(Debug)]
 pub struct Teller<'n> {
     /// The node's name.
     pub node: &'n str,

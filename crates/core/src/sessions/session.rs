@@ -82,7 +82,7 @@ impl Hash for Session {
 }
 
 impl Session {
-    pub fn new(
+    pub(crate) fn new(
         now: Moment,
         secret: SessionSecret,
         client: Client,
@@ -106,36 +106,36 @@ impl Session {
         }
     }
 
-    pub fn handled(&self) -> u64 {
+    pub(crate) fn handled(&self) -> u64 {
         self.handled
     }
 
     /// The number of the last outcome.
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
 
-    pub fn heard(&self) -> (u64, Moment) {
+    pub(crate) fn heard(&self) -> (u64, Moment) {
         self.heard
     }
 
-    pub fn deadline(&self) -> Moment {
+    pub(crate) fn deadline(&self) -> Moment {
         self.deadline
     }
 
     /// Whether the client has gone silent for the time to live.
-    pub fn has_expired(&self, now: Moment) -> bool {
+    pub(crate) fn has_expired(&self, now: Moment) -> bool {
         self.deadline <= now
     }
 
     /// Records that the client resumed the session.
-    pub fn resume(&mut self, now: Moment, connection: ConnectionId, extends: bool) {
+    pub(crate) fn resume(&mut self, now: Moment, connection: ConnectionId, extends: bool) {
         self.connection = Some(connection);
         self.renew(0, now, extends);
     }
 
     /// Records a message with a number that is higher than all before.
-    pub fn handle(&mut self, n: u64, now: Moment, extends: bool) {
+    pub(crate) fn handle(&mut self, n: u64, now: Moment, extends: bool) {
         self.handled = n;
         self.renew(n, now, extends);
     }
@@ -148,12 +148,12 @@ impl Session {
     }
 
     /// Makes the session expire by this moment, which no promise reaches beyond.
-    pub fn expire_by(&mut self, until: Moment) {
+    pub(crate) fn expire_by(&mut self, until: Moment) {
         self.deadline = self.deadline.min(until);
     }
 
     /// Forgets the outcomes that the client has seen. Returns whether there were that many.
-    pub fn see(&mut self, seen: u64) -> bool {
+    pub(crate) fn see(&mut self, seen: u64) -> bool {
         while self.unseen.front().is_some_and(|kept| kept.seq <= seen) {
             self.unseen.pop_front();
         }
@@ -161,12 +161,12 @@ impl Session {
     }
 
     /// Whether a request must be refused because too many outcomes are unseen.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.unseen.len() >= UNSEEN_MAX
     }
 
     /// Keeps an outcome until the client has seen it, and returns its number.
-    pub fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
+    pub(crate) fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
         self.seq += 1;
         let seq = self.seq;
         self.unseen.push_back(Kept {
@@ -178,13 +178,13 @@ impl Session {
     }
 
     /// The outcomes to repeat after a resume.
-    pub fn unseen(&self) -> impl Iterator<Item = &Kept> {
+    pub(crate) fn unseen(&self) -> impl Iterator<Item = &Kept> {
         self.unseen.iter()
     }
 
     /// What is known of a number that was handled before: what was asked, and its outcome if that
     /// is kept.
-    pub fn known(&self, n: u64) -> Option<(Asked, Option<&Kept>)> {
+    pub(crate) fn known(&self, n: u64) -> Option<(Asked, Option<&Kept>)> {
         let is_about = |kept: &&Kept| kept.outcome.n() == Some(n);
         if let Some(kept) = self.unseen.iter().find(is_about) {
             return Some((kept.asked.clone(), Some(kept)));
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// Why a hold ended without being released, if that is kept.
-    pub fn loss(&self, n: u64) -> Option<EndReason> {
+    pub(crate) fn loss(&self, n: u64) -> Option<EndReason> {
         self.unseen.iter().find_map(|kept| match kept.outcome {
             Outcome::Lost { hold, reason } if hold == n => Some(reason),
             _ => None,
@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// The tickets of all requests that wait, with their numbers.
-    pub fn waiting(&self) -> Vec<(u64, Ticket)> {
+    pub(crate) fn waiting(&self) -> Vec<(u64, Ticket)> {
         let requests = self.requests.iter();
         let waits = requests.filter_map(|(n, request)| match request.state {
             RequestState::Waits { ticket, .. } => Some((*n, ticket)),
@@ -213,7 +213,7 @@ impl Session {
 
     /// The holds whose grants have a higher number than `seen`, with their numbers: all of them if
     /// it is 0.
-    pub fn unseen_holds(&self, seen: u64) -> Vec<(u64, HoldId)> {
+    pub(crate) fn unseen_holds(&self, seen: u64) -> Vec<(u64, HoldId)> {
         let requests = self.requests.iter();
         let holds = requests.filter_map(|(n, request)| match request.state {
             RequestState::Holds { hold, seq, .. } if seq > seen => Some((*n, hold)),
@@ -223,7 +223,7 @@ impl Session {
     }
 
     /// The hold of this number, if it is one.
-    pub fn hold(&self, n: u64) -> Option<HoldId> {
+    pub(crate) fn hold(&self, n: u64) -> Option<HoldId> {
         match self.requests.get(&n)?.state {
             RequestState::Holds { hold, .. } => Some(hold),
             RequestState::Waits { .. } => None,

@@ -10,7 +10,7 @@ use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleSettings, Rules};
 
 /// One incarnation of a node, by the number of its start.
-pub fn member(index: usize, start: u64) -> Member {
+pub(crate) fn member(index: usize, start: u64) -> Member {
     let name = format!("n{index}");
     Member {
         address: format!("{name}:7401").parse().unwrap(),
@@ -20,12 +20,12 @@ pub fn member(index: usize, start: u64) -> Member {
 }
 
 /// The keys of all leaders.
-pub fn keys() -> HashKeys {
+pub(crate) fn keys() -> HashKeys {
     HashKeys::new([7; 16])
 }
 
 /// An epoch with these members.
-pub fn change(epoch: u64, members: &[Member]) -> Change {
+pub(crate) fn change(epoch: u64, members: &[Member]) -> Change {
     Change {
         epoch,
         members: members.to_vec(),
@@ -34,7 +34,7 @@ pub fn change(epoch: u64, members: &[Member]) -> Change {
 }
 
 /// The lock table of a node that is alone.
-pub fn table() -> Table {
+pub(crate) fn table() -> Table {
     let settings = RuleSettings {
         algorithm: "raymond".to_owned(),
         max_local_turns: 1,

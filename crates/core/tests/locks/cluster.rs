@@ -17,9 +17,9 @@ use soloist_core::name_hash::HashKey;
 use soloist_core::rules::{RuleSettings, Rules};
 
 /// How long a lock must be unused before it is forgotten.
-pub const FORGET_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const FORGET_AFTER: Duration = Duration::from_secs(10);
 
-pub struct Cluster {
+pub(crate) struct Cluster {
     pub now: Moment,
     pub tables: Vec<Table>,
     channels: BTreeMap<(usize, usize), VecDeque<Vec<u8>>>,
@@ -34,17 +34,17 @@ pub struct Cluster {
 }
 
 /// The members of an epoch. Their incarnations are their numbers.
-pub fn members(nodes: usize) -> Arc<[Incarnation]> {
+pub(crate) fn members(nodes: usize) -> Arc<[Incarnation]> {
     (0..nodes as u64).map(Incarnation).collect()
 }
 
 impl Cluster {
-    pub fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
+    pub(crate) fn new(choice: Choice, nodes: usize, max_local_turns: u32) -> Self {
         Self::with_limits(choice, nodes, max_local_turns, Limits::default(), 1000)
     }
 
     /// A cluster with these quotas, and at most this many locks per node.
-    pub fn with_limits(
+    pub(crate) fn with_limits(
         choice: Choice,
         nodes: usize,
         max_local_turns: u32,
@@ -90,7 +90,7 @@ impl Cluster {
         }
     }
 
-    pub fn ask(ttl: Option<Duration>, until: Option<Moment>) -> LockRequest {
+    pub(crate) fn ask(ttl: Option<Duration>, until: Option<Moment>) -> LockRequest {
         LockRequest {
             ttl,
             until,
@@ -98,7 +98,7 @@ impl Cluster {
         }
     }
 
-    pub fn acquire(
+    pub(crate) fn acquire(
         &mut self,
         node: usize,
         lock: &LockName,
@@ -110,27 +110,27 @@ impl Cluster {
     }
 
     /// Acquires a lock that no other node wants, and releases it.
-    pub fn use_once(&mut self, node: usize, lock: &LockName) {
+    pub(crate) fn use_once(&mut self, node: usize, lock: &LockName) {
         self.acquire(node, lock, Self::ask(None, None)).unwrap();
         self.deliver_all();
         let hold = self.hold_of(node, lock);
         self.release(node, hold).unwrap();
     }
 
-    pub fn cancel(&mut self, node: usize, ticket: Ticket) -> bool {
+    pub(crate) fn cancel(&mut self, node: usize, ticket: Ticket) -> bool {
         let waited = self.tables[node].cancel(self.now, ticket, &mut self.effects);
         self.carry_out(node);
         waited
     }
 
-    pub fn release(&mut self, node: usize, hold: HoldId) -> Result<(), HoldError> {
+    pub(crate) fn release(&mut self, node: usize, hold: HoldId) -> Result<(), HoldError> {
         let released = self.tables[node].release(self.now, hold, &mut self.effects);
         self.carry_out(node);
         released
     }
 
     /// Sends a request, perhaps not for the first time.
-    pub fn resume(
+    pub(crate) fn resume(
         &mut self,
         node: usize,
         lock: &LockName,
@@ -139,19 +139,19 @@ impl Cluster {
         self.tables[node].resume(self.now, lock, ask)
     }
 
-    pub fn tick(&mut self, node: usize) {
+    pub(crate) fn tick(&mut self, node: usize) {
         self.tables[node].tick(self.now, &mut self.effects);
         self.carry_out(node);
     }
 
-    pub fn stop(&mut self, node: usize) {
+    pub(crate) fn stop(&mut self, node: usize) {
         self.tables[node].stop(self.now, &mut self.effects);
         self.carry_out(node);
     }
 
     /// Freezes all nodes and installs another epoch with what they held then; `meanwhile` runs in
     /// between.
-    pub fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
+    pub(crate) fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
         let mut held = Vec::new();
         for (node, table) in self.tables.iter_mut().enumerate() {
             table.freeze();
@@ -175,13 +175,13 @@ impl Cluster {
     }
 
     /// The channels with messages in flight.
-    pub fn under_way(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn under_way(&self) -> Vec<(usize, usize)> {
         let channels = self.channels.iter();
         let busy = channels.filter(|(_, messages)| !messages.is_empty());
         busy.map(|(&channel, _)| channel).collect()
     }
 
-    pub fn deliver(&mut self, (from, to): (usize, usize)) {
+    pub(crate) fn deliver(&mut self, (from, to): (usize, usize)) {
         let bytes = self.channels.get_mut(&(from, to)).unwrap().pop_front();
         let from = NodeId::from_index(from);
         let table = &mut self.tables[to];
@@ -191,21 +191,21 @@ impl Cluster {
     }
 
     /// Sets the fence of all messages in flight to this one. It follows their kind and epoch.
-    pub fn raise_fences(&mut self, fence: Fence) {
+    pub(crate) fn raise_fences(&mut self, fence: Fence) {
         for message in self.channels.values_mut().flatten() {
             message[9..17].copy_from_slice(&fence.number().to_le_bytes());
         }
     }
 
     /// Delivers messages until none are in flight.
-    pub fn deliver_all(&mut self) {
+    pub(crate) fn deliver_all(&mut self) {
         while let Some(&channel) = self.under_way().first() {
             self.deliver(channel);
         }
     }
 
     /// Lets time pass without requests, until nothing more is due.
-    pub fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         loop {
             self.deliver_all();
             let due = self.tables.iter().filter_map(|table| table.next_deadline());
@@ -218,7 +218,7 @@ impl Cluster {
     }
 
     /// The latest hold of a lock, which must be on this node.
-    pub fn hold_of(&self, node: usize, lock: &LockName) -> HoldId {
+    pub(crate) fn hold_of(&self, node: usize, lock: &LockName) -> HoldId {
         let &(holder, hold) = &self.holders[lock];
         assert_eq!(holder, node);
         hold

@@ -4,7 +4,7 @@
 //! It is for clusters that are too large to be searched. What it finds is a run that exists, so it
 //! can refute a bound. What it does not find proves nothing.
 //!
-//! A [`Schedule`](schedule::Schedule) gives a priority to each request, each exit and each message.
+//! A `Schedule` (`schedule.rs`) gives a priority to each request, each exit and each message.
 //! In each state, the possible event with the highest priority happens. The search changes a few
 //! priorities at a time and keeps the change unless the run gets better for the cluster. Several
 //! searches start from random schedules, and the worst run of all is the result. A seed gives the

@@ -19,14 +19,14 @@ pub(super) struct Score {
 }
 
 impl Score {
-    pub fn is_worse_than(&self, other: &Score, aim: Aim) -> bool {
+    pub(super) fn is_worse_than(&self, other: &Score, aim: Aim) -> bool {
         match aim {
             Aim::Messages => self.messages * other.entries > other.messages * self.entries,
             Aim::Overtaking => self.overtaken > other.overtaken,
         }
     }
 
-    pub fn text(&self, aim: Aim) -> String {
+    pub(super) fn text(&self, aim: Aim) -> String {
         match aim {
             Aim::Messages => format!("{} messages for {} entries", self.messages, self.entries),
             Aim::Overtaking => format!("one waiter is overtaken {} times", self.overtaken),
@@ -71,7 +71,7 @@ pub(super) struct Run<'a, A: Algorithm> {
 }
 
 impl<'a, A: Algorithm> Run<'a, A> {
-    pub fn new(case: &'a Case, shape: &Arc<A::Shape>, schedule: &'a Schedule) -> Self {
+    pub(super) fn new(case: &'a Case, shape: &Arc<A::Shape>, schedule: &'a Schedule) -> Self {
         let nodes = case.nodes;
         let mut run = Run {
             case,
@@ -96,7 +96,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
     }
 
     /// The cost of the run, and the keys of its events. The cost is 0 if a request is not served.
-    pub fn score(mut self) -> (Score, Vec<Key>) {
+    pub(super) fn score(mut self) -> (Score, Vec<Key>) {
         match self.go() {
             true => (self.score, self.keys),
             false => (
@@ -110,7 +110,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
     }
 
     /// The steps of the run, as those of a scenario.
-    pub fn recorded(mut self) -> Vec<String> {
+    pub(super) fn recorded(mut self) -> Vec<String> {
         self.steps = Some(Vec::new());
         self.go();
         self.steps.expect("they were recorded")

@@ -16,9 +16,9 @@ pub(super) struct Key {
 
 impl Key {
     /// Kinds that are not messages. Those of messages follow.
-    pub const REQUEST: u8 = 0;
-    pub const RELEASE: u8 = 1;
-    pub const MESSAGES: u8 = 2;
+    pub(super) const REQUEST: u8 = 0;
+    pub(super) const RELEASE: u8 = 1;
+    pub(super) const MESSAGES: u8 = 2;
 }
 
 /// Number of kinds that have settings of their own; further ones share them.
@@ -58,14 +58,14 @@ impl Preference {
 }
 
 impl Schedule {
-    pub fn random(random: &mut Random) -> Self {
+    pub(super) fn random(random: &mut Random) -> Self {
         Schedule {
             kinds: std::array::from_fn(|_| Preference::random(random)),
             exceptions: BTreeMap::new(),
         }
     }
 
-    pub fn priority(&self, key: Key) -> i64 {
+    pub(super) fn priority(&self, key: Key) -> i64 {
         if let Some(&priority) = self.exceptions.get(&key) {
             return priority;
         }
@@ -78,7 +78,7 @@ impl Schedule {
     }
 
     /// This schedule with a few changes. `keys` are those of the run that it gave.
-    pub fn changed(&self, keys: &[Key], random: &mut Random) -> Self {
+    pub(super) fn changed(&self, keys: &[Key], random: &mut Random) -> Self {
         let mut next = self.clone();
         for _ in 0..1 + random.below(3) {
             match random.below(8) {

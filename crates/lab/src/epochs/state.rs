@@ -14,6 +14,7 @@ mod space;
 mod time;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +114,12 @@ pub struct State {
     faults: Faults,
     witness: Witness,
     journal: Journal,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").finish_non_exhaustive()
+    }
 }
 
 fn lock() -> LockName {

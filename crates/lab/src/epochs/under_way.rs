@@ -71,7 +71,7 @@ pub enum Parcel {
 }
 
 /// All messages in flight. Each channel is FIFO.
-#[derive(Clone, Default, Hash)]
+#[derive(Clone, Default, Hash, Debug)]
 pub struct UnderWay(BTreeMap<Way, VecDeque<Shared<Parcel>>>);
 
 impl UnderWay {

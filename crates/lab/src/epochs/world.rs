@@ -8,6 +8,7 @@ mod effects;
 mod faults;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
@@ -93,6 +94,12 @@ pub struct Node {
     pub clients: Clients,
 }
 
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").finish_non_exhaustive()
+    }
+}
+
 /// A cluster in simulated time.
 pub struct World {
     /// Microseconds since the start.
@@ -137,6 +144,12 @@ pub struct World {
     /// What went wrong first. Nothing happens after that.
     pub failure: Option<String>,
     journal: Journal,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
+    }
 }
 
 /// What happened to the members of a cluster.

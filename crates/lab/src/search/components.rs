@@ -31,7 +31,7 @@ pub(super) struct Components<'g, G, P> {
 }
 
 impl<'g, G: Digraph, P: Fn(u32) -> bool> Components<'g, G, P> {
-    pub fn new(graph: &'g G, belongs: P) -> Self {
+    pub(super) fn new(graph: &'g G, belongs: P) -> Self {
         Components {
             graph,
             belongs,
@@ -44,7 +44,7 @@ impl<'g, G: Digraph, P: Fn(u32) -> bool> Components<'g, G, P> {
     }
 
     /// Calls `visit` with the states of each component, and with those that it leads to before it.
-    pub fn for_each(mut self, mut visit: impl FnMut(&mut [u32])) {
+    pub(super) fn for_each(mut self, mut visit: impl FnMut(&mut [u32])) {
         for root in 0..self.graph.len() as u32 {
             if self.order[root as usize] == NEW && (self.belongs)(root) {
                 self.enter(root);
@@ -57,7 +57,7 @@ impl<'g, G: Digraph, P: Fn(u32) -> bool> Components<'g, G, P> {
 
     /// The component nearest to the first state among those that `accept` returns true for. The
     /// states of a component are sorted, also for `accept`.
-    pub fn nearest(self, accept: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>> {
+    pub(super) fn nearest(self, accept: impl Fn(&[u32]) -> bool) -> Option<Vec<u32>> {
         let mut nearest: Option<Vec<u32>> = None;
         self.for_each(|component| {
             component.sort_unstable();

@@ -46,13 +46,13 @@ pub(crate) struct Graph {
 impl Graph {
     /// Explores all states within the bounds and checks the properties of each. The error is the
     /// outcome of a search that does not get that far.
-    pub fn explore(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
+    pub(super) fn explore(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
         Self::build(plan, true, watch)
     }
 
     /// Explores all states within the bounds without checking properties. Only a refused event ends
     /// it.
-    pub fn walk(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
+    pub(super) fn walk(plan: &Plan, watch: &mut Watch) -> Result<Self, Outcome> {
         Self::build(plan, false, watch)
     }
 
@@ -177,7 +177,7 @@ impl Graph {
     }
 
     /// Returns the recorded minor fault, if any, with its trace.
-    pub fn take_minor(&mut self) -> Option<(Fault, Vec<String>)> {
+    pub(super) fn take_minor(&mut self) -> Option<(Fault, Vec<String>)> {
         let (fault, way) = self.minor.take()?;
         Some((fault, self.describe(way)))
     }
@@ -217,13 +217,13 @@ impl Graph {
     }
 
     /// A state, as the algorithm sees it.
-    pub fn snapshot<A: Algorithm>(&self, state: u32) -> impl Snapshot<A> + '_ {
+    pub(super) fn snapshot<A: Algorithm>(&self, state: u32) -> impl Snapshot<A> + '_ {
         let cluster = self.system.cluster(self.state(state));
         self.interner.stepper::<A>().snapshot(cluster)
     }
 
     /// Number of messages in flight.
-    pub fn envelopes(&self, state: u32) -> usize {
+    pub(super) fn envelopes(&self, state: u32) -> usize {
         self.state(state).len() - self.system.envelopes
     }
 
@@ -249,33 +249,33 @@ impl Graph {
     }
 
     /// Number of states.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.parents.len()
     }
 
     /// Number of steps that are not followed.
-    pub fn cut(&self) -> usize {
+    pub(super) fn cut(&self) -> usize {
         self.targets.iter().filter(|&&target| target == CUT).count()
     }
 
     /// Number of steps that are followed.
-    pub fn transitions(&self) -> usize {
+    pub(super) fn transitions(&self) -> usize {
         self.targets.len() - self.cut()
     }
 
-    pub fn state(&self, number: u32) -> &[u32] {
+    pub(super) fn state(&self, number: u32) -> &[u32] {
         let number = number as usize;
         &self.words[self.begins[number]..self.begins[number + 1]]
     }
 
     /// The targets of a state's steps, in the order of its actions.
-    pub fn targets(&self, state: u32) -> &[u32] {
+    pub(super) fn targets(&self, state: u32) -> &[u32] {
         let state = state as usize;
         &self.targets[self.targets_begin[state]..self.targets_begin[state + 1]]
     }
 
     /// The steps from a state: the action, the duty that it fulfils, and the target.
-    pub fn steps(&self, number: u32) -> Vec<Step> {
+    pub(super) fn steps(&self, number: u32) -> Vec<Step> {
         let state = self.state(number);
         let mut actions = Vec::new();
         self.system.actions(&self.interner, state, &mut actions);
@@ -292,31 +292,31 @@ impl Graph {
         steps.filter(changes).collect()
     }
 
-    pub fn phase(&self, state: u32, node: NodeId) -> Phase {
+    pub(super) fn phase(&self, state: u32, node: NodeId) -> Phase {
         let word = self.system.word(self.state(state), node);
         self.interner.facts(word.local()).phase
     }
 
     /// Facts about the message that an action delivers or loses, if any.
-    pub fn message(&self, state: u32, action: Action) -> Option<&MessageFacts> {
+    pub(super) fn message(&self, state: u32, action: Action) -> Option<&MessageFacts> {
         let envelope = self.system.envelope(self.state(state), action)?;
         Some(self.interner.message(envelope.message()))
     }
 
     /// Number of messages that a step sends.
-    pub fn sent(&self, state: u32, step: &Step) -> usize {
+    pub(super) fn sent(&self, state: u32, step: &Step) -> usize {
         let taken = usize::from(self.message(state, step.action).is_some());
         self.envelopes(step.target) + taken - self.envelopes(state)
     }
 
     /// The node that enters on a step from one state to another, if any.
-    pub fn entered(&self, before: u32, after: u32) -> Option<NodeId> {
+    pub(super) fn entered(&self, before: u32, after: u32) -> Option<NodeId> {
         let is_inside = |state, node| self.phase(state, node) == Phase::Inside;
         let mut nodes = NodeId::all(self.system.nodes);
         nodes.find(|&node| is_inside(after, node) && !is_inside(before, node))
     }
 
-    pub fn waits(&self, state: u32, node: NodeId) -> bool {
+    pub(super) fn waits(&self, state: u32, node: NodeId) -> bool {
         self.system.waits(&self.interner, self.state(state), node)
     }
 
@@ -328,7 +328,7 @@ impl Graph {
     }
 
     /// The actions on a shortest path to a state.
-    pub fn way_to(&mut self, number: u32) -> Vec<Action> {
+    pub(super) fn way_to(&mut self, number: u32) -> Vec<Action> {
         let mut way = vec![number];
         while let Some(&last) = way.last().filter(|&&last| last != 0) {
             way.push(self.parents[last as usize]);
@@ -340,7 +340,7 @@ impl Graph {
     }
 
     /// The states on a run from the first one.
-    pub fn states_on(&self, run: &[Action]) -> Vec<u32> {
+    pub(super) fn states_on(&self, run: &[Action]) -> Vec<u32> {
         let mut states = vec![0];
         let mut here = 0;
         for action in run {
@@ -367,7 +367,7 @@ impl Graph {
 
     /// The shortest walk that ends with a step for which `is_last` returns true, within a strongly
     /// connected component that has such a step. The component must be sorted.
-    pub fn shortest_walk(
+    pub(super) fn shortest_walk(
         &self,
         component: &[u32],
         from: u32,
@@ -401,7 +401,7 @@ impl Graph {
     }
 
     /// An endless run as steps of a scenario: the path to the cycle, and the cycle.
-    pub fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
+    pub(super) fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
         let way = run.way.len();
         let mut trace = self.describe(run.way.into_iter().chain(run.cycle));
         let cycle = trace.split_off(way);
@@ -409,7 +409,7 @@ impl Graph {
     }
 
     /// Repeats the actions from the first state and formats them as steps of a scenario.
-    pub fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
+    pub(super) fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
         let mut state = self.state(0).to_vec();
         let mut lines = Vec::new();
         for action in actions {

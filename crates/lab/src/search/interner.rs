@@ -92,7 +92,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub fn number_request(&mut self, request: Option<RequestId>) -> u32 {
+    pub(super) fn number_request(&mut self, request: Option<RequestId>) -> u32 {
         self.requests.insert_full(request).0 as u32
     }
 }
@@ -106,7 +106,7 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    pub fn new(stepper: Box<dyn Stepper>) -> Self {
+    pub(super) fn new(stepper: Box<dyn Stepper>) -> Self {
         let mut tables = Tables::default();
         tables.number_request(None);
         Interner {
@@ -119,31 +119,31 @@ impl Interner {
     }
 
     /// The state of a node before its first event.
-    pub fn first_local(&mut self, node: NodeId) -> Result<u32, Full> {
+    pub(super) fn first_local(&mut self, node: NodeId) -> Result<u32, Full> {
         self.stepper.first_local(node, &mut self.tables)
     }
 
-    pub fn facts(&self, local: u32) -> &Facts {
+    pub(super) fn facts(&self, local: u32) -> &Facts {
         &self.tables.facts[local as usize]
     }
 
-    pub fn message(&self, number: u32) -> &MessageFacts {
+    pub(super) fn message(&self, number: u32) -> &MessageFacts {
         &self.tables.messages[number as usize]
     }
 
     /// The request id with this number.
-    pub fn request(&self, number: u32) -> Option<RequestId> {
+    pub(super) fn request(&self, number: u32) -> Option<RequestId> {
         self.tables.requests[number as usize]
     }
 
     /// The memoised consequence of a cause, if it was [learned](Interner::learn).
-    pub fn consequence(&self, cause: &Cause) -> Option<&Consequence> {
+    pub(super) fn consequence(&self, cause: &Cause) -> Option<&Consequence> {
         let number = self.known.get(cause)?;
         Some(&self.consequences[*number as usize])
     }
 
     /// Computes and memoises the consequence of a cause.
-    pub fn learn(&mut self, cause: Cause) -> Result<(), Full> {
+    pub(super) fn learn(&mut self, cause: Cause) -> Result<(), Full> {
         if self.known.contains_key(&cause) {
             return Ok(());
         }
@@ -154,34 +154,34 @@ impl Interner {
     }
 
     /// Which of the deliverable messages may be postponed, if [computed](Interner::find_notes).
-    pub fn notes(&self, prospect: &Prospect) -> Option<&[bool]> {
+    pub(super) fn notes(&self, prospect: &Prospect) -> Option<&[bool]> {
         self.notes.get(prospect).map(Vec::as_slice)
     }
 
     /// Computes and memoises which of the deliverable messages may be postponed.
-    pub fn find_notes(&mut self, prospect: Prospect) -> Result<(), Full> {
+    pub(super) fn find_notes(&mut self, prospect: Prospect) -> Result<(), Full> {
         let notes = reduction::notes(self, &prospect)?;
         self.notes.insert(prospect, notes);
         Ok(())
     }
 
     /// See [`Algorithm::cluster_invariant`].
-    pub fn cluster_invariant(&self, cluster: PackedCluster) -> Result<(), &'static str> {
+    pub(super) fn cluster_invariant(&self, cluster: PackedCluster) -> Result<(), &'static str> {
         self.stepper.cluster_invariant(cluster)
     }
 
     /// See [`Algorithm::may_be_down_together`].
-    pub fn may_be_down_together(&self, one: NodeId, other: NodeId) -> bool {
+    pub(super) fn may_be_down_together(&self, one: NodeId, other: NodeId) -> bool {
         self.stepper.may_be_down_together(one, other)
     }
 
     /// The clock of a node in this state.
-    pub fn clock(&self, local: u32) -> u64 {
+    pub(super) fn clock(&self, local: u32) -> u64 {
         self.stepper.clock(local)
     }
 
     /// The text of a message.
-    pub fn describe(&self, message: u32) -> String {
+    pub(super) fn describe(&self, message: u32) -> String {
         self.stepper.describe(message)
     }
 
@@ -189,7 +189,7 @@ impl Interner {
     ///
     /// # Panics
     /// If it is the stepper of another algorithm.
-    pub fn stepper<A: Algorithm>(&self) -> &StepperOf<A> {
+    pub(super) fn stepper<A: Algorithm>(&self) -> &StepperOf<A> {
         let stepper: &dyn Any = &*self.stepper;
         stepper
             .downcast_ref()

@@ -31,29 +31,29 @@ pub(crate) struct PackedCluster<'s> {
 pub(crate) struct History(pub u32);
 
 impl History {
-    pub fn last(self) -> u32 {
+    pub(super) fn last(self) -> u32 {
         self.0 >> 8
     }
 
-    pub fn with_last(self, request: u32) -> Self {
+    pub(super) fn with_last(self, request: u32) -> Self {
         assert!(request < 1 << 24, "identities fit 24 bits");
         History(request << 8 | self.0 & 0xff)
     }
 
-    pub fn jumps(self) -> u8 {
+    pub(super) fn jumps(self) -> u8 {
         (self.0 >> CRASH_BITS & 0xf) as u8
     }
 
-    pub fn with_jump(self) -> Self {
+    pub(super) fn with_jump(self) -> Self {
         assert!(self.jumps() < 15, "jumps fit 4 bits");
         History(self.0 + (1 << CRASH_BITS))
     }
 
-    pub fn crashes(self) -> u8 {
+    pub(super) fn crashes(self) -> u8 {
         (self.0 & u32::from(Limits::CRASHES_MAX)) as u8
     }
 
-    pub fn with_crash(self) -> Self {
+    pub(super) fn with_crash(self) -> Self {
         assert!(self.crashes() < Limits::CRASHES_MAX, "crashes fit 4 bits");
         History(self.0 + 1)
     }
@@ -65,24 +65,24 @@ impl History {
 pub(crate) struct PackedNode(pub u32);
 
 impl PackedNode {
-    pub fn new(local: u32, left: u8) -> Self {
+    pub(super) fn new(local: u32, left: u8) -> Self {
         PackedNode(local << 10 | u32::from(left) << 2)
     }
 
-    pub fn local(self) -> u32 {
+    pub(super) fn local(self) -> u32 {
         self.0 >> 10
     }
 
-    pub fn with_local(self, local: u32) -> Self {
+    pub(super) fn with_local(self, local: u32) -> Self {
         PackedNode(local << 10 | self.0 & 0x3ff)
     }
 
-    pub fn left(self) -> u8 {
+    pub(super) fn left(self) -> u8 {
         (self.0 >> 2) as u8
     }
 
     /// Uses up one request.
-    pub fn asked(self) -> Self {
+    pub(super) fn asked(self) -> Self {
         if self.left() == ENDLESS {
             self
         } else {
@@ -90,19 +90,19 @@ impl PackedNode {
         }
     }
 
-    pub fn has_restarted(self) -> bool {
+    pub(super) fn has_restarted(self) -> bool {
         self.0 & 2 != 0
     }
 
-    pub fn with_restarted(self, restarted: bool) -> Self {
+    pub(super) fn with_restarted(self, restarted: bool) -> Self {
         PackedNode(self.0 & !2 | u32::from(restarted) << 1)
     }
 
-    pub fn knows(self) -> bool {
+    pub(super) fn knows(self) -> bool {
         self.0 & 1 != 0
     }
 
-    pub fn with_knows(self, knows: bool) -> Self {
+    pub(super) fn with_knows(self, knows: bool) -> Self {
         PackedNode(self.0 & !1 | u32::from(knows))
     }
 }
@@ -113,42 +113,42 @@ impl PackedNode {
 pub(crate) struct PackedEnvelope(pub u32);
 
 impl PackedEnvelope {
-    pub fn new(from: NodeId, to: NodeId, message: u32, knows: bool) -> Self {
+    pub(super) fn new(from: NodeId, to: NodeId, message: u32, knows: bool) -> Self {
         let channel = (from.index() as u32) << NODE_BITS | to.index() as u32;
         PackedEnvelope(channel << 20 | message << 2 | u32::from(knows))
     }
 
-    pub fn from(self) -> NodeId {
+    pub(super) fn from(self) -> NodeId {
         NodeId::new(self.channel() >> NODE_BITS)
     }
 
-    pub fn to(self) -> NodeId {
+    pub(super) fn to(self) -> NodeId {
         NodeId::new(self.channel() & (Limits::NODES_MAX - 1) as u32)
     }
 
     /// Sender and receiver.
-    pub fn channel(self) -> u32 {
+    pub(super) fn channel(self) -> u32 {
         self.0 >> 20
     }
 
-    pub fn message(self) -> u32 {
+    pub(super) fn message(self) -> u32 {
         self.0 >> 2 & 0x3_ffff
     }
 
     /// Sender, receiver and message, without the flags.
-    pub fn bare(self) -> u32 {
+    pub(super) fn bare(self) -> u32 {
         self.0 >> 2
     }
 
-    pub fn is_before_advice(self) -> bool {
+    pub(super) fn is_before_advice(self) -> bool {
         self.0 & 2 != 0
     }
 
-    pub fn before_advice(self) -> Self {
+    pub(super) fn before_advice(self) -> Self {
         PackedEnvelope(self.0 | 2)
     }
 
-    pub fn knows(self) -> bool {
+    pub(super) fn knows(self) -> bool {
         self.0 & 1 != 0
     }
 }

@@ -25,7 +25,7 @@ impl Plan {
     /// # Panics
     /// If there are more than [`Limits::NODES_MAX`] nodes, or crashes although the algorithm does
     /// not support recovery.
-    pub fn of<A: Algorithm>(bounds: &Bounds<A::Shape>) -> Self {
+    pub(super) fn of<A: Algorithm>(bounds: &Bounds<A::Shape>) -> Self {
         let config = bounds.config();
         let limits = bounds.limits;
         assert!(
@@ -45,12 +45,12 @@ impl Plan {
     }
 
     /// An interner that knows no node state yet.
-    pub fn interner(&self) -> Interner {
+    pub(super) fn interner(&self) -> Interner {
         Interner::new((self.stepper)())
     }
 
     /// See [`search`](super::search()).
-    pub fn search(&self, watch: &mut Watch) -> Outcome {
+    pub(super) fn search(&self, watch: &mut Watch) -> Outcome {
         let mut graph = match Graph::explore(self, watch) {
             Ok(graph) => graph,
             Err(outcome) => return outcome,
@@ -87,7 +87,7 @@ impl Plan {
     /// bounds, so that a fault is found with few requests. After a minor fault, starvation or
     /// unrest, the search continues with more requests to see whether they lead to two nodes
     /// inside, in at most `worse_max` states per round.
-    pub fn deepen(&self, worse_max: usize, watch: &mut Watch) -> Outcome {
+    pub(super) fn deepen(&self, worse_max: usize, watch: &mut Watch) -> Outcome {
         let most = self.requests.iter().copied().max().unwrap_or(0).max(1);
         // Doubling skips most rounds: a caller that allows many requests wants the last one.
         let doubled = std::iter::successors(Some(1_u8), |round| round.checked_mul(2));
@@ -127,7 +127,7 @@ impl Plan {
     }
 
     /// See [`check`](super::check()).
-    pub fn check(&self, watch: &mut Watch) -> Outcome {
+    pub(super) fn check(&self, watch: &mut Watch) -> Outcome {
         match safety::search(self, false, watch) {
             Some(Outcome::Holds { states, .. }) if self.limits.endless_runs => {
                 let outcome = self.search(watch);

@@ -47,7 +47,7 @@ pub(crate) struct StepperOf<A: Algorithm> {
 }
 
 impl<A: Algorithm> StepperOf<A> {
-    pub fn new(config: Config<A::Shape>, forgets: bool) -> Self {
+    pub(super) fn new(config: Config<A::Shape>, forgets: bool) -> Self {
         StepperOf {
             forgets,
             forgets_together: forgets && world::forgets_together::<A>(&config),
@@ -59,7 +59,7 @@ impl<A: Algorithm> StepperOf<A> {
     }
 
     /// A packed state as the algorithm sees it.
-    pub fn snapshot<'a>(&'a self, cluster: PackedCluster<'a>) -> impl Snapshot<A> + 'a {
+    pub(super) fn snapshot<'a>(&'a self, cluster: PackedCluster<'a>) -> impl Snapshot<A> + 'a {
         Unpacked {
             stepper: self,
             cluster,

@@ -8,6 +8,7 @@ use super::{Crashes, ENDLESS};
 use crate::ShapeSpec;
 
 /// A case of the suite, with its expected verdict.
+#[derive(Debug)]
 pub struct Listed {
     /// The search.
     pub case: Case,

@@ -82,7 +82,10 @@ pub(crate) struct System {
 
 impl System {
     /// Returns the system, its first state, and the entry that starting a node caused, if any.
-    pub fn new(plan: &Plan, interner: &mut Interner) -> Result<(Self, Vec<u32>, Entry), Full> {
+    pub(super) fn new(
+        plan: &Plan,
+        interner: &mut Interner,
+    ) -> Result<(Self, Vec<u32>, Entry), Full> {
         let nodes = plan.requests.len();
         let limits = plan.limits;
         let mut system = System {
@@ -112,23 +115,29 @@ impl System {
         Ok((system, state, entry))
     }
 
-    pub fn word(&self, state: &[u32], node: NodeId) -> PackedNode {
+    pub(super) fn word(&self, state: &[u32], node: NodeId) -> PackedNode {
         PackedNode(state[NODES + node.index()])
     }
 
-    pub fn words<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = (NodeId, PackedNode)> + 's {
+    pub(super) fn words<'s>(
+        &self,
+        state: &'s [u32],
+    ) -> impl Iterator<Item = (NodeId, PackedNode)> + 's {
         let words = state[NODES..self.envelopes].iter().map(|&w| PackedNode(w));
         NodeId::all(self.nodes).zip(words)
     }
 
-    pub fn envelopes<'s>(&self, state: &'s [u32]) -> impl Iterator<Item = PackedEnvelope> + 's {
+    pub(super) fn envelopes<'s>(
+        &self,
+        state: &'s [u32],
+    ) -> impl Iterator<Item = PackedEnvelope> + 's {
         state[self.envelopes..]
             .iter()
             .map(|&word| PackedEnvelope(word))
     }
 
     /// The nodes and the messages in flight of a state.
-    pub fn cluster<'s>(&self, state: &'s [u32]) -> PackedCluster<'s> {
+    pub(super) fn cluster<'s>(&self, state: &'s [u32]) -> PackedCluster<'s> {
         PackedCluster {
             nodes: &state[NODES..self.envelopes],
             envelopes: &state[self.envelopes..],
@@ -136,7 +145,7 @@ impl System {
     }
 
     /// Number of tokens, at nodes and in flight.
-    pub fn tokens(&self, interner: &Interner, state: &[u32]) -> usize {
+    pub(super) fn tokens(&self, interner: &Interner, state: &[u32]) -> usize {
         let here = self.words(state);
         let here = here.filter(|(_, word)| interner.facts(word.local()).has_token);
         let under_way = self.envelopes(state);
@@ -145,13 +154,13 @@ impl System {
     }
 
     /// Returns whether the node waits to enter, or to recover.
-    pub fn waits(&self, interner: &Interner, state: &[u32], node: NodeId) -> bool {
+    pub(super) fn waits(&self, interner: &Interner, state: &[u32], node: NodeId) -> bool {
         let facts = interner.facts(self.word(state, node).local());
         facts.phase == Phase::Waiting || facts.is_recovering
     }
 
     /// Lists all actions enabled in a state, in a fixed order.
-    pub fn actions(&self, interner: &Interner, state: &[u32], actions: &mut Vec<Action>) {
+    pub(super) fn actions(&self, interner: &Interner, state: &[u32], actions: &mut Vec<Action>) {
         actions.clear();
         for (node, word) in self.words(state) {
             match interner.facts(word.local()).phase {
@@ -279,7 +288,7 @@ impl System {
     }
 
     /// The duty that an action fulfils, if any.
-    pub fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
+    pub(super) fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
         match action {
             Action::Request(_)
             | Action::Crash(_)
@@ -299,7 +308,7 @@ impl System {
     }
 
     /// The envelope that an action delivers or loses, if any.
-    pub fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
+    pub(super) fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
         match action {
             Action::Deliver(place) | Action::Lose(place) => {
                 Some(PackedEnvelope(state[self.envelopes + place]))
@@ -317,7 +326,7 @@ impl System {
     }
 
     /// Puts the successor of state `before` under `action` into `after`.
-    pub fn step(
+    pub(super) fn step(
         &self,
         interner: &Interner,
         before: &[u32],
@@ -447,7 +456,7 @@ impl System {
     }
 
     /// Formats an action as a step of a scenario.
-    pub fn describe(&self, interner: &Interner, state: &[u32], action: Action) -> String {
+    pub(super) fn describe(&self, interner: &Interner, state: &[u32], action: Action) -> String {
         match action {
             Action::Request(node) => format!("request {node}"),
             Action::Release(node) => format!("release {node}"),

@@ -7,7 +7,7 @@ use super::Time;
 
 /// A queue of future events.
 #[derive(Debug)]
-pub struct Agenda<T> {
+pub(super) struct Agenda<T> {
     heap: BinaryHeap<Item<T>>,
     next_number: u64,
 }
@@ -21,7 +21,7 @@ struct Item<T> {
 
 impl<T> Agenda<T> {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Agenda {
             heap: BinaryHeap::new(),
             next_number: 0,
@@ -29,14 +29,14 @@ impl<T> Agenda<T> {
     }
 
     /// Schedules an event, after all others scheduled for the same time.
-    pub fn put(&mut self, at: Time, what: T) {
+    pub(super) fn put(&mut self, at: Time, what: T) {
         let number = self.next_number;
         self.next_number += 1;
         self.heap.push(Item { at, number, what });
     }
 
     /// Removes and returns the next event and its time.
-    pub fn next(&mut self) -> Option<(Time, T)> {
+    pub(super) fn next(&mut self) -> Option<(Time, T)> {
         self.heap.pop().map(|item| (item.at, item.what))
     }
 }

@@ -21,7 +21,7 @@ use super::{Crashes, Load, Random, Time};
 use crate::world::Event;
 
 /// The state of crashes and recoveries.
-pub struct Crashing<A: Algorithm> {
+pub(super) struct Crashing<A: Algorithm> {
     crashes: Crashes,
     config: Config<A::Shape>,
     random: Random,
@@ -57,7 +57,7 @@ enum Wish {
 
 /// The stages of a recovery that depend on the node's environment.
 #[derive(Clone, Copy, Debug)]
-pub enum Stage {
+pub(super) enum Stage {
     /// All messages sent before the crash have arrived: the node starts.
     Restart,
     /// All messages sent on restarting have arrived, so every peer has answered.
@@ -68,7 +68,7 @@ pub enum Stage {
 
 impl<A: Algorithm> Crashing<A> {
     /// The state before the first crash. All nodes are built from this config.
-    pub fn new(crashes: Crashes, config: &Config<A::Shape>, seed: u64) -> Self {
+    pub(super) fn new(crashes: Crashes, config: &Config<A::Shape>, seed: u64) -> Self {
         Crashing {
             crashes,
             config: config.at(config.place.me),
@@ -80,17 +80,17 @@ impl<A: Algorithm> Crashing<A> {
     }
 
     /// Number of crashes.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// The current incarnation of this node: how often it has crashed.
-    pub fn incarnation(&self, node: NodeId) -> u32 {
+    pub(super) fn incarnation(&self, node: NodeId) -> u32 {
         self.machines[node.index()].incarnation
     }
 
     /// Records that a message is in flight until `arrives`.
-    pub fn note_sent(&mut self, from: NodeId, to: NodeId, arrives: Time) {
+    pub(super) fn note_sent(&mut self, from: NodeId, to: NodeId, arrives: Time) {
         let sent_until = &mut self.machines[from.index()].sent_until;
         *sent_until = arrives.max(*sent_until);
         let addressed_until = &mut self.machines[to.index()].addressed_until;

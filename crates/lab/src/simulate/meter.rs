@@ -14,7 +14,7 @@ const KINDS_MAX: usize = 16;
 
 /// Counters of a run in progress.
 #[derive(Debug)]
-pub struct Meter {
+pub(super) struct Meter {
     nodes: Vec<NodeMeter>,
     messages_by_kind: [u64; KINDS_MAX],
     messages: u64,
@@ -48,7 +48,7 @@ struct NodeMeter {
 
 /// Whether a message is charged to an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Charge {
+pub(super) enum Charge {
     /// The message serves requests.
     Entry,
     /// A restless token moves although no node wants it.
@@ -102,7 +102,7 @@ pub struct NodeLoad {
 impl Meter {
     /// Counters for a cluster of `nodes`, `inside` of them inside at the start, with `entries` to
     /// come.
-    pub fn new(nodes: usize, inside: u32, entries: u64) -> Self {
+    pub(super) fn new(nodes: usize, inside: u32, entries: u64) -> Self {
         Meter {
             nodes: vec![NodeMeter::default(); nodes],
             messages_by_kind: [0; KINDS_MAX],
@@ -124,33 +124,33 @@ impl Meter {
     }
 
     /// Number of waiting nodes.
-    pub fn waiting(&self) -> u32 {
+    pub(super) fn waiting(&self) -> u32 {
         self.waiting
     }
 
     /// Returns whether a node waits although no node is inside.
-    pub fn is_stalled(&self) -> bool {
+    pub(super) fn is_stalled(&self) -> bool {
         self.waiting > 0 && self.inside == 0
     }
 
     /// Returns whether no node waits or is inside.
-    pub fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.waiting == 0 && self.inside == 0
     }
 
     /// Returns whether at least half of the expected entries were made.
-    pub fn is_half_done(&self) -> bool {
+    pub(super) fn is_half_done(&self) -> bool {
         self.entries >= self.entries_max.div_ceil(2)
     }
 
     /// Number of entries.
-    pub fn entries(&self) -> u64 {
+    pub(super) fn entries(&self) -> u64 {
         self.entries
     }
 
     /// A node requests and sends `sends` messages. The demand for the entry arose at
     /// `wanted_since`.
-    pub fn requested(&mut self, node: NodeId, now: Time, wanted_since: Time, sends: usize) {
+    pub(super) fn requested(&mut self, node: NodeId, now: Time, wanted_since: Time, sends: usize) {
         if let Some(since) = self.quiet_since.take() {
             self.quiet = self.quiet + (now - since);
             // Of an idle move that is still in flight, only the part in idle time counts.
@@ -170,7 +170,7 @@ impl Meter {
     }
 
     /// A node enters.
-    pub fn entered(&mut self, node: NodeId, now: Time) {
+    pub(super) fn entered(&mut self, node: NodeId, now: Time) {
         self.waiting = self.waiting.saturating_sub(1); // a faulty node may enter without a request
         self.inside += 1;
         self.entries += 1;
@@ -184,7 +184,7 @@ impl Meter {
     }
 
     /// A node leaves.
-    pub fn left(&mut self, now: Time) {
+    pub(super) fn left(&mut self, now: Time) {
         self.inside -= 1;
         if self.waiting > 0 {
             self.left_at = Some(now);
@@ -194,7 +194,7 @@ impl Meter {
     }
 
     /// Counts a message that is sent, and returns how it is charged.
-    pub fn sent<M: Message>(&mut self, message: &M) -> Charge {
+    pub(super) fn sent<M: Message>(&mut self, message: &M) -> Charge {
         const { assert!(M::KINDS.len() <= KINDS_MAX) };
         if message.is_roaming() && self.is_quiet() {
             return Charge::Idle;
@@ -206,7 +206,7 @@ impl Meter {
     }
 
     /// An idle move is in flight from `sent` to `arrives`.
-    pub fn moves_idly(&mut self, sent: Time, arrives: Time) {
+    pub(super) fn moves_idly(&mut self, sent: Time, arrives: Time) {
         if self.quiet_since.is_some() {
             self.idle_messages += 1.0;
             self.idle_move = (sent, arrives);
@@ -214,7 +214,7 @@ impl Meter {
     }
 
     /// A message arrives. `asking` is set if it was sent on requesting.
-    pub fn received(&mut self, from: NodeId, to: NodeId, charge: Charge, asking: bool) {
+    pub(super) fn received(&mut self, from: NodeId, to: NodeId, charge: Charge, asking: bool) {
         self.nodes[to.index()].received += u64::from(charge == Charge::Entry);
         if asking {
             let sender = &mut self.nodes[from.index()];
@@ -226,7 +226,7 @@ impl Meter {
     }
 
     /// Computes the measurements at the end of the run.
-    pub fn measures<M: Message>(self, now: Time) -> Measures {
+    pub(super) fn measures<M: Message>(self, now: Time) -> Measures {
         let quiet = match self.quiet_since {
             Some(since) => self.quiet + (now - since),
             None => self.quiet,

@@ -9,7 +9,7 @@ use soloist_algorithms::NodeId;
 /// Counts overtaking. Requests get slots in the order made, and a Fenwick tree over the slots
 /// counts those that still wait. When the slots run out, the waiting requests are compacted.
 #[derive(Debug)]
-pub struct Overtaking {
+pub(crate) struct Overtaking {
     nodes: Vec<Waiter>,
     /// Fenwick tree over the slots of waiting requests (index 0 unused).
     sums: Vec<u32>,
@@ -34,7 +34,7 @@ const NOBODY: u32 = u32::MAX;
 
 impl Overtaking {
     /// Counters for a cluster of `nodes`.
-    pub fn new(nodes: usize) -> Self {
+    pub(crate) fn new(nodes: usize) -> Self {
         let slots = 2 * nodes + 2;
         Overtaking {
             nodes: vec![Waiter::default(); nodes],
@@ -48,7 +48,7 @@ impl Overtaking {
     }
 
     /// The node requests.
-    pub fn requested(&mut self, node: NodeId) {
+    pub(crate) fn requested(&mut self, node: NodeId) {
         if self.slots_used as usize == self.owners.len() {
             self.move_together();
         }
@@ -63,7 +63,7 @@ impl Overtaking {
     }
 
     /// All messages that the node sent on requesting have been delivered.
-    pub fn arrived(&mut self, node: NodeId) {
+    pub(crate) fn arrived(&mut self, node: NodeId) {
         let waiter = &mut self.nodes[node.index()];
         waiter.arrived = true;
         waiter.slots_before = self.slots_used;
@@ -72,7 +72,7 @@ impl Overtaking {
     }
 
     /// The node enters.
-    pub fn entered(&mut self, node: NodeId) {
+    pub(crate) fn entered(&mut self, node: NodeId) {
         let waiter = self.nodes[node.index()];
         if waiter.arrived {
             let entries_since = self.entries - waiter.entries_before;
@@ -88,7 +88,7 @@ impl Overtaking {
     }
 
     /// The maximum number of times that one waiter was overtaken.
-    pub fn most(&self) -> u64 {
+    pub(crate) fn most(&self) -> u64 {
         self.most
     }
 

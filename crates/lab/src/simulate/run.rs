@@ -18,7 +18,7 @@ const PROGRESS_EVERY: u64 = 1 << 16;
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// The measurements.
     pub measures: Measures,
     /// Number of safety violations.
@@ -63,7 +63,7 @@ pub(super) enum Coming<M> {
 }
 
 /// A cluster under simulation.
-pub struct Simulation<'a, A: Algorithm> {
+pub(super) struct Simulation<'a, A: Algorithm> {
     pub(super) setup: &'a Setup<VariantSet>,
     pub(super) world: World<A>,
     pub(super) agenda: Agenda<Coming<A::Message>>,
@@ -95,7 +95,7 @@ pub struct Simulation<'a, A: Algorithm> {
 
 impl<'a, A: Algorithm> Simulation<'a, A> {
     /// A cluster at the start of a run.
-    pub fn new(
+    pub(super) fn new(
         setup: &'a Setup<VariantSet>,
         config: &Config<A::Shape>,
         channels: Channels,
@@ -163,7 +163,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 
     /// Runs until every request was served and at most a restless token is in flight, or until no
     /// request can be served any longer.
-    pub fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
+    pub(super) fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
         // A restless token keeps the agenda full forever, and so may a fault: this many deliveries
         // in vain mean that no node will enter again. A full round of all nodes, or a message from
         // each node to each other, amounts to N² here.

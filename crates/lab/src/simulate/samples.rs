@@ -10,7 +10,7 @@ const KEPT_MAX: usize = 1 << 22;
 
 /// A series of measured durations.
 #[derive(Clone, Debug)]
-pub struct Samples {
+pub(super) struct Samples {
     kept: Vec<Time>,
     stride: u64,
     count: u64,
@@ -34,7 +34,7 @@ pub struct Summary {
 
 impl Samples {
     /// An empty series with capacity for `expected` samples, so that adding them does not allocate.
-    pub fn new(expected: u64) -> Self {
+    pub(super) fn new(expected: u64) -> Self {
         let room = usize::try_from(expected).map_or(KEPT_MAX, |count| count.min(KEPT_MAX));
         Samples {
             kept: Vec::with_capacity(room),
@@ -46,7 +46,7 @@ impl Samples {
     }
 
     /// Adds a sample.
-    pub fn add(&mut self, span: Time) {
+    pub(super) fn add(&mut self, span: Time) {
         if self.count.is_multiple_of(self.stride) {
             if self.kept.len() == KEPT_MAX {
                 let mut index = 0;
@@ -66,7 +66,7 @@ impl Samples {
     }
 
     /// Summarises the samples.
-    pub fn summary(mut self) -> Summary {
+    pub(super) fn summary(mut self) -> Summary {
         if self.count == 0 {
             return Summary::default();
         }

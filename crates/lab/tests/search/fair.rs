@@ -12,7 +12,7 @@ use soloist_lab::world::Fault;
 
 /// Like [`Bounds::of`], with unlimited requests at all nodes. Stops early if there are infinitely
 /// many states.
-pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
+pub(crate) fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
     Bounds {
         limits: Limits {
             states_max: 1_000_000,
@@ -25,7 +25,7 @@ pub fn endless<A: Algorithm>(nodes: usize) -> Bounds<A::Shape> {
 /// Asserts that, with at most `messages_max` messages in flight, every requesting node enters in
 /// every fair run.
 #[track_caller]
-pub fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) {
+pub(crate) fn serves_all<A: Algorithm>(bounds: &Bounds<A::Shape>, messages_max: usize) {
     let mut bounds = bounds.clone();
     bounds.limits.messages_max = messages_max;
     let outcome = search::<A>(&bounds);

@@ -8,7 +8,7 @@ use soloist_lab::search::Bounds;
 use crate::holds;
 
 /// Every tree of up to four nodes, each with its nodes up to symmetry.
-pub const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
+pub(crate) const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
     ("line", 1, &[0]),
     ("line", 2, &[0]),
     ("line", 3, &[0, 1]),
@@ -17,14 +17,14 @@ pub const TREES_TO_4: [(&str, usize, &[u32]); 5] = [
 ];
 
 /// The same for every tree of five nodes: the line, the star, and the one between them.
-pub const TREES_OF_5: [(&str, usize, &[u32]); 3] = [
+pub(crate) const TREES_OF_5: [(&str, usize, &[u32]); 3] = [
     ("line", 5, &[0, 1, 2]),
     ("star:4", 5, &[0, 1]),
     ("kary:2", 5, &[0, 1, 2, 3]),
 ];
 
 /// The default rules, and every combination of the paper's variants.
-pub fn all_variants() -> impl Iterator<Item = VariantSet> {
+pub(crate) fn all_variants() -> impl Iterator<Item = VariantSet> {
     let variants = [PIGGYBACK, GREEDY, INITIALIZE];
     (0..1 << variants.len()).map(move |combination: u8| {
         let chosen = (0..)

@@ -11,7 +11,7 @@ use soloist_lab::search::Bounds;
 use soloist_lab::world::{Event, World};
 
 /// An algorithm whose requests have ids.
-pub trait Ordered: Algorithm {
+pub(crate) trait Ordered: Algorithm {
     /// The node's latest request.
     fn own(&self) -> RequestId;
 
@@ -28,7 +28,7 @@ enum Action {
 
 /// A cluster, its messages in flight, and the observations so far.
 #[derive(Clone, Hash)]
-pub struct Run<A: Algorithm> {
+pub(crate) struct Run<A: Algorithm> {
     world: World<A>,
     network: Network<A::Message>,
     left: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Run<A: Algorithm> {
 }
 
 #[derive(Clone, Hash, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Every request, and its cost in messages of each kind.
     pub costs: BTreeMap<RequestId, [u32; 3]>,
     /// (r, s) if the node of s received the REQUEST of r after s was made.
@@ -46,7 +46,7 @@ pub struct Seen {
 
 impl Seen {
     /// The requests concurrent with this one: Lodha and Kshemkalyani 2000, Definition 1.
-    pub fn concurrent(&self, one: RequestId) -> impl Iterator<Item = RequestId> {
+    pub(crate) fn concurrent(&self, one: RequestId) -> impl Iterator<Item = RequestId> {
         let after = |r, s| self.received_after.contains(&(r, s));
         let others = self.costs.keys().copied();
         others.filter(move |&other| after(one, other) && after(other, one))
@@ -137,7 +137,7 @@ impl<A: Ordered> Run<A> {
 }
 
 /// Explores all interleavings and calls `check` at the end of each.
-pub fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
+pub(crate) fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
     let mut known = HashSet::new();
     let mut stack = vec![Run::<A>::new(bounds)];
     let mut ends = 0;
@@ -160,7 +160,7 @@ pub fn watch_all<A: Ordered>(bounds: &Bounds<A::Shape>, check: impl Fn(&Seen)) {
 }
 
 /// Runs one random interleaving to its end.
-pub fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
+pub(crate) fn watch_random<A: Ordered>(bounds: &Bounds<A::Shape>, seed: u64) -> Seen {
     let mut run = Run::<A>::new(bounds);
     let mut random = seed;
     loop {

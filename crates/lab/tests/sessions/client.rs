@@ -9,11 +9,11 @@ use soloist_api::session::{
 };
 use soloist_api::{Fence, Moment};
 
-pub const LOCK: &str = "a";
+pub(crate) const LOCK: &str = "a";
 
 /// How far the client is with its lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Phase {
+pub(crate) enum Phase {
     Idle,
     Asked(u64),
     Held(u64, Fence),
@@ -23,14 +23,14 @@ pub enum Phase {
 
 /// A session as the client knows it.
 #[derive(Clone)]
-pub struct Credentials {
+pub(crate) struct Credentials {
     pub node: usize,
     pub session: String,
     pub secret: Secret,
 }
 
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     pub phase: Phase,
     pub credentials: Option<Credentials>,
     /// The node that it uses.
@@ -68,7 +68,7 @@ impl Hash for Client {
 }
 
 impl Client {
-    pub fn new(resends_all: bool, counts_from_arrival: bool) -> Self {
+    pub(crate) fn new(resends_all: bool, counts_from_arrival: bool) -> Self {
         Client {
             phase: Phase::Idle,
             credentials: None,
@@ -86,12 +86,12 @@ impl Client {
     }
 
     /// Whether the client works on what the lock protects.
-    pub fn relies(&self, now: Moment) -> bool {
+    pub(crate) fn relies(&self, now: Moment) -> bool {
         matches!(self.phase, Phase::Held(..)) && now < self.relies_until
     }
 
     /// The first message of a new connection.
-    pub fn hello(&mut self, now: Moment) -> ClientMessage {
+    pub(crate) fn hello(&mut self, now: Moment) -> ClientMessage {
         self.sent = BTreeMap::from([(0, now)]);
         self.is_welcome = false;
         let mut hello = Hello::default();
@@ -136,7 +136,7 @@ impl Client {
         message(self.n, Some(self.seen))
     }
 
-    pub fn acquire(&mut self, now: Moment) -> ClientMessage {
+    pub(crate) fn acquire(&mut self, now: Moment) -> ClientMessage {
         let message = self.send(now, |n, seen| {
             ClientMessage::Acquire(Acquire {
                 n,
@@ -151,7 +151,7 @@ impl Client {
         message
     }
 
-    pub fn release(&mut self, now: Moment, hold: u64) -> ClientMessage {
+    pub(crate) fn release(&mut self, now: Moment, hold: u64) -> ClientMessage {
         let message = self.send(now, |n, seen| {
             ClientMessage::Release(Release { n, hold, seen })
         });
@@ -160,12 +160,12 @@ impl Client {
         message
     }
 
-    pub fn ping(&mut self, now: Moment) -> ClientMessage {
+    pub(crate) fn ping(&mut self, now: Moment) -> ClientMessage {
         self.send(now, |n, seen| ClientMessage::Ping(Numbered { n, seen }))
     }
 
     /// Handles a message, and returns what to send.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         now: Moment,
         message: NodeMessage,

@@ -8,7 +8,7 @@ use super::client::Phase;
 use super::world::{Connection, HERE, RIVAL, State, THERE, TICK, lock};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub(crate) enum Action {
     /// The client opens a connection: a new session, or to resume the one it has.
     Connect,
     /// The client opens a connection to the other node.

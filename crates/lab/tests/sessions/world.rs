@@ -22,19 +22,19 @@ use soloist_lab::breadth_first::{Shared, Space};
 use super::client::{Client, LOCK, Phase};
 use super::steps::Action;
 
-pub const TTL: Duration = Duration::from_secs(2);
-pub const TICK: Duration = Duration::from_secs(1);
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// Shorter than the time to live, as it usually is.
 const LEASE: Duration = TICK;
 
 /// The node of the client at first, and that of the rival.
-pub const HERE: usize = 0;
-pub const THERE: usize = 1;
+pub(crate) const HERE: usize = 0;
+pub(crate) const THERE: usize = 1;
 
-pub const RIVAL: &str = "the rival";
+pub(crate) const RIVAL: &str = "the rival";
 
 #[derive(Clone)]
-pub struct Connection {
+pub(crate) struct Connection {
     pub node: usize,
     pub session: Option<SessionId>,
     pub up: VecDeque<Rc<ClientMessage>>,
@@ -65,7 +65,7 @@ impl Hash for Connection {
 
 /// How often each thing may happen.
 #[derive(Clone, Copy, Hash, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     pub requests: u8,
     pub cuts: u8,
     pub pings: u8,
@@ -79,7 +79,7 @@ pub struct Case {
     pub resends_all: bool,
 }
 
-pub const QUIET: Case = Case {
+pub(crate) const QUIET: Case = Case {
     requests: 1,
     cuts: 1,
     pings: 0,
@@ -93,7 +93,7 @@ pub const QUIET: Case = Case {
 };
 
 #[derive(Clone)]
-pub struct State {
+pub(crate) struct State {
     pub tables: [Shared<Table>; 2],
     pub connections: Vec<Connection>,
     pub client: Client,
@@ -115,15 +115,15 @@ impl Hash for State {
     }
 }
 
-pub fn lock() -> LockName {
+pub(crate) fn lock() -> LockName {
     LockName::new(LOCK).unwrap()
 }
 
-pub fn principal() -> Principal {
+pub(crate) fn principal() -> Principal {
     Principal::new("the client")
 }
 
-pub fn table(me: usize, planted: Option<Mutant>) -> Table {
+pub(crate) fn table(me: usize, planted: Option<Mutant>) -> Table {
     let settings = RuleSettings {
         algorithm: Choice::parse("raymond", "").unwrap().name.to_owned(),
         ..RuleSettings::default()
@@ -144,7 +144,7 @@ pub fn table(me: usize, planted: Option<Mutant>) -> Table {
 }
 
 impl State {
-    pub fn new(case: Case, planted: Option<Mutant>) -> Self {
+    pub(crate) fn new(case: Case, planted: Option<Mutant>) -> Self {
         let mut state = State {
             tables: [HERE, THERE].map(|me| Shared::new(table(me, planted))),
             connections: Vec::new(),
@@ -165,7 +165,7 @@ impl State {
     }
 
     /// Begins the next epoch on both nodes. The rival stays inside, if it is.
-    pub fn install(&mut self) -> Result<(), String> {
+    pub(crate) fn install(&mut self) -> Result<(), String> {
         self.epoch += 1;
         let name = lock();
         let mut done = VecDeque::new();
@@ -185,7 +185,7 @@ impl State {
     }
 
     /// The client's node loses its lease, and joins again.
-    pub fn lapse(&mut self) -> Result<(), String> {
+    pub(crate) fn lapse(&mut self) -> Result<(), String> {
         self.valid_until = None;
         self.change(HERE, |table, now, out| table.lose(now, out))?;
         self.change(THERE, |table, _, _| table.freeze())?;
@@ -193,13 +193,13 @@ impl State {
     }
 
     /// Until when a node is certainly a member. It renews its lease all the time, until it lapses.
-    pub fn leased(&self, node: usize) -> Moment {
+    pub(crate) fn leased(&self, node: usize) -> Moment {
         let lapse = self.valid_until.filter(|_| node == HERE);
         lapse.unwrap_or(self.now + LEASE)
     }
 
     /// Changes a table. Messages between the nodes arrive at once.
-    pub fn change<T>(
+    pub(crate) fn change<T>(
         &mut self,
         node: usize,
         act: impl FnOnce(&mut Table, Moment, &mut Effects) -> T,
@@ -212,7 +212,7 @@ impl State {
     }
 
     /// Carries out effects, and those of the messages that they send.
-    pub fn settle(&mut self, mut done: VecDeque<(usize, Effects)>) -> Result<(), String> {
+    pub(crate) fn settle(&mut self, mut done: VecDeque<(usize, Effects)>) -> Result<(), String> {
         let now = self.now;
         while let Some((node, mut out)) = done.pop_front() {
             for (to, bytes) in out.sends() {
@@ -229,7 +229,7 @@ impl State {
         Ok(())
     }
 
-    pub fn carry_out(&mut self, node: usize, out: &mut Effects) {
+    pub(crate) fn carry_out(&mut self, node: usize, out: &mut Effects) {
         for event in &out.events {
             match event {
                 LockEvent::Granted { grant, owner, .. } if **owner == *RIVAL => {
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    pub fn deliver_down(&mut self, number: usize, message: NodeMessage) {
+    pub(crate) fn deliver_down(&mut self, number: usize, message: NodeMessage) {
         let connection = &mut self.connections[number];
         connection.is_over |= matches!(message, NodeMessage::Closed(_));
         if connection.is_open {
@@ -261,11 +261,11 @@ impl State {
         }
     }
 
-    pub fn open(&self) -> Option<usize> {
+    pub(crate) fn open(&self) -> Option<usize> {
         self.connections.iter().position(|one| one.is_open)
     }
 
-    pub fn connect(&mut self, node: usize) {
+    pub(crate) fn connect(&mut self, node: usize) {
         self.client.node = node;
         let hello = self.client.hello(self.now);
         self.connections.push(Connection {
@@ -279,7 +279,7 @@ impl State {
     }
 
     /// The node to connect to. One that drains takes no new session, and the other one does.
-    pub fn next_node(&self) -> usize {
+    pub(crate) fn next_node(&self) -> usize {
         let is_new = self.client.credentials.is_none();
         match is_new && self.is_drained {
             true => THERE,
@@ -287,19 +287,19 @@ impl State {
         }
     }
 
-    pub fn send(&mut self, message: ClientMessage) {
+    pub(crate) fn send(&mut self, message: ClientMessage) {
         let open = self.open().expect("it has a connection");
         self.connections[open].up.push_back(Rc::new(message));
     }
 
-    pub fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         let open = self.open().expect("it has a connection");
         self.connections[open].is_open = false;
         self.connections[open].down.clear();
     }
 
     /// A message of the client arrives at its node.
-    pub fn up(&mut self, number: usize) -> Result<(), String> {
+    pub(crate) fn up(&mut self, number: usize) -> Result<(), String> {
         let connection = &mut self.connections[number];
         let message = connection.up.pop_front().expect("a message");
         let (node, session) = (connection.node, connection.session);
@@ -316,7 +316,12 @@ impl State {
         })
     }
 
-    pub fn greet(&mut self, node: usize, number: usize, hello: &Hello) -> Result<(), String> {
+    pub(crate) fn greet(
+        &mut self,
+        node: usize,
+        number: usize,
+        hello: &Hello,
+    ) -> Result<(), String> {
         let id = ConnectionId(number as u64);
         if let Some(left) = &hello.left {
             let old = left.node.parse().expect("a node");
@@ -350,7 +355,7 @@ impl State {
         Ok(())
     }
 
-    pub fn resume(
+    pub(crate) fn resume(
         &mut self,
         node: usize,
         session: SessionId,
@@ -367,7 +372,7 @@ impl State {
         })
     }
 
-    pub fn down(&mut self) -> Result<(), String> {
+    pub(crate) fn down(&mut self) -> Result<(), String> {
         let open = self.open().expect("it has a connection");
         let message = self.connections[open].down.pop_front().expect("a message");
         let is_closed = matches!(*message, NodeMessage::Closed(_));
@@ -382,7 +387,7 @@ impl State {
     }
 
     /// A resume with the right session and a wrong secret.
-    pub fn intrude(&mut self) -> Result<(), String> {
+    pub(crate) fn intrude(&mut self) -> Result<(), String> {
         let known = self.client.credentials.clone().expect("a session");
         let number = self.connections.len();
         self.connections.push(Connection {
@@ -405,7 +410,7 @@ impl State {
         }
     }
 
-    pub fn excludes(&self) -> Result<(), String> {
+    pub(crate) fn excludes(&self) -> Result<(), String> {
         if self.client.relies(self.now) && self.rival.is_some() {
             return Err("the client works while the rival is inside".to_owned());
         }
@@ -414,7 +419,7 @@ impl State {
 
     /// Lets the client connect, all messages arrive and the rival leave. Then client and nodes must
     /// agree.
-    pub fn comes_to_an_end(&self) -> Result<(), String> {
+    pub(crate) fn comes_to_an_end(&self) -> Result<(), String> {
         let mut end = self.clone();
         for _ in 0..1000 {
             let up = end.connections.iter().position(|one| !one.up.is_empty());
@@ -436,7 +441,7 @@ impl State {
         Err("messages go on forever".to_owned())
     }
 
-    pub fn agrees(&self) -> Result<(), String> {
+    pub(crate) fn agrees(&self) -> Result<(), String> {
         let phase = self.client.phase;
         if matches!(phase, Phase::Asked(_) | Phase::Releasing(_)) {
             return Err(format!("the client is {phase:?} and nothing happens"));

@@ -25,7 +25,7 @@ pub(super) struct NoLimit<'r> {
 }
 
 impl RawLimits {
-    pub fn limits(&self) -> Result<Limits, NoLimit<'_>> {
+    pub(super) fn limits(&self) -> Result<Limits, NoLimit<'_>> {
         let usual = Limits::default();
         let Quota {
             holds,

@@ -26,7 +26,7 @@ pub(super) struct Token(Arc<[u8; 32]>);
 
 impl Token {
     /// Reads a token from a file that only its owner may read. Surrounding whitespace is ignored.
-    pub fn load(path: &Path) -> Result<Self, ApiError> {
+    pub(super) fn load(path: &Path) -> Result<Self, ApiError> {
         let file = path.display().to_string();
         let unreadable = |source| ApiError::TokenUnreadable {
             file: file.clone(),

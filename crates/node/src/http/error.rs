@@ -17,7 +17,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub fn new(status: StatusCode, error: ErrorKind, detail: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, error: ErrorKind, detail: impl Into<String>) -> Self {
         let body = soloist_api::Error {
             error,
             detail: detail.into(),
@@ -30,24 +30,24 @@ impl Failure {
         }
     }
 
-    pub fn bad_request(detail: impl Into<String>) -> Self {
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, ErrorKind::BadRequest, detail)
     }
 
-    pub fn not_granted(detail: impl Into<String>) -> Self {
+    pub(super) fn not_granted(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, ErrorKind::NotGranted, detail)
     }
 
-    pub fn conflict(detail: impl Into<String>) -> Self {
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, ErrorKind::Conflict, detail)
     }
 
-    pub fn unavailable(detail: impl Into<String>) -> Self {
+    pub(super) fn unavailable(detail: impl Into<String>) -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self::new(status, ErrorKind::Unavailable, detail)
     }
 
-    pub fn stopping() -> Self {
+    pub(super) fn stopping() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Stopping,
@@ -55,7 +55,7 @@ impl Failure {
         )
     }
 
-    pub fn ended(end: EndReason) -> Self {
+    pub(super) fn ended(end: EndReason) -> Self {
         let detail = HoldError::Ended(end).to_string();
         let mut failure = Self::new(StatusCode::GONE, ErrorKind::Ended, detail);
         failure.body.reason = Some(end);
@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Sets how long ago the hold ended, in milliseconds.
-    pub fn ended_ago(mut self, ms: Option<u64>) -> Self {
+    pub(super) fn ended_ago(mut self, ms: Option<u64>) -> Self {
         self.body.ended_ago_ms = ms;
         self
     }
@@ -72,7 +72,7 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, ErrorKind::NoSuchHold, detail)
     }
 
-    pub fn too_many(detail: String) -> Self {
+    pub(super) fn too_many(detail: String) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorKind::TooMany, detail)
     }
 }

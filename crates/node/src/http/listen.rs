@@ -210,7 +210,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub fn new(
+    pub(super) fn new(
         router: Router,
         stopping: &CancellationToken,
         cut: &CancellationToken,

@@ -29,7 +29,7 @@ pub(super) struct Place<'l> {
 
 impl LongRequests {
     /// Allows `all_max` requests at a time, two thirds of them from one client.
-    pub fn new(all_max: usize) -> Self {
+    pub(super) fn new(all_max: usize) -> Self {
         LongRequests {
             taken: Mutex::default(),
             all_max,
@@ -44,7 +44,7 @@ impl LongRequests {
     }
 
     /// Takes a slot for a client's request.
-    pub fn place(&self, client: &Client) -> Result<Place<'_>, Failure> {
+    pub(super) fn place(&self, client: &Client) -> Result<Place<'_>, Failure> {
         let mut taken = self.taken();
         let its = taken.clients.get(client).copied().unwrap_or_default();
         if its >= self.client_max {

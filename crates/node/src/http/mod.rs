@@ -18,6 +18,7 @@ mod requests;
 mod session;
 mod socket;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,12 @@ pub struct ApiServer {
     /// Cancels requests that do not end by themselves.
     cut: CancellationToken,
     tasks: TaskTracker,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
 }
 
 /// The addresses of an API.

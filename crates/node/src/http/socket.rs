@@ -23,7 +23,7 @@ pub(super) struct SocketFile {
 
 impl SocketFile {
     /// Binds the socket and starts to listen. A socket left behind by a dead process is replaced.
-    pub async fn bind(
+    pub(super) async fn bind(
         path: &Path,
         access: &SocketAccess,
     ) -> Result<(Self, UnixListener), ApiError> {
@@ -59,7 +59,7 @@ impl SocketFile {
     }
 
     /// Removes the file, if it is still the same one.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = std::fs::remove_file(&self.path);
         }

@@ -27,7 +27,7 @@ const TELL_EVERY: usize = 50;
 impl Membership {
     /// Starts the keeper if there is a store. If nothing was agreed on yet, and this node is the
     /// founder and has permission, founds the cluster in the background.
-    pub async fn begin(self: &Arc<Self>) -> Result<(), MembershipError> {
+    pub(crate) async fn begin(self: &Arc<Self>) -> Result<(), MembershipError> {
         if Store::exists(&self.data) {
             self.reopen().await?;
         }

@@ -58,7 +58,7 @@ impl Ahead {
 }
 
 impl Clocks {
-    pub fn new(lease: &Lease) -> Self {
+    pub(super) fn new(lease: &Lease) -> Self {
         Clocks {
             margin: lease.drift,
             jitter: lease.clock_jitter(),
@@ -69,7 +69,7 @@ impl Clocks {
 
     /// Returns by how many percent a node's clock runs too fast (negative: too slow), if that
     /// exceeds the tolerance and was not reported for this incarnation yet.
-    pub fn compare(&mut self, node: &Member, now: Moment, clock: u64) -> Option<i64> {
+    pub(super) fn compare(&mut self, node: &Member, now: Moment, clock: u64) -> Option<i64> {
         let own = milliseconds(now.since(Moment::default()));
         let begin = || Seen {
             incarnation: node.incarnation,

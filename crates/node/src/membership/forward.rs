@@ -89,7 +89,7 @@ impl Drop for Forward<'_> {
 impl Membership {
     /// Connects a node through to the leader, until one side closes, the connection is idle for too
     /// long, or another keeper leads.
-    pub async fn forward(&self, arrival: Arrival) {
+    pub(crate) async fn forward(&self, arrival: Arrival) {
         let node = arrival.hello.from.clone();
         let refuse = |code, reason: String| {
             tracing::debug!(%node, reason, "cannot forward a node's connection to the leader");

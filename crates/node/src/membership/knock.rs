@@ -52,7 +52,7 @@ pub(super) struct Unreached {
 }
 
 impl Unreached {
-    pub fn new(membership: &Membership) -> Self {
+    pub(super) fn new(membership: &Membership) -> Self {
         Unreached {
             me: membership.me.name.clone(),
             noted: Vec::new(),
@@ -61,20 +61,20 @@ impl Unreached {
     }
 
     /// Remembers that a direct attempt failed.
-    pub fn note(&mut self, keeper: &KeeperNode) {
+    pub(super) fn note(&mut self, keeper: &KeeperNode) {
         let (now, remember) = (Instant::now(), self.remember);
         self.noted
             .retain(|(noted, at)| noted != keeper && now - *at < remember);
         self.noted.push((keeper.clone(), now));
     }
 
-    pub fn is(&self, keeper: &KeeperNode) -> bool {
+    pub(super) fn is(&self, keeper: &KeeperNode) -> bool {
         let mut noted = self.noted.iter();
         noted.any(|(noted, at)| noted == keeper && at.elapsed() < self.remember)
     }
 
     /// The route to a leader that another keeper has named.
-    pub fn way(&self, leader: KeeperNode, told_by: &KeeperNode) -> Way {
+    pub(super) fn way(&self, leader: KeeperNode, told_by: &KeeperNode) -> Way {
         let is_other = leader.name != self.me && told_by.name != self.me;
         let is_detour = is_other && self.is(&leader);
         Way {

@@ -53,7 +53,7 @@ pub(crate) struct WayToLeader {
 
 impl WayToLeader {
     /// Lists the keepers that were tried, and why each attempt failed.
-    pub fn problems(&self) -> String {
+    pub(crate) fn problems(&self) -> String {
         if self.tried.is_empty() {
             return "none was tried yet".to_owned();
         }
@@ -86,7 +86,7 @@ pub(crate) struct LeaderClient {
 
 impl LeaderClient {
     /// Creates a client. The search for the leader starts when the task runs.
-    pub fn new(membership: Arc<Membership>) -> (Self, LeaderClientTask) {
+    pub(crate) fn new(membership: Arc<Membership>) -> (Self, LeaderClientTask) {
         let (messages, incoming) = mpsc::channel(SEND_QUEUE_MAX);
         let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
         let (tell, way) = watch::channel(WayToLeader::default());
@@ -110,12 +110,16 @@ impl LeaderClient {
     }
 
     /// Sends a message to the leader. It may be lost.
-    pub fn send(&self, from: Member, message: ToKeepers) {
+    pub(crate) fn send(&self, from: Member, message: ToKeepers) {
         let _ = self.messages.try_send((from, message));
     }
 
     /// Asks the leader, and waits for the reply.
-    pub async fn ask(&self, question: Question, within: Duration) -> Result<Reply, NoLeader> {
+    pub(crate) async fn ask(
+        &self,
+        question: Question,
+        within: Duration,
+    ) -> Result<Reply, NoLeader> {
         let (sender, reply) = oneshot::channel();
         if self.way.borrow().leader.is_none() {
             return Err(NoLeader);
@@ -130,7 +134,7 @@ impl LeaderClient {
 
     /// Waits until this node has left the leader `former`, and returns the next one that it finds,
     /// which may be the same. `None` if the node stops.
-    pub async fn next_leader(&self, former: &NodeName) -> Option<KeeperNode> {
+    pub(crate) async fn next_leader(&self, former: &NodeName) -> Option<KeeperNode> {
         let mut way = self.way.clone();
         let is_former = |leader: &KeeperNode| leader.name == *former;
         let left = way.wait_for(|way| !way.leader.as_ref().is_some_and(is_former));
@@ -140,12 +144,12 @@ impl LeaderClient {
     }
 
     /// Number of messages exchanged with the leader.
-    pub fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         self.exchanged.load(Ordering::Relaxed)
     }
 
     /// What is known of the keepers now.
-    pub fn way(&self) -> WayToLeader {
+    pub(crate) fn way(&self) -> WayToLeader {
         self.way.borrow().clone()
     }
 }
@@ -166,7 +170,7 @@ pub(crate) struct LeaderClientTask {
 
 impl LeaderClientTask {
     /// Finds the leader and follows it, until the node stops.
-    pub async fn run(mut self, listener: Arc<dyn LeaderListener>) {
+    pub(crate) async fn run(mut self, listener: Arc<dyn LeaderListener>) {
         let stop = self.membership.stop.clone();
         tokio::select! {
             () = stop.cancelled() => {}

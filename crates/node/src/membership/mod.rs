@@ -138,7 +138,7 @@ pub enum MembershipError {
 }
 
 impl Membership {
-    pub fn new(
+    pub(crate) fn new(
         me: KeeperNode,
         fingerprint: [u8; 32],
         members: &Members,
@@ -171,7 +171,7 @@ impl Membership {
     }
 
     /// This node's keeper, if it runs one.
-    pub fn keeper(&self) -> Option<Arc<Keeper>> {
+    pub(crate) fn keeper(&self) -> Option<Arc<Keeper>> {
         let keeper = self.keeper.read().unwrap_or_else(PoisonError::into_inner);
         keeper.clone()
     }
@@ -248,13 +248,13 @@ impl Membership {
 
     /// Waits until no change of epoch is under way, if this keeper leads. Another leader would have
     /// to start it again.
-    pub async fn finish(&self) {
+    pub(crate) async fn finish(&self) {
         // The sender lives as long as `self`, so this does not fail.
         let _ = self.is_busy.subscribe().wait_for(|is_busy| !is_busy).await;
     }
 
     /// Stops leading and stops the keeper, after the last messages to nodes were sent.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.serving.close();
         let _ = timeout(LAST_WORDS, self.serving.wait()).await;

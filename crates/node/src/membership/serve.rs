@@ -41,7 +41,7 @@ impl From<FrameError> for End {
 
 impl Membership {
     /// Serves a node until the connection ends.
-    pub async fn serve(&self, arrival: Arrival) {
+    pub(crate) async fn serve(&self, arrival: Arrival) {
         let _serving = self.serving.token();
         let name = arrival.hello.from.clone();
         if let Err(refusal) = self.check(&arrival.hello) {

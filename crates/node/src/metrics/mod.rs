@@ -93,7 +93,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Every lock gets histograms of its own if `lock_names` are labels.
-    pub fn new(lock_names: bool) -> Self {
+    pub(crate) fn new(lock_names: bool) -> Self {
         // Every reason is there at the start, because a rate needs a first value.
         let reasons = [
             EndReason::Expired,
@@ -115,7 +115,7 @@ impl Metrics {
     }
 
     /// Records a lock event.
-    pub fn note(&self, event: &LockEvent) {
+    pub(crate) fn note(&self, event: &LockEvent) {
         match event {
             LockEvent::Granted {
                 grant,
@@ -147,7 +147,7 @@ impl Metrics {
 
     /// Counts an epoch that this node became a member of, and records how long locks stood still
     /// before it.
-    pub fn count_epoch(&self, stood_still: Option<Duration>) {
+    pub(crate) fn count_epoch(&self, stood_still: Option<Duration>) {
         self.epochs.fetch_add(1, Relaxed);
         if let Some(time) = stood_still {
             self.standstill.record(time);
@@ -155,24 +155,24 @@ impl Metrics {
     }
 
     /// Counts an expired lease.
-    pub fn count_lapse(&self) {
+    pub(crate) fn count_lapse(&self) {
         self.lapses.fetch_add(1, Relaxed);
     }
 
     /// Counts a session that was resumed.
-    pub fn count_session_resumed(&self) {
+    pub(crate) fn count_session_resumed(&self) {
         self.sessions_resumed.fetch_add(1, Relaxed);
     }
 
     /// Counts a session's connection that this node closed.
-    pub fn count_session_closed(&self, code: Code) {
+    pub(crate) fn count_session_closed(&self, code: Code) {
         let closed = self.sessions_closed.lock();
         let mut closed = closed.expect("no thread panics while it has the mutex");
         *closed.entry(code.name()).or_default() += 1;
     }
 
     /// Renders all metrics as text. This may take long: do not call it while the table is locked.
-    pub fn render(&self, now: &Observed) -> String {
+    pub(crate) fn render(&self, now: &Observed) -> String {
         let mut page = Page::new(HELP);
         self.standing(now, &mut page);
         self.locks(now, &mut page);

@@ -20,24 +20,24 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub fn new(help: &'static str) -> Self {
+    pub(super) fn new(help: &'static str) -> Self {
         Page {
             help,
             text: String::new(),
         }
     }
 
-    pub fn gauge(&mut self, name: &str, value: impl Display) {
+    pub(super) fn gauge(&mut self, name: &str, value: impl Display) {
         self.metric(name, "gauge");
         self.line(name, Labels(&[]), value);
     }
 
-    pub fn counter(&mut self, name: &str, value: u64) {
+    pub(super) fn counter(&mut self, name: &str, value: u64) {
         self.counters(name, [([], value)]);
     }
 
     /// A counter with labels.
-    pub fn counters<const N: usize>(
+    pub(super) fn counters<const N: usize>(
         &mut self,
         name: &str,
         series: impl IntoIterator<Item = ([(&'static str, &'static str); N], u64)>,
@@ -51,7 +51,7 @@ impl Page {
     }
 
     /// The histogram of all locks, and those of single locks.
-    pub fn histograms<'a>(
+    pub(super) fn histograms<'a>(
         &mut self,
         name: &str,
         all: &Histogram,
@@ -93,7 +93,7 @@ impl Page {
         let _ = writeln!(self.text, "{name}{labels} {value}");
     }
 
-    pub fn into_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         self.text
     }
 }
@@ -123,7 +123,7 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub fn record(&self, time: Duration) {
+    pub(super) fn record(&self, time: Duration) {
         let seconds = time.as_secs_f64();
         let bucket = BOUNDS.partition_point(|bound| *bound < seconds);
         self.buckets[bucket].fetch_add(1, Relaxed);

@@ -10,6 +10,7 @@ use super::Node;
 use soloist_core::locks::{Denial, LockEvent};
 
 /// The events of a node from the time of subscription, in order.
+#[derive(Debug)]
 pub struct Events {
     node: Node,
     receiver: broadcast::Receiver<Event>,

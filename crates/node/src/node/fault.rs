@@ -18,7 +18,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Reports that the node has failed. Only the first reason is kept.
-    pub fn report(&self, reason: String) {
+    pub(crate) fn report(&self, reason: String) {
         if self.reason.set(reason).is_ok() {
             tracing::error!(
                 "this node has failed and is no longer a member: {}",
@@ -28,12 +28,12 @@ impl Fault {
         self.happened.cancel();
     }
 
-    pub fn has_happened(&self) -> bool {
+    pub(crate) fn has_happened(&self) -> bool {
         self.happened.is_cancelled()
     }
 
     /// Waits until the node fails, and returns the reason.
-    pub async fn happened(&self) -> &str {
+    pub(crate) async fn happened(&self) -> &str {
         self.happened.cancelled().await;
         self.reason()
     }
@@ -43,7 +43,7 @@ impl Fault {
     }
 
     /// Runs a task that the node cannot work without.
-    pub fn watch(
+    pub(crate) fn watch(
         self: &Arc<Self>,
         what: &'static str,
         task: impl Future<Output = ()> + Send + 'static,
@@ -75,7 +75,7 @@ pub(crate) struct LockedCore<'s> {
 }
 
 impl<'s> LockedCore<'s> {
-    pub fn new(core: MutexGuard<'s, NodeState>, fault: &'s Fault) -> Self {
+    pub(crate) fn new(core: MutexGuard<'s, NodeState>, fault: &'s Fault) -> Self {
         LockedCore {
             core,
             fault,

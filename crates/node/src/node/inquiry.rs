@@ -101,7 +101,7 @@ impl Drop for Open<'_> {
 
 impl Shared {
     /// Asks one node. Returns `None` if it does not answer in time.
-    pub async fn ask(&self, node: Incarnation, question: &Question) -> Option<Answer> {
+    pub(crate) async fn ask(&self, node: Incarnation, question: &Question) -> Option<Answer> {
         if node == self.living()?.me().incarnation {
             return self.answer(question);
         }

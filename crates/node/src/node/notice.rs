@@ -32,7 +32,7 @@ const NAMED: usize = 8;
 
 impl Notice {
     /// Returns the notice for a message that refuses this node, or `None` for any other message.
-    pub fn of_refusal(message: &ToMember) -> Option<Self> {
+    pub(crate) fn of_refusal(message: &ToMember) -> Option<Self> {
         match message {
             ToMember::NameTaken => Some(Notice::NameTaken),
             ToMember::Barred { apart_from } => Some(Notice::Barred {
@@ -102,7 +102,7 @@ pub(crate) struct Notices {
 
 impl Notices {
     /// Creates the queue and the task that logs its notices.
-    pub fn new() -> (Self, impl Future<Output = ()> + Send + use<>) {
+    pub(crate) fn new() -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (sender, mut notices) = mpsc::unbounded_channel::<Notice>();
         let log = async move {
             while let Some(notice) = notices.recv().await {
@@ -112,7 +112,7 @@ impl Notices {
         (Notices { sender }, log)
     }
 
-    pub fn push(&self, notice: Notice) {
+    pub(crate) fn push(&self, notice: Notice) {
         let _ = self.sender.send(notice);
     }
 }

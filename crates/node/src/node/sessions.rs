@@ -47,12 +47,12 @@ impl Outgoing {
     }
 
     /// Waits until there is something to take. Cancel safe.
-    pub async fn ready(&self) {
+    pub(crate) async fn ready(&self) {
         self.ready.notified().await;
     }
 
     /// Takes all messages that wait. Returns whether some were dropped because there were too many.
-    pub fn take(&self, messages: &mut VecDeque<NodeMessage>) -> bool {
+    pub(crate) fn take(&self, messages: &mut VecDeque<NodeMessage>) -> bool {
         let mut waiting = self.waiting();
         messages.append(&mut waiting.messages);
         waiting.is_full
@@ -76,7 +76,7 @@ pub(crate) struct Returning {
 
 impl NodeState {
     /// Starts a session on a new connection. Its `welcome` is in the connection's queue.
-    pub fn open_session(
+    pub(crate) fn open_session(
         &mut self,
         shared: &Shared,
         newcomer: Newcomer,
@@ -96,7 +96,7 @@ impl NodeState {
     }
 
     /// Resumes a session on a new connection. Its `welcome` is in the connection's queue.
-    pub fn resume_session(
+    pub(crate) fn resume_session(
         &mut self,
         shared: &Shared,
         returning: &Returning,
@@ -122,7 +122,7 @@ impl NodeState {
     }
 
     /// Handles a message of a session's client.
-    pub fn receive_from_session(
+    pub(crate) fn receive_from_session(
         &mut self,
         shared: &Shared,
         session: SessionId,
@@ -136,7 +136,12 @@ impl NodeState {
     }
 
     /// Called when a connection has ended.
-    pub fn cut_session(&mut self, shared: &Shared, session: SessionId, connection: ConnectionId) {
+    pub(crate) fn cut_session(
+        &mut self,
+        shared: &Shared,
+        session: SessionId,
+        connection: ConnectionId,
+    ) {
         self.connections.remove(&connection);
         self.drive(shared, |part, now, out| {
             part.table_mut(now, out).cut_session(session, connection);
@@ -144,7 +149,7 @@ impl NodeState {
     }
 
     /// Denies a request that may not wait, because others were earlier.
-    pub fn refuse_try(&mut self, shared: &Shared, session: SessionId, n: u64) {
+    pub(crate) fn refuse_try(&mut self, shared: &Shared, session: SessionId, n: u64) {
         self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             table.refuse_try(now, session, n, &mut out.locks);
@@ -152,7 +157,7 @@ impl NodeState {
     }
 
     /// Ends a session: gives up its requests and releases its holds.
-    pub fn end_session(&mut self, shared: &Shared, session: SessionId) {
+    pub(crate) fn end_session(&mut self, shared: &Shared, session: SessionId) {
         self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             table.end_session(now, session, &mut out.locks);
@@ -160,7 +165,7 @@ impl NodeState {
     }
 
     /// Ends what a client left behind on this node when it moved to another one.
-    pub fn leave_session(&mut self, shared: &Shared, left: &LeftSession) -> bool {
+    pub(crate) fn leave_session(&mut self, shared: &Shared, left: &LeftSession) -> bool {
         let (Ok(session), Ok(secret)) = (left.session.parse(), left.secret.parse()) else {
             return false;
         };

@@ -64,7 +64,7 @@ const LOOKING_MAX: usize = 16;
 const EVENTS_MAX: usize = 4096;
 
 impl Shared {
-    pub fn new(
+    pub(crate) fn new(
         config: Config,
         core: NodeState,
         keeping: Keeping,
@@ -98,37 +98,37 @@ impl Shared {
     ///
     /// # Panics
     /// If the node has failed. Callers that may run after that use [`living`](Shared::living).
-    pub fn core(&self) -> LockedCore<'_> {
+    pub(crate) fn core(&self) -> LockedCore<'_> {
         self.living().expect("the node has not failed")
     }
 
     /// Locks the node's state, or returns `None` if the node has failed.
-    pub fn living(&self) -> Option<LockedCore<'_>> {
+    pub(crate) fn living(&self) -> Option<LockedCore<'_>> {
         let core = self.core.lock().ok()?;
         Some(LockedCore::new(core, &self.fault))
     }
 
     /// Returns the cluster's leases, with the margin for clock drift.
-    pub fn lease(&self) -> Lease {
+    pub(crate) fn lease(&self) -> Lease {
         self.keeping.membership.lease
     }
 
     /// Returns the name of a lock's algorithm.
-    pub fn algorithm(&self, lock: &str) -> &'static str {
+    pub(crate) fn algorithm(&self, lock: &str) -> &'static str {
         self.config.rules.rule(lock).choice().name
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.config.name.as_str()
     }
 
-    pub fn links(&self) -> &Links {
+    pub(crate) fn links(&self) -> &Links {
         // Links may report something before the starting node has stored them here.
         self.links.wait()
     }
 
     /// Makes these members the peers of the links.
-    pub fn link(&self, me: &Member, members: &[Member]) {
+    pub(crate) fn link(&self, me: &Member, members: &[Member]) {
         let peers = members.iter().map(|member| Peer {
             name: member.name.to_string(),
             address: member.address.to_string(),
@@ -140,7 +140,7 @@ impl Shared {
 
     /// Returns why this node does not know the state of locks, or `None` while it is a member with
     /// a valid lease.
-    pub fn why_unknown(&self) -> Option<String> {
+    pub(crate) fn why_unknown(&self) -> Option<String> {
         let member_state = match self.living() {
             Some(mut core) => {
                 core.look(self);
@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// Sends a message to the keepers' leader. It may be lost.
-    pub fn send_to_leader(&self, me: &Member, message: ToKeepers) {
+    pub(crate) fn send_to_leader(&self, me: &Member, message: ToKeepers) {
         self.keeping.leader_client.send(me.clone(), message);
     }
 }

@@ -43,12 +43,12 @@ impl SharedHold {
     }
 
     /// Returns why the hold ended, or `None` while it lasts.
-    pub fn end(&self) -> Option<EndReason> {
+    pub(crate) fn end(&self) -> Option<EndReason> {
         self.end.get().copied()
     }
 
     /// Waits until the hold ends.
-    pub async fn ended(&self) -> EndReason {
+    pub(crate) async fn ended(&self) -> EndReason {
         loop {
             let ended = self.ended.notified();
             if let Some(end) = self.end() {
@@ -99,7 +99,7 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    pub fn new(part: Participant) -> Self {
+    pub(crate) fn new(part: Participant) -> Self {
         NodeState {
             member_state: MemberState::Outside,
             part,
@@ -119,7 +119,7 @@ impl NodeState {
 
     /// Runs one step of this node's part, and carries out its effects. Every event comes through
     /// here.
-    pub fn drive<T>(
+    pub(crate) fn drive<T>(
         &mut self,
         shared: &Shared,
         act: impl FnOnce(&mut Participant, Moment, &mut MemberEffects) -> T,
@@ -135,56 +135,56 @@ impl NodeState {
         outcome
     }
 
-    pub fn table(&self) -> &Table {
+    pub(crate) fn table(&self) -> &Table {
         self.part.table()
     }
 
     /// Returns this node in its current incarnation.
-    pub fn me(&self) -> &Member {
+    pub(crate) fn me(&self) -> &Member {
         self.part.me()
     }
 
     /// Returns the members that links go to, including this node.
-    pub fn members(&self) -> Arc<[Member]> {
+    pub(crate) fn members(&self) -> Arc<[Member]> {
         Arc::clone(&self.members)
     }
 
     /// Returns how long locks stood still during the last change of epoch.
-    pub fn stood_still(&self) -> Option<Duration> {
+    pub(crate) fn stood_still(&self) -> Option<Duration> {
         self.stood_still
     }
 
-    pub fn member_state(&self) -> MemberState {
+    pub(crate) fn member_state(&self) -> MemberState {
         self.part.member_state()
     }
 
     /// Returns until when this node may rely on being a member.
-    pub fn valid_until(&self) -> Option<Moment> {
+    pub(crate) fn valid_until(&self) -> Option<Moment> {
         self.part.valid_until()
     }
 
     /// Returns until when the holder may rely on a hold without further messages.
-    pub fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
+    pub(crate) fn promise(&self, hold: HoldId) -> Result<Option<Moment>, HoldError> {
         self.part.promise(hold)
     }
 
     /// Returns whether holds are no longer extended.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.part.is_draining()
     }
 
     /// Advances the state to the current time, so that what is read next is up to date.
-    pub fn look(&mut self, shared: &Shared) {
+    pub(crate) fn look(&mut self, shared: &Shared) {
         self.drive(shared, |part, now, out| {
             part.table_mut(now, out);
         });
     }
 
-    pub fn hold(&self, hold: HoldId) -> Option<Arc<SharedHold>> {
+    pub(crate) fn hold(&self, hold: HoldId) -> Option<Arc<SharedHold>> {
         self.holds.get(&hold).cloned()
     }
 
-    pub fn acquire(
+    pub(crate) fn acquire(
         &mut self,
         shared: &Shared,
         name: &LockName,
@@ -219,7 +219,7 @@ impl NodeState {
     }
 
     /// Called when a waiter's connection broke.
-    pub fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
+    pub(crate) fn abandon(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
         self.drive(shared, |part, now, out| {
             part.table_mut(now, out).abandon(now, ticket);
@@ -227,7 +227,7 @@ impl NodeState {
     }
 
     /// Cancels a client's request or releases its hold. Returns whether the request is known.
-    pub fn give_up(&mut self, shared: &Shared, client: &Client, id: RequestId) -> bool {
+    pub(crate) fn give_up(&mut self, shared: &Shared, client: &Client, id: RequestId) -> bool {
         match self.table().request(client, id) {
             None => return false,
             Some(Resumed::Waits(ticket)) => self.cancel(shared, ticket),
@@ -238,7 +238,7 @@ impl NodeState {
         true
     }
 
-    pub fn cancel(&mut self, shared: &Shared, ticket: Ticket) {
+    pub(crate) fn cancel(&mut self, shared: &Shared, ticket: Ticket) {
         self.waiting.remove(&ticket);
         self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
@@ -246,12 +246,12 @@ impl NodeState {
         });
     }
 
-    pub fn release(&mut self, shared: &Shared, hold: HoldId) -> Result<(), HoldError> {
+    pub(crate) fn release(&mut self, shared: &Shared, hold: HoldId) -> Result<(), HoldError> {
         self.drive(shared, |part, now, out| part.release(now, hold, out))
     }
 
     /// Handles a message from the current incarnation of a member.
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         shared: &Shared,
         from: Incarnation,
@@ -267,7 +267,7 @@ impl NodeState {
     }
 
     /// Called when a leader was found.
-    pub fn find_leader(&mut self, shared: &Shared) {
+    pub(crate) fn find_leader(&mut self, shared: &Shared) {
         self.drive(shared, |part, now, out| {
             part.miss(unreached(shared));
             part.find_leader(now, out);
@@ -275,7 +275,7 @@ impl NodeState {
     }
 
     /// Handles a message of the keepers' leader to this incarnation of the node.
-    pub fn receive_from_leader(
+    pub(crate) fn receive_from_leader(
         &mut self,
         shared: &Shared,
         incarnation: Incarnation,
@@ -301,7 +301,7 @@ impl NodeState {
     }
 
     /// Runs what is due, and returns the next deadline.
-    pub fn tick(&mut self, shared: &Shared) -> Option<Moment> {
+    pub(crate) fn tick(&mut self, shared: &Shared) -> Option<Moment> {
         self.drive(shared, |part, now, out| {
             if part.is_renewal_due(now) {
                 part.miss(unreached(shared));
@@ -313,7 +313,7 @@ impl NodeState {
     }
 
     /// Returns whether the node has left and the keepers know it.
-    pub fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         self.part.has_left()
     }
 

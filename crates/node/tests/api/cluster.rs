@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use crate::http::{Answer, Http};
 
 /// A cluster, and clients of its nodes' APIs.
-pub struct Served {
+pub(crate) struct Served {
     nodes: served::Served,
     pub https: Vec<Http>,
 }
@@ -33,7 +33,7 @@ impl Deref for Served {
 
 /// Starts a cluster with one API per node, on Unix sockets. Returns when all nodes answer each
 /// other.
-pub async fn served(count: usize) -> Served {
+pub(crate) async fn served(count: usize) -> Served {
     let nodes = served::Served::start(count).await;
     let sockets = (0..count).map(|node| nodes.socket(node).to_owned());
     let served = Served {
@@ -52,7 +52,7 @@ pub async fn served(count: usize) -> Served {
 }
 
 /// A cluster of one node.
-pub struct Lonely {
+pub(crate) struct Lonely {
     node: Node,
     _data: TempDir,
 }
@@ -66,12 +66,12 @@ impl Deref for Lonely {
 }
 
 /// Starts a cluster of one node with the given API settings.
-pub async fn lonely(api: Api, metrics: Metrics) -> Lonely {
+pub(crate) async fn lonely(api: Api, metrics: Metrics) -> Lonely {
     limited(api, metrics, Limits::default()).await
 }
 
 /// Like [`lonely`], with the given quotas.
-pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
+pub(crate) async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
     let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
@@ -94,12 +94,12 @@ pub async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonely {
 }
 
 impl Served {
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.nodes.stop().await;
     }
 
     /// Waits until `waiting` requests wait for the lock.
-    pub async fn waiting(&self, lock: &str, waiting: u64) -> LockInfo {
+    pub(crate) async fn waiting(&self, lock: &str, waiting: u64) -> LockInfo {
         until(&format!("{waiting} wait for {lock}"), async || {
             let info: LockInfo = self.https[0].get(&format!("/v1/locks/{lock}")).await.ok();
             (info.waiting == waiting).then_some(info)
@@ -109,21 +109,21 @@ impl Served {
 }
 
 impl Http {
-    pub async fn acquire(&self, lock: &str, body: serde_json::Value) -> Answer {
+    pub(crate) async fn acquire(&self, lock: &str, body: serde_json::Value) -> Answer {
         self.post(&format!("/v1/locks/{lock}/acquire"), body).await
     }
 
     /// Acquires a lock that must be free.
-    pub async fn hold(&self, lock: &str) -> Hold {
+    pub(crate) async fn hold(&self, lock: &str) -> Hold {
         self.acquire(lock, json!({ "ttl_ms": 60_000 })).await.ok()
     }
 
-    pub async fn release(&self, hold: &Hold) -> Answer {
+    pub(crate) async fn release(&self, hold: &Hold) -> Answer {
         self.delete(&format!("/v1/holds/{}", hold.hold)).await
     }
 }
 
 /// Polls until the condition returns a value. Panics after a timeout.
-pub async fn until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
     found(Duration::from_secs(20), what, condition).await
 }

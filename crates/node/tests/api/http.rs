@@ -15,12 +15,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// Address of a node's API.
 #[derive(Clone)]
-pub enum Http {
+pub(crate) enum Http {
     Unix(PathBuf),
     Tcp(SocketAddr),
     Tls(SocketAddr, Arc<rustls::ClientConfig>, String),
@@ -28,7 +28,7 @@ pub enum Http {
 
 /// Response of the API.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: hyper::HeaderMap,
     pub body: Bytes,
@@ -36,21 +36,21 @@ pub struct Answer {
 
 impl Answer {
     #[track_caller]
-    pub fn json<T: DeserializeOwned>(&self) -> T {
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> T {
         let read = serde_json::from_slice(&self.body);
         read.unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
     /// Asserts status 200 and decodes the body.
     #[track_caller]
-    pub fn ok<T: DeserializeOwned>(&self) -> T {
+    pub(crate) fn ok<T: DeserializeOwned>(&self) -> T {
         assert_eq!(self.status, 200, "{self:?}");
         self.json()
     }
 
     /// Asserts the status and decodes the error.
     #[track_caller]
-    pub fn error(&self, status: u16) -> soloist_api::Error {
+    pub(crate) fn error(&self, status: u16) -> soloist_api::Error {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
         assert_eq!(self.headers["content-type"], "application/json");
         self.json()
@@ -58,7 +58,7 @@ impl Answer {
 }
 
 impl Http {
-    pub async fn connect(&self) -> std::io::Result<Box<dyn Stream>> {
+    pub(crate) async fn connect(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
             Http::Unix(path) => Box::new(UnixStream::connect(path).await?),
             Http::Tcp(address) => Box::new(TcpStream::connect(address).await?),
@@ -72,14 +72,17 @@ impl Http {
     }
 
     /// Sends a request and returns once the response's head was received.
-    pub async fn open(&self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+    pub(crate) async fn open(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Response<Incoming>> {
         let stream = TokioIo::new(self.connect().await.unwrap());
         let (mut sender, connection) = http1::handshake(stream).await?;
         tokio::spawn(connection);
         sender.send_request(request).await
     }
 
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let (head, body) = self.open(request).await.unwrap().into_parts();
         Answer {
             status: head.status,
@@ -88,20 +91,20 @@ impl Http {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(request(Method::GET, path, None)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(request(Method::DELETE, path, None)).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(request(Method::POST, path, Some(body))).await
     }
 }
 
-pub fn request(method: Method, path: &str, body: Option<Value>) -> Request<Full<Bytes>> {
+pub(crate) fn request(method: Method, path: &str, body: Option<Value>) -> Request<Full<Bytes>> {
     let mut request = Request::builder()
         .method(method)
         .uri(path)

@@ -25,13 +25,13 @@ use crate::tcp::{Files, TOKEN, loopback, tls};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection of a session.
-pub struct Socket {
+pub(crate) struct Socket {
     stream: WebSocketStream<Box<dyn Stream>>,
 }
 
 impl Socket {
     /// Opens a WebSocket with these additional headers.
-    pub async fn open(http: &Http, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
+    pub(crate) async fn open(http: &Http, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
         let mut request = "ws://localhost/v1/session".into_client_request()?;
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).unwrap();
@@ -43,41 +43,41 @@ impl Socket {
     }
 
     /// Opens a WebSocket and sends a hello.
-    pub async fn hello(http: &Http, hello: Value) -> Self {
+    pub(crate) async fn hello(http: &Http, hello: Value) -> Self {
         let mut socket = Self::open(http, &[]).await.unwrap();
         socket.send(json!({ "hello": hello })).await;
         socket
     }
 
     /// Starts a session with a time to live that no test reaches.
-    pub async fn start(http: &Http) -> (Self, Welcome) {
+    pub(crate) async fn start(http: &Http) -> (Self, Welcome) {
         let mut socket = Self::hello(http, json!({ "ttl_ms": 600_000 })).await;
         let welcome = socket.welcome().await;
         (socket, welcome)
     }
 
     /// Resumes a session.
-    pub async fn resume(http: &Http, welcome: &Welcome, seen: u64) -> Self {
+    pub(crate) async fn resume(http: &Http, welcome: &Welcome, seen: u64) -> Self {
         let resume = json!({
             "session": welcome.session, "secret": welcome.secret, "seen": seen,
         });
         Self::hello(http, json!({ "resume": resume })).await
     }
 
-    pub async fn send(&mut self, message: Value) {
+    pub(crate) async fn send(&mut self, message: Value) {
         self.send_raw(Message::text(message.to_string())).await;
     }
 
-    pub async fn send_raw(&mut self, message: Message) {
+    pub(crate) async fn send_raw(&mut self, message: Message) {
         self.try_send(message).await.unwrap();
     }
 
-    pub async fn try_send(&mut self, message: Message) -> Result<(), Error> {
+    pub(crate) async fn try_send(&mut self, message: Message) -> Result<(), Error> {
         self.stream.send(message).await
     }
 
     /// The next message, or `None` at the end of the connection.
-    pub async fn try_next(&mut self) -> Option<NodeMessage> {
+    pub(crate) async fn try_next(&mut self) -> Option<NodeMessage> {
         let next = timeout(PATIENCE, self.stream.next()).await;
         match next.expect("a message comes in time")? {
             Ok(Message::Text(text)) => Some(serde_json::from_str(&text).unwrap()),
@@ -86,25 +86,25 @@ impl Socket {
         }
     }
 
-    pub async fn next(&mut self) -> NodeMessage {
+    pub(crate) async fn next(&mut self) -> NodeMessage {
         self.try_next().await.expect("the connection is open")
     }
 
-    pub async fn welcome(&mut self) -> Welcome {
+    pub(crate) async fn welcome(&mut self) -> Welcome {
         match self.next().await {
             NodeMessage::Welcome(welcome) => welcome,
             other => panic!("{other:?}"),
         }
     }
 
-    pub async fn granted(&mut self) -> Granted {
+    pub(crate) async fn granted(&mut self) -> Granted {
         match self.next().await {
             NodeMessage::Granted(granted) => granted,
             other => panic!("{other:?}"),
         }
     }
 
-    pub async fn done(&mut self) -> u64 {
+    pub(crate) async fn done(&mut self) -> u64 {
         match self.next().await {
             NodeMessage::Done(done) => done.n,
             other => panic!("{other:?}"),
@@ -112,7 +112,7 @@ impl Socket {
     }
 
     /// The code and the detail of an error.
-    pub async fn error(&mut self) -> (Code, String) {
+    pub(crate) async fn error(&mut self) -> (Code, String) {
         match self.next().await {
             NodeMessage::Error(failure) => (failure.code, failure.detail),
             other => panic!("{other:?}"),
@@ -120,7 +120,7 @@ impl Socket {
     }
 
     /// The last message of the connection, which then ends.
-    pub async fn closed(&mut self) -> Closed {
+    pub(crate) async fn closed(&mut self) -> Closed {
         let last = self.next().await;
         assert_eq!(self.try_next().await, None, "after {last:?}");
         match last {
@@ -129,12 +129,12 @@ impl Socket {
         }
     }
 
-    pub async fn acquire(&mut self, n: u64, lock: &str) {
+    pub(crate) async fn acquire(&mut self, n: u64, lock: &str) {
         self.send(json!({ "acquire": { "n": n, "lock": lock } }))
             .await;
     }
 
-    pub async fn release(&mut self, n: u64, hold: u64) {
+    pub(crate) async fn release(&mut self, n: u64, hold: u64) {
         self.send(json!({ "release": { "n": n, "hold": hold } }))
             .await;
     }

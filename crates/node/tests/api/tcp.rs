@@ -21,15 +21,15 @@ use tempfile::TempDir;
 use crate::cluster::{Lonely, lonely, until};
 use crate::http::{Http, request};
 
-pub const TOKEN: &str = "correct-horse-battery-staple-0001";
+pub(crate) const TOKEN: &str = "correct-horse-battery-staple-0001";
 
-pub struct Files {
+pub(crate) struct Files {
     folder: TempDir,
     authority: Authority,
 }
 
 impl Files {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Files {
             folder: TempDir::new().unwrap(),
             authority: Authority::new("test").unwrap(),
@@ -43,11 +43,11 @@ impl Files {
         path
     }
 
-    pub fn token(&self) -> PathBuf {
+    pub(crate) fn token(&self) -> PathBuf {
         self.write("token", &format!("{TOKEN}\n"), 0o600)
     }
 
-    pub fn tls(&self, client_ca: bool) -> ApiTls {
+    pub(crate) fn tls(&self, client_ca: bool) -> ApiTls {
         let issued = self.authority.issue(&"n1".parse().unwrap(), &[]).unwrap();
         let ca = self.write("ca.pem", self.authority.certificate(), 0o644);
         ApiTls {
@@ -57,7 +57,7 @@ impl Files {
         }
     }
 
-    pub fn api(&self, tcp: ApiTcp) -> Api {
+    pub(crate) fn api(&self, tcp: ApiTcp) -> Api {
         let socket = self.folder.path().join("s.sock");
         let tcp = Some(tcp);
         Api {
@@ -84,12 +84,12 @@ impl Files {
     }
 
     /// A client that trusts the CA but has no certificate.
-    pub fn stranger(&self) -> Arc<ClientConfig> {
+    pub(crate) fn stranger(&self) -> Arc<ClientConfig> {
         Arc::new(self.trusting().with_no_client_auth())
     }
 
     /// A client with a certificate issued for the client role.
-    pub fn client(&self, name: &str) -> Arc<ClientConfig> {
+    pub(crate) fn client(&self, name: &str) -> Arc<ClientConfig> {
         let name = name.parse().unwrap();
         let issued = self.authority.issue_as(Role::Client, &name, &[]).unwrap();
         let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes());
@@ -109,7 +109,7 @@ impl Files {
     }
 }
 
-pub fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
+pub(crate) fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
     ApiTcp {
         listen: "127.0.0.1:0".parse().unwrap(),
         token_file,
@@ -117,7 +117,7 @@ pub fn loopback(token_file: Option<PathBuf>, tls: Option<ApiTls>) -> ApiTcp {
     }
 }
 
-pub fn tls(address: SocketAddr, config: Arc<ClientConfig>) -> Http {
+pub(crate) fn tls(address: SocketAddr, config: Arc<ClientConfig>) -> Http {
     Http::Tls(address, config, "n1".to_owned())
 }
 

@@ -35,12 +35,12 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Disk(Arc<Mutex<Inner>>);
+pub(crate) struct Disk(Arc<Mutex<Inner>>);
 
 impl Disk {
     /// The disk as it is found after a crash: the first `arrived` of the unsynced changes were
     /// written, and half of the next one.
-    pub fn after_crash(&self, arrived: usize) -> Disk {
+    pub(crate) fn after_crash(&self, arrived: usize) -> Disk {
         let inner = self.inner();
         let mut durable = inner.durable.clone();
         for change in inner.unsynced.iter().take(arrived) {
@@ -60,17 +60,17 @@ impl Disk {
     }
 
     /// Number of unsynced changes.
-    pub fn unsynced(&self) -> usize {
+    pub(crate) fn unsynced(&self) -> usize {
         self.inner().unsynced.len()
     }
 
     /// Makes the disk report that it is full after this many more changes and syncs.
-    pub fn fail_after(&self, changes: usize) {
+    pub(crate) fn fail_after(&self, changes: usize) {
         self.inner().left = Some(changes);
     }
 
     /// Number of changes and syncs so far.
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.inner().used
     }
 

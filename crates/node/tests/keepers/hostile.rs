@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 use crate::net::{Cluster, Site, begin, identity, name, until};
 
 /// Id of a keeper that is unknown to the others.
-pub const B: u64 = 0xb;
+pub(crate) const B: u64 = 0xb;
 
-pub fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn frame(number: u64, value: &impl Serialize) -> Vec<u8> {
     raw_frame(number, &postcard::to_allocvec(value).unwrap())
 }
 
@@ -32,11 +32,11 @@ fn raw_frame(number: u64, content: &[u8]) -> Vec<u8> {
 }
 
 /// Hello of node b, which claims to be keeper [`B`] and dials keeper `id` on node `to`.
-pub fn hello(to: &str, id: u64) -> Vec<u8> {
+pub(crate) fn hello(to: &str, id: u64) -> Vec<u8> {
     greeting("b", to, B, id)
 }
 
-pub fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
+pub(crate) fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
     let hello = Hello {
         versions: VERSIONS,
         from: name(from),
@@ -48,7 +48,7 @@ pub fn greeting(from: &str, to: &str, from_id: u64, to_id: u64) -> Vec<u8> {
 }
 
 /// Opens a connection to node `to` from a peer whose certificate is for b.
-pub fn connect(keeper: &Arc<Keeper>, to: &str) -> (DuplexStream, JoinHandle<ServeEnd>) {
+pub(crate) fn connect(keeper: &Arc<Keeper>, to: &str) -> (DuplexStream, JoinHandle<ServeEnd>) {
     let endpoint = Endpoint::new(name(to), Security::Plain);
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let keeper = keeper.clone();

@@ -23,19 +23,19 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// Far longer than these tests take. It only ends a test that hangs.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Polls until the condition holds. Panics after [`TIMEOUT`].
-pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     within(TIMEOUT, what, async || is_so()).await;
 }
 
-pub fn name(name: &str) -> NodeName {
+pub(crate) fn name(name: &str) -> NodeName {
     name.parse().unwrap()
 }
 
 /// Command that begins this epoch with one member.
-pub fn begin(epoch: u64) -> Command {
+pub(crate) fn begin(epoch: u64) -> Command {
     let member = Member {
         name: name("m"),
         incarnation: Incarnation(epoch),
@@ -48,13 +48,13 @@ pub fn begin(epoch: u64) -> Command {
     })
 }
 
-pub fn identity(authority: &Authority, node: &str) -> Identity {
+pub(crate) fn identity(authority: &Authority, node: &str) -> Identity {
     let issued = authority.issue(&name(node), &[]).unwrap();
     Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
 }
 
 /// A node that may be a keeper. Its port and its data outlive its keeper.
-pub struct Site {
+pub(crate) struct Site {
     pub node: KeeperNode,
     pub identity: Identity,
     /// Identity that its store is created with.
@@ -65,7 +65,7 @@ pub struct Site {
 }
 
 impl Site {
-    pub async fn new(authority: &Authority, cluster: ClusterIdentity, called: &str) -> Self {
+    pub(crate) async fn new(authority: &Authority, cluster: ClusterIdentity, called: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().into();
         Site {
@@ -81,23 +81,23 @@ impl Site {
         }
     }
 
-    pub fn keeper(&self) -> &Arc<Keeper> {
+    pub(crate) fn keeper(&self) -> &Arc<Keeper> {
         &self.running.as_ref().unwrap().0
     }
 
-    pub fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.running.is_some()
     }
 
     /// Returns the term in which it leads, if a majority confirms that.
-    pub async fn leads_in(&self) -> Option<Term> {
+    pub(crate) async fn leads_in(&self) -> Option<Term> {
         let View { leads, term, .. } = self.keeper().view();
         let confirmed = leads && self.keeper().confirm_leadership(term).await.is_ok();
         confirmed.then_some(term)
     }
 
     /// Waits until it leads, and returns the term.
-    pub async fn leads(&self) -> Term {
+    pub(crate) async fn leads(&self) -> Term {
         let began = Instant::now();
         loop {
             match self.leads_in().await {
@@ -108,29 +108,29 @@ impl Site {
         }
     }
 
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.folder().join(FILE_NAME)
     }
 
-    pub fn endpoint(&self) -> Endpoint {
+    pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::new(self.node.name.clone(), Security::tls(&self.identity))
     }
 
-    pub fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::new(self.node.clone(), self.endpoint());
         settings.snapshot_every = 8;
         settings
     }
 
-    pub async fn start(&mut self) {
+    pub(crate) async fn start(&mut self) {
         self.start_with(self.settings()).await;
     }
 
-    pub async fn start_with(&mut self, settings: Settings) {
+    pub(crate) async fn start_with(&mut self, settings: Settings) {
         let (folder, me) = (self.folder(), &self.node.name);
         let store = if Store::exists(folder) {
             Store::open_in(folder, me).await
@@ -144,11 +144,11 @@ impl Site {
     }
 
     /// Its Raft id.
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.keeper().identity().id
     }
 
-    pub async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         let (keeper, serving) = self.running.take().unwrap();
         serving.abort();
         keeper.shutdown().await;
@@ -175,7 +175,7 @@ async fn listen(listener: Arc<TcpListener>, endpoint: Endpoint, keeper: Arc<Keep
     }
 }
 
-pub struct Cluster {
+pub(crate) struct Cluster {
     pub authority: Authority,
     pub identity: ClusterIdentity,
     pub sites: Vec<Site>,
@@ -183,7 +183,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// Nodes that are not running and have no stores.
-    pub async fn stopped(names: &[&str]) -> Self {
+    pub(crate) async fn stopped(names: &[&str]) -> Self {
         let mut cluster = Cluster {
             authority: Authority::new("orchestra").unwrap(),
             identity: fresh_identity(),
@@ -197,14 +197,14 @@ impl Cluster {
     }
 
     /// Running keepers that know each other. The first one has bootstrapped the cluster.
-    pub async fn start(names: &[&str]) -> Self {
+    pub(crate) async fn start(names: &[&str]) -> Self {
         let mut cluster = Self::stopped(names).await;
         cluster.found().await;
         cluster
     }
 
     /// Starts all nodes. The first one bootstraps the cluster and makes the others keepers.
-    pub async fn found(&mut self) {
+    pub(crate) async fn found(&mut self) {
         for site in &mut self.sites {
             site.start().await;
         }
@@ -223,12 +223,12 @@ impl Cluster {
     }
 
     /// A node of this cluster that is not running yet.
-    pub async fn site(&self, called: &str) -> Site {
+    pub(crate) async fn site(&self, called: &str) -> Site {
         Site::new(&self.authority, self.identity, called).await
     }
 
     /// Makes a running node a keeper.
-    pub async fn promote(&mut self, site: Site) {
+    pub(crate) async fn promote(&mut self, site: Site) {
         let (id, node) = (site.id(), site.node.clone());
         let promoted = async |keeper: Arc<Keeper>| keeper.promote(id, node.clone()).await;
         self.change(promoted).await;
@@ -236,7 +236,7 @@ impl Cluster {
     }
 
     /// Makes a keeper an ordinary node.
-    pub async fn demote(&self, called: &str) {
+    pub(crate) async fn demote(&self, called: &str) {
         let called = name(called);
         let demoted = async |keeper: Arc<Keeper>| match keeper.demote(&called).await {
             // An earlier attempt that returned an error has succeeded.
@@ -247,12 +247,12 @@ impl Cluster {
     }
 
     /// Index of a leader that a majority confirms.
-    pub async fn leader(&self) -> usize {
+    pub(crate) async fn leader(&self) -> usize {
         self.leader_and_term().await.0
     }
 
     /// Index of a leader that a majority confirms, and its term.
-    pub async fn leader_and_term(&self) -> (usize, Term) {
+    pub(crate) async fn leader_and_term(&self) -> (usize, Term) {
         let began = Instant::now();
         loop {
             for (place, site) in self.sites.iter().enumerate() {
@@ -268,13 +268,13 @@ impl Cluster {
     }
 
     /// Begins this epoch. Retries if the leader changes.
-    pub async fn begin(&self, epoch: u64) {
+    pub(crate) async fn begin(&self, epoch: u64) {
         let is_done = |roster: &Roster| roster.next_epoch() == epoch + 1;
         self.decide(begin(epoch), is_done).await;
     }
 
     /// Proposes this command until it is applied. Retries if the leader changes.
-    pub async fn decide(&self, command: Command, is_done: impl Fn(&Roster) -> bool) {
+    pub(crate) async fn decide(&self, command: Command, is_done: impl Fn(&Roster) -> bool) {
         let began = Instant::now();
         loop {
             let (leader, term) = self.leader_and_term().await;
@@ -297,7 +297,10 @@ impl Cluster {
 
     /// Changes the keepers. Retries if the leader changes. A leader that would remove itself hands
     /// over first.
-    pub async fn change(&self, change: impl AsyncFn(Arc<Keeper>) -> Result<(), KeeperError>) {
+    pub(crate) async fn change(
+        &self,
+        change: impl AsyncFn(Arc<Keeper>) -> Result<(), KeeperError>,
+    ) {
         let began = Instant::now();
         loop {
             let keeper = self.sites[self.leader().await].keeper();
@@ -316,12 +319,12 @@ impl Cluster {
         }
     }
 
-    pub fn epoch(&self, place: usize) -> u64 {
+    pub(crate) fn epoch(&self, place: usize) -> u64 {
         self.sites[place].keeper().roster().next_epoch() - 1
     }
 
     /// Waits until all running keepers have this epoch.
-    pub async fn all_have(&self, epoch: u64) {
+    pub(crate) async fn all_have(&self, epoch: u64) {
         for (place, site) in self.sites.iter().enumerate() {
             if site.is_up() {
                 let what = format!("{} has epoch {epoch}", site.node.name);

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 /// The directions that are delayed.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Held {
+pub(crate) struct Held {
     /// Bytes to the keeper.
     pub to_it: bool,
     /// Bytes from the keeper.
@@ -18,7 +18,7 @@ pub struct Held {
 }
 
 /// Forwards connections to a keeper. It stops when this is dropped.
-pub struct Relay {
+pub(crate) struct Relay {
     pub address: SocketAddr,
     held: Arc<watch::Sender<Held>>,
     tasks: Arc<Mutex<JoinSet<()>>>,
@@ -26,7 +26,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    pub async fn to(keeper: SocketAddr) -> Self {
+    pub(crate) async fn to(keeper: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let held = Arc::<watch::Sender<Held>>::default();
@@ -49,12 +49,12 @@ impl Relay {
         }
     }
 
-    pub fn hold(&self, held: Held) {
+    pub(crate) fn hold(&self, held: Held) {
         self.held.send_replace(held);
     }
 
     /// Closes all connections, which loses the delayed bytes, and then stops delaying.
-    pub async fn cut(&self) {
+    pub(crate) async fn cut(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         tasks.shutdown().await;
         self.hold(Held::default());

@@ -38,6 +38,7 @@ mod shared;
 mod status;
 pub mod window;
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,6 +122,12 @@ pub enum LinkChange {
 pub struct Links {
     shared: Arc<Shared>,
     _stop: Arc<DropGuard>,
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Links").finish_non_exhaustive()
+    }
 }
 
 impl Links {

@@ -29,7 +29,12 @@ pub(super) struct PeerState {
 }
 
 impl PeerState {
-    pub fn new(peer: Peer, mine: Incarnation, limits: &Limits, stop: &CancellationToken) -> Self {
+    pub(super) fn new(
+        peer: Peer,
+        mine: Incarnation,
+        limits: &Limits,
+        stop: &CancellationToken,
+    ) -> Self {
         Self {
             name: peer.name,
             incarnation: peer.incarnation,
@@ -47,16 +52,16 @@ impl PeerState {
         }
     }
 
-    pub fn address(&self) -> String {
+    pub(super) fn address(&self) -> String {
         lock(&self.address).clone()
     }
 
-    pub fn set_address(&self, address: String) {
+    pub(super) fn set_address(&self, address: String) {
         *lock(&self.address) = address;
     }
 
     /// Called when the peer has left the list. Nothing is sent to it from now on.
-    pub fn retire(&self) {
+    pub(super) fn retire(&self) {
         let mut state = lock(&self.outgoing.state);
         state.retired = true;
         state.window = SendWindow::new(0, 0);
@@ -64,7 +69,7 @@ impl PeerState {
         self.gone.cancel();
     }
 
-    pub fn status(&self) -> LinkStatus {
+    pub(super) fn status(&self) -> LinkStatus {
         let incoming = lock(&self.incoming.state);
         let outgoing = lock(&self.outgoing.state);
         LinkStatus {
@@ -134,7 +139,7 @@ impl OutState {
     }
 
     /// Starts to send on a connection to the peer, which expects frame `next`.
-    pub fn begin(&mut self, name: &str, next: u64) -> Result<(), String> {
+    pub(super) fn begin(&mut self, name: &str, next: u64) -> Result<(), String> {
         let rewound = self.window.rewind(next);
         rewound
             .map_err(|error| format!("node {name} lost frames that it had received: {error}"))?;
@@ -145,7 +150,7 @@ impl OutState {
 
     /// Returns since when frames that must not be lost have been pending without any
     /// acknowledgement, counted from the call that first saw them.
-    pub fn stands_still(&mut self, now: Instant) -> Option<Instant> {
+    pub(super) fn stands_still(&mut self, now: Instant) -> Option<Instant> {
         let acknowledged = self.window.acknowledged();
         let before = self.seen.filter(|(before, _)| *before == acknowledged);
         let seen = before.unwrap_or((acknowledged, now));
@@ -154,7 +159,7 @@ impl OutState {
     }
 
     /// Appends the bytes to write next, and counts them.
-    pub fn take(&mut self, bytes_max: usize, out: &mut Vec<u8>, totals: &Totals) {
+    pub(super) fn take(&mut self, bytes_max: usize, out: &mut Vec<u8>, totals: &Totals) {
         let before = (self.window.sent(), self.window.resent(), out.len());
         self.window.take(bytes_max, out);
         let bytes = (out.len() - before.2) as u64;
@@ -190,14 +195,14 @@ pub(super) struct InState {
 
 impl InState {
     /// Called when a connection opens. Returns the window in which it continues.
-    pub fn open(&mut self) -> ReceiveWindow {
+    pub(super) fn open(&mut self) -> ReceiveWindow {
         self.last_error = None;
         self.up = true;
         self.window
     }
 
     /// Stores the progress of a connection: its window and the number of bytes read.
-    pub fn advance(&mut self, window: ReceiveWindow, bytes: u64, totals: &Totals) {
+    pub(super) fn advance(&mut self, window: ReceiveWindow, bytes: u64, totals: &Totals) {
         let before = std::mem::replace(&mut self.window, window);
         self.bytes += bytes;
         add(

@@ -78,7 +78,7 @@ impl Receiving {
         state.up = up;
     }
 
-    pub async fn welcome(mut self, arrival: Arrival) -> Result<Self, ConnectionError> {
+    pub(super) async fn welcome(mut self, arrival: Arrival) -> Result<Self, ConnectionError> {
         let mut bytes = Vec::new();
         Record::Welcome {
             incarnation: self.peer.mine,
@@ -96,7 +96,7 @@ impl Receiving {
 
     /// Receives until the connection ends. Returns the stream, so that the caller can send a last
     /// record.
-    pub async fn run(mut self) -> (End, Option<Stream>) {
+    pub(super) async fn run(mut self) -> (End, Option<Stream>) {
         let end = self.receive().await;
         let stream = self.stream.take();
         (end, stream)

@@ -24,7 +24,7 @@ pub(super) struct Roster {
 impl Roster {
     /// Returns the next list. A peer keeps its state if its incarnation and this node's are the
     /// same in both lists.
-    pub fn next(
+    pub(super) fn next(
         &self,
         incarnation: Incarnation,
         peers: Vec<Peer>,
@@ -53,13 +53,13 @@ impl Roster {
         next
     }
 
-    pub fn named(&self, name: &str) -> Option<&Arc<PeerState>> {
+    pub(super) fn named(&self, name: &str) -> Option<&Arc<PeerState>> {
         let &place = self.places.get(name)?;
         Some(&self.peers[place])
     }
 
     /// Returns the peer with this incarnation, unless it is this node itself.
-    pub fn peer(&self, incarnation: Incarnation) -> Option<&Arc<PeerState>> {
+    pub(super) fn peer(&self, incarnation: Incarnation) -> Option<&Arc<PeerState>> {
         let sorted = &self.by_incarnation;
         let found = sorted.binary_search_by_key(&incarnation, |&(incarnation, _)| incarnation);
         let (_, place) = sorted[found.ok()?];
@@ -67,7 +67,10 @@ impl Roster {
     }
 
     /// Returns the peers of this list that are not in `next`.
-    pub fn gone_from<'a>(&'a self, next: &'a Roster) -> impl Iterator<Item = &'a Arc<PeerState>> {
+    pub(super) fn gone_from<'a>(
+        &'a self,
+        next: &'a Roster,
+    ) -> impl Iterator<Item = &'a Arc<PeerState>> {
         let stays = |peer: &Arc<PeerState>| {
             let same = next.named(&peer.name);
             same.is_some_and(|same| Arc::ptr_eq(same, peer))
@@ -78,7 +81,7 @@ impl Roster {
     /// Returns the peer that sent this hello, or why it is not accepted now. The sender, or the
     /// incarnation of this node that it asks for, may belong to an earlier list or to the next one:
     /// members learn of changes at slightly different moments.
-    pub fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
+    pub(super) fn admit(&self, hello: &LinkHello) -> Result<&Arc<PeerState>, String> {
         let (from, incarnation) = (&hello.from, hello.incarnation);
         let peer = self.named(from.as_str());
         let peer = peer.ok_or_else(|| format!("node {from} is not a peer now"))?;

@@ -38,7 +38,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new(settings: Settings, handler: Arc<dyn Handler>, runtime: Handle) -> Self {
+    pub(super) fn new(settings: Settings, handler: Arc<dyn Handler>, runtime: Handle) -> Self {
         Self {
             settings,
             roster: RwLock::default(),
@@ -54,17 +54,17 @@ impl Shared {
         }
     }
 
-    pub fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &Limits {
         &self.settings.limits
     }
 
     /// Returns the roster for a brief look; it does not change while the guard is held.
-    pub fn roster(&self) -> RwLockReadGuard<'_, Arc<Roster>> {
+    pub(super) fn roster(&self) -> RwLockReadGuard<'_, Arc<Roster>> {
         self.roster.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the list of peers. They have been checked.
-    pub fn change_roster(self: &Arc<Self>, incarnation: Incarnation, peers: Vec<Peer>) {
+    pub(super) fn change_roster(self: &Arc<Self>, incarnation: Incarnation, peers: Vec<Peer>) {
         let _changing = lock(&self.changing);
         let before = self.roster().clone();
         let me = self.settings.endpoint.name.as_str();
@@ -106,7 +106,7 @@ pub(super) enum End {
 
 impl End {
     /// Returns the change that is reported to the handler after this end, if any.
-    pub fn change(self) -> Option<LinkChange> {
+    pub(super) fn change(self) -> Option<LinkChange> {
         match self {
             End::Failed(reason) | End::Hostile(reason) => Some(LinkChange::Down { reason }),
             End::Refused(reason) => Some(LinkChange::Refused { reason }),

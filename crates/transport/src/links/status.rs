@@ -115,7 +115,7 @@ pub(super) fn add(counter: &AtomicU64, number: u64) {
 }
 
 impl Totals {
-    pub fn counters(&self, links_up: u64) -> Counters {
+    pub(super) fn counters(&self, links_up: u64) -> Counters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {
             links_up,
@@ -156,7 +156,7 @@ struct Second {
 }
 
 impl Notes {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             refusals: Mutex::default(),
             second: Mutex::new(Second {
@@ -168,7 +168,7 @@ impl Notes {
         }
     }
 
-    pub fn refusal(&self, from: SocketAddr, reason: &str) {
+    pub(super) fn refusal(&self, from: SocketAddr, reason: &str) {
         let line = format!("connection from {from} closed: {reason}");
         self.about(&from.ip().to_string(), reason, &line);
         let mut refusals = lock(&self.refusals);
@@ -181,23 +181,23 @@ impl Notes {
         });
     }
 
-    pub fn refusals(&self) -> Vec<RefusedFrom> {
+    pub(super) fn refusals(&self) -> Vec<RefusedFrom> {
         lock(&self.refusals).iter().cloned().collect()
     }
 
     /// Logs something expected, at debug level.
-    pub fn debug(&self, line: &str) {
+    pub(super) fn debug(&self, line: &str) {
         tracing::debug!(target: "soloist::links", "{line}");
     }
 
     /// Logs a line about a peer, unless the same reason was logged for it within the last minute.
-    pub fn about(&self, peer: &str, reason: &str, line: &str) {
+    pub(super) fn about(&self, peer: &str, reason: &str, line: &str) {
         if self.throttle.admit(peer, reason, Instant::now()).is_some() {
             self.log(line);
         }
     }
 
-    pub fn log(&self, line: &str) {
+    pub(super) fn log(&self, line: &str) {
         if let Some(withheld) = lock(&self.second).admit(Instant::now()) {
             tracing::warn!(target: "soloist::links", withheld, "{line}");
         }

@@ -15,7 +15,7 @@ fn issue(authority: &Authority, name: &str) -> Issued {
     authority.issue(&name.parse().unwrap(), &[]).unwrap()
 }
 
-pub fn identity(authority: &Authority, name: &str) -> Identity {
+pub(crate) fn identity(authority: &Authority, name: &str) -> Identity {
     let issued = issue(authority, name);
     Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key).unwrap()
 }

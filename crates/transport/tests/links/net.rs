@@ -18,12 +18,12 @@ use tokio::net::{TcpListener, TcpStream};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Polls until the condition holds. Panics after [`TIMEOUT`].
-pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     within(TIMEOUT, what, async || is_so()).await;
 }
 
 /// Limits with a short back-off, so that tests are fast.
-pub fn quick() -> Limits {
+pub(crate) fn quick() -> Limits {
     Limits {
         retry_max: Duration::from_millis(50),
         ..Limits::default()
@@ -32,7 +32,7 @@ pub fn quick() -> Limits {
 
 /// A handler that records its calls.
 #[derive(Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     frames: Mutex<Vec<(Incarnation, Vec<u8>)>>,
     changes: Mutex<Vec<(String, LinkChange)>>,
     /// A frame to refuse, and the reason.
@@ -42,7 +42,7 @@ pub struct Seen {
 }
 
 /// Blocks a handler until this is dropped.
-pub struct Gate {
+pub(crate) struct Gate {
     open: Option<mpsc::Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -86,7 +86,7 @@ impl Handler for Seen {
 impl Seen {
     /// Blocks the handler from now on. A thread holds the mutex, because a test must not hold it
     /// across an await.
-    pub fn shut(self: &Arc<Self>) -> Gate {
+    pub(crate) fn shut(self: &Arc<Self>) -> Gate {
         let (open, opened) = mpsc::channel();
         let (tell, shut) = mpsc::channel();
         let seen = self.clone();
@@ -104,35 +104,35 @@ impl Seen {
     }
 
     /// Returns whether a call of the handler is waiting at the gate.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    pub fn frames(&self) -> Vec<(Incarnation, Vec<u8>)> {
+    pub(crate) fn frames(&self) -> Vec<(Incarnation, Vec<u8>)> {
         self.frames.lock().unwrap().clone()
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.frames.lock().unwrap().len()
     }
 
-    pub fn changes(&self) -> Vec<(String, LinkChange)> {
+    pub(crate) fn changes(&self) -> Vec<(String, LinkChange)> {
         self.changes.lock().unwrap().clone()
     }
 
-    pub fn was_refused(&self, peer: &str, text: &str) -> bool {
+    pub(crate) fn was_refused(&self, peer: &str, text: &str) -> bool {
         self.changes().iter().any(|(of, change)| match change {
             LinkChange::Refused { reason } => of == peer && reason.contains(text),
             _ => false,
         })
     }
 
-    pub fn said_goodbye(&self, peer: &str) -> bool {
+    pub(crate) fn said_goodbye(&self, peer: &str) -> bool {
         self.changes()
             .contains(&(peer.to_owned(), LinkChange::Goodbye))
     }
 
-    pub fn went_down(&self, peer: &str, text: &str) -> bool {
+    pub(crate) fn went_down(&self, peer: &str, text: &str) -> bool {
         self.changes().iter().any(|(of, change)| match change {
             LinkChange::Down { reason } => of == peer && reason.contains(text),
             _ => false,
@@ -140,37 +140,37 @@ impl Seen {
     }
 }
 
-pub struct Node {
+pub(crate) struct Node {
     pub links: Links,
     pub seen: Arc<Seen>,
     pub address: String,
 }
 
-pub async fn listener() -> (TcpListener, String) {
+pub(crate) async fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     (listener, address)
 }
 
 /// Incarnations of the nodes a, b and c, unless a test chooses others.
-pub const A: Incarnation = Incarnation(97);
-pub const B: Incarnation = Incarnation(98);
-pub const C: Incarnation = Incarnation(99);
+pub(crate) const A: Incarnation = Incarnation(97);
+pub(crate) const B: Incarnation = Incarnation(98);
+pub(crate) const C: Incarnation = Incarnation(99);
 
 /// The incarnation of a node whose test chooses none.
-pub fn only(name: &str) -> Incarnation {
+pub(crate) fn only(name: &str) -> Incarnation {
     Incarnation(name.bytes().map(u64::from).sum())
 }
 
 /// A list of peers, each in its [`only`] incarnation.
-pub fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
+pub(crate) fn roster(peers: &[(&str, &str)]) -> Vec<Peer> {
     let peers = peers.iter();
     let peers = peers.map(|(name, address)| member(name, only(name).0, address));
     peers.collect()
 }
 
 /// An incarnation of a node.
-pub fn member(name: &str, incarnation: u64, address: &str) -> Peer {
+pub(crate) fn member(name: &str, incarnation: u64, address: &str) -> Peer {
     Peer {
         name: name.to_owned(),
         address: address.to_owned(),
@@ -178,7 +178,7 @@ pub fn member(name: &str, incarnation: u64, address: &str) -> Peer {
     }
 }
 
-pub fn settings(me: &str) -> Settings {
+pub(crate) fn settings(me: &str) -> Settings {
     Settings {
         endpoint: Endpoint::new(me.parse().unwrap(), Security::Plain),
         fingerprint: [7; 32],
@@ -187,7 +187,7 @@ pub fn settings(me: &str) -> Settings {
 }
 
 /// Starts a node without peers.
-pub fn lone(settings: Settings, listener: TcpListener) -> Node {
+pub(crate) fn lone(settings: Settings, listener: TcpListener) -> Node {
     let address = listener.local_addr().unwrap().to_string();
     let seen = Arc::new(Seen::default());
     let links = Links::start(settings, listener, seen.clone()).unwrap();
@@ -199,7 +199,7 @@ pub fn lone(settings: Settings, listener: TcpListener) -> Node {
 }
 
 /// Starts a node in its [`only`] incarnation with these peers.
-pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
+pub(crate) fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Node {
     let incarnation = only(settings.endpoint.name.as_str());
     let node = lone(settings, listener);
     node.links.set_peers(incarnation, peers).unwrap();
@@ -207,7 +207,7 @@ pub fn start(settings: Settings, peers: Vec<Peer>, listener: TcpListener) -> Nod
 }
 
 /// Starts nodes [a](A) and [b](B) (0 and 1 in both lists of peers). `change` adapts their settings.
-pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
+pub(crate) async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
     let ((at_a, a), (at_b, b)) = (listener().await, listener().await);
     let peers = roster(&[("a", &a), ("b", &b)]);
     let [a, b] = [("a", at_a), ("b", at_b)].map(|(me, listener)| {
@@ -219,7 +219,7 @@ pub async fn pair(change: impl Fn(&mut Settings)) -> (Node, Node) {
 }
 
 /// The hello that this incarnation of `from` sends to this incarnation of `to`.
-pub fn hello_of((from, incarnation): (&str, u64), (to, meant): (&str, u64)) -> Hello {
+pub(crate) fn hello_of((from, incarnation): (&str, u64), (to, meant): (&str, u64)) -> Hello {
     Hello {
         purpose: Purpose::Link {
             fingerprint: [7; 32],
@@ -231,7 +231,7 @@ pub fn hello_of((from, incarnation): (&str, u64), (to, meant): (&str, u64)) -> H
 }
 
 /// The hello that the node `from` sends.
-pub fn hello(from: &str, to: &str) -> Hello {
+pub(crate) fn hello(from: &str, to: &str) -> Hello {
     Hello {
         versions: VERSIONS,
         from: from.parse().unwrap(),
@@ -246,11 +246,11 @@ pub fn hello(from: &str, to: &str) -> Hello {
 }
 
 /// A hello, followed by these records.
-pub fn greeting(hello: &Hello, records: &[Record<'_>]) -> Vec<u8> {
+pub(crate) fn greeting(hello: &Hello, records: &[Record<'_>]) -> Vec<u8> {
     [hello.encode(), encoded(records)].concat()
 }
 
-pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
+pub(crate) fn encoded(records: &[Record<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for record in records {
         record.encode(&mut bytes);
@@ -259,7 +259,7 @@ pub fn encoded(records: &[Record<'_>]) -> Vec<u8> {
 }
 
 /// A connection with the test at one end.
-pub struct Wire {
+pub(crate) struct Wire {
     pub tcp: TcpStream,
     /// Whether the next bytes are the reply to a hello.
     is_greeting: bool,
@@ -276,7 +276,7 @@ impl Wire {
     }
 
     /// Accepts the next connection, answers its hello with Welcome, and returns both.
-    pub async fn accepted(listener: &TcpListener) -> (Self, String) {
+    pub(crate) async fn accepted(listener: &TcpListener) -> (Self, String) {
         let mut wire = Self::new(listener.accept().await.unwrap().0, false);
         let mut preface = [0; 8];
         wire.tcp.read_exact(&mut preface).await.unwrap();
@@ -289,7 +289,7 @@ impl Wire {
         (wire, format!("{hello:?}"))
     }
 
-    pub async fn to(node: &Node) -> Self {
+    pub(crate) async fn to(node: &Node) -> Self {
         Self::new(TcpStream::connect(&node.address).await.unwrap(), true)
     }
 
@@ -301,13 +301,13 @@ impl Wire {
         Ok(content)
     }
 
-    pub async fn send(&mut self, bytes: &[u8]) {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.tcp.write_all(bytes).await.unwrap();
     }
 
     /// Returns the next record in its `Debug` form, or `None` when the connection is closed. A
     /// Welcome to the hello is skipped; any other reply is returned like a record.
-    pub async fn next(&mut self) -> Option<String> {
+    pub(crate) async fn next(&mut self) -> Option<String> {
         let reading = async {
             if std::mem::take(&mut self.is_greeting) {
                 match Reply::decode(&self.read_short().await.ok()?).unwrap() {
@@ -333,7 +333,7 @@ impl Wire {
     }
 
     /// Waits until the other end closes the connection.
-    pub async fn closed(&mut self) {
+    pub(crate) async fn closed(&mut self) {
         while self.next().await.is_some() {}
     }
 }

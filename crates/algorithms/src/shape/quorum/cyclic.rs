@@ -5,12 +5,12 @@
 use super::singer;
 
 /// Up to this number of nodes, a smallest cover is found by exhaustive search.
-pub const SEARCHED_MAX: usize = 65;
+pub(super) const SEARCHED_MAX: usize = 65;
 
 /// A difference cover modulo `nodes`, ascending from 0. It is a smallest one up to [`SEARCHED_MAX`]
 /// nodes and where a projective plane has this number of points; otherwise it comes from a Wichmann
 /// ruler.
-pub fn difference_cover(nodes: usize) -> Vec<u32> {
+pub(super) fn difference_cover(nodes: usize) -> Vec<u32> {
     if nodes <= SEARCHED_MAX {
         return smallest_cover(nodes as u32);
     }
@@ -23,7 +23,7 @@ pub fn difference_cover(nodes: usize) -> Vec<u32> {
 }
 
 /// The first number modulo `modulus` that is not a difference of two of `residues`, or `None`.
-pub fn missing_difference(residues: &[u32], modulus: usize) -> Option<usize> {
+pub(super) fn missing_difference(residues: &[u32], modulus: usize) -> Option<usize> {
     let mut seen = vec![false; modulus];
     let mut unseen = modulus;
     for (place, &from) in residues.iter().enumerate() {

@@ -3,7 +3,7 @@
 use crate::NodeId;
 
 /// Parses one set per line, `i: a b c`. Every node must have one. The result is sorted.
-pub fn read(text: &str, nodes: usize) -> Result<Vec<Vec<NodeId>>, String> {
+pub(super) fn read(text: &str, nodes: usize) -> Result<Vec<Vec<NodeId>>, String> {
     let mut sets: Vec<Option<Vec<NodeId>>> = vec![None; nodes];
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -57,7 +57,7 @@ fn read_node(word: &str, nodes: usize) -> Result<NodeId, String> {
 }
 
 /// Refuses a system in which two sets do not intersect, and names them.
-pub fn verify(sets: &[Vec<NodeId>]) -> Result<(), String> {
+pub(super) fn verify(sets: &[Vec<NodeId>]) -> Result<(), String> {
     // The sets that contain each node. A set intersects exactly those that contain one of its
     // members.
     let mut holders: Vec<Vec<usize>> = vec![Vec::new(); sets.len()];

@@ -9,20 +9,20 @@
 //! line. Here it is the elements without a term in x²: this needs no trace, and contains 1 = x⁰.)
 
 /// The smallest prime power q with q² + q + 1 >= `points`.
-pub fn order_of_plane(points: usize) -> u32 {
+pub(super) fn order_of_plane(points: usize) -> u32 {
     (2..)
         .find(|&q| plane_points(q) >= points && prime_of_power(q).is_some())
         .expect("there is no largest prime power")
 }
 
 /// Number of points of a projective plane of order `q`.
-pub fn plane_points(q: u32) -> usize {
+pub(super) fn plane_points(q: u32) -> usize {
     let q = q as usize;
     q * q + q + 1
 }
 
 /// The prime that `q` is a power of, or `None` if `q` is not a prime power.
-pub fn prime_of_power(q: u32) -> Option<u32> {
+pub(super) fn prime_of_power(q: u32) -> Option<u32> {
     let prime = *prime_factors(q).first()?;
     let mut rest = q;
     while rest.is_multiple_of(prime) {
@@ -35,7 +35,7 @@ pub fn prime_of_power(q: u32) -> Option<u32> {
 ///
 /// # Panics
 /// If `q` is not a prime power.
-pub fn difference_set(q: u32) -> Vec<u32> {
+pub(super) fn difference_set(q: u32) -> Vec<u32> {
     let field = Field::new(q);
     let extension = Extension::new(&field);
     let mut line = Vec::with_capacity(q as usize + 1);

@@ -13,7 +13,7 @@ use crate::bench::{Bound, Measured, Samples};
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One of `nodes` nodes leaves while the others hold `locks` locks.
-pub async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measured> {
+pub(super) async fn measure(nodes: usize, locks: usize, times: usize) -> Result<Measured> {
     let mut samples = Samples::default();
     let begin = Instant::now();
     for _ in 0..times {

@@ -17,7 +17,7 @@ fn leases() -> [Duration; 2] {
 }
 
 /// The workloads, for the help.
-pub fn explanation() -> String {
+pub(super) fn explanation() -> String {
     let [.., simulated] = SIMULATED;
     format!(
         "\
@@ -33,7 +33,7 @@ With --faults:
 }
 
 /// Names of all workloads.
-pub fn workloads() -> Vec<String> {
+pub(super) fn workloads() -> Vec<String> {
     let others = ["tls", LEAVE, CHANGE].map(str::to_owned);
     let takeovers = leases().map(takeover_name);
     let renewals = REAL.map(|nodes| (nodes, true)).into_iter();

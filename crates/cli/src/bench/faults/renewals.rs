@@ -20,13 +20,13 @@ use crate::bench::{Measured, Samples};
 
 const WHAT: &str = "messages between nodes and the keepers' leader";
 
-pub fn name(nodes: usize, is_real: bool) -> String {
+pub(super) fn name(nodes: usize, is_real: bool) -> String {
     let how = if is_real { "" } else { ", simulated" };
     format!("renewals, {nodes} nodes{how}")
 }
 
 /// Counts the messages of real nodes.
-pub async fn real(nodes: usize) -> Result<Measured> {
+pub(super) async fn real(nodes: usize) -> Result<Measured> {
     let (cluster, _folder) = cluster(nodes, RuleSettings::ALGORITHM, true).await?;
     let words = || {
         cluster
@@ -50,7 +50,7 @@ fn counted(name: String, words: u64, seconds: f64) -> Measured {
 }
 
 /// Runs the same state machines without sockets, for one simulated minute.
-pub fn simulated(nodes: usize) -> Measured {
+pub(super) fn simulated(nodes: usize) -> Measured {
     let mut cluster = Simulation::new(nodes);
     cluster.run_until(Duration::from_secs(5));
     let before = cluster.words;

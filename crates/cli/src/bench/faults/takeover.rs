@@ -17,7 +17,7 @@ const VICTIM: usize = 5;
 const NODES: usize = 5;
 
 /// SIGKILL to the holder's node.
-pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measured> {
+pub(super) async fn killed(name: String, lease: Duration, times: usize) -> Result<Measured> {
     let what = "kill -9 of the holder's node to the next entry";
     let mut measured = again_and_again(name, what, lease, times, Signal::KILL).await?;
     measured.bound = Some(Bound {
@@ -29,7 +29,7 @@ pub async fn killed(name: String, lease: Duration, times: usize) -> Result<Measu
 
 /// SIGTERM to the holder's node, without a drain. The holder releases the lock as soon as it is
 /// told.
-pub async fn leaving(times: usize) -> Result<Measured> {
+pub(super) async fn leaving(times: usize) -> Result<Measured> {
     let what = "SIGTERM to the holder's node to the next entry";
     let lease = Lease::default().length;
     let name = super::LEAVE.to_owned();

@@ -42,7 +42,7 @@ Examples:
 /// steps of a second, and the lease is three seconds.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     algorithm: settings::LockAlgorithm,
 
@@ -83,7 +83,7 @@ struct Timed {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let choice = self.algorithm.choice()?;
         let mut case = Case::new(choice, self.nodes, &self.fault)?;
         case.budget.requests = self.requests;

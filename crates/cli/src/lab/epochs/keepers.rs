@@ -51,7 +51,7 @@ Examples:
 /// the keepers gets are all free choices. The search visits every reachable state.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
-pub struct Args {
+pub(crate) struct Args {
     /// The cluster, and what may happen to it; the options below change how often
     #[arg(long, short, value_name = "CASE", value_parser = preset, default_value = "replaced-keeper")]
     case: Preset,
@@ -105,7 +105,7 @@ struct Timed {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let case = self.case();
         let (report, seconds) = searched::watched(|watch| case.run(watch));
         let timed = Timed {

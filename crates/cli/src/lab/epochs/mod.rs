@@ -17,7 +17,7 @@ use crate::{Verdict, output};
 
 // The help of each subcommand is at its `Args`.
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Run(run::Args),
     Check(check::Args),
     Keepers(keepers::Args),
@@ -25,7 +25,7 @@ pub enum Command {
 }
 
 impl Command {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         match self {
             Command::Run(args) => args.run(),
             Command::Check(args) => args.run(),

@@ -13,13 +13,13 @@ use crate::lab::replay::Text;
 /// and epoch. Exit code 1 if a property is violated (a line that begins with FAULT). The language
 /// is in docs/lab.md, and examples are in crates/lab/tests/scenarios/epochs-*.txt.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     text: Text,
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         self.text.replay(text::replay)
     }
 }

@@ -56,7 +56,7 @@ Examples:
 /// which faults happen and when. The same seed gives the same run.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     algorithm: settings::LockAlgorithm,
 
@@ -119,7 +119,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Verdict> {
+    pub(crate) fn run(self) -> Result<Verdict> {
         let run = self.first()?;
         let summary = if self.trace {
             if self.seeds > 1 {

@@ -16,7 +16,7 @@ use soloist_client::{
 use super::{NAME, Subject, Two, granted, next_is_next, tried};
 use crate::{Nodes, soon, until};
 
-pub async fn fences_rise_from_holder_to_holder<L: Subject>() {
+pub(super) async fn fences_rise_from_holder_to_holder<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let mut last = Fence::default();
     for round in 0..10 {
@@ -35,7 +35,7 @@ pub async fn fences_rise_from_holder_to_holder<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn try_acquire_never_waits_behind_others<L: Subject>() {
+pub(super) async fn try_acquire_never_waits_behind_others<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = tried(&cluster.one).await.expect("it is free");
     for lock in [&cluster.one, &cluster.two] {
@@ -61,7 +61,7 @@ pub async fn try_acquire_never_waits_behind_others<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn acquire_within_leaves_nothing_behind_when_it_times_out<L: Subject>() {
+pub(super) async fn acquire_within_leaves_nothing_behind_when_it_times_out<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = granted(&cluster.one).await;
     let limit = Duration::from_millis(100);
@@ -85,7 +85,7 @@ pub async fn acquire_within_leaves_nothing_behind_when_it_times_out<L: Subject>(
     cluster.stop().await;
 }
 
-pub async fn a_dropped_request_leaves_no_waiter_and_no_hold<L: Subject>() {
+pub(super) async fn a_dropped_request_leaves_no_waiter_and_no_hold<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = granted(&cluster.one).await;
     let waiter = cluster.two.clone();
@@ -99,7 +99,7 @@ pub async fn a_dropped_request_leaves_no_waiter_and_no_hold<L: Subject>() {
 }
 
 /// Drops requests before, while and after they are granted.
-pub async fn requests_that_are_dropped_at_any_time_leave_no_hold<L: Subject>() {
+pub(super) async fn requests_that_are_dropped_at_any_time_leave_no_hold<L: Subject>() {
     let cluster = Two::<L>::start().await;
     for polls in (0..40).map(|step| step * step) {
         let guard = granted(&cluster.one).await;
@@ -121,7 +121,7 @@ pub async fn requests_that_are_dropped_at_any_time_leave_no_hold<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn a_dropped_guard_releases_the_lock<L: Subject>() {
+pub(super) async fn a_dropped_guard_releases_the_lock<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = granted(&cluster.one).await;
     let waiter = cluster.two.clone();
@@ -136,7 +136,7 @@ pub async fn a_dropped_guard_releases_the_lock<L: Subject>() {
 }
 
 /// Two users of two locks take random steps, and a model says what must come of each.
-pub async fn random_use_agrees_with_a_model<L: Subject>() {
+pub(super) async fn random_use_agrees_with_a_model<L: Subject>() {
     let nodes = Nodes::start_steady(2).await;
     let users = [L::of(&nodes, 0).await, L::of(&nodes, 1).await];
     let mut random = Pcg32::seed_from_u64(7);
@@ -189,7 +189,7 @@ pub async fn random_use_agrees_with_a_model<L: Subject>() {
     nodes.0.stop().await;
 }
 
-pub async fn the_owner_is_shown_and_checked<L: Subject>() {
+pub(super) async fn the_owner_is_shown_and_checked<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = granted(&cluster.one.clone().owner("ann")).await;
     let holder = cluster.observer.lock_info(NAME).await.unwrap().holder;
@@ -214,7 +214,7 @@ pub async fn the_owner_is_shown_and_checked<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn with_returns_what_the_work_returned_and_releases<L: Subject>() {
+pub(super) async fn with_returns_what_the_work_returned_and_releases<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let observer = cluster.observer.clone();
     let work = async |fence: Fence| {
@@ -229,7 +229,7 @@ pub async fn with_returns_what_the_work_returned_and_releases<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn with_does_not_begin_the_work_without_the_lock<L: Subject>() {
+pub(super) async fn with_does_not_begin_the_work_without_the_lock<L: Subject>() {
     let cluster = Two::<L>::start().await;
     cluster.nodes.cluster.nodes[1].stop(Duration::ZERO).await;
     let with = cluster
@@ -257,7 +257,7 @@ async fn endless(begun: Arc<AtomicBool>, dropped: Arc<AtomicBool>) {
     pending().await
 }
 
-pub async fn dropping_with_drops_the_work_and_releases<L: Subject>() {
+pub(super) async fn dropping_with_drops_the_work_and_releases<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let (begun, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let task = tokio::spawn({
@@ -272,7 +272,7 @@ pub async fn dropping_with_drops_the_work_and_releases<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn with_drops_the_work_when_the_lock_is_lost<L: Subject>() {
+pub(super) async fn with_drops_the_work_when_the_lock_is_lost<L: Subject>() {
     let cluster = Two::<L>::on(Nodes::start(2).await).await;
     let (begun, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let task = tokio::spawn({
@@ -293,7 +293,7 @@ pub async fn with_drops_the_work_when_the_lock_is_lost<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn a_loss_is_told_once_and_for_all<L: Subject>() {
+pub(super) async fn a_loss_is_told_once_and_for_all<L: Subject>() {
     let cluster = Two::<L>::on(Nodes::start(2).await).await;
     let guard = granted(&cluster.two).await;
     let node = cluster.nodes.cluster.nodes[1].clone();
@@ -317,7 +317,7 @@ pub async fn a_loss_is_told_once_and_for_all<L: Subject>() {
     cluster.stop().await;
 }
 
-pub async fn a_stopping_node_admits_nobody<L: Subject>() {
+pub(super) async fn a_stopping_node_admits_nobody<L: Subject>() {
     let cluster = Two::<L>::start().await;
     let guard = granted(&cluster.two).await;
     let waiter = cluster.two.clone();

@@ -32,7 +32,7 @@ pub(super) enum Report {
 }
 
 impl Report {
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         matches!(self, Report::Whole(_))
     }
 }
@@ -55,7 +55,7 @@ struct Twice {
 
 impl Reports {
     /// Additional time that reports may take, by the number of pieces received so far.
-    pub fn time(&self) -> Duration {
+    pub(super) fn time(&self) -> Duration {
         PIECE_TIME * self.pieces
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Unsound;
 
 impl Arriving {
     /// An epoch with this many pieces, or `None` if that is too many.
-    pub fn new(change: Change, pieces: u32) -> Option<Self> {
+    pub(super) fn new(change: Change, pieces: u32) -> Option<Self> {
         Some(Arriving {
             change,
             pieces: Incoming::new(pieces)?,
@@ -26,16 +26,16 @@ impl Arriving {
     }
 
     /// Returns whether these are the pieces of this epoch.
-    pub fn is_of(&self, change: &Change, pieces: u32) -> bool {
+    pub(super) fn is_of(&self, change: &Change, pieces: u32) -> bool {
         self.change == *change && self.pieces.pieces() == pieces
     }
 
-    pub fn epoch(&self) -> u64 {
+    pub(super) fn epoch(&self) -> u64 {
         self.change.epoch
     }
 
     /// Takes a piece.
-    pub fn add(&mut self, number: u32, piece: Rows<HeldLock>) -> Result<(), Unsound> {
+    pub(super) fn add(&mut self, number: u32, piece: Rows<HeldLock>) -> Result<(), Unsound> {
         let members = self.change.members.len();
         if piece.iter().any(|held| held.holder.index() >= members) {
             return Err(Unsound);
@@ -44,17 +44,17 @@ impl Arriving {
         Ok(())
     }
 
-    pub fn is_complete(&self, tuning: Tuning) -> bool {
+    pub(super) fn is_complete(&self, tuning: Tuning) -> bool {
         self.pieces.is_complete(tuning)
     }
 
     /// See [`Incoming::ask`].
-    pub fn ask(&mut self, arrived: u32) -> Vec<u32> {
+    pub(super) fn ask(&mut self, arrived: u32) -> Vec<u32> {
         self.pieces.ask(arrived)
     }
 
     /// The epoch, and which member is inside which lock when it begins.
-    pub fn finish(mut self) -> Result<(Change, Inside), Unsound> {
+    pub(super) fn finish(mut self) -> Result<(Change, Inside), Unsound> {
         let pieces = self.pieces.take().collect();
         let inside = Inside::new(self.change.key, pieces).ok_or(Unsound)?;
         Ok((self.change, inside))

@@ -16,7 +16,7 @@ pub(super) struct LeasedTable {
 
 impl LeasedTable {
     /// A table without a lease.
-    pub fn new(table: Table) -> Self {
+    pub(super) fn new(table: Table) -> Self {
         LeasedTable {
             table,
             valid_until: None,
@@ -24,7 +24,7 @@ impl LeasedTable {
     }
 
     /// The table as of the last change.
-    pub fn get(&self) -> &Table {
+    pub(super) fn get(&self) -> &Table {
         &self.table
     }
 
@@ -32,27 +32,27 @@ impl LeasedTable {
     ///
     /// # Panics
     /// If the lease [has expired](LeasedTable::has_expired) and was not [ended](LeasedTable::lose).
-    pub fn at(&mut self, now: Moment) -> &mut Table {
+    pub(super) fn at(&mut self, now: Moment) -> &mut Table {
         assert!(!self.has_expired(now), "an expired lease was not ended");
         &mut self.table
     }
 
-    pub fn valid_until(&self) -> Option<Moment> {
+    pub(super) fn valid_until(&self) -> Option<Moment> {
         self.valid_until
     }
 
-    pub fn has_expired(&self, now: Moment) -> bool {
+    pub(super) fn has_expired(&self, now: Moment) -> bool {
         let is_noticed = !self.table.tuning().has(Mutant::LapseUnnoticed);
         self.valid_until.is_some_and(|until| until <= now) && is_noticed
     }
 
     /// Extends the lease. It never ends sooner because of this.
-    pub fn extend(&mut self, until: Moment) {
+    pub(super) fn extend(&mut self, until: Moment) {
         self.valid_until = self.valid_until.max(Some(until));
     }
 
     /// Ends the lease because it expired or was refused. All holds are lost.
-    pub fn lose(&mut self, now: Moment, out: &mut Effects) {
+    pub(super) fn lose(&mut self, now: Moment, out: &mut Effects) {
         // It may be noticed late that a lease expired, for example after the machine slept.
         let since = self.valid_until.take();
         self.table
@@ -60,7 +60,7 @@ impl LeasedTable {
     }
 
     /// Ends the lease because the node leaves.
-    pub fn leave(&mut self, now: Moment, out: &mut Effects) {
+    pub(super) fn leave(&mut self, now: Moment, out: &mut Effects) {
         self.table.freeze();
         self.table.end_all(now, EndReason::NodeStopped, out);
         self.valid_until = None;

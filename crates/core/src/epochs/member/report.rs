@@ -12,7 +12,7 @@ use crate::rows::Rows;
 pub(super) struct Report(Vec<Rows<NameHash>>);
 
 impl Report {
-    pub fn new(table: &Table, key: &HashKey) -> Self {
+    pub(super) fn new(table: &Table, key: &HashKey) -> Self {
         let held = if table.tuning().has(Mutant::HoldsNotReported) {
             Vec::new()
         } else {
@@ -27,12 +27,12 @@ impl Report {
     }
 
     /// Number of pieces, at least one.
-    pub fn pieces(&self) -> u32 {
+    pub(super) fn pieces(&self) -> u32 {
         self.0.len() as u32
     }
 
     /// The piece of this number, or `None` if there are fewer.
-    pub fn piece(&self, number: u32) -> Option<Rows<NameHash>> {
+    pub(super) fn piece(&self, number: u32) -> Option<Rows<NameHash>> {
         self.0.get(number as usize).cloned()
     }
 }

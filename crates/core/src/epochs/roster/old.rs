@@ -12,7 +12,7 @@ use crate::cluster_identity::ClusterIdentity;
 use crate::name_hash::HashKey;
 
 /// The members of an epoch, without a key.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 pub struct OldChange {
     epoch: u64,
     members: Vec<Member>,
@@ -36,7 +36,7 @@ type OldHeldLock = (String, u32);
 type OldPiece = Vec<u8>;
 
 /// The roster in a store of format 3, from before clusters had an identity.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 pub struct Roster3 {
     is_founded: bool,
     longest_lease: Duration,
@@ -58,7 +58,7 @@ impl From<Roster3> for Roster {
 }
 
 /// The roster in a store of format 4.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 pub struct Roster4 {
     cluster: Option<ClusterIdentity>,
     is_founded: bool,
@@ -83,7 +83,7 @@ impl From<Roster4> for Roster {
 }
 
 /// A command in the log of a store of format 3 or 4. Format 3 had only the first four.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 pub enum OldCommand {
     /// See [`Command::Lead`].
     Lead {

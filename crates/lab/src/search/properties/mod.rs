@@ -24,7 +24,7 @@ pub(crate) struct View<'a> {
 
 impl View<'_> {
     /// Checks what must hold on every step.
-    pub fn judge_step(&self) -> Result<(), Fault> {
+    pub(super) fn judge_step(&self) -> Result<(), Fault> {
         let Some(newcomer) = self.entry.node else {
             return Ok(());
         };
@@ -34,7 +34,7 @@ impl View<'_> {
     }
 
     /// Checks what must hold in every state.
-    pub fn judge_state(&self) -> Result<(), Fault> {
+    pub(super) fn judge_state(&self) -> Result<(), Fault> {
         token::judge(self)?;
         invariants::judge(self)?;
         deadlock::judge(self)

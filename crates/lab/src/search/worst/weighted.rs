@@ -49,7 +49,7 @@ impl Digraph for Weighted {
 
 impl Weighted {
     /// The graph of the search. The gain of a step is the number of messages that it sends.
-    pub fn of_messages(graph: &Graph) -> Self {
+    pub(super) fn of_messages(graph: &Graph) -> Self {
         let mut weighted = Weighted::default();
         for state in 0..graph.len() as u32 {
             weighted.add_node(state);
@@ -62,13 +62,13 @@ impl Weighted {
     }
 
     /// Adds a node; its edges follow.
-    pub fn add_node(&mut self, state: u32) {
+    pub(super) fn add_node(&mut self, state: u32) {
         self.states.push(state);
         self.begins.push(self.targets.len());
     }
 
     /// Adds an edge of the node that was added last.
-    pub fn add_edge(&mut self, target: u32, gain: u32, label: usize) {
+    pub(super) fn add_edge(&mut self, target: u32, gain: u32, label: usize) {
         self.targets.push(target);
         self.gains.push(gain);
         let label = u16::try_from(label).expect("a state has few steps");
@@ -76,24 +76,24 @@ impl Weighted {
     }
 
     /// Call it when the last edge was added.
-    pub fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         self.begins.push(self.targets.len());
     }
 
-    pub fn edges(&self, node: u32) -> std::ops::Range<usize> {
+    pub(super) fn edges(&self, node: u32) -> std::ops::Range<usize> {
         self.begins[node as usize]..self.begins[node as usize + 1]
     }
 
-    pub fn target(&self, edge: usize) -> u32 {
+    pub(super) fn target(&self, edge: usize) -> u32 {
         self.targets[edge]
     }
 
-    pub fn gain(&self, edge: usize) -> u32 {
+    pub(super) fn gain(&self, edge: usize) -> u32 {
         self.gains[edge]
     }
 
     /// The longest path from one of the roots. All nodes must be reachable from them.
-    pub fn longest(&self, roots: &[u32]) -> Longest {
+    pub(super) fn longest(&self, roots: &[u32]) -> Longest {
         let unknown = u32::MAX;
         // The component of each node. Of each component: the largest gain from there on, and the
         // edge out of it that has it. Successors of a component are visited before it.

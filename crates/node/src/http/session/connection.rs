@@ -57,7 +57,12 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub fn new(api: Api, id: ConnectionId, session: SessionId, outgoing: Arc<Outgoing>) -> Self {
+    pub(super) fn new(
+        api: Api,
+        id: ConnectionId,
+        session: SessionId,
+        outgoing: Arc<Outgoing>,
+    ) -> Self {
         Connection {
             api,
             id,
@@ -72,7 +77,7 @@ impl Connection {
     }
 
     /// Serves the connection. Returns why it is to be closed, or `None` if the client is gone.
-    pub async fn converse(mut self, socket: &mut WebSocket) -> Option<Closed> {
+    pub(super) async fn converse(mut self, socket: &mut WebSocket) -> Option<Closed> {
         match self.serve(socket).await {
             Ok(()) => None,
             Err(end) => end,

@@ -45,7 +45,7 @@ pub(super) fn watched(hello: &Hello, line: &Line) -> Result<Option<Process>, Clo
 
 impl Process {
     /// Ends the session when the process has ended.
-    pub async fn end_with(self, node: Node, session: SessionId) {
+    pub(super) async fn end_with(self, node: Node, session: SessionId) {
         loop {
             let ended = tokio::time::timeout(LOOK_EVERY, self.0.readable()).await;
             let Some(mut core) = node.shared.living() else {

@@ -42,7 +42,12 @@ pub(super) struct Claimed {
 }
 
 impl Stores {
-    pub fn claimed(&mut self, name: NodeName, connection: Connection, claim: Option<StoreClaim>) {
+    pub(super) fn claimed(
+        &mut self,
+        name: NodeName,
+        connection: Connection,
+        claim: Option<StoreClaim>,
+    ) {
         let answered = claim.as_ref().map(|claim| claim.id);
         if let Some(sender) = answered.and_then(|id| self.appointed.remove(&id)) {
             let _ = sender.send(Ok(()));
@@ -51,22 +56,22 @@ impl Stores {
         self.claims.insert(name, Claimed { connection, claim });
     }
 
-    pub fn declined(&mut self, id: u64, reason: String) {
+    pub(super) fn declined(&mut self, id: u64, reason: String) {
         if let Some(sender) = self.appointed.remove(&id) {
             let _ = sender.send(Err(reason));
         }
     }
 
     /// Called when a node's last connection has closed.
-    pub fn forget(&mut self, name: &NodeName) {
+    pub(super) fn forget(&mut self, name: &NodeName) {
         self.claims.remove(name);
     }
 
-    pub fn judge_again(&mut self) {
+    pub(super) fn judge_again(&mut self) {
         self.is_unjudged = true;
     }
 
-    pub fn of(&self, name: &NodeName) -> Option<&Claimed> {
+    pub(super) fn of(&self, name: &NodeName) -> Option<&Claimed> {
         self.claims.get(name)
     }
 }
@@ -82,7 +87,7 @@ pub(super) struct Appointment {
 
 impl Appointment {
     /// Tells the node to create a store, and returns the keeper's id when it has done so.
-    pub async fn carry_out(self, keeper: &Keeper, term: Term) -> Result<u64, KeeperError> {
+    pub(super) async fn carry_out(self, keeper: &Keeper, term: Term) -> Result<u64, KeeperError> {
         keeper.confirm_leadership(term).await?;
         let decision = LeaderDecision {
             cluster: self.cluster,

@@ -37,7 +37,7 @@ struct Orders {
 
 /// What strangers send.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub enum Manner {
+pub(super) enum Manner {
     Silent,
     HalfOfClientHello,
 }
@@ -52,7 +52,7 @@ impl Manner {
 }
 
 /// Handle of the strangers' process, which is killed when this is dropped.
-pub struct Strangers {
+pub(super) struct Strangers {
     opened: watch::Receiver<usize>,
     process: Child,
 }
@@ -60,7 +60,7 @@ pub struct Strangers {
 impl Strangers {
     /// Opens this many connections to each address, and reopens each a moment after it was closed.
     /// Returns when as many as these were opened in total.
-    pub async fn start(addresses: &[Address], connections: usize, manner: Manner) -> Self {
+    pub(super) async fn start(addresses: &[Address], connections: usize, manner: Manner) -> Self {
         let all = addresses.len() * connections;
         let addresses: Vec<_> = addresses.iter().map(Address::to_string).collect();
         let orders = Orders {
@@ -93,7 +93,7 @@ impl Strangers {
     }
 
     /// Number of connections opened so far.
-    pub fn opened(&self) -> usize {
+    pub(super) fn opened(&self) -> usize {
         *self.opened.borrow()
     }
 }
