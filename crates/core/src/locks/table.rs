@@ -408,26 +408,6 @@ impl Table {
         all.into_iter().flatten().min()
     }
 
-    /// Number of holds on this node.
-    pub fn holds(&self) -> usize {
-        self.context.holds.len()
-    }
-
-    /// Number of waiters on this node.
-    pub fn waiters(&self) -> usize {
-        self.context.tickets.len()
-    }
-
-    /// Number of locks in the table.
-    pub fn locks(&self) -> usize {
-        self.locks.len()
-    }
-
-    /// Counters.
-    pub fn counts(&self) -> &Counts {
-        &self.context.counts
-    }
-
     pub(super) fn lock(&self, name: &LockName) -> Option<&Lock> {
         self.locks.get(name)
     }

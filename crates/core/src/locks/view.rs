@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Table;
 use super::lock::Lock;
 use super::table::Context;
+use super::{Counts, Table};
 use soloist_api::Moment;
 use soloist_api::{Fence, LockName};
 
@@ -51,6 +51,26 @@ pub struct WaiterView {
 }
 
 impl Table {
+    /// Number of holds on this node.
+    pub fn holds(&self) -> usize {
+        self.context.holds.len()
+    }
+
+    /// Number of waiters on this node.
+    pub fn waiters(&self) -> usize {
+        self.context.tickets.len()
+    }
+
+    /// Number of locks in the table.
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// Counters.
+    pub fn counts(&self) -> &Counts {
+        &self.context.counts
+    }
+
     /// A lock as this node sees it, or `None` if no client here holds it or waits for it.
     pub fn view(&self, now: Moment, name: &LockName) -> Option<LockView> {
         let lock = self.lock(name).filter(|lock| lock.is_wanted())?;
