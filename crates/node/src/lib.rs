@@ -60,12 +60,16 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
 
+// Hidden: for the binary `soloist` and for tests, with types of openraft.
+#[doc(hidden)]
 pub mod cluster_memory;
 pub mod config;
+#[doc(hidden)]
 pub mod files;
 #[cfg(test)]
 mod golden;
 pub mod http;
+#[doc(hidden)]
 pub mod keepers;
 pub mod local;
 mod membership;

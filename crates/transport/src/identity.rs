@@ -105,18 +105,21 @@ impl Identity {
     }
 
     /// Returns the configuration for accepting links. It requires a certificate issued by the CA.
+    #[doc(hidden)]
     pub fn server_config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
     }
 
     /// Returns the configuration for opening links. It presents the certificate. Use the peer's
     /// node name as the server name.
+    #[doc(hidden)]
     pub fn client_config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.client)
     }
 
     /// Returns the name of the node that presented these certificates. TLS has verified them; only
     /// the first one is the peer's. It must be a node's: see [`Role`].
+    #[doc(hidden)]
     pub fn peer_name(certificates: &[CertificateDer<'_>]) -> Result<String, IdentityError> {
         let first = certificates.first().ok_or(IdentityError::NoCertificate)?;
         let file = "the peer's certificate";
