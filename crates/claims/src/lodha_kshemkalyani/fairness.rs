@@ -5,15 +5,15 @@ use crate::{Finding, Verdict};
 
 /// Runs in which a later request enters first.
 const OUT_OF_ORDER: [&str; 2] = [
-    include_str!("../../../lab/tests/scenarios/singhal-dynamic-out-of-order.txt"),
-    include_str!("../../../lab/tests/scenarios/carvalho-roucairol-out-of-order.txt"),
+    include_str!("../../scenarios/singhal-dynamic-out-of-order.txt"),
+    include_str!("../../scenarios/carvalho-roucairol-out-of-order.txt"),
 ];
 
 const FIGURE_5: [&str; 4] = [
-    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig5-scenario1.txt"),
-    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig5-scenario2a.txt"),
-    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig5-scenario2b.txt"),
-    include_str!("../../../lab/tests/scenarios/lodha-kshemkalyani-fig5-scenario2c.txt"),
+    include_str!("../../scenarios/lodha-kshemkalyani-fig5-scenario1.txt"),
+    include_str!("../../scenarios/lodha-kshemkalyani-fig5-scenario2a.txt"),
+    include_str!("../../scenarios/lodha-kshemkalyani-fig5-scenario2b.txt"),
+    include_str!("../../scenarios/lodha-kshemkalyani-fig5-scenario2c.txt"),
 ];
 
 /// Whether node 0 enters with a later number than the one that node 1 waits with.

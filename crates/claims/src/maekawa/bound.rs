@@ -13,14 +13,14 @@ use crate::tools::{Run, largest, scenario};
 use crate::{Finding, Verdict};
 
 /// A run of the plane of 307 nodes, and one of sets that lack property (d).
-const PLANE: &str = include_str!("../../../lab/tests/scenarios/maekawa-more-than-5-roots.txt");
-const SHARED: &str = include_str!("../../../lab/tests/scenarios/maekawa-more-than-5.txt");
+const PLANE: &str = include_str!("../../scenarios/maekawa-more-than-5-roots.txt");
+const SHARED: &str = include_str!("../../scenarios/maekawa-more-than-5.txt");
 
 /// The worst runs found on Figs. 1b, 1c and 1d.
 const FIGURES: [&str; 3] = [
-    include_str!("../../../lab/tests/scenarios/maekawa-worst-fig1b.txt"),
-    include_str!("../../../lab/tests/scenarios/maekawa-worst-fig1c.txt"),
-    include_str!("../../../lab/tests/scenarios/maekawa-worst-fig1d.txt"),
+    include_str!("../../scenarios/maekawa-worst-fig1b.txt"),
+    include_str!("../../scenarios/maekawa-worst-fig1c.txt"),
+    include_str!("../../scenarios/maekawa-worst-fig1d.txt"),
 ];
 
 /// What a scenario costs.

@@ -78,7 +78,7 @@ pub(super) fn claims() -> Vec<Claim> {
 }
 
 fn figures_1_to_3() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/raymond-figures-1-to-3.txt");
+    let text = include_str!("../../scenarios/raymond-figures-1-to-3.txt");
     finding(
         is_replayed(text) && text.contains("A enters"),
         "the walk-through of §2 on the tree of Fig. 1, with all states of the figures, happens as told".to_owned(),
@@ -87,7 +87,7 @@ fn figures_1_to_3() -> Finding {
 }
 
 fn figure_7() -> Finding {
-    let text = include_str!("../../../lab/tests/scenarios/raymond-figure-7.txt");
+    let text = include_str!("../../scenarios/raymond-figure-7.txt");
     let mut edges: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in text.lines() {
         let sent = line

@@ -25,7 +25,7 @@ Exit codes: 0 success; 2 invalid input.
 
 Examples:
   soloist lab worst -a maekawa -n 13
-  soloist lab worst -a raymond -n 15 --shape kary:2 --most overtaking --requests 4
+  soloist lab worst -a raymond -n 15 --shape kary:2 --most overtaking
   soloist lab worst -a maekawa -n 21 --tries 200000 --out worst.txt")]
 pub(crate) struct Args {
     /// Name, alias or preset of the algorithm; `soloist lab list` lists them

@@ -212,7 +212,7 @@ async fn one_keeper_continues_when_the_others_are_lost() {
     assert!(!output.status.success(), "a second cluster");
     let said = stderr(&output);
     assert!(
-        said.contains("leads: the keepers have a majority"),
+        said.contains("as the leader: the keepers have a majority"),
         "{said}"
     );
     assert!(fs::read(cluster.file(2, STORE)).unwrap() == before);

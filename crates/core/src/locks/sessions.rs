@@ -345,7 +345,7 @@ impl Context {
             Denial::NodeStopped => (Code::Stopping, RequestError::Stopping.to_string()),
             Denial::NotGranted if is_try => (
                 Code::Unavailable,
-                format!("lock {lock:?} was not granted, though nobody was seen with it"),
+                format!("lock {lock:?} was not granted, although no holder was seen"),
             ),
             Denial::NotGranted => (Code::NotGranted, not_granted(lock)),
         };

@@ -438,7 +438,7 @@ impl State {
                 return end.agrees();
             }
         }
-        Err("messages go on forever".to_owned())
+        Err("messages never stop".to_owned())
     }
 
     pub(crate) fn agrees(&self) -> Result<(), String> {
