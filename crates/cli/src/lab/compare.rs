@@ -21,10 +21,10 @@ const ENTRIES_MIN: u64 = 1000;
 /// Runs every algorithm at every size under every load, on all cores. Each run uses the paper's own
 /// shape that is nearest to the size.
 ///
-/// The columns are: messages and encoded bytes per entry; idle moves of a restless token per
-/// message delay of idle time; the means of response time (from request to entry) and of
-/// synchronisation delay (from a leave, while others wait, to the next entry), in message delays;
-/// Jain's index of the entries per node; and the most times that any waiter was overtaken.
+/// The columns are: messages and encoded bytes per entry; idle moves of a token that never rests,
+/// per message delay of idle time; the means of response time (from request to entry) and of
+/// synchronisation delay (from an exit to the next entry, while others wait), in message delays;
+/// Jain's fairness index of the entries per node; and the most times that a waiter was overtaken.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Example:\n  soloist lab compare -a raymond,raymond+greedy -n 4,16,64 --plot compare.svg"

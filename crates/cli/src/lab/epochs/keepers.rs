@@ -47,8 +47,8 @@ Examples:
 /// Search every interleaving of a small model of the keepers
 ///
 /// Machines crash and return with their old disks or re-imaged, and an operator promotes, demotes
-/// and recovers keepers. When each of this happens, who stands for election and how far a change of
-/// the keepers gets are all free choices. The search visits every reachable state.
+/// and recovers keepers. When each of these happens, which keeper stands for election and how far a
+/// change of the keepers gets are all free choices. The search visits every reachable state.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub(crate) struct Args {

@@ -52,8 +52,8 @@ Examples:
 
 /// Run a cluster with leases and random faults in simulated time
 ///
-/// The seed decides everything that is left to chance: what clients do, how long messages take,
-/// which faults happen and when. The same seed gives the same run.
+/// The seed determines all random choices: what clients do, how long messages take, which faults
+/// happen and when. The same seed gives the same run.
 #[derive(clap::Args)]
 #[command(after_long_help = EXPLANATION)]
 pub(crate) struct Args {
