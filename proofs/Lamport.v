@@ -9,7 +9,7 @@
 
    Rust: crates/algorithms/src/lamport.rs.  *)
 From Coq Require Import List Arith Lia Bool.
-Require Import Network Order.
+Require Import Network Order Channel.
 Import ListNotations.
 
 Section Lamport.
@@ -29,13 +29,6 @@ Record state := mk {
   heard : node -> bool }.                           (* who sent something later than [my] *)
 
 Definition time (m : message) : nat := match m with Request t | Ack t | Release t _ => t end.
-Definition same_id (a b : request_id) : bool :=
-  (fst a =? fst b) && if node_eq (snd a) (snd b) then true else false.
-Fixpoint insert (r : request_id) (q : list request_id) : list request_id :=
-  match q with
-  | [] => [r]
-  | x :: q' => if earlier x r then x :: insert r q' else r :: q
-  end.
 Fixpoint remove (r : request_id) (q : list request_id) : list request_id :=
   match q with [] => [] | x :: q' => if same_id x r then q' else x :: remove r q' end.
 
@@ -91,47 +84,6 @@ Definition initial (root : node) (held : bool) (me : node) : state :=
      (fun x => held && (if node_eq me root then if node_eq x me then false else true else false)).
 
 (* ------------------------------------------------------------------ channels *)
-Definition between (x y : node) (p : packet lamport) : bool :=
-  if node_eq (fst (fst p)) x then if node_eq (snd (fst p)) y then true else false else false.
-(* What is on its way from [x] to [y], the newest first. *)
-Definition chan (l : list (packet lamport)) (x y : node) : list message := map snd (filter (between x y) l).
-
-Lemma chan_app l1 l2 x y : chan (l1 ++ l2) x y = chan l1 x y ++ chan l2 x y.
-Proof. unfold chan. now rewrite filter_app, map_app. Qed.
-Lemma chan_cons u v m l x y : chan ((u, v, m) :: l) x y =
-  if node_eq u x then if node_eq v y then m :: chan l x y else chan l x y else chan l x y.
-Proof. unfold chan. simpl. unfold between at 1. simpl. destruct (node_eq u x), (node_eq v y); auto. Qed.
-Lemma chan_deliver l1 l2 from n m x y :
-  (forall m', ~ In (from, n, m') l2) ->
-  chan (l1 ++ (from, n, m) :: l2) x y =
-  chan (l1 ++ l2) x y ++ (if node_eq from x then if node_eq n y then [m] else [] else []).
-Proof.
-  intros H. rewrite !chan_app. unfold chan at 2. simpl. unfold between at 1. simpl.
-  destruct (node_eq from x) as [<-|]; [destruct (node_eq n y) as [<-|]|].
-  2,3: rewrite app_nil_r; reflexivity.
-  simpl. assert (Z : filter (between from n) l2 = []).
-  { destruct (filter (between from n) l2) as [|[[a b] k] q] eqn:E; auto. exfalso.
-    assert (X : In (a, b, k) (filter (between from n) l2)) by (rewrite E; now left).
-    apply filter_In in X as [X B]. unfold between in B. simpl in B.
-    destruct (node_eq a from) as [->|], (node_eq b n) as [->|]; try discriminate. now apply (H k). }
-  unfold chan. rewrite Z. simpl. now rewrite app_nil_r.
-Qed.
-Lemma chan_post_each n (m : message) l x y : NoDup l ->
-  chan (post (A:=lamport) n (map (fun p => (p, m)) l)) x y
-  = if node_eq n x then if in_dec node_eq y l then [m] else [] else [].
-Proof.
-  intros Nd. induction l as [|p l IH]; [simpl; now destruct (node_eq n x)|]. inversion Nd; subst.
-  change (post (A:=lamport) n (map (fun p => (p, m)) (p :: l)))
-    with ((n, p, m) :: post (A:=lamport) n (map (fun p => (p, m)) l)).
-  rewrite chan_cons, (IH H2). destruct (node_eq n x) as [<-|]; auto.
-  destruct (node_eq p y) as [->|Np], (in_dec node_eq y l) as [I|I];
-    match goal with |- context [in_dec node_eq y (?a :: l)] => destruct (in_dec node_eq y (a :: l)) as [I'|I'] end;
-    simpl in *; auto; tauto || (destruct I'; congruence || tauto).
-Qed.
-Lemma chan_ack n to c x y : chan (post (A:=lamport) n [(to, Ack c)]) x y
-  = if node_eq n x then if node_eq to y then [Ack c] else [] else [].
-Proof. change (post (A:=lamport) n [(to, Ack c)]) with [(n, to, Ack c)]. now rewrite chan_cons. Qed.
-
 (* Each REQUEST is later than everything older in the channel. *)
 Fixpoint ordered (l : list message) : Prop :=
   match l with
@@ -147,35 +99,12 @@ Proof.
 Qed.
 
 (* ------------------------------------------------------------------ queues *)
-Definition le (a b : request_id) : Prop := earlier b a = false.
-Fixpoint sorted (q : list request_id) : Prop :=
-  match q with [] => True | r :: q' => (forall x, In x q' -> le r x) /\ sorted q' end.
-
-Lemma le_trans a b d : le a b -> le b d -> le a d.
-Proof. unfold le. rewrite <- !not_true_iff_false, !earlier_spec. lia. Qed.
-Lemma earlier_le a b : earlier a b = true -> le a b.
-Proof. unfold le. rewrite <- not_true_iff_false, !earlier_spec. lia. Qed.
-Lemma in_insert r q x : In x (insert r q) <-> x = r \/ In x q.
-Proof.
-  induction q as [|y q IH]; simpl; [intuition|]. destruct (earlier y r); simpl; rewrite ?IH; intuition.
-Qed.
-Lemma sorted_insert r q : sorted q -> sorted (insert r q).
-Proof.
-  induction q as [|y q IH]; simpl; [intuition|]. intros [H1 H2]. destruct (earlier y r) eqn:E; simpl.
-  - split; auto. intros x Hx. apply in_insert in Hx as [->|Hx]; auto. now apply earlier_le.
-  - repeat split; auto. intros x [<-|Hx]; auto. apply le_trans with y; auto.
-Qed.
 Lemma in_remove r q x : In x (remove r q) -> In x q.
 Proof. induction q as [|y q IH]; simpl; auto. destruct (same_id y r); simpl; intuition. Qed.
 Lemma sorted_remove r q : sorted q -> sorted (remove r q).
 Proof.
   induction q as [|y q IH]; simpl; auto. intros [H1 H2]. destruct (same_id y r); simpl; auto.
   split; auto. intros x Hx. apply H1. eapply in_remove; eauto.
-Qed.
-Lemma same_id_spec a b : same_id a b = true <-> a = b.
-Proof.
-  unfold same_id. destruct a as [k x], b as [j y]. simpl. rewrite andb_true_iff, Nat.eqb_eq.
-  destruct (node_eq x y); split; intros; intuition congruence.
 Qed.
 Lemma kept_remove r q x : In x q -> x <> r -> In x (remove r q).
 Proof.
@@ -241,7 +170,7 @@ Proof.
   pose proof (i_my _ I n) as Mn.
   assert (Ch : forall x y, chan (post (A:=lamport) n (map (fun p => (p, Request t)) (peers n)) ++ net g) x y
     = if node_eq n x then if node_eq y n then chan (net g) x y else Request t :: chan (net g) x y else chan (net g) x y).
-  { intros x y. rewrite chan_app, chan_post_each by auto. rewrite in_peers. destruct (node_eq n x), (node_eq y n); auto. }
+  { intros x y. rewrite chan_app, (chan_post_each (A:=lamport)) by auto. rewrite in_peers. destruct (node_eq n x), (node_eq y n); auto. }
   assert (Old : forall x y m, In m (chan (net g) x y) ->
     In m (chan (post (A:=lamport) n (map (fun p => (p, Request t)) (peers n)) ++ net g) x y)).
   { intros x y m H. rewrite Ch. destruct (node_eq n x), (node_eq y n); simpl; auto. }
@@ -286,7 +215,7 @@ Proof.
   destruct (i_inside _ I n Ep) as [(q & Eq) _].
   assert (Ch : forall x y, chan (post (A:=lamport) n (map (fun p => (p, r)) (peers n)) ++ net g) x y
     = if node_eq n x then if node_eq y n then chan (net g) x y else r :: chan (net g) x y else chan (net g) x y).
-  { intros x y. rewrite chan_app, chan_post_each by auto. rewrite in_peers. destruct (node_eq n x), (node_eq y n); auto. }
+  { intros x y. rewrite chan_app, (chan_post_each (A:=lamport)) by auto. rewrite in_peers. destruct (node_eq n x), (node_eq y n); auto. }
   set (net' := post (A:=lamport) n (map (fun p => (p, r)) (peers n)) ++ net g) in *.
   assert (Old : forall x y m, In m (chan (net g) x y) -> In m (chan net' x y)).
   { intros x y m H. rewrite Ch. destruct (node_eq n x), (node_eq y n); simpl; auto. }
@@ -356,7 +285,7 @@ Proof.
   assert (Co : forall x y, exists a, chan (post (A:=lamport) n o ++ l1 ++ l2) x y = a ++ chan (l1 ++ l2) x y /\
     (a = [] \/ (x = n /\ y = from /\ a = [Ack t]))).
   { intros x y. rewrite chan_app, <- Eo. destruct m as [tm|tm|tm r]; [|exists []; simpl; auto|exists []; simpl; auto].
-    destruct (_ || _); [|exists []; simpl; auto]. rewrite chan_ack.
+    destruct (_ || _); [|exists []; simpl; auto]. rewrite (chan_post_one (A:=lamport)).
     destruct (node_eq n x) as [<-|]; [destruct (node_eq from y) as [<-|]|]; eauto 10. }
   set (net' := post (A:=lamport) n o ++ l1 ++ l2) in *.
   assert (Old : forall x y k, In k (chan (l1 ++ l2) x y) -> In k (chan net' x y)).

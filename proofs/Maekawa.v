@@ -47,11 +47,6 @@ Definition see (s : state) (k : nat) : state :=
 Definition waits_with (s : state) (k : nat) : bool :=
   match ph s with Waiting => my s =? k | _ => false end.
 
-Fixpoint insert (r : request_id) (q : list request_id) : list request_id :=
-  match q with
-  | [] => [r]
-  | x :: q' => if earlier x r then x :: insert r q' else r :: q
-  end.
 Definition has_earlier (r : request_id) (q : list request_id) : bool :=
   match q with x :: _ => earlier x r | [] => false end.
 
