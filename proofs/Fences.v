@@ -4,7 +4,7 @@ From Coq Require Import List Sorted.
 Require Import Network Fence Order.
 Require Raymond RaymondInitialize NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata.
 Require Neamatollahi NeamatollahiResting.
-Require RicartAgrawala CarvalhoRoucairol Lamport Maekawa.
+Require RicartAgrawala CarvalhoRoucairol Lamport LodhaKshemkalyani Maekawa.
 
 Section Fences.
 Context {N : Nodes}.
@@ -97,6 +97,16 @@ Theorem lamport_fences_rise {O : NodeOrder N} spare_acks peers root held f :
   freachable A Fifo (begins (A:=A) (Lamport.initial root held)) f ->
   StronglySorted gt (log f).
 Proof. intros H1 H2 A. apply fences_rise. intros g. now apply Lamport.lamport_mutual_exclusion. Qed.
+
+Theorem lodha_kshemkalyani_fences_rise {O : NodeOrder N} clock_everywhere peers root held f :
+  (forall n x, In x (peers n) <-> x <> n) -> (forall n, NoDup (peers n)) ->
+  let A := LodhaKshemkalyani.lodha_kshemkalyani clock_everywhere peers in
+  freachable A Fifo (begins (A:=A) (LodhaKshemkalyani.initial root held)) f ->
+  StronglySorted gt (log f).
+Proof.
+  intros H1 H2 A. apply fences_rise. intros g.
+  now apply LodhaKshemkalyani.lodha_kshemkalyani_mutual_exclusion.
+Qed.
 
 Theorem maekawa_fences_rise {O : NodeOrder N} members depth root held f :
   (forall n, NoDup (members n)) -> (forall x y, exists m, In m (members x) /\ In m (members y)) ->

@@ -3,7 +3,7 @@ From Coq Require Import Arith Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcam
 Require Import Network Order.
 Require Raymond RaymondInitialize NaimiTrehel NeilsenMizuno SuzukiKasami LeLann ChaudhuriKaraata
   Neamatollahi NeamatollahiResting.
-Require RicartAgrawala CarvalhoRoucairol Lamport Maekawa.
+Require RicartAgrawala CarvalhoRoucairol Lamport LodhaKshemkalyani Maekawa.
 Extraction Language OCaml.
 
 (* Node 0, node 1, ... *)
@@ -28,4 +28,6 @@ Separate Extraction numbered by_number
   RicartAgrawala.do_request RicartAgrawala.do_release RicartAgrawala.do_receive RicartAgrawala.initial
   CarvalhoRoucairol.do_request CarvalhoRoucairol.do_release CarvalhoRoucairol.do_receive CarvalhoRoucairol.initial
   Lamport.do_request Lamport.do_release Lamport.do_receive Lamport.initial
+  LodhaKshemkalyani.do_request LodhaKshemkalyani.do_release LodhaKshemkalyani.do_receive
+  LodhaKshemkalyani.initial
   Maekawa.do_request Maekawa.do_release Maekawa.do_receive Maekawa.initial.

@@ -281,6 +281,32 @@ let lamport () =
       | Release (t, r) -> spf "Release { time: %d, request: %d }" t r);
   } case
 
+let lodha_kshemkalyani () =
+  let open LodhaKshemkalyaniPair in
+  let open LodhaKshemkalyani in
+  let everywhere = variant "clock-everywhere" in
+  (* Rust names requests with their node, the model only with their number. *)
+  let by me = List.map (fun (dest, m) -> (n dest, (o me, m))) in
+  let own x = some (fun k -> request_id (k, x)) in
+  run {
+    initial = (fun root held me -> initial cluster (o root) held (o me));
+    first = nothing;
+    request = (fun me s -> Option.map (fun (s, l) -> (s, by me l)) (do_request cluster peers (o me) s));
+    release = (fun me s ->
+      Option.map (fun (s, l) -> (s, by me l)) (do_release cluster order everywhere peers (o me) s));
+    receive = (fun me s from (_, m) ->
+      let (s, l) = do_receive cluster order everywhere peers (o me) s (o from) m in (s, by me l));
+    tidy = (fun s -> { s with rv = tidy_set s.rv; deferred = tidy_set s.deferred });
+    state = (fun me s ->
+      spf "phase: %s, my_sequence_number: %d, highest_sequence_number_seen: %d, rv: %s, lrq: %s, deferred: %s, last_satisfied: %s, done: %s"
+        (phase s.ph) s.my s.seen (members_of s.rv) (list request_id s.lrq) (members_of s.deferred)
+        (own (o me) s.last) (some request_id s.coq_done));
+    message = (fun (x, m) -> match m with
+      | Request (k, r) -> spf "Request { request: %s, satisfied: %s, had_yours: None }" (request_id (k, x)) (own x r)
+      | Reply (r, h) -> spf "Reply { satisfied: %s, highest: %d, errands: [] }" (own x r) h
+      | Flush (r, h) -> spf "Flush { satisfied: %s, highest: %d, errands: [] }" (request_id (r, x)) h);
+  } case
+
 let maekawa () =
   let open Maekawa in
   let members = lists "members" in
@@ -314,5 +340,6 @@ let () =
   | "ricart-agrawala" -> ricart_agrawala ()
   | "carvalho-roucairol" -> carvalho_roucairol ()
   | "lamport" -> lamport ()
+  | "lodha-kshemkalyani" -> lodha_kshemkalyani ()
   | "maekawa" -> maekawa ()
   | other -> failwith ("no model of " ^ other)

@@ -7,6 +7,7 @@ use soloist_algorithms::carvalho_roucairol::{CarvalhoRoucairol, STAIRCASE};
 use soloist_algorithms::chaudhuri_karaata::{self, ChaudhuriKaraata};
 use soloist_algorithms::lamport::{Lamport, SPARE_ACKS};
 use soloist_algorithms::le_lann::{self, LeLann};
+use soloist_algorithms::lodha_kshemkalyani::{CLOCK_EVERYWHERE, LodhaKshemkalyani};
 use soloist_algorithms::maekawa::Maekawa;
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
 use soloist_algorithms::neamatollahi::{self, Neamatollahi};
@@ -18,8 +19,9 @@ use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{Algorithm, Channels, Mutant, NodeId, Shape, Variant};
 use soloist_proofs::{Case, Difference, Model, Totals, compare};
 
-/// Faults in rules that no model has: recovery, and what a node keeps of a lock that it forgets.
-const OUTSIDE: [Mutant; 10] = [
+/// Faults in rules that no model has: recovery, `one-reply`, and what a node keeps of a lock that it
+/// forgets.
+const OUTSIDE: [Mutant; 11] = [
     Mutant::RaymondAdviseNotQueued,
     Mutant::RaymondAdviseNotAsked,
     Mutant::RaymondAdviseOutdated,
@@ -30,6 +32,7 @@ const OUTSIDE: [Mutant; 10] = [
     Mutant::CarvalhoRoucairolClockForgotten,
     Mutant::CarvalhoRoucairolGivenComesBack,
     Mutant::RicartAgrawalaClockForgotten,
+    Mutant::LodhaKshemkalyaniErrandLost,
 ];
 
 /// An algorithm in one cluster, with what its model does there.
@@ -153,6 +156,18 @@ impl Compared for CarvalhoRoucairol {
 
 impl Compared for Lamport {
     const SKIP: &'static [&'static str] = &["place", "spare_acks", "asking"];
+}
+
+impl Compared for LodhaKshemkalyani {
+    const SKIP: &'static [&'static str] = &[
+        "place",
+        "repaired",
+        "clock_everywhere",
+        "one_reply",
+        "started_inside",
+        "errands",
+        "entrusted",
+    ];
 }
 
 impl Compared for Maekawa {
@@ -299,6 +314,12 @@ fn all() -> Vec<Tied> {
         for variants in [&[][..], &[SPARE_ACKS]] {
             let case = counted::<Lamport>(variants, "complete", requests);
             all.push(tied::<Lamport>(case));
+        }
+    }
+    for requests in [&[1][..], &[2, 2], &[2, 1, 1]] {
+        for variants in [&[][..], &[CLOCK_EVERYWHERE]] {
+            let case = counted::<LodhaKshemkalyani>(variants, "complete", requests);
+            all.push(tied::<LodhaKshemkalyani>(case));
         }
     }
     for (quorums, requests, channels) in [
