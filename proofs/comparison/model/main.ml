@@ -288,18 +288,23 @@ let lodha_kshemkalyani () =
   (* Rust names requests with their node, the model only with their number. *)
   let by me = List.map (fun (dest, m) -> (n dest, (o me, m))) in
   let own x = some (fun k -> request_id (k, x)) in
+  (* Rust's checks remember which node started inside; the model does not need it. *)
+  let keep started me (s, l) = ((started, s), by me l) in
   run {
-    initial = (fun root held me -> initial cluster (o root) held (o me));
+    initial = (fun root held me ->
+      ((if held then Some root else None), initial cluster (o root) held (o me)));
     first = nothing;
-    request = (fun me s -> Option.map (fun (s, l) -> (s, by me l)) (do_request cluster peers (o me) s));
-    release = (fun me s ->
-      Option.map (fun (s, l) -> (s, by me l)) (do_release cluster order everywhere peers (o me) s));
-    receive = (fun me s from (_, m) ->
-      let (s, l) = do_receive cluster order everywhere peers (o me) s (o from) m in (s, by me l));
-    tidy = (fun s -> { s with rv = tidy_set s.rv; deferred = tidy_set s.deferred });
-    state = (fun me s ->
-      spf "phase: %s, my_sequence_number: %d, highest_sequence_number_seen: %d, rv: %s, lrq: %s, deferred: %s, last_satisfied: %s, done: %s"
-        (phase s.ph) s.my s.seen (members_of s.rv) (list request_id s.lrq) (members_of s.deferred)
+    request = (fun me (started, s) ->
+      Option.map (keep started me) (do_request cluster peers (o me) s));
+    release = (fun me (started, s) ->
+      Option.map (keep started me) (do_release cluster order everywhere peers (o me) s));
+    receive = (fun me (started, s) from (_, m) ->
+      keep started me (do_receive cluster order everywhere peers (o me) s (o from) m));
+    tidy = (fun (started, s) ->
+      (started, { s with rv = tidy_set s.rv; deferred = tidy_set s.deferred }));
+    state = (fun me (started, s) ->
+      spf "started_inside: %s, phase: %s, my_sequence_number: %d, highest_sequence_number_seen: %d, rv: %s, lrq: %s, deferred: %s, last_satisfied: %s, done: %s"
+        (some string_of_int started) (phase s.ph) s.my s.seen (members_of s.rv) (list request_id s.lrq) (members_of s.deferred)
         (own (o me) s.last) (some request_id s.coq_done));
     message = (fun (x, m) -> match m with
       | Request (k, r) -> spf "Request { request: %s, satisfied: %s, had_yours: None }" (request_id (k, x)) (own x r)

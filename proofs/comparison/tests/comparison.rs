@@ -164,7 +164,6 @@ impl Compared for LodhaKshemkalyani {
         "repaired",
         "clock_everywhere",
         "one_reply",
-        "started_inside",
         "errands",
         "entrusted",
     ];
