@@ -358,6 +358,11 @@ pub(super) fn is_replayed(text: &str) -> bool {
     replay(text).is_ok_and(|replayed| first_difference(text, &replayed).is_none())
 }
 
+/// The text for what is proved for any number of nodes, by its theorem (docs/proofs.md).
+pub(crate) fn proved(theorem: &str) -> String {
+    format!("proved for any number of nodes (theorem `{theorem}`)")
+}
+
 /// Path of a scenario's file.
 pub(super) fn scenario(name: &str) -> String {
     format!("crates/lab/tests/scenarios/{name}.txt")

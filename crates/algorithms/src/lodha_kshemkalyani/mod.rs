@@ -20,6 +20,9 @@
 //! answered (RV) and its request is first in LRQ. Each peer answers a request exactly once, with a
 //! REPLY or a REQUEST. A deferred request comes after the node's own.
 //!
+//! **Proved** for any number of nodes: mutual exclusion, also with `clock-everywhere` (theorem
+//! `lodha_kshemkalyani_mutual_exclusion` in `proofs/LodhaKshemkalyani.v`).
+//!
 //! **Errata**. Fig. 2 as printed (`as-published`) deadlocks, and lets two nodes inside, at N = 3.
 //! Four repairs, none of which costs a message, follow; `repair-1` to `repair-4` add one each to
 //! the printed rules. The scenario that demonstrates each fault

@@ -9,7 +9,7 @@ use soloist_lab::scenario::replay;
 use soloist_lab::search::{Bounds, ENDLESS, always};
 
 use super::as_published;
-use crate::tools::{Both, Search, Searched, finding, scenario};
+use crate::tools::{Both, Search, Searched, finding, proved, scenario};
 use crate::watch::tokens;
 use crate::{Finding, Verdict};
 
@@ -208,9 +208,10 @@ pub(super) fn inside_the_privileged_plane() -> Finding {
 pub(super) fn mutual_exclusion() -> Finding {
     let (both, _) = in_small_meshes(Searched::is_safe);
     let found = format!(
-        "never two inside in any interleaving of six small meshes, up to four nodes; as printed: {}, repaired: {}",
+        "never two inside in any interleaving of six small meshes, up to four nodes; as printed: {}, repaired: {}; both {}",
         both.published.is_safe(),
-        both.repaired.is_safe()
+        both.repaired.is_safe(),
+        proved("chaudhuri_karaata_mutual_exclusion")
     );
     Finding {
         verdict: both.verdict(Searched::is_safe),

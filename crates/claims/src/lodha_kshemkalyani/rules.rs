@@ -7,7 +7,7 @@ use soloist_algorithms::{Channels, Variant, VariantSet};
 use soloist_lab::scenario::replay;
 
 use super::watch::Watched;
-use crate::tools::{Both, Run, Search, Searched, finding, scenario};
+use crate::tools::{Both, Run, Search, Searched, finding, proved, scenario};
 use crate::{Finding, Verdict};
 
 type Searching = Search<LodhaKshemkalyani>;
@@ -128,8 +128,9 @@ pub(super) fn mutual_exclusion() -> Finding {
     Finding {
         verdict: both.verdict(|searched| searched.is_safe()),
         found: format!(
-            "every interleaving of three nodes with two requests each; {}",
-            both.text()
+            "every interleaving of three nodes with two requests each; {}; repaired, {}",
+            both.text(),
+            proved("lodha_kshemkalyani_mutual_exclusion")
         ),
         evidence: scenario("lodha-kshemkalyani-as-published-slow-flush"),
         decided_by: None,

@@ -4,7 +4,7 @@ use soloist_algorithms::Channels;
 use soloist_algorithms::maekawa::{AS_PUBLISHED, FAILED_BY_MEMBER, Maekawa, PUT_BACK_FIRST};
 use soloist_lab::scenario::replay;
 
-use crate::tools::{Both, Search, Searched, scenario};
+use crate::tools::{Both, Search, Searched, proved, scenario};
 use crate::{Finding, Verdict};
 
 /// Systems small enough to be searched by both rules, with the number of requests per node.
@@ -134,10 +134,11 @@ pub(super) fn mutual_exclusion() -> Finding {
         ),
         format!(
             "Fig. 1b, two requests each of nodes 1 and 5, {}; as printed in the other reading of step (4): {}; Fig. 1a, two requests each, \
-             repaired: {}. An INQUIRE that crosses a RELEASE is answered during the next request",
+             repaired: {}; repaired, {}. An INQUIRE that crosses a RELEASE is answered during the next request",
             both.text(),
             other.text(),
-            triangle.text()
+            triangle.text(),
+            proved("maekawa_mutual_exclusion")
         ),
         scenario("maekawa-stale-inquire-fig1b-as-published"),
     )

@@ -10,7 +10,7 @@ use soloist_lab::search::{Bounds, ENDLESS, always};
 use soloist_lab::world::{Event, World};
 
 use super::square;
-use crate::tools::{Both, Search, Searched, scenario};
+use crate::tools::{Both, Search, Searched, proved, scenario};
 use crate::watch::tokens;
 use crate::{Finding, Verdict};
 
@@ -189,9 +189,10 @@ pub(super) fn safety() -> Finding {
     Finding {
         verdict: both.verdict(Searched::is_safe),
         found: format!(
-            "2x2, one request each, never two inside in any interleaving: as printed {}, repaired {}",
+            "2x2, one request each, never two inside in any interleaving: as printed {}, repaired {}; both {}",
             both.published.is_safe(),
-            both.repaired.is_safe()
+            both.repaired.is_safe(),
+            proved("neamatollahi_mutual_exclusion")
         ),
         evidence: search().command(),
         decided_by: None,

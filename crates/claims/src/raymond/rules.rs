@@ -10,7 +10,7 @@ use soloist_lab::search::ENDLESS;
 
 use super::claim;
 use crate::chance::Cluster;
-use crate::tools::{Run, Search, Searched, finding};
+use crate::tools::{Run, Search, Searched, finding, proved};
 use crate::{Claim, Finding};
 
 pub(super) fn claims() -> Vec<Claim> {
@@ -129,8 +129,9 @@ fn mutual_exclusion() -> Finding {
     finding(
         searched.is_safe(),
         format!(
-            "every interleaving, requests without end, all trees of 2 to 4 nodes: {}",
-            searched.text()
+            "every interleaving, requests without end, all trees of 2 to 4 nodes: {}; {}",
+            searched.text(),
+            proved("raymond_mutual_exclusion")
         ),
         command,
     )
