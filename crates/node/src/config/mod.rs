@@ -163,13 +163,13 @@ impl Default for Ttl {
 pub struct Api {
     /// The Unix socket.
     pub socket: PathBuf,
-    /// Who may connect to the Unix socket.
+    /// The users that may connect to the Unix socket.
     pub access: SocketAccess,
     /// The TCP address, if any.
     pub tcp: Option<ApiTcp>,
 }
 
-/// Who may connect to the Unix socket, as permissions of its file.
+/// The users that may connect to the Unix socket, as permissions of its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketAccess {
     /// The mode.

@@ -42,8 +42,9 @@ fn is_own(origin: &str, host: &str) -> bool {
     !host.is_empty() && of.eq_ignore_ascii_case(host)
 }
 
-/// Whether a host can only be this node's. A foreign page's own name may resolve to this machine,
-/// but an address is no name. Over TLS the certificate shows it, and a Unix socket has no host.
+/// Returns whether a host can only be this node's. The name of a foreign page may resolve to this
+/// machine, so names are not accepted, but addresses are. Over TLS the certificate identifies the
+/// node, and a Unix socket has no host.
 fn is_known(host: &str, configured: Option<&str>) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
