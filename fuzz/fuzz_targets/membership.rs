@@ -32,6 +32,7 @@ fn participant(now: Moment) -> Participant {
         limits: Limits::default(),
         locks_max: 100,
         forget_after: Duration::from_secs(10),
+        turns_away_after: None,
         seed: [1; 32],
     });
     Participant::new(member(1), table, Lease::default(), now)

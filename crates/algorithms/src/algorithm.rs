@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::fields::{Fields, PHASE};
 use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violation};
 
 /// One node's state machine of a mutual exclusion algorithm, for one lock: events go in, effects
@@ -31,7 +32,7 @@ use crate::{Channels, Info, NodeId, Outbox, RequestId, Shape, VariantSet, Violat
 /// assert_eq!(node.phase(), Phase::Waiting);
 /// assert_eq!(out.sends().count(), 1); // one REQUEST to the only peer
 /// ```
-pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static {
+pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     /// Messages between nodes.
     type Message: Message;
     /// The topology of the cluster.
@@ -68,8 +69,23 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
     /// Leaves the critical section. Refused unless the node is inside.
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation>;
 
+    /// Tells a node before it leaves whether it will request again, for rules that depend on it.
+    /// The caller sees to it that a node that was told so requests again eventually.
+    fn expect_request(&mut self, _again: bool) {}
+
+    /// Whether other nodes wait for this idle node's next request.
+    fn owes_request(&self) -> bool {
+        false
+    }
+
     /// Whether this node is idle, waiting or inside.
     fn phase(&self) -> Phase;
+
+    /// Names each value of this node's state, as the paper does. Every state has the same fields in
+    /// the same order; one that it does not have now is [`Value::Absent`](crate::Value::Absent).
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase().into());
+    }
 
     /// Whether this node has the token of a token algorithm. False while the token is in flight.
     fn has_token(&self) -> bool {
@@ -140,6 +156,17 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync
         false
     }
 
+    /// How many tokens this node has received from `peer`, if it counts them. The count may only be
+    /// compared with other nodes' counts for the same peer, so a search replaces such counts by
+    /// their differences.
+    fn counter(&self, _peer: NodeId) -> Option<u64> {
+        None
+    }
+
+    /// Replaces the [counter](Algorithm::counter) for `peer`, if there is one. Only a search calls
+    /// it.
+    fn set_counter(&mut self, _peer: NodeId, _count: u64) {}
+
     /// Whether a cluster with these variants, over these channels, is guaranteed to recover from
     /// crashes.
     fn recovers(_variants: VariantSet, _channels: Channels) -> bool {
@@ -190,6 +217,11 @@ pub trait Message:
     /// The paper's name for this message.
     fn name(&self) -> &'static str {
         Self::KINDS[self.kind()]
+    }
+
+    /// This message as text, with these names of nodes. Its `Display` form has their numbers.
+    fn named(&self, _name: &dyn Fn(NodeId) -> String) -> String {
+        self.to_string()
     }
 
     /// Whether this message carries the token of a token algorithm.
@@ -243,6 +275,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The phase as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Waiting => "waiting",
+            Phase::Inside => "inside",
+        }
+    }
+
     /// Refuses a request unless idle (a node has at most one outstanding request).
     pub fn may_request(self) -> Result<(), Violation> {
         match self {
@@ -272,11 +313,7 @@ impl Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Phase::Idle => "idle",
-            Phase::Waiting => "waiting",
-            Phase::Inside => "inside",
-        })
+        f.write_str(self.name())
     }
 }
 

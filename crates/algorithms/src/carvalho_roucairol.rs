@@ -41,8 +41,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Preset,
-    RequestId, Start, Variant, VariantSet, Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, NodeSet, Outbox,
+    PHASE, Phase, Place, Preset, RequestId, Role, Start, Variant, VariantSet, Violation,
 };
 
 /// Of any two nodes, the one nearer to home starts with the permission of the other, as in Singhal
@@ -104,6 +104,25 @@ impl fmt::Display for CarvalhoRoucairolMessage {
         }
     }
 }
+
+const OWN: Field = Field::new(
+    "own",
+    FieldKind::Number,
+    "number of this node's latest request",
+);
+const SEEN: Field = Field::new("seen", FieldKind::Number, "highest number seen").role(Role::Clock);
+const MISSING: Field = Field::new(
+    "missing",
+    FieldKind::Set,
+    "nodes whose permission this node does not have",
+)
+.role(Role::Needs);
+const DEFERRED: Field = Field::new(
+    "deferred",
+    FieldKind::Set,
+    "nodes whose reply waits for this node's release",
+)
+.role(Role::Queue);
 
 impl Algorithm for CarvalhoRoucairol {
     type Message = CarvalhoRoucairolMessage;
@@ -219,6 +238,14 @@ impl Algorithm for CarvalhoRoucairol {
         self.phase == Phase::Idle && (rests_alone || is_new())
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&OWN, self.my_sequence_number.into());
+        fields.add(&SEEN, self.highest_sequence_number_seen.into());
+        fields.add(&MISSING, (&self.missing).into());
+        fields.add(&DEFERRED, (&self.reply_deferred).into());
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -241,6 +268,11 @@ impl Algorithm for CarvalhoRoucairol {
 }
 
 impl CarvalhoRoucairol {
+    /// The identity of this node's latest request. Entries do not follow the order of identities.
+    pub fn my_request(&self) -> RequestId {
+        RequestId::new(self.my_sequence_number, self.place.me)
+    }
+
     /// Replies immediately, or defers the reply if this node takes precedence.
     fn on_request(&mut self, theirs: RequestId, out: &mut Outbox<CarvalhoRoucairolMessage>) {
         if !Mutant::CarvalhoRoucairolHighestNotSeen.planted() {
@@ -292,19 +324,5 @@ fn begins_with_permission(
             let step = |node: NodeId| (node.index() + nodes - start.home.index()) % nodes;
             staircase && (step(me) < step(giver) || Mutant::CarvalhoRoucairolBothBegin.planted())
         }
-    }
-}
-
-impl fmt::Display for CarvalhoRoucairol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} own={} seen={} missing={} deferred={}",
-            self.phase,
-            self.my_sequence_number,
-            self.highest_sequence_number_seen,
-            self.missing,
-            self.reply_deferred,
-        )
     }
 }

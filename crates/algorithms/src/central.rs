@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, Start,
-    VariantSet, Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, NodeSet, Outbox,
+    PHASE, Phase, Place, Role, Start, Value, VariantSet, Violation,
 };
 
 /// State of one node.
@@ -66,6 +66,15 @@ impl fmt::Display for CentralMessage {
         f.write_str(self.name())
     }
 }
+
+const GRANTED: Field =
+    Field::new("granted", FieldKind::Node, "the node that has the grant").role(Role::Granted);
+const QUEUE: Field = Field::new(
+    "queue",
+    FieldKind::Queue,
+    "nodes that wait, in order of arrival",
+)
+.role(Role::Queue);
 
 impl Algorithm for Central {
     type Message = CentralMessage;
@@ -164,6 +173,14 @@ impl Algorithm for Central {
         true
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        let coordinates = self.is_coordinator();
+        fields.add(&PHASE, self.phase.into());
+        let granted = Value::node_or(self.granted, "none");
+        fields.add(&GRANTED, granted.only_if(coordinates));
+        fields.add(&QUEUE, Value::from(&self.queue).only_if(coordinates));
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -214,15 +231,5 @@ impl Central {
     fn enter(&mut self, out: &mut Outbox<CentralMessage>) {
         self.phase = Phase::Inside;
         out.enter();
-    }
-}
-
-impl fmt::Display for Central {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.phase)?;
-        if self.is_coordinator() {
-            write!(f, " granted={:?} queue={:?}", self.granted, self.queue)?;
-        }
-        Ok(())
     }
 }

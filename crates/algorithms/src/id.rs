@@ -75,6 +75,11 @@ impl RequestId {
         RequestId { sequence, node }
     }
 
+    /// The identity as text, with these names of nodes.
+    pub fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        format!("({},{})", self.sequence, name(self.node))
+    }
+
     /// Whether a request can have this sequence number. The first is 1, and no cluster lives long
     /// enough to count to 2^62, so adding one to a number from the network never overflows.
     pub const fn is_sequence(sequence: u64) -> bool {

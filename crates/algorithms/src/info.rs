@@ -134,7 +134,7 @@ pub struct Preset {
 
 /// The variants in use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct VariantSet(u8);
+pub struct VariantSet(u16);
 
 impl VariantSet {
     /// Whether the variant is in the set.

@@ -43,8 +43,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
-    Start, Variant, VariantSet, Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, NodeSet, Outbox,
+    PHASE, Phase, Place, RequestId, Role, Start, Variant, VariantSet, Violation,
 };
 
 /// Sends no ACK to a requester to which a later message was already sent.
@@ -140,6 +140,25 @@ impl fmt::Display for LamportMessage {
         Ok(())
     }
 }
+
+const CLOCK: Field = Field::new("clock", FieldKind::Number, "logical clock").role(Role::Clock);
+const OWN: Field = Field::new(
+    "own",
+    FieldKind::Number,
+    "timestamp of this node's latest request",
+);
+const QUEUE: Field = Field::new(
+    "queue",
+    FieldKind::Requests,
+    "known requests that are not released, in order",
+)
+.role(Role::Queue);
+const HEARD_LATER: Field = Field::new(
+    "heard-later",
+    FieldKind::Set,
+    "nodes that sent a message later than this node's request",
+)
+.role(Role::Answered);
 
 impl Algorithm for Lamport {
     type Message = LamportMessage;
@@ -275,6 +294,14 @@ impl Algorithm for Lamport {
         self.phase == Phase::Idle && self.queue.is_empty()
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&CLOCK, self.clock.into());
+        fields.add(&OWN, self.my_timestamp.into());
+        fields.add(&QUEUE, (&self.queue).into());
+        fields.add(&HEARD_LATER, (&self.heard_later).into());
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -359,15 +386,5 @@ impl Lamport {
             self.phase = Phase::Inside;
             out.enter();
         }
-    }
-}
-
-impl fmt::Display for Lamport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} clock={} own={} queue={:?} heard-later={}",
-            self.phase, self.clock, self.my_timestamp, self.queue, self.heard_later,
-        )
     }
 }

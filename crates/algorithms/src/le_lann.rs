@@ -43,8 +43,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Ring;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, Variant,
-    VariantSet, Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, Outbox, PHASE,
+    Phase, Place, Start, Value, Variant, VariantSet, Violation,
 };
 
 /// An idle ring sends nothing: the token rests where it started until it is requested.
@@ -123,6 +123,18 @@ impl fmt::Display for LeLannMessage {
         }
     }
 }
+
+const TOKEN: Field = Field::new("token", FieldKind::Flag, "whether the token is here");
+const ALERTED: Field = Field::new(
+    "alerted",
+    FieldKind::Flag,
+    "whether a REQUEST left here since the token's last visit",
+);
+const AGAIN: Field = Field::new(
+    "again",
+    FieldKind::Flag,
+    "whether the token has to go round once more",
+);
 
 impl Algorithm for LeLann {
     type Message = LeLannMessage;
@@ -211,6 +223,14 @@ impl Algorithm for LeLann {
     /// The token rests where it started, which is not home if another node started inside.
     fn rests_alone(variants: VariantSet, start: Start) -> bool {
         variants.has(RESTING) && start.token() == start.home
+    }
+
+    fn fields(&self, fields: &mut dyn Fields) {
+        let rests = self.resting_place.is_some();
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&TOKEN, self.token.into());
+        fields.add(&ALERTED, Value::from(self.alerted).only_if(rests));
+        fields.add(&AGAIN, Value::from(self.again).only_if(rests));
     }
 
     fn phase(&self) -> Phase {
@@ -324,21 +344,5 @@ impl LeLann {
             out.send(right, message);
         }
         out.send(right, message);
-    }
-}
-
-impl fmt::Display for LeLann {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.phase)?;
-        for (holds, what) in [
-            (self.token, " token"),
-            (self.alerted, " alerted"),
-            (self.again, " again"),
-        ] {
-            if holds {
-                f.write_str(what)?;
-            }
-        }
-        Ok(())
     }
 }

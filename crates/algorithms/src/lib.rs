@@ -10,6 +10,7 @@
 #![warn(clippy::iter_over_hash_type)]
 
 mod algorithm;
+mod fields;
 mod id;
 mod info;
 pub mod kind;
@@ -35,6 +36,7 @@ pub mod ricart_agrawala;
 pub mod suzuki_kasami;
 
 pub use algorithm::{Algorithm, Config, Message, Phase, Place, Snapshot, Start};
+pub use fields::{Field, FieldKind, Fields, PHASE, Role, Shown, Value};
 pub use id::{NodeId, RequestId};
 pub use info::{Channels, Info, Preset, Variant, VariantSet};
 pub use kind::{Choice, Kind, NameError};

@@ -74,6 +74,7 @@ mutants! {
         MaekawaReleaseNotToOne: "the last member of the set is sent no RELEASE",
         MaekawaFailedForgotten: "a node that relinquishes a member forgets that it received FAILED",
         MaekawaLockNotMoved: "a member that gets RELINQUISH stays locked for the old request",
+        MaekawaFailedTwice: "a request that has to wait gets FAILED twice, which costs only messages",
         MaekawaClockForgotten: "a node that is forgotten starts again with the number 1",
     }
     "raymond" {
@@ -89,6 +90,7 @@ mutants! {
         RaymondAdviseOutdated: "an ADVISE for an earlier incarnation counts",
         RaymondSecondWaitSkipped: "recovery ends with the last ADVISE, without the second wait",
         RaymondDuplicates: "a request learned of twice in recovery is queued twice",
+        RaymondCountersIgnored: "counters: a rebuilt queue does not follow the counters",
     }
     "neamatollahi" {
         NeamatollahiRowRoundShort: "a round of a row ends one node too early, and the token goes down there (lines 11 and 50)",
@@ -106,6 +108,7 @@ mutants! {
         LodhaKshemkalyaniDoneForgotten: "satisfied requests are not remembered (repair 2)",
         LodhaKshemkalyaniSatisfiedNotTold: "REQUEST does not name the satisfied requests (repair 3)",
         LodhaKshemkalyaniReplyForgotten: "the first of the deferred requests is never answered",
+        LodhaKshemkalyaniKeptNotQueued: "late-reply: a request that was kept does not go before the next own one",
         LodhaKshemkalyaniErrandLost: "one-reply: of the errands to carry on, the last is lost",
     }
     "central" {

@@ -26,7 +26,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutant::Mutant;
 use crate::shape::Complete;
-use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+use crate::{
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, Outbox, PHASE,
+    Phase, Place, Role, Value, Violation,
+};
 
 /// State of one node: 32 bytes, whatever the size of the cluster.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -67,6 +70,13 @@ impl Message for NaimiTrehelMessage {
         matches!(self, Token)
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        match self {
+            Request(origin) => format!("REQUEST {}", name(*origin)),
+            Token => "TOKEN".to_owned(),
+        }
+    }
+
     fn examples() -> Vec<Self> {
         vec![
             Request(NodeId::new(0)),
@@ -78,12 +88,23 @@ impl Message for NaimiTrehelMessage {
 
 impl fmt::Display for NaimiTrehelMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Request(origin) => write!(f, "REQUEST {origin}"),
-            Token => f.write_str("TOKEN"),
-        }
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
+
+const FATHER: Field =
+    Field::new("father", FieldKind::Node, "where requests are sent").role(Role::Pointer);
+const NEXT: Field = Field::new(
+    "next",
+    FieldKind::Node,
+    "the node that gets the token after this one",
+)
+.role(Role::Queue);
+const TOKEN: Field = Field::new(
+    "token_present",
+    FieldKind::Flag,
+    "whether the token is here",
+);
 
 impl Algorithm for NaimiTrehel {
     type Message = NaimiTrehelMessage;
@@ -162,6 +183,13 @@ impl Algorithm for NaimiTrehel {
         Ok(())
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&FATHER, Value::node_or(self.father(), "nil"));
+        fields.add(&NEXT, Value::node_or(self.next(), "nil"));
+        fields.add(&TOKEN, self.token_present.into());
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -225,19 +253,6 @@ impl NaimiTrehel {
     fn enter(&mut self, out: &mut Outbox<NaimiTrehelMessage>) {
         self.phase = Phase::Inside;
         out.enter();
-    }
-}
-
-impl fmt::Display for NaimiTrehel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.phase.fmt(f)?;
-        for (name, node) in [("father", self.father()), ("next", self.next())] {
-            match node {
-                Some(node) => write!(f, " {name}={node}")?,
-                None => write!(f, " {name}=nil")?,
-            }
-        }
-        f.write_str(if self.token_present { " token" } else { "" })
     }
 }
 

@@ -21,7 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutant::Mutant;
 use crate::shape::Tree;
-use crate::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Violation};
+use crate::{
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, Outbox, PHASE,
+    Phase, Place, Role, Value, Violation,
+};
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -64,6 +67,13 @@ impl Message for NeilsenMizunoMessage {
         *self == Privilege
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        match self {
+            Request(origin) => format!("REQUEST of {}", name(*origin)),
+            Privilege => "PRIVILEGE".to_owned(),
+        }
+    }
+
     fn examples() -> Vec<Self> {
         vec![
             Request(NodeId::new(0)),
@@ -75,12 +85,27 @@ impl Message for NeilsenMizunoMessage {
 
 impl fmt::Display for NeilsenMizunoMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Request(origin) => write!(f, "REQUEST of {origin}"),
-            Privilege => f.write_str("PRIVILEGE"),
-        }
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
+
+const HOLDING: Field = Field::new(
+    "HOLDING",
+    FieldKind::Flag,
+    "whether the privilege rests here, unused",
+);
+const LAST: Field = Field::new(
+    "LAST",
+    FieldKind::Node,
+    "neighbour in the direction of the last node in the queue",
+)
+.role(Role::Pointer);
+const FOLLOW: Field = Field::new(
+    "FOLLOW",
+    FieldKind::Node,
+    "the node that gets the privilege after this one",
+)
+.role(Role::Queue);
 
 impl Algorithm for NeilsenMizuno {
     type Message = NeilsenMizunoMessage;
@@ -175,6 +200,13 @@ impl Algorithm for NeilsenMizuno {
         Ok(())
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&HOLDING, self.holding.into());
+        fields.add(&LAST, Value::node_or(self.last, "none"));
+        fields.add(&FOLLOW, Value::node_or(self.follow, "none"));
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -219,19 +251,5 @@ impl NeilsenMizuno {
     fn enter(&mut self, out: &mut Outbox<NeilsenMizunoMessage>) {
         self.phase = Phase::Inside;
         out.enter();
-    }
-}
-
-impl fmt::Display for NeilsenMizuno {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |node: Option<NodeId>| node.map_or_else(|| "none".to_owned(), |n| n.to_string());
-        write!(
-            f,
-            "{} HOLDING={} LAST={} FOLLOW={}",
-            self.phase,
-            self.holding,
-            name(self.last),
-            name(self.follow),
-        )
     }
 }

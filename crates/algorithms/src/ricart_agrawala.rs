@@ -19,6 +19,10 @@
 //! **Errata**: Fig. 1 of Lodha and Kshemkalyani 2000 presents this algorithm with the highest
 //! sequence number updated in only one of three branches, which lets two nodes inside at N = 2.
 //! Here the number is always updated; the variant `as-published` follows that figure.
+//!
+//! **Deviations**: a node's own number counts as seen, which neither the paper nor that figure has.
+//! So numbers of one node never repeat, and no message is saved or added. The paper's version with
+//! bounded sequence numbers is left out.
 
 use std::fmt;
 
@@ -27,8 +31,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
-    Start, Variant, VariantSet, Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, NodeSet, Outbox,
+    PHASE, Phase, Place, RequestId, Role, Start, Variant, VariantSet, Violation,
 };
 
 /// Updates the highest sequence number seen only when a reply is deferred, as in Fig. 1 of Lodha
@@ -89,6 +93,25 @@ impl fmt::Display for RicartAgrawalaMessage {
         }
     }
 }
+
+const OWN: Field = Field::new(
+    "own",
+    FieldKind::Number,
+    "number of this node's latest request",
+);
+const SEEN: Field = Field::new("seen", FieldKind::Number, "highest number seen").role(Role::Clock);
+const AWAITED: Field = Field::new(
+    "awaited",
+    FieldKind::Set,
+    "nodes from which a reply is still expected",
+)
+.role(Role::Needs);
+const DEFERRED: Field = Field::new(
+    "deferred",
+    FieldKind::Set,
+    "nodes whose reply waits for this node's release",
+)
+.role(Role::Queue);
 
 impl Algorithm for RicartAgrawala {
     type Message = RicartAgrawalaMessage;
@@ -203,6 +226,14 @@ impl Algorithm for RicartAgrawala {
         self.phase == Phase::Idle && !self.as_published
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&OWN, self.my_sequence_number.into());
+        fields.add(&SEEN, self.highest_sequence_number_seen.into());
+        fields.add(&AWAITED, (&self.awaited).into());
+        fields.add(&DEFERRED, (&self.reply_deferred).into());
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -248,19 +279,5 @@ impl RicartAgrawala {
             self.phase = Phase::Inside;
             out.enter();
         }
-    }
-}
-
-impl fmt::Display for RicartAgrawala {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} own={} seen={} awaited={} deferred={}",
-            self.phase,
-            self.my_sequence_number,
-            self.highest_sequence_number_seen,
-            self.awaited,
-            self.reply_deferred,
-        )
     }
 }

@@ -33,8 +33,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
-    Violation,
+    Algorithm, Channels, Config, Field, FieldKind, Fields, Info, Message, NodeId, NodeSet, Outbox,
+    PHASE, Phase, Place, RequestId, Role, Value, Violation,
 };
 
 /// State of one node.
@@ -86,6 +86,16 @@ impl Message for SuzukiKasamiMessage {
         matches!(self, Privilege(_))
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        match self {
+            Request(number) => format!("REQUEST {number}"),
+            Privilege(Token { ln, queue }) => {
+                let queue: Vec<String> = queue.iter().copied().map(name).collect();
+                format!("PRIVILEGE LN={ln:?} Q=[{}]", queue.join(", "))
+            }
+        }
+    }
+
     fn examples() -> Vec<Self> {
         let token = |ln: &[u64], queue: &[u32]| {
             Privilege(Token {
@@ -104,18 +114,26 @@ impl Message for SuzukiKasamiMessage {
 
 impl fmt::Display for SuzukiKasamiMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Request(number) => write!(f, "REQUEST {number}"),
-            Privilege(token) => write!(f, "PRIVILEGE {token}"),
-        }
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
 
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LN={:?} Q={:?}", self.ln, self.queue)
-    }
-}
+const RN: Field = Field::new(
+    "RN",
+    FieldKind::Numbers,
+    "highest request number seen of each node",
+);
+const LN: Field = Field::new(
+    "LN",
+    FieldKind::Numbers,
+    "in the token: number of each node's latest satisfied request",
+);
+const Q: Field = Field::new(
+    "Q",
+    FieldKind::Queue,
+    "in the token: nodes that get it next",
+)
+.role(Role::Queue);
 
 impl Algorithm for SuzukiKasami {
     type Message = SuzukiKasamiMessage;
@@ -218,6 +236,16 @@ impl Algorithm for SuzukiKasami {
             None => self.token = Some(token),
         }
         Ok(())
+    }
+
+    fn fields(&self, fields: &mut dyn Fields) {
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&RN, Value::Numbers(self.rn.to_vec()));
+        let token = self.token.as_ref();
+        let ln = token.map(|token| Value::Numbers(token.ln.to_vec()));
+        fields.add(&LN, ln.unwrap_or(Value::Absent));
+        let queue = token.map(|token| Value::from(&token.queue));
+        fields.add(&Q, queue.unwrap_or(Value::Absent));
     }
 
     fn phase(&self) -> Phase {
@@ -328,15 +356,5 @@ impl SuzukiKasami {
     fn enter(&mut self, out: &mut Outbox<SuzukiKasamiMessage>) {
         self.phase = Phase::Inside;
         out.enter();
-    }
-}
-
-impl fmt::Display for SuzukiKasami {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} RN={:?}", self.phase, self.rn)?;
-        match &self.token {
-            Some(token) => write!(f, " {token}"),
-            None => Ok(()),
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use soloist_algorithms::maekawa::{Maekawa, MaekawaMessage};
 use soloist_algorithms::shape::Quorums;
-use soloist_algorithms::{Algorithm, Config, Effect, NodeId, Outbox, Phase, Shape, Start};
+use soloist_algorithms::{Algorithm, Config, Effect, NodeId, Outbox, Phase, Shape, Shown, Start};
 
 use MaekawaMessage::{Failed, Inquire, Locked, Release, Relinquish, Request};
 
@@ -148,10 +148,11 @@ fn a_node_that_starts_inside_can_leave() {
         let mut out = Outbox::new();
         cluster[inside.index()].release(&mut out).unwrap();
         assert_eq!(settle(&mut cluster, inside, &mut out), 3);
-        let unlocked = cluster
-            .iter()
-            .all(|n| n.to_string() == "idle | unlocked waiting=[]");
-        assert!(unlocked, "{cluster:#?}");
+        for (state, me) in cluster.iter().zip(NodeId::all(13)) {
+            let name = &|node: NodeId| node.to_string();
+            let shown = Shown { state, me, name }.to_string();
+            assert_eq!(shown, "idle locked-for=none asked-back=false waiting=[]");
+        }
     }
 }
 

@@ -30,7 +30,7 @@ struct Case {
     home: usize,
     inside: Option<usize>,
     /// The algorithm's variants that are enabled, without contradictory ones.
-    variants: u8,
+    variants: u16,
     steps: Vec<Step>,
 }
 
@@ -101,7 +101,7 @@ fn case(step: BoxedStrategy<Step>) -> impl Strategy<Value = Case> {
         1..=6_usize,
         any::<usize>(),
         prop::option::of(any::<usize>()),
-        prop_oneof![Just(0), any::<u8>()],
+        prop_oneof![Just(0), any::<u16>()],
         prop::collection::vec(step, 0..200),
     )
         .prop_map(|(nodes, home, inside, variants, steps)| Case {
@@ -114,7 +114,7 @@ fn case(step: BoxedStrategy<Step>) -> impl Strategy<Value = Case> {
 }
 
 /// The variants in the mask, without those that contradict an earlier one.
-fn variants(info: &Info, mask: u8) -> VariantSet {
+fn variants(info: &Info, mask: u16) -> VariantSet {
     let mut set = VariantSet::default();
     for variant in info.variants.iter().filter(|v| mask & (1 << v.bit) != 0) {
         let fits = |other: &soloist_algorithms::Variant| {
@@ -345,7 +345,7 @@ impl<A: Algorithm> Cluster<A> {
         let invariant = state.invariant();
         prop_assert!(
             invariant.is_ok() || self.faulty,
-            "{:?}: node {} is {}",
+            "{:?}: node {} is {:?}",
             invariant,
             node,
             state

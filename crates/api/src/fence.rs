@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::ser::{Serialize, Serializer};
 
 /// A fencing token, here called a fence: a number that is greater than the fence of every earlier
 /// entry to the same lock. The high bits are the epoch, the low bits count the entries within it.
 ///
-/// As text and in JSON, a fence is a decimal number.
+/// As text, a fence is a decimal number. In JSON it is that text, because many readers round
+/// numbers above 2^53. A JSON number is read too, since earlier versions wrote one.
 ///
 /// ```
 /// use soloist_api::Fence;
@@ -18,10 +20,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(u64::from(fence), 34);
 /// assert_eq!(fence.to_string(), "34");
 /// ```
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Fence(u64);
 
 /// Number of bits that count the entries of an epoch, enough for 100,000 entries per second for
@@ -104,6 +103,45 @@ impl fmt::Display for Fence {
     }
 }
 
+impl Serialize for Fence {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if to.is_human_readable() {
+            to.collect_str(self)
+        } else {
+            to.serialize_u64(self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fence {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        if from.is_human_readable() {
+            from.deserialize_any(TextOrNumber)
+        } else {
+            from.deserialize_u64(TextOrNumber)
+        }
+    }
+}
+
+struct TextOrNumber;
+
+impl Visitor<'_> for TextOrNumber {
+    type Value = Fence;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a fence as text, such as \"34\"")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Fence, E> {
+        Ok(Fence(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Fence, E> {
+        let wrong = |_| E::invalid_value(Unexpected::Str(text), &self);
+        text.parse().map_err(wrong)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +167,25 @@ mod tests {
         }
         for text in ["", "-1", "+1", "1.5", "abc", "18446744073709551616", " 1"] {
             assert_eq!(text.parse::<Fence>(), Err(FenceError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_has_text_and_numbers_are_read_too() {
+        let highest = Fence::from_number(u64::MAX);
+        let json = serde_json::to_string(&highest).unwrap();
+        assert_eq!(json, r#""18446744073709551615""#);
+        for json in [&json, "18446744073709551615"] {
+            assert_eq!(serde_json::from_str::<Fence>(json).unwrap(), highest);
+        }
+        for bad in [
+            r#""""#, r#""-1""#, r#""5.0""#, "-1", "5.0", "1e3", "null", "[5]",
+        ] {
+            let error = serde_json::from_str::<Fence>(bad).unwrap_err();
+            assert!(
+                error.to_string().contains("a fence as text"),
+                "{bad}: {error}"
+            );
         }
     }
 }

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    AcquireRequest, Cluster, EndReason, Error, ErrorKind, Event, EventKind, Fence, Hold, Holder,
-    LockInfo, LockList, LockState, NodeHealth, NodeInfo, NodeState, RenewRequest, Waiter,
+    AcquireRequest, Cluster, Departed, EndReason, Error, ErrorKind, Event, EventKind, Fence, Hold,
+    Holder, LockInfo, LockList, LockState, NodeHealth, NodeInfo, NodeState, RenewRequest, Waiter,
 };
 
 /// Collects the lines of the golden file.
@@ -106,6 +106,7 @@ pub(crate) fn event(event: EventKind) -> Event {
         after_us: None,
         reason: None,
         missed: None,
+        cursor: None,
     }
 }
 
@@ -121,6 +122,7 @@ pub(crate) fn cluster(state: NodeState) -> Cluster {
         leader: None,
         algorithm: "raymond".to_owned(),
         nodes: Vec::new(),
+        departed: Vec::new(),
     }
 }
 
@@ -144,7 +146,8 @@ impl Lines {
             hold: "00112233445566778899aabbccddeeff".to_owned(),
             fence: Fence::from_number(u64::MAX),
             lock: "db/backup".to_owned(),
-            valid_for_ms: 30_000,
+            valid_for_ms: 2_900,
+            expires_in_ms: 30_000,
             ending: None,
         };
         self.add(&hold);
@@ -186,7 +189,7 @@ impl Lines {
             fence: Fence::from_number(4_294_967_297),
             held_for_ms: 1_500,
             since_unix_ms: 1_700_000_000_000,
-            valid_for_ms: None,
+            expires_in_ms: None,
         };
         self.add(&holder);
         let waiter = Waiter {
@@ -198,7 +201,7 @@ impl Lines {
         self.add(&waiter);
         let held = LockInfo {
             holder: Some(Holder {
-                valid_for_ms: Some(28_500),
+                expires_in_ms: Some(28_500),
                 ..holder
             }),
             waiters: vec![waiter],
@@ -254,6 +257,12 @@ impl Lines {
             reason: Some("a sentence for people".to_owned()),
             leader: Some("n1".to_owned()),
             nodes: vec![whole, node],
+            departed: vec![Departed {
+                name: "n4".to_owned(),
+                at_unix_ms: 1_700_000_000_000,
+                evicted: true,
+                reason: "a sentence for people".to_owned(),
+            }],
             ..cluster(NodeState::Member)
         });
     }
@@ -284,6 +293,7 @@ impl Lines {
             lock: String::new(),
             owner: String::new(),
             missed: Some(12),
+            cursor: Some("n1:12c,n2:0".to_owned()),
             ..event(EventKind::Missed)
         });
     }

@@ -10,9 +10,11 @@
 //! | `GET /v1/locks?after=NAME` | `200` [`LockList`] |
 //! | `GET /v1/locks/{name}` | `200` [`LockInfo`] |
 //! | `GET /v1/cluster` | `200` [`Cluster`] |
+//! | `GET /v1/overview` | `200` [`Overview`](crate::dashboard::Overview) |
 //! | `PUT /v1/cluster/keepers/{node}` | `204` the node is a keeper; `409` it cannot become one |
 //! | `DELETE /v1/cluster/keepers/{node}` | `204` the node is not a keeper; `409` it must stay one |
 //! | `GET /v1/events` | `200` stream of this node's [`Event`]s as server-sent events |
+//! | `GET /v1/events?all=true` | `200` the same for all members; see also `prefix` and `after` |
 //!
 //! Without `wait_ms`, `GET /v1/holds/{hold}` responds immediately. With it, the response comes
 //! after N ms, or as soon as the hold is `ending` or has ended.
@@ -84,16 +86,19 @@ pub struct RenewRequest {
 pub struct Hold {
     /// The hold's id. Every client that knows it can renew and release the hold.
     pub hold: String,
-    /// Fencing token, greater than that of every earlier hold of this lock. It has 64 bits, more
-    /// than the number types of some languages can represent.
-    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    /// Fencing token, greater than that of every earlier hold of this lock: a number of 64 bits, as
+    /// text, because many readers of JSON round numbers above 2^53.
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]+$"))]
     pub fence: Fence,
     /// The lock's name.
     pub lock: String,
-    /// How long the lock is certainly held without a renewal, in milliseconds. Count it from when
-    /// the request was sent. The node waits longer before it ends the hold, by the margin for clock
-    /// drift.
+    /// How long the lock is certainly held without a further answer, in milliseconds: what is left
+    /// of the time to live or of the node's lease, less the margin for clock drift. Count it from
+    /// when the request was sent, and stop the work when it has passed.
     pub valid_for_ms: u64,
+    /// When the hold expires unless it is renewed, in milliseconds from the answer: what is left of
+    /// the time to live. It is not a promise, because the node's lease may end the hold earlier.
+    pub expires_in_ms: u64,
     /// Set while the node is stopping, to the reason for which the hold will end (`node-stopped`).
     /// Renewals no longer extend the hold, and it ends within `valid_for_ms`. Release it as soon as
     /// the work has stopped.
@@ -204,16 +209,16 @@ pub struct Holder {
     /// Node that the hold is on.
     pub node: String,
     /// Fencing token of the hold.
-    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    #[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9]+$"))]
     pub fence: Fence,
     /// Time since the grant, in milliseconds.
     pub held_for_ms: u64,
     /// Time of the grant, in milliseconds since 1970 by the clock of the node that was asked.
     pub since_unix_ms: u64,
-    /// Time until the hold expires without a renewal, in milliseconds. Absent if the hold needs no
-    /// renewal.
+    /// Time until the hold expires unless it is renewed, in milliseconds. Absent if the hold needs
+    /// no renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub valid_for_ms: Option<u64>,
+    pub expires_in_ms: Option<u64>,
 }
 
 /// A waiter for a lock.
@@ -267,6 +272,25 @@ pub struct Cluster {
     pub algorithm: String,
     /// All nodes, sorted by name.
     pub nodes: Vec<NodeInfo>,
+    /// Nodes that left or were evicted in the last 15 minutes and have not come back, the latest
+    /// first.
+    #[serde(default)]
+    pub departed: Vec<Departed>,
+}
+
+/// A node that is no longer a member.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Departed {
+    /// The node's name.
+    pub name: String,
+    /// When it left or was evicted, in milliseconds since 1970 by the clock of the node that noted
+    /// it.
+    pub at_unix_ms: u64,
+    /// Whether it was evicted. Otherwise it left in good order.
+    pub evicted: bool,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// Whether a node is a member.
@@ -325,7 +349,7 @@ pub struct NodeHealth {
     pub links_up: u64,
 }
 
-/// Something that happened to a lock on the watched node.
+/// Something that happened to a lock on a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
@@ -341,7 +365,7 @@ pub struct Event {
     pub owner: String,
     /// Fencing token of the hold, if there is a hold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<u64>))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, pattern = "^[0-9]+$"))]
     pub fence: Option<Fence>,
     /// Waiting time if the lock was acquired or the waiter gave up, holding time if the hold ended,
     /// in microseconds.
@@ -351,9 +375,14 @@ pub struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub reason: Option<EndReason>,
-    /// Number of events that were left out before this one, if any.
+    /// Number of events that were left out before this one, if any. Absent from an event of kind
+    /// `missed` if the number is unknown, because the node has restarted or forgot too much.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
+    /// Where a stream of all members' events can be resumed after this event. Its text has no
+    /// meaning for clients. Absent from the events of a single node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// Kind of event.
@@ -372,8 +401,8 @@ pub enum EventKind {
     Released,
     /// The holder lost the lock.
     Lost,
-    /// The client read too slowly, and `missed` events were left out. This event has no lock and no
-    /// owner.
+    /// `missed` events of this node were left out: the client read too slowly, or resumed too
+    /// late. This event has no lock and no owner.
     Missed,
     /// A kind that this version does not know.
     #[serde(other)]

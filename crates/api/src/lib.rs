@@ -3,10 +3,15 @@
 //!
 //! This crate does no I/O. The only code that reads a clock is behind the feature `clock`.
 
+// The node and the client need the clock, so this is the only error on other platforms.
+#[cfg(all(feature = "clock", not(target_os = "linux")))]
+compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
+
 mod address;
-#[cfg(feature = "clock")]
+#[cfg(all(feature = "clock", target_os = "linux"))]
 mod clock;
 mod compiled_here;
+pub mod dashboard;
 mod duration;
 mod end_reason;
 mod fence;
@@ -19,12 +24,14 @@ mod lock_name;
 mod locks;
 mod moment;
 mod node_name;
+#[doc(hidden)]
+pub mod obstacle;
 mod owner;
 pub mod session;
 pub mod ttl;
 
 pub use address::{Address, AddressError, Host};
-#[cfg(feature = "clock")]
+#[cfg(all(feature = "clock", target_os = "linux"))]
 pub use clock::Reading;
 pub use compiled_here::compiled_here;
 pub use duration::{DurationError, parse_duration};

@@ -40,7 +40,6 @@
 
 mod client_message;
 mod code;
-mod fence_text;
 #[cfg(test)]
 mod golden;
 mod node_message;
@@ -51,7 +50,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::client_message::{
-    Acquire, Cancel, ClientMessage, Hello, Left, LockQuery, LocksQuery, Numbered, Release, Resume,
+    Acquire, Cancel, ClientMessage, Hello, Left, LockOrder, LockQuery, LocksQuery, Numbered,
+    Release, Resume, WatchQuery,
 };
 pub use self::code::Code;
 pub use self::node_message::{

@@ -3,8 +3,11 @@
 use serde::Serialize;
 use soloist_algorithms::Choice;
 use soloist_lab::ShapeSpec;
-use soloist_lab::compare;
-use soloist_lab::simulate::{Delay, Load, Report, Setup};
+use soloist_lab::replicate::Figures;
+use soloist_lab::simulate::{Distribution, Load, Setup};
+use soloist_lab::{Compared, compare};
+
+use crate::tools::PLAN;
 
 /// A table of a paper, with measured figures beside the claimed ones.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -32,7 +35,10 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// Entries per run, except for bursts.
+/// How the figures of the tables were measured.
+const METHOD: &str = "10 replications of 1,000 entries after 500 that are not measured, or of one entry per node for bursts; means and their 99.9 % intervals";
+
+/// Measured entries per replication, except for bursts.
 const ENTRIES: u64 = 1000;
 
 /// A row of a table: an algorithm, possibly with a shape, and what a paper claims about it.
@@ -65,13 +71,13 @@ impl Line {
         }
     }
 
-    fn setup(&self, nodes: usize, load: Load, delay: Delay) -> Setup {
+    fn setup(&self, nodes: usize, load: Load, delay: Distribution) -> Setup {
         let choice = Choice::parse(self.name, "").expect("a known algorithm");
         let form = |shape: &String| ShapeSpec::Form(shape.clone());
         Setup {
             shape: self.shape.as_ref().map_or(ShapeSpec::Default, form),
             load,
-            delay,
+            delay: delay.into(),
             entries: if load == Load::Burst {
                 nodes as u64
             } else {
@@ -86,8 +92,8 @@ impl Line {
 struct Column {
     nodes: usize,
     load: Load,
-    delay: Delay,
-    show: fn(&Report) -> String,
+    delay: Distribution,
+    show: fn(&Figures) -> String,
 }
 
 impl Column {
@@ -95,8 +101,8 @@ impl Column {
         Column {
             nodes,
             load,
-            delay: Delay::Exponential(1.0),
-            show: |report| format!("{:.1}", report.measures.messages_per_entry),
+            delay: Distribution::Exponential(1.0),
+            show: |figures| figures.messages_per_entry.to_string(),
         }
     }
 
@@ -104,14 +110,14 @@ impl Column {
         Column {
             nodes,
             load: Load::Light,
-            delay: Delay::Constant(1.0),
-            show: |report| format!("{:.1}", report.measures.response_time.mean),
+            delay: Distribution::Constant(1.0),
+            show: |figures| figures.response_time.mean.to_string(),
         }
     }
 
     fn sync_delay(nodes: usize) -> Self {
         Column {
-            show: |report| format!("{:.2}", report.measures.sync_delay.mean),
+            show: |figures| figures.sync_delay.mean.to_string(),
             ..Column::messages(nodes, Load::Heavy)
         }
     }
@@ -123,20 +129,23 @@ fn measure(lines: &[Line], columns: &[Column]) -> Vec<Vec<String>> {
         .iter()
         .flat_map(|line| columns.iter().map(|c| line.setup(c.nodes, c.load, c.delay)))
         .collect();
-    let reports = compare(&setups, &|_| ()).expect("runs that can be simulated");
-    let figures = |reports: &[Report]| {
-        let pairs = reports.iter().zip(columns);
-        let shown = pairs.map(|(report, column)| {
+    let compared = compare(&setups, &PLAN, &|| ()).expect("runs that can be simulated");
+    let figures = |compared: &[Compared]| {
+        let pairs = compared.iter().zip(columns);
+        let shown = pairs.map(|(one, column)| {
+            let report = &one.replicated.report;
             assert!(report.is_well(), "{report:#?}");
-            (column.show)(report)
+            let warnings = one.replicated.warnings();
+            assert!(warnings.is_empty(), "{}: {warnings:?}", report.label());
+            (column.show)(&report.measures)
         });
         shown.collect::<Vec<_>>()
     };
-    let rows = lines.iter().zip(reports.chunks(columns.len()));
-    rows.map(|(line, reports)| {
+    let rows = lines.iter().zip(compared.chunks(columns.len()));
+    rows.map(|(line, compared)| {
         let mut row = vec![line.label()];
         row.extend(line.claimed.iter().map(|claim| (*claim).to_owned()));
-        row.extend(figures(reports));
+        row.extend(figures(compared));
         row
     })
     .collect()
@@ -180,8 +189,8 @@ fn evaluation() -> Table {
     Table {
         title: "Neamatollahi et al. 2017, Table 1: messages".to_owned(),
         note: format!(
-            "Messages for an entry at N = {nodes}, where √N = 8: one request at a time (light), and all nodes asking again at once (heavy). \
-             Synchronisation delay under heavy load, in mean message delays. Exponential delays, one delay inside, {ENTRIES} entries. \
+            "Messages for an entry at N = {nodes}, where √N = 8: one request at a time (light), and all nodes requesting again at once (heavy). \
+             Synchronisation delay under heavy load, in mean message delays. Exponential delays, one delay inside; {METHOD}. \
              Three algorithms of the table are not here: Razzaque et al., Paydar et al., Taheri et al."
         ),
         head: head(&[
@@ -201,8 +210,8 @@ fn waiting() -> Table {
     Table {
         title: "Neamatollahi et al. 2017, Table 1: average waiting time".to_owned(),
         note: format!(
-            "From asking to entering, in message delays, one request at a time; every message takes one delay; {ENTRIES} entries. With all \
-             nodes asking the wait grows with N for every algorithm."
+            "From request to entry, in message delays, one request at a time; every message takes one delay; {METHOD}. With all \
+             nodes requesting, the wait grows with N for every algorithm."
         ),
         head: head(&["algorithm", "claimed", "N = 16", "N = 64", "N = 256"]),
         rows: measure(&all_lines(&[2]), &columns),
@@ -225,8 +234,8 @@ fn head_of_light_and_heavy(sizes: &[usize]) -> Vec<String> {
 
 fn messages_note(more: &str) -> String {
     format!(
-        "Messages for an entry: one request at a time (light), and all nodes asking again at once (heavy). Exponential delays, \
-         one delay inside, {ENTRIES} entries. {more}"
+        "Messages for an entry: one request at a time (light), and all nodes requesting again at once (heavy). Exponential delays, \
+         one delay inside; {METHOD}. {more}"
     )
 }
 
@@ -263,8 +272,8 @@ fn trees() -> Table {
     Table {
         title: "Raymond 1989, §1 and §5: trees against the others".to_owned(),
         note: messages_note(
-            "star:3 is the radiating star of Fig. 6, complete at these sizes; a higher valency makes it flatter. On the line even \
-             Suzuki-Kasami is to be beaten.",
+            "star:3 is the radiating star of Fig. 6, complete at these sizes; a higher valency makes it flatter. The paper claims fewer messages than \
+             Suzuki-Kasami even on a line.",
         ),
         head: head_of_light_and_heavy(&sizes),
         rows: measure(&lines, &light_and_heavy(&sizes)),
@@ -304,8 +313,8 @@ fn concurrency() -> Table {
     Table {
         title: "Lodha and Kshemkalyani 2000, §1: what concurrency saves".to_owned(),
         note: format!(
-            "Messages for an entry at N = {nodes}, where N-1 = 19: one request at a time; nodes that think for 100 delays on average; all asking \
-             again at once; all asking once, at the same moment. Exponential delays, one delay inside, {ENTRIES} entries."
+            "Messages for an entry at N = {nodes}, where N-1 = 19: one request at a time; nodes that think for 100 delays on average; all requesting \
+             again at once; all requesting once, at the same moment. Exponential delays, one delay inside; {METHOD}."
         ),
         head: head(&[
             "algorithm",

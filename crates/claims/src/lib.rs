@@ -8,12 +8,16 @@
 mod chance;
 mod chaudhuri_karaata;
 pub mod comparison;
+mod evidence;
 mod lodha_kshemkalyani;
 mod maekawa;
 pub mod markdown;
 mod neamatollahi;
+mod pairs;
 mod raymond;
+pub mod reproduce;
 mod share;
+mod single;
 mod tools;
 mod watch;
 mod worst;
@@ -64,13 +68,30 @@ pub enum Verdict {
     Fails,
     /// Neither shown nor refuted.
     NotDecided,
-    /// The paper assumes it and does not claim it. The finding says who needs it.
+    /// The paper assumes it and does not claim it. The finding says which rules need it.
     Assumption,
     /// It holds in one reading of the paper, and does not in another.
     DependsOnReading,
 }
 
 impl Verdict {
+    /// All verdicts, from the weakest.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::Fails,
+        Verdict::NotDecided,
+        Verdict::Assumption,
+        Verdict::DependsOnReading,
+        Verdict::HoldsAfterRepair,
+        Verdict::Withstood,
+        Verdict::Holds,
+    ];
+
+    /// How much the verdict grants the paper, from 0.
+    pub fn strength(self) -> usize {
+        let place = Self::ALL.iter().position(|verdict| *verdict == self);
+        place.expect("all verdicts are listed")
+    }
+
     /// Text for people.
     pub fn text(self) -> &'static str {
         match self {
@@ -129,6 +150,13 @@ pub const PAPERS: [Kind; 5] = [
     Kind::Neamatollahi,
     Kind::LodhaKshemkalyani,
 ];
+
+impl Claim {
+    /// Returns whether the claim is made there: the section as given, or one of several.
+    pub fn is_in(&self, section: &str) -> bool {
+        self.section == section || self.section.split(", ").any(|one| one == section)
+    }
+}
 
 /// All claims, in the order of the papers and of their sections.
 pub fn all() -> Vec<Claim> {

@@ -3,27 +3,33 @@
 use std::fmt::Write as _;
 
 use super::comparison::Table;
+use super::reproduce::page::sentences;
 use super::{Examined, Verdict, by_paper};
 
 const HEAD: &str = "\
-# What the papers claim, and what is so
+# What the papers claim, and what holds
 
-`soloist lab claims --markdown` writes this page; a test compares it with a fresh run. What is claimed is in our words;
-verdicts and figures are computed, never written down. Each claim is examined by the simulator, by a search of every
-interleaving, or by clusters stepped by chance; the last column is a command or a scenario that shows it.
+`soloist lab claims --markdown` writes this page, and a test compares it with a fresh run.
+The claims are in our words; verdicts and figures are computed, never written by hand.
+Each claim is examined by the simulator, by a search of every interleaving, or by random runs of small clusters.
+The last column is a command or a scenario that shows it; `soloist lab claims --paper P --section S` examines the claims of one section again.
 
-- **holds**: it is so, by a search to the size given, by a replay or by a proof, and by the printed rules; of what repairs do not touch, by the repaired ones that are the default here.
-- **withstood**: the same, but measured: nothing speaks against it, which is neither a search nor a proof.
-- **holds after repair**: not by the printed rules (`--variant as-published`), but by the repaired ones.
-- **fails**: by neither.
+- **holds**: shown by a search to the size given, by counting, by a replay or by a proof, for the printed rules; where repairs make no difference, for the repaired rules, which are the default here.
+- **withstood**: the same, but measured: nothing contradicts the claim, which is neither a search nor a proof.
+- **holds after repair**: not with the printed rules (`--variant as-published`), but with the repaired ones; if the evidence is a run (`lab run`), they withstood it.
+- **fails**: with neither.
 - **not decided**: neither shown nor refuted. A measurement that agrees with a bound, or with an order of growth, does not show it.
 - **assumption**: the paper assumes it; the row says which rules need it.
-- **depends on reading**: so in one reading of the paper, and not in another.
+- **depends on reading**: true in one reading of the paper, and false in another.
 
 The last three say what would decide the claim.
 
-A search visits every interleaving of a small cluster; a measurement is of the loads, delays and sizes it names.
-Unless said otherwise: exponential delays of mean 1, one delay inside, seed 1.
+A search visits every interleaving of a small cluster; a measurement is of the loads, delays and sizes that it names.
+Unless said otherwise, delays are exponential with mean 1, a node stays inside for one delay, and seeds start at 1.
+A measured mean is followed by its 99.9 % interval, as in 3.28 ± 0.02: Student's t over 10 replications, after a warm-up that was checked.
+A claim is judged by the end of the interval that speaks against it, never by the mean alone.
+Where two algorithms are compared under the same load and seeds, they see the same demand, and the interval of their paired differences decides.
+Commands with `--seeds 1` show one run from start to end: for exact counts, for maxima, and for yes or no.
 ";
 
 /// Renders the whole page.
@@ -55,7 +61,8 @@ pub fn page(examined: &[Examined], tables: &[Table]) -> String {
         let _ = write!(
             page,
             "\n### {}\n\n{}\n\n",
-            comparison.title, comparison.note
+            comparison.title,
+            sentences(&comparison.note)
         );
         table(&mut page, &comparison.head, comparison.rows.iter().cloned());
     }
@@ -92,10 +99,14 @@ pub fn count(examined: &[Examined]) -> String {
         ),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    format!("{} claims: {}", examined.len(), parts.join(", "))
+    let claims = match examined.len() {
+        1 => "1 claim".to_owned(),
+        many => format!("{many} claims"),
+    };
+    format!("{claims}: {}", parts.join(", "))
 }
 
-fn table(page: &mut String, head: &[String], rows: impl Iterator<Item = Vec<String>>) {
+pub(crate) fn table(page: &mut String, head: &[String], rows: impl Iterator<Item = Vec<String>>) {
     let mut row = |cells: &[String]| {
         let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(page, "| {} |", cells.join(" | "));

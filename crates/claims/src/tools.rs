@@ -2,19 +2,39 @@
 
 use soloist_algorithms::{Algorithm, Channels, Choice, NodeId, Shape, Start, Variant};
 use soloist_lab::ShapeSpec;
+use soloist_lab::replicate::{Estimate, Plan, Replicated, replicate};
 use soloist_lab::scenario::{first_difference, replay};
 use soloist_lab::search::{Bounds, Crashes, ENDLESS, Limits, Outcome, search};
-use soloist_lab::simulate::{Report, Setup, simulate};
+use soloist_lab::simulate::{Load, Measures, Report, Setup, simulate};
 use soloist_lab::world::Fault;
 
 use super::{Finding, Verdict};
+pub(super) use crate::evidence::{examined_again, proved, scenario};
 
-/// A run to be measured, and the command that repeats it.
+/// A run to be measured, and the commands that repeat it: one whole run, or replications with
+/// intervals at the level of verdicts.
 #[derive(Clone)]
 pub(super) struct Run {
     setup: Setup,
+    plan: Plan,
     options: Vec<String>,
 }
+
+/// Default number of measured entries of a replication.
+const ENTRIES: u64 = 1000;
+
+/// Replications for verdicts. The warm-up is short, so that examining all claims ends in reasonable
+/// time; a run that is not steady after it is refused.
+pub(super) const PLAN: Plan = Plan {
+    seeds: Plan::SEEDS_MIN,
+    precision: None,
+    level: Plan::VERDICT_LEVEL,
+    warm_up: Some(WARM_UP_MIN),
+};
+
+/// Entries before the measured ones, per node and at least.
+const WARM_UP_PER_NODE: u64 = 4;
+const WARM_UP_MIN: u64 = 500;
 
 impl Run {
     /// A run under heavy load, with the other defaults of `lab run`. Variants follow a plus sign:
@@ -25,6 +45,10 @@ impl Run {
         let choice = Choice::parse(name, &variants).expect("a known algorithm");
         let mut run = Run {
             setup: Setup::new(choice, nodes),
+            plan: Plan {
+                warm_up: Some(WARM_UP_MIN.max(WARM_UP_PER_NODE * nodes as u64)),
+                ..PLAN
+            },
             options: vec![format!("--algorithm {name}")],
         };
         if !variants.is_empty() {
@@ -71,6 +95,12 @@ impl Run {
         self.option("entries", entries)
     }
 
+    /// Sets the number of entries before the measured ones.
+    pub(super) fn warm_up(mut self, entries: u64) -> Self {
+        self.plan.warm_up = Some(entries);
+        self
+    }
+
     /// Sets the node where the token starts.
     pub(super) fn home(mut self, home: usize) -> Self {
         self.setup.start = Start::idle(NodeId::from_index(home));
@@ -83,21 +113,80 @@ impl Run {
         self.option("seed", seed)
     }
 
-    /// Runs the simulation, and returns its report, well or not.
+    /// Runs the simulation once, from start to end, and returns its report, well or not.
     pub(super) fn report(&self) -> Report {
         simulate(&self.setup, &mut |_| ()).expect("a run that can be simulated")
     }
 
-    /// Messages per entry. Panics if the run does not go well.
-    pub(super) fn messages(&self) -> f64 {
+    /// Messages per entry of one run from start to end. Panics if it does not go well.
+    pub(super) fn cost(&self) -> f64 {
         let report = self.report();
         assert!(report.is_well(), "{}: {report:#?}", self.command());
         report.measures.messages_per_entry
     }
 
-    /// The command that repeats this run.
+    /// One value for each of the first ten seeds, each of a run from start to end. Panics if a run
+    /// does not go well.
+    pub(super) fn per_seed(&self, value: impl Fn(&Report) -> f64) -> Vec<f64> {
+        let run = |seed| {
+            let report = self.clone().seed(seed).report();
+            assert!(report.is_well(), "{}: {report:#?}", self.command());
+            value(&report)
+        };
+        (1..=self.plan.seeds).map(run).collect()
+    }
+
+    /// The command that repeats one run.
     pub(super) fn command(&self) -> String {
-        format!("soloist lab run {}", self.options.join(" "))
+        format!("soloist lab run {} --seeds 1", self.options.join(" "))
+    }
+
+    /// Replicates the run. Panics if one replication does not go well, or if the load is not
+    /// steady after the warm-up.
+    pub(super) fn replicated(&self) -> Replicated {
+        let replicated = replicate(&self.steady_setup(), &self.plan, &|| ());
+        let replicated = replicated.expect("a run that can be simulated");
+        let warnings = replicated.warnings();
+        let command = self.steady_command();
+        assert!(replicated.is_well(), "{command}: {:#?}", replicated.report);
+        assert!(warnings.is_empty(), "{command}: {warnings:?}");
+        replicated
+    }
+
+    /// Messages per entry.
+    pub(super) fn messages(&self) -> Estimate {
+        self.replicated().report.measures.messages_per_entry
+    }
+
+    /// A measure that each replication has one value of.
+    pub(super) fn measure(&self, measure: impl Fn(&Measures) -> f64) -> Estimate {
+        self.replicated().estimate(measure)
+    }
+
+    /// The command that repeats the replications.
+    pub(super) fn steady_command(&self) -> String {
+        let mut options = self.options.clone();
+        if self.needs_entries() {
+            options.push(format!("--entries {ENTRIES}"));
+        }
+        if let Some(warm_up) = self.plan.warm_up.filter(|_| self.setup.load != Load::Burst) {
+            options.push(format!("--warm-up {warm_up}"));
+        }
+        format!("soloist lab run {} --level 99.9%", options.join(" "))
+    }
+
+    /// The setup of a replication: with its own default number of entries, since there are several.
+    fn steady_setup(&self) -> Setup {
+        let mut setup = self.setup.clone();
+        if self.needs_entries() {
+            setup.entries = ENTRIES;
+        }
+        setup
+    }
+
+    fn needs_entries(&self) -> bool {
+        let is_given = |option: &String| option.starts_with("--entries ");
+        self.setup.load != Load::Burst && !self.options.iter().any(is_given)
     }
 }
 
@@ -151,7 +240,7 @@ impl Searched {
             Searched::Broken(what) | Searched::Amiss(what) => what.clone(),
             Searched::Deadlock => "a deadlock".to_owned(),
             Searched::Starved => "a node waits forever".to_owned(),
-            Searched::Restless => "messages go on forever though nobody wants in".to_owned(),
+            Searched::Restless => "messages never stop although no node requests".to_owned(),
             Searched::Unknown => "too large to be searched".to_owned(),
         }
     }
@@ -166,17 +255,33 @@ impl Searched {
     }
 }
 
+impl From<Outcome> for Searched {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Holds { cut: 0, .. } => Searched::Well,
+            Outcome::Broken { fault, .. } => Searched::of_fault(&fault),
+            Outcome::Starved { .. } => Searched::Starved,
+            Outcome::Restless { .. } => Searched::Restless,
+            Outcome::Holds { .. } | Outcome::NotExhausted { .. } => Searched::Unknown,
+        }
+    }
+}
+
+/// A number of requests or crashes, as an option has it.
+fn often(number: u8) -> String {
+    match number {
+        ENDLESS => "endless".to_owned(),
+        number => number.to_string(),
+    }
+}
+
 impl<A: Algorithm> Search<A> {
     /// Larger searches are abandoned, so that examining all claims ends in reasonable time.
     const STATES_MAX: usize = 1_000_000;
 
     /// A search in which node i makes `requests[i]` requests.
     pub(super) fn of(requests: &[u8]) -> Self {
-        let text = |requests: &u8| match *requests {
-            ENDLESS => "endless".to_owned(),
-            often => often.to_string(),
-        };
-        let mut quotas: Vec<_> = requests.iter().map(text).collect();
+        let mut quotas: Vec<_> = requests.iter().copied().map(often).collect();
         if quotas.iter().all(|quota| *quota == quotas[0]) {
             quotas.truncate(1);
         }
@@ -208,7 +313,7 @@ impl<A: Algorithm> Search<A> {
     /// Sets the shape in full. The command names a file that has this listing.
     pub(super) fn listing(mut self, (file, listing): &(&str, String)) -> Self {
         let shape = A::Shape::from_listing(listing, self.bounds.requests.len());
-        self.bounds.shape = shape.expect("a shape that there is").into();
+        self.bounds.shape = shape.expect("a valid shape").into();
         self.options.push(format!("--shape file:{file}"));
         self
     }
@@ -246,7 +351,16 @@ impl<A: Algorithm> Search<A> {
             neighbours_too: false,
             ..Crashes::default()
         };
-        self.options.push(format!("--crashes {most}"));
+        self.options.push(format!("--crashes {}", often(most)));
+        self
+    }
+
+    /// Lets only these nodes crash. Call it after [`crashes`](Search::crashes).
+    pub(super) fn crash_only(mut self, nodes: &[u32]) -> Self {
+        let bits = nodes.iter().fold(0, |bits, node| bits | 1 << node);
+        self.bounds.limits.crashes.nodes = Some(bits);
+        let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
+        self.options.push(format!("--crash {}", nodes.join(",")));
         self
     }
 
@@ -257,15 +371,16 @@ impl<A: Algorithm> Search<A> {
         self
     }
 
+    /// Tells nodes that leave whether they will request again.
+    pub(super) fn known_requests(mut self) -> Self {
+        self.bounds.limits.known_requests = true;
+        self.options.push("--known-requests".to_owned());
+        self
+    }
+
     /// Searches every interleaving.
     pub(super) fn run(&self) -> Searched {
-        match search::<A>(&self.bounds) {
-            Outcome::Holds { cut: 0, .. } => Searched::Well,
-            Outcome::Broken { fault, .. } => Searched::of_fault(&fault),
-            Outcome::Starved { .. } => Searched::Starved,
-            Outcome::Restless { .. } => Searched::Restless,
-            Outcome::Holds { .. } | Outcome::NotExhausted { .. } => Searched::Unknown,
-        }
+        search::<A>(&self.bounds).into()
     }
 
     /// The command that repeats this search.
@@ -358,17 +473,22 @@ pub(super) fn is_replayed(text: &str) -> bool {
     replay(text).is_ok_and(|replayed| first_difference(text, &replayed).is_none())
 }
 
-/// The text for what is proved for any number of nodes, by its theorem (docs/proofs.md).
-pub(crate) fn proved(theorem: &str) -> String {
-    format!("proved for any number of nodes (theorem `{theorem}`)")
+/// Returns whether the whole interval is within this share of the expected value.
+pub(super) fn is_within(measured: Estimate, expected: f64, share: f64) -> bool {
+    is_close(measured.low(), expected, share) && is_close(measured.high(), expected, share)
 }
 
-/// Path of a scenario's file.
-pub(super) fn scenario(name: &str) -> String {
-    format!("crates/lab/tests/scenarios/{name}.txt")
+/// Returns whether the whole interval is below the other one.
+pub(super) fn is_less(one: &Estimate, other: &Estimate) -> bool {
+    one.high() < other.low()
 }
 
-/// Returns whether a measured value is within this share of the expected one.
+/// The upper end of the highest of these intervals.
+pub(super) fn highest<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> f64 {
+    largest(estimates.into_iter().map(Estimate::high))
+}
+
+/// Returns whether a value is within this share of the expected one.
 pub(super) fn is_close(measured: f64, expected: f64, share: f64) -> bool {
     (measured - expected).abs() <= share * expected.abs()
 }

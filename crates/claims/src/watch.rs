@@ -26,44 +26,94 @@ pub(super) fn cost_at_once<A: Algorithm>(
     home: NodeId,
     requesters: &[NodeId],
 ) -> Option<u64> {
-    let mut crowd = Crowd::<A> {
-        world: World::new(shape, Start::idle(home), variants),
-        under_way: VecDeque::new(),
-        out: Outbox::new(),
-        unserved: requesters.len(),
-        messages: 0,
-    };
-    for node in NodeId::all(shape.nodes()) {
-        crowd.world.start(node, &mut crowd.out).ok()?;
-        crowd.carry_out(node)?;
-    }
-    for &node in requesters {
-        crowd.happen(node, Event::Request(node))?;
-    }
-    // More than a full round of all nodes per requester.
-    let steps_max = 100 * (1 + shape.nodes()) * (1 + requesters.len());
-    for _ in 0..steps_max {
-        if crowd.is_over() {
-            return Some(crowd.messages);
-        }
-        let Envelope { from, to, message } = crowd.under_way.pop_front()?;
-        crowd.happen(to, Event::Deliver { from, to, message })?;
-    }
-    None
+    let mut crowd = Crowd::<A>::new(shape, variants, home)?;
+    crowd.serve(requesters)?;
+    Some(crowd.messages)
+}
+
+/// The same, if the token is faster than all other messages: these arrive when all are served.
+pub(super) fn cost_with_fast_token<A: Algorithm>(
+    shape: &Arc<A::Shape>,
+    home: NodeId,
+    requesters: &[NodeId],
+) -> Option<u64> {
+    let mut crowd = Crowd::<A>::new(shape, VariantSet::default(), home)?;
+    crowd.is_token_fast = true;
+    crowd.serve(requesters)?;
+    Some(crowd.messages)
+}
+
+/// Number of messages of one request after these nodes have requested at once and were served.
+pub(super) fn cost_after<A: Algorithm>(
+    shape: &Arc<A::Shape>,
+    home: NodeId,
+    before: &[NodeId],
+    requester: NodeId,
+) -> Option<u64> {
+    let mut crowd = Crowd::<A>::new(shape, VariantSet::default(), home)?;
+    crowd.serve(before)?;
+    let messages = crowd.messages;
+    crowd.serve(&[requester])?;
+    Some(crowd.messages - messages)
 }
 
 /// Nodes that request at once, and the messages in transit, in the order sent.
 struct Crowd<A: Algorithm> {
     world: World<A>,
-    under_way: VecDeque<Envelope<A::Message>>,
+    in_flight: VecDeque<Envelope<A::Message>>,
     out: Outbox<A::Message>,
     unserved: usize,
     messages: u64,
+    /// Whether the token overtakes all other messages while a request is not served.
+    is_token_fast: bool,
 }
 
 impl<A: Algorithm> Crowd<A> {
+    fn new(shape: &Arc<A::Shape>, variants: VariantSet, home: NodeId) -> Option<Self> {
+        let mut crowd = Crowd::<A> {
+            world: World::new(shape, Start::idle(home), variants),
+            in_flight: VecDeque::new(),
+            out: Outbox::new(),
+            // The moves of a token that has just left its home count.
+            unserved: 1,
+            messages: 0,
+            is_token_fast: false,
+        };
+        for node in NodeId::all(shape.nodes()) {
+            crowd.world.start(node, &mut crowd.out).ok()?;
+            crowd.carry_out(node)?;
+        }
+        Some(crowd)
+    }
+
+    /// Lets these nodes request, and delivers messages until all are served.
+    fn serve(&mut self, requesters: &[NodeId]) -> Option<()> {
+        self.unserved = requesters.len();
+        for &node in requesters {
+            self.happen(node, Event::Request(node))?;
+        }
+        // More than a full round of all nodes per requester.
+        let steps_max = 100 * (1 + self.world.len()) * (1 + requesters.len());
+        for _ in 0..steps_max {
+            if self.is_over() {
+                return Some(());
+            }
+            let Envelope { from, to, message } = self.next()?;
+            self.happen(to, Event::Deliver { from, to, message })?;
+        }
+        None
+    }
+
+    /// Takes the next message to arrive.
+    fn next(&mut self) -> Option<Envelope<A::Message>> {
+        let mut envelopes = self.in_flight.iter();
+        let token = envelopes.position(|envelope| envelope.message.is_token());
+        let place = token.filter(|_| self.is_token_fast && self.unserved > 0);
+        self.in_flight.remove(place.unwrap_or(0))
+    }
+
     fn is_over(&self) -> bool {
-        let mut envelopes = self.under_way.iter();
+        let mut envelopes = self.in_flight.iter();
         self.unserved == 0 && envelopes.all(|envelope| envelope.message.is_roaming())
     }
 
@@ -78,7 +128,7 @@ impl<A: Algorithm> Crowd<A> {
             if let Effect::Send { to, message } = effect {
                 // A move of a roaming token is not counted while no request waits.
                 self.messages += u64::from(self.unserved > 0 || !message.is_roaming());
-                self.under_way.push_back(Envelope { from, to, message });
+                self.in_flight.push_back(Envelope { from, to, message });
             }
         }
         if entered {

@@ -66,3 +66,39 @@ fn every_paper_is_there_with_its_claims() {
     let papers: Vec<_> = papers.into_iter().map(|(paper, _)| paper).collect();
     assert_eq!(papers, PAPERS);
 }
+
+/// The costs in a text, such as "34 messages for 9 entries, 2.18√N, 1.89K, 3.78(K-1)".
+fn costs(text: &str) -> Vec<&str> {
+    let places = text.match_indices(" messages for ").map(|(place, _)| place);
+    let costs = places.filter_map(|place| {
+        let begin = text[..place].rfind(|letter: char| !letter.is_ascii_digit());
+        let begin = begin.map_or(0, |before| before + 1);
+        let end = place + text[place..].find("(K-1)")? + "(K-1)".len();
+        let cost = &text[begin..end];
+        let is_cost = begin < place && cost.contains("√N") && !cost.contains('\n');
+        is_cost.then_some(cost)
+    });
+    costs.collect()
+}
+
+/// The figures of erratum M3 are those of the claim, which are computed.
+#[test]
+fn the_errata_have_the_figures_of_maekawas_bound() {
+    let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let claims = read("docs/claims.md");
+    let row = claims
+        .lines()
+        .find(|line| line.contains("c√N messages for an entry"));
+    let row = row.expect("the claim is on the page");
+    let errata = read("docs/errata.md");
+    let computed = costs(row);
+    assert!(computed.len() >= 6, "{row}");
+    assert_eq!(costs(&errata), computed, "docs/errata.md, M3");
+    let range = row.split("N = 7, 13, 31, 57: ").nth(1);
+    let range = range.and_then(|rest| rest.split(" messages for each").next());
+    let range = range.expect("the range of the means");
+    assert!(
+        errata.contains(&format!("({range} messages for each of the K-1 others")),
+        "docs/errata.md, M3: {range}"
+    );
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use soloist_client::api::{Cluster, NodeInfo, NodeState};
+use soloist_client::api::{Cluster, Departed, NodeInfo, NodeState};
 use soloist_node::Shown;
 use soloist_node::config::{Config, Members};
 use soloist_node::keepers::{KeeperNode, Known, Store};
@@ -13,11 +13,13 @@ use soloist_node::keepers::{KeeperNode, Known, Store};
 use crate::connect::{Connect, Query};
 use crate::exit::FAILED;
 use crate::runtime::block_on;
-use crate::show::count;
+use crate::show::{count, printable, time_of_day};
 use crate::table::Table;
 use crate::{Verdict, help, output};
 
 /// Show the nodes of the cluster and their state, or change the keepers
+///
+/// Also shows who left or was evicted in the last day and has not come back.
 ///
 /// Members serve the locks. Each of them needs a lease, which the keepers' leader renews. A few of
 /// the members are keepers: they agree on the list of members. Without a majority of the keepers no
@@ -153,7 +155,18 @@ fn page(cluster: &Cluster) -> String {
     for node in silent {
         let _ = writeln!(page, "{}", silence(cluster, node));
     }
+    for node in &cluster.departed {
+        let _ = writeln!(page, "{}", departure(node));
+    }
     page
+}
+
+fn departure(node: &Departed) -> String {
+    let (name, at) = (printable(&node.name), time_of_day(node.at_unix_ms));
+    match node.evicted {
+        true => format!("{name} was evicted at {at}. {}", printable(&node.reason)),
+        false => format!("{name} left at {at}"),
+    }
 }
 
 fn row(node: &NodeInfo) -> [String; 9] {

@@ -2,16 +2,17 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_client::{Client, ClientBuilder, ClientError, Target};
+use soloist_client::{Client, ClientBuilder, ClientError, Target, TargetError};
 
 use crate::output;
 use crate::runtime::block_on;
 
 #[derive(clap::Args)]
 pub(crate) struct Connect {
-    /// Node to talk to: unix:/path/of.sock, /path/of.sock, https://host:port or up
+    /// Node to talk to: unix:/path/of.sock, /path/of.sock, https://host:port or up; several, with
+    /// commas or by repeating the option, to continue on another one if a node stops or dies
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
-    api: Option<Target>,
+    api: Vec<Target>,
 }
 
 impl Connect {
@@ -20,11 +21,14 @@ impl Connect {
     }
 
     pub(crate) async fn client_with(&self, settings: ClientBuilder) -> Result<Client, ClientError> {
-        let target = match &self.api {
-            Some(target) => target.clone().with_env()?,
-            None => Target::from_env()?,
-        };
-        settings.connect(target).await
+        settings.connect(self.target()?).await
+    }
+
+    pub(crate) fn target(&self) -> Result<Target, TargetError> {
+        match &self.api[..] {
+            [] => Target::from_env(),
+            named => Target::any_of(named.iter().cloned()).with_env(),
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-/// A run failed, a fence is stale, a lock is free, or a node is down.
+/// A run failed, a fence is stale, a lock is free, a node is down, or `doctor` has warnings.
 pub(crate) const FAILED: u8 = 1;
 /// The input is invalid.
 pub(crate) const INVALID: u8 = 2;
 /// A search was not exhausted.
 pub(crate) const NOT_EXHAUSTED: u8 = 3;
+/// `doctor` found a critical problem.
+pub(crate) const CRITICAL: u8 = 3;
 /// No node can be reached. Same value as `EX_UNAVAILABLE`.
 pub(crate) const NO_NODE: u8 = 69;
 /// The node panicked. Same value as `EX_SOFTWARE`.

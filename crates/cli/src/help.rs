@@ -8,7 +8,9 @@ use crate::exit::{INVALID, NO_NODE, UNKNOWN};
 /// How a command finds its node.
 pub(crate) const FINDING: &str = "\
 The command talks to the node that --api or SOLOIST_API names: unix:/path/of.sock, /path/of.sock, \
-https://host:port, or `up` for the cluster that `soloist up` runs for this user. By default it is \
+https://host:port, or `up` for the cluster that `soloist up` runs for this user. Both accept \
+several nodes, separated by commas: the first one that answers is used, and if it stops or dies, \
+requests that wait continue on the next. By default it is \
 the node of this machine (/run/soloist/soloist.sock) or of this folder (./soloist.sock); if both \
 exist, you must name one. The cluster of `soloist up` is used only if neither socket exists.
 

@@ -2,14 +2,12 @@
 //!
 //! The exit codes are in `exit.rs`.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
-
 mod bench;
 mod cluster;
 mod completions;
 mod connect;
 mod demo;
+mod doctor;
 mod duration;
 mod exit;
 mod fence;
@@ -22,12 +20,14 @@ mod logging;
 mod memory;
 mod node;
 mod output;
+mod page;
 mod processes;
 mod runtime;
 mod service;
 mod show;
 mod signals;
 mod table;
+mod ui;
 mod up;
 mod watch;
 mod who;
@@ -57,9 +57,11 @@ enum Command {
     Lock(lock::Args),
     #[command(visible_alias = "status")]
     Cluster(cluster::Args),
+    Doctor(doctor::Args),
     Locks(locks::Args),
     Who(who::Args),
     Watch(watch::Args),
+    Ui(ui::Args),
     Fence(fence::Args),
     Bench(bench::Args),
     Completions(completions::Args),
@@ -78,9 +80,11 @@ impl Command {
             Command::Node(args) => args.run(),
             Command::Lock(args) => args.run(),
             Command::Cluster(args) => args.run(),
+            Command::Doctor(args) => args.run(),
             Command::Locks(args) => args.run(),
             Command::Who(args) => args.run(),
             Command::Watch(args) => args.run(),
+            Command::Ui(args) => args.run(),
             Command::Fence(args) => args.run(),
             Command::Bench(args) => args.run(),
             Command::Completions(args) => args.run(),
@@ -91,7 +95,10 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let result = lock::guard::run_if_asked().unwrap_or_else(|| match Cli::try_parse() {
+    let role = lock::guard::run_if_asked()
+        .or_else(lock::anchor::run_if_asked)
+        .or_else(lock::starter::run_if_asked);
+    let result = role.unwrap_or_else(|| match Cli::try_parse() {
         Ok(cli) => cli.command.run(),
         Err(error) => Ok(usage_error(&error)),
     });

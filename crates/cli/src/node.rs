@@ -7,7 +7,7 @@ use anyhow::Result;
 use soloist_node::config::Config;
 use soloist_node::{Node, http};
 
-use crate::{Verdict, duration, exit, logging, output, runtime, service, signals};
+use crate::{Verdict, duration, exit, logging, output, runtime, service, signals, ui};
 
 /// Run one node of a cluster
 ///
@@ -40,7 +40,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<Verdict> {
         let config = Config::load(&self.config)?;
         logging::start("info");
-        runtime::block_on_all_cores(self.serve(config))
+        runtime::block_on_threads(config.io_threads, self.serve(config))
     }
 
     async fn serve(self, config: Config) -> Result<Verdict> {
@@ -51,7 +51,7 @@ impl Args {
         tracing::debug!(files, "limit of open files");
         let node = Node::start(config).await?;
         end_with(&node);
-        let server = match http::serve(&node).await {
+        let server = match http::serve_with_page(&node, ui::file).await {
             Ok(server) => server,
             Err(error) => {
                 node.stop(Duration::ZERO).await;

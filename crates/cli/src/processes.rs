@@ -1,6 +1,7 @@
 //! A cluster of `soloist node` processes on this machine, which can be killed and restarted.
 
 use std::fs::File;
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use soloist_bench::Usage;
 use soloist_client::{Client, Target};
+use soloist_core::epochs::lease::Lease;
+use soloist_core::rules::RuleSettings;
+use soloist_node::config::Config;
 use tempfile::TempDir;
 
 /// Maximum time for a node to join.
@@ -22,9 +27,37 @@ pub(crate) struct Processes {
     running: Vec<Option<Child>>,
 }
 
+/// Settings of all nodes.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings<'a> {
+    pub nodes: usize,
+    pub lease: Duration,
+    pub algorithm: &'a str,
+    pub max_local_turns: u32,
+    pub io_threads: usize,
+}
+
+impl Default for Settings<'_> {
+    fn default() -> Self {
+        Settings {
+            nodes: 5,
+            lease: Lease::default().length,
+            algorithm: RuleSettings::ALGORITHM,
+            max_local_turns: RuleSettings::LOCAL_TURNS,
+            io_threads: Config::IO_THREADS,
+        }
+    }
+}
+
 impl Processes {
     /// Creates the nodes with `soloist init`, starts them, and waits until all are members.
-    pub(crate) async fn start(nodes: usize, lease: Duration, algorithm: &str) -> Result<Self> {
+    pub(crate) async fn start(settings: Settings<'_>) -> Result<Self> {
+        let Settings {
+            nodes,
+            lease,
+            algorithm,
+            ..
+        } = settings;
         let folder = tempfile::tempdir().context("cannot create a folder for the nodes' files")?;
         let executable = std::env::current_exe().context("cannot find this executable")?;
         let listed = free_addresses(nodes)?.into_iter().zip(1..);
@@ -47,6 +80,7 @@ impl Processes {
             executable,
             running: (0..nodes).map(|_| None).collect(),
         };
+        processes.configure(&settings)?;
         for number in 1..=nodes {
             processes.start_node(number)?;
         }
@@ -54,6 +88,35 @@ impl Processes {
             processes.takes_part(number, nodes).await?;
         }
         Ok(processes)
+    }
+
+    /// Writes the settings that `soloist init` has no option for.
+    fn configure(&self, settings: &Settings<'_>) -> Result<()> {
+        for number in 1..=self.len() {
+            let file = self.folder.path().join(name(number)).join("soloist.toml");
+            let text = std::fs::read_to_string(&file)?;
+            let usual = format!("# max_local_turns = {}", RuleSettings::LOCAL_TURNS);
+            ensure!(text.contains(&usual), "{} lacks {usual:?}", file.display());
+            let turns = format!("max_local_turns = {}", settings.max_local_turns);
+            let text = text.replace(&usual, &turns);
+            let text = format!("io_threads = {}\n{text}", settings.io_threads);
+            std::fs::write(&file, text)?;
+        }
+        Ok(())
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    /// CPU time and context switches of all running nodes.
+    pub(crate) fn usage(&self) -> io::Result<Usage> {
+        let mut sum = Usage::default();
+        for child in self.running.iter().flatten() {
+            sum += Usage::of_process(child.id())?;
+        }
+        Ok(sum)
     }
 
     /// Starts a node that is not running.

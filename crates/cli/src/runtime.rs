@@ -10,9 +10,19 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> 
     run(Builder::new_current_thread(), future)
 }
 
-/// Runs a future on all cores, for commands that run nodes.
+/// Runs a future on all cores, for commands that run several nodes.
 pub(crate) fn block_on_all_cores<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run(Builder::new_multi_thread(), future)
+}
+
+/// Runs a future on this many threads, besides this one, which only waits.
+pub(crate) fn block_on_threads<T>(
+    threads: usize,
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(threads);
+    run(builder, future)
 }
 
 fn run<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Result<T> {

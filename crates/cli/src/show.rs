@@ -39,15 +39,6 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String
     lines
 }
 
-/// A time in microseconds, in a unit that suits it.
-pub(crate) fn microseconds(us: f64) -> String {
-    match us {
-        _ if us < 1_000.0 => format!("{us:.1} us"),
-        _ if us < 1_000_000.0 => format!("{:.1} ms", us / 1e3),
-        _ => format!("{:.2} s", us / 1e6),
-    }
-}
-
 /// Quotes and escapes the text if it could affect the terminal or be misread.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
@@ -55,6 +46,20 @@ pub(crate) fn quoted(text: &str) -> String {
         true => text.to_owned(),
         false => format!("{text:?}"),
     }
+}
+
+/// The text without control characters, which could affect the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
+/// The time of day of a moment in milliseconds since 1970, in UTC.
+pub(crate) fn time_of_day(unix_ms: u64) -> String {
+    let day_ms = unix_ms % (24 * 60 * 60 * 1000);
+    let (seconds, ms) = (day_ms / 1000, day_ms % 1000);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
 }
 
 /// A duration in a readable unit.
@@ -78,14 +83,13 @@ mod tests {
         assert_eq!(time(1_999), "1.9 s");
         assert_eq!(time(61_000), "1 m 1 s");
         assert_eq!(time(3_660_000), "1 h 1 m");
-        assert_eq!(microseconds(0.94), "0.9 us");
-        assert_eq!(microseconds(17_300.0), "17.3 ms");
-        assert_eq!(microseconds(3_074_470.9), "3.07 s");
         assert_eq!(count(1, "node"), "1 node");
         assert_eq!(count(0, "node"), "0 nodes");
         assert_eq!(quoted("a/b c"), "a/b c");
         assert_eq!(quoted("a\x1b[2J"), r#""a\u{1b}[2J""#);
         assert_eq!(quoted(""), r#""""#);
+        assert_eq!(printable("a\x1b[2J\n"), "a\u{fffd}[2J\u{fffd}");
+        assert_eq!(time_of_day(1_700_000_000_042), "22:13:20.042Z");
     }
 
     #[test]

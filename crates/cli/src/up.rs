@@ -13,7 +13,7 @@ use soloist_core::rules::RuleSettings;
 use soloist_node::http;
 use soloist_node::local::{LocalCluster, LocalSettings};
 
-use crate::{Verdict, logging, node, output, runtime, signals};
+use crate::{Verdict, logging, node, output, runtime, signals, ui};
 
 /// Run a cluster on this machine, to try things out
 ///
@@ -30,6 +30,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "A", default_value = RuleSettings::ALGORITHM)]
     algorithm: String,
 
+    /// Print a link to a page that shows the cluster, as by `soloist ui`
+    #[arg(long)]
+    ui: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,6 +45,9 @@ struct Up {
     /// The socket that commands use by default. It links to the first node's.
     socket: PathBuf,
     nodes: Vec<UpNode>,
+    /// Link to the page that shows the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ui: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -70,6 +77,10 @@ impl Args {
             servers.push(http::serve(node).await?);
         }
         folder.announce(servers[0].socket())?;
+        let page = match self.ui {
+            true => Some(ui::Beside::start(&Target::socket(servers[0].socket())).await?),
+            false => None,
+        };
         let nodes = cluster.nodes.iter().zip(&servers);
         let up = Up {
             algorithm: self.algorithm.clone(),
@@ -80,11 +91,13 @@ impl Args {
                     socket: server.socket().to_owned(),
                 })
                 .collect(),
+            ui: page.as_ref().map(|page| page.link().to_owned()),
         };
         self.print(&up)?;
         cluster.nodes.iter().for_each(node::end_with);
         signals.next().await;
         logging::only_errors();
+        drop(page);
         folder.withdraw();
         cluster.stop().await;
         for server in servers {
@@ -102,6 +115,10 @@ impl Args {
             1 => "1 node is up".to_owned(),
             _ => format!("{nodes} nodes are up"),
         };
+        let page = up
+            .ui
+            .as_ref()
+            .map(|link| format!("In the browser: {link}\n"));
         output::text(&format!(
             "{are_up} ({algorithm}). In another terminal:\n\n  \
              soloist lock nightly -- sh -c 'echo inside with fence $SOLOIST_FENCE; sleep 5'\n  \
@@ -109,10 +126,12 @@ impl Args {
              soloist watch\n  \
              curl --unix-socket {} http://localhost/v1/cluster\n\n\
              To talk to another node than {}, use --api {}\n\
+             {}\
              Ctrl-C ends it.\n",
             up.socket.display(),
             up.nodes[0].name,
             up.nodes[nodes - 1].socket.display(),
+            page.unwrap_or_default(),
         ))
     }
 }

@@ -3,23 +3,50 @@
 use anyhow::Result;
 use soloist_client::ClientError;
 use soloist_client::api::{Event, EventKind};
+use soloist_core::record::EVENTS_KEPT;
 
 use crate::connect::Connect;
 use crate::runtime::block_on;
-use crate::show::{count, quoted, time};
+use crate::show::{count, quoted, time, time_of_day};
 use crate::{Verdict, help, output};
 
-/// Show the events of the locks on a node as they happen
-///
-/// Prints when a client of this node starts to wait for a lock, gives up, acquires it, releases it
-/// or loses it. Clients of other nodes are not shown: watch each node, or see `soloist locks` for
-/// the whole cluster. Stops on Ctrl-C, or when the node stops.
+const ABOUT: &str = "Show the events of locks as they happen, on one node or on all";
+
+fn long_about() -> String {
+    format!(
+        "{ABOUT}\n\nPrints when a client starts to wait for a lock, gives up, acquires it, releases \
+         it or loses it: clients of the node that is asked, or with --all clients of all members, \
+         a moment later. With --all --json, each event has a cursor; --after continues after it, \
+         on any node. A member keeps its last {EVENTS_KEPT} events; if some are gone, `missed` says \
+         on which node. Stops on Ctrl-C, or when the node stops."
+    )
+}
+
+/// Arguments of `soloist watch`.
 #[derive(clap::Args)]
-#[command(after_long_help = help::FINDING)]
+#[command(about = ABOUT, long_about = long_about(), after_long_help = help::FINDING)]
 pub(crate) struct Args {
     /// Show only locks whose name matches; * matches anything, as in billing/*
     #[arg(long, value_name = "PATTERN")]
     lock: Option<String>,
+
+    /// Show the events of all members
+    #[arg(long)]
+    all: bool,
+
+    /// Show only locks whose name starts with this
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "all",
+        default_value = "",
+        hide_default_value = true
+    )]
+    prefix: String,
+
+    /// Begin after the event with this cursor
+    #[arg(long, value_name = "CURSOR", requires = "all")]
+    after: Option<String>,
 
     #[command(flatten)]
     connect: Connect,
@@ -36,14 +63,23 @@ impl Args {
 
     async fn watch(self) -> Result<Verdict> {
         let client = self.connect.client().await?;
-        let mut events = client.events().await?;
+        let mut events = match self.all {
+            true => {
+                client
+                    .all_events(&self.prefix, self.after.as_deref())
+                    .await?
+            }
+            false => client.events().await?,
+        };
         if !self.json {
             let cluster = client.cluster().await?;
-            output::complain(&format!(
-                "watching {}, one of {}; only clients of this node are shown",
-                cluster.node,
-                count(cluster.nodes.len(), "node")
-            ));
+            let (node, nodes) = (&cluster.node, count(cluster.nodes.len(), "node"));
+            output::complain(&match self.all {
+                true => format!("watching {nodes} through {node}"),
+                false => format!(
+                    "watching {node}, one of {nodes}; only clients of this node are shown: see --all"
+                ),
+            });
         }
         loop {
             let event = match events.next().await {
@@ -71,15 +107,14 @@ impl Args {
 }
 
 fn line(event: &Event) -> String {
-    let day_ms = event.at_unix_ms % (24 * 60 * 60 * 1000);
-    let (seconds, ms) = (day_ms / 1000, day_ms % 1000);
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut line = format!(
-        "{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z  {:<8}",
-        event.event.name()
-    );
-    if let Some(missed) = event.missed {
-        return line + &format!("  {missed} events on {}: they came too fast\n", event.node);
+    let at = time_of_day(event.at_unix_ms);
+    let mut line = format!("{at}  {:<8}", event.event.name());
+    if event.event == EventKind::Missed {
+        let events = match event.missed {
+            Some(missed) => format!("{missed} events"),
+            None => "an unknown number of events".to_owned(),
+        };
+        return line + &format!("  {events} on {}: they were not kept\n", event.node);
     }
     line += &format!(
         "  {}  {}, {}",

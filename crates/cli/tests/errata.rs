@@ -1,4 +1,6 @@
-//! Each `$ soloist lab check ...` in docs/errata.md has the outcome that the line after it states.
+//! Each `$ soloist lab ...` in docs/errata.md has the outcome that the line after it states: of a
+//! search, a violation, the number of states or, with `--most`, the worst case; of a replay, its
+//! messages and entries; of a reproduced figure or formula, its verdict and what was found.
 //! Set `UPDATE_ERRATA=1` to rewrite those lines, and read the difference before you commit it.
 
 use std::path::Path;
@@ -9,28 +11,64 @@ use serde_json::Value;
 /// Limit of states for every search on the page.
 const STATES_MAX: &str = "2000000";
 
-/// The outcome of a command, in the format of the page.
-fn outcome(arguments: &str) -> String {
+/// Runs `soloist lab` with these arguments, in the folder that the page's files are named from.
+fn lab(arguments: &str) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_soloist"))
-        .args(["lab", "check"])
+        .arg("lab")
         .args(arguments.split_whitespace())
-        .args(["--json", "--max-states", STATES_MAX])
-        // The page names files of the repository.
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .output()
         .expect("the executable starts");
     let code = output.status.code().expect("no signal");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!(
-            "{arguments}: {error}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-    });
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8(output.stdout).expect("text");
+    assert!(!stdout.is_empty(), "{arguments}: {stderr}");
+    (code, stdout)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The outcome of a command, in the format of the page.
+fn outcome(command: &str) -> String {
+    let arguments = command.strip_prefix("soloist lab ");
+    let arguments = arguments.unwrap_or_else(|| panic!("not of the lab: {command}"));
+    let (what, _) = arguments.split_once(' ').expect("a command has options");
+    let (code, found) = match what {
+        "check" => searched(arguments),
+        "replay" => replayed(arguments),
+        "reproduce" => reproduced(arguments),
+        _ => panic!("neither a search, a replay nor a reproduction: {command}"),
+    };
+    format!("exit {code}, {found}")
+}
+
+fn searched(arguments: &str) -> (i32, String) {
+    let (code, text) = lab(&format!("{arguments} --json --max-states {STATES_MAX}"));
+    let report = json(&text);
     let verdict = report["verdict"].as_str().expect("there is a verdict");
-    match report["what"].as_str() {
-        Some(what) => format!("exit {code}, {verdict}: {what}"),
-        None => format!("exit {code}, {verdict}: {} states", report["states"]),
-    }
+    let found = match (report["what"].as_str(), report["most"].as_u64()) {
+        (Some(what), _) => what.to_owned(),
+        (None, Some(most)) => format!("{most} messages for {} entries", report["entries"]),
+        (None, None) => format!("{} states", report["states"]),
+    };
+    (code, format!("{verdict}: {found}"))
+}
+
+fn replayed(arguments: &str) -> (i32, String) {
+    let (code, text) = lab(arguments);
+    let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+    let (messages, entries) = (count(" -> "), count(" enters"));
+    let found = format!("replayed: {messages} messages for {entries} entries");
+    (code, found)
+}
+
+fn reproduced(arguments: &str) -> (i32, String) {
+    let (code, text) = lab(&format!("{arguments} --json"));
+    let report = &json(&text)[0];
+    let [verdict, found] = ["verdict", "found"].map(|field| report[field].as_str().expect(field));
+    (code, format!("{verdict}: {found}"))
 }
 
 #[test]
@@ -43,10 +81,7 @@ fn each_command_gives_what_the_page_says() {
         let Some(command) = lines[at].strip_prefix("$ ") else {
             continue;
         };
-        let arguments = command
-            .strip_prefix("soloist lab check ")
-            .unwrap_or_else(|| panic!("no search: {command}"));
-        let outcome = outcome(arguments);
+        let outcome = outcome(command);
         assert!(
             !outcome.contains("not-exhausted"),
             "{command}: nothing is claimed beyond {STATES_MAX} states"

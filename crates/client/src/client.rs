@@ -1,52 +1,86 @@
-//! The client of one node.
+//! The client of one node, or of several nodes of a cluster.
+
+mod builder;
+
+pub use builder::ClientBuilder;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::Method;
 use serde::de::DeserializeOwned;
-use soloist_api::{
-    self as api, Cluster, ErrorKind, Hold, LockInfo, LockList, RenewRequest, compiled_here,
-};
+use soloist_api::dashboard::Overview;
+use soloist_api::{self as api, Cluster, ErrorKind, LockInfo, LockList, compiled_here};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
-use crate::background::Background;
-use crate::connection::{Answer, Call, Connections};
+use crate::dial::Dialer;
 use crate::error::ClientError;
-use crate::keeper::Young;
+use crate::http::{Answer, Call, Http};
 use crate::path::escaped;
+use crate::session::{RawSession, Session, SessionKey, Settings};
 use crate::target::Place;
 use crate::tls::Tls;
 use crate::{Events, Target, TargetError};
 
 /// Timeout of requests that the node answers without waiting, though it may ask other nodes first.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout of changes of the keepers: a new keeper must first receive the whole state.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Client of one node. Cheap to clone; clones share connections.
+/// Client of a node, or of several nodes of a cluster. Cheap to clone; clones share connections.
+///
+/// All locks of a client are held in one [session](soloist_api::session) on one of the nodes, over
+/// one connection. If that node stops, dies or is cut off, requests that wait move to the next
+/// node, and so do later ones; see [the crate's documentation](crate#what-happens-when).
 ///
 /// A client belongs to the runtime in which [`connect`](Client::connect) was called: holds are
 /// renewed there, and only while that runtime runs.
-// Methods: acquiring in `acquire.rs`, requests in the background in `background.rs`.
+// Acquiring is in `acquire.rs`.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) node: Arc<Connections>,
-    pub(crate) young: Arc<Young>,
-    pub(crate) background: Arc<Background>,
-    /// Renews holds, and releases them when their guards are dropped, on whatever thread that is.
-    pub(crate) runtime: Handle,
-    /// Time to live of holds, or `None` for the node's setting.
-    pub(crate) ttl: Option<Duration>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-/// Settings of a client, see [`Client::builder`].
-#[derive(Clone, Debug, Default)]
-#[must_use = "nothing happens until `connect` is called"]
-pub struct ClientBuilder {
-    ttl: Option<Duration>,
+pub(crate) struct Inner {
+    /// All nodes of the target.
+    pub(crate) nodes: Vec<Arc<Http>>,
+    current: Mutex<Current>,
+    /// Keeps the sessions.
+    pub(crate) runtime: Handle,
+    settings: Settings,
+}
+
+/// The node that is used, and the session there.
+struct Current {
+    node: usize,
+    session: Arc<Session>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.current().session.close();
+    }
+}
+
+impl Inner {
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The node that is used.
+    fn node(&self) -> &Arc<Http> {
+        &self.nodes[self.current().node]
+    }
+
+    /// The nodes, beginning with the one that is used.
+    fn in_order(&self) -> impl Iterator<Item = &Arc<Http>> {
+        let first = self.current().node;
+        let (before, after) = self.nodes.split_at(first);
+        after.iter().chain(before)
+    }
 }
 
 impl Client {
@@ -68,6 +102,8 @@ impl Client {
 
     /// Connects to a node, with the default settings.
     ///
+    /// If the target names several nodes, this connects to the first one that answers.
+    ///
     /// If the target does not name a node, this connects to the node that the system runs or to the
     /// one in the working folder. If both answer, this fails with [`ClientError::Ambiguous`]. The
     /// cluster of `soloist up` is used only if neither of them has a socket. A socket in the
@@ -76,9 +112,31 @@ impl Client {
         Self::builder().connect(target).await
     }
 
-    async fn find(target: &Target) -> Result<Connections, ClientError> {
+    /// Finds the nodes of a target, and the first one that answers.
+    async fn find(target: &Target) -> Result<(Vec<Arc<Http>>, usize), ClientError> {
+        if !target.is_list() {
+            return Ok((vec![Self::find_one(target).await?.into()], 0));
+        }
+        let nodes = target.places.iter().map(|place| dialer(target, place));
+        let nodes: Result<Vec<Dialer>, TargetError> = nodes.collect();
+        let nodes: Vec<_> = nodes?
+            .into_iter()
+            .map(|node| Arc::new(Http::new(node)))
+            .collect();
+        let mut tried = Vec::new();
+        for (number, node) in nodes.iter().enumerate() {
+            match node.open().await {
+                Ok(()) => return Ok((nodes, number)),
+                Err(ClientError::Unreachable(attempts)) => tried.extend(attempts),
+                Err(other) => return Err(other),
+            }
+        }
+        Err(ClientError::Unreachable(tried))
+    }
+
+    async fn find_one(target: &Target) -> Result<Http, ClientError> {
         let (mut tried, mut silent) = (Vec::new(), None);
-        let mut found: Option<Connections> = None;
+        let mut found: Option<Http> = None;
         for place in &target.places {
             if let Some(problem) = place.planted() {
                 tried.push(crate::Attempt {
@@ -88,20 +146,21 @@ impl Client {
                 continue;
             }
             match &found {
-                Some(found) if place.is_up() || place.is_same(&found.place) => continue,
+                Some(found) if place.is_up() || place.is_same(&found.dialer.place) => continue,
                 _ => {}
             }
-            let node = match Self::open(target, place).await {
-                Ok(node) => node,
+            let node = Http::new(dialer(target, place)?);
+            match node.open().await {
+                Ok(()) => {}
                 Err(ClientError::Unreachable(attempts)) => {
                     silent = silent.or(place.exists().then_some(place));
                     tried.extend(attempts);
                     continue;
                 }
                 Err(other) => return Err(other),
-            };
+            }
             let other = match &found {
-                Some(found) => Some(found.place.to_string()),
+                Some(found) => Some(found.dialer.place.to_string()),
                 None if place.is_up() => silent.map(|silent| format!("{silent} (does not answer)")),
                 None => None,
             };
@@ -114,26 +173,73 @@ impl Client {
         found.ok_or(ClientError::Unreachable(tried))
     }
 
-    async fn open(target: &Target, place: &Place) -> Result<Connections, ClientError> {
-        let tls = Tls::new(target, place)?;
-        if target.token.is_some() && tls.is_none() && !place.is_local() {
-            return Err(TargetError::TokenInTheClear(place.to_string()).into());
-        }
-        let node = Connections::new(place.clone(), tls, target.token.clone());
-        let line = node.open().await?;
-        node.keep(line);
-        Ok(node)
-    }
-
     /// Returns whether this client is connected to the cluster of `soloist up` because the target
     /// did not name a node and no other node was found.
     pub fn is_last_resort(&self) -> bool {
-        self.node.place.is_up()
+        self.inner.node().dialer.place.is_up()
     }
 
-    /// Address of the node, as text.
+    /// Address of the node that is used, as text.
     pub fn place(&self) -> String {
-        self.node.place.to_string()
+        self.inner.node().dialer.place.to_string()
+    }
+
+    pub(crate) fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.inner.current().session)
+    }
+
+    /// Waits until the client has a session with another key than `known`, and returns its key. The
+    /// client opens a session for its first request, and another one if it moves to another node or
+    /// its session expires.
+    pub async fn session_key(&self, known: Option<&SessionKey>) -> SessionKey {
+        loop {
+            let session = self.session();
+            session.rekeyed(known).await;
+            match session.key() {
+                Some(key) if Some(&key) != known => return key,
+                // The client has moved to another node.
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Opens a connection for a session that the caller keeps itself. It has nothing to do with the
+    /// client's own session, and is not moved to another node.
+    pub async fn raw_session(&self) -> Result<RawSession, ClientError> {
+        let node = Arc::clone(self.inner.node());
+        let opened = timeout(TIMEOUT, RawSession::open(Arc::clone(&node))).await;
+        opened.unwrap_or_else(|_| {
+            Err(ClientError::Silent {
+                place: node.dialer.place.to_string(),
+                after: TIMEOUT,
+            })
+        })
+    }
+
+    /// Continues on the next node, unless another task has moved the client already. A node that
+    /// `answers` answers the requests that wait there itself. Otherwise, the next node makes it end
+    /// what was left there.
+    pub(crate) fn move_on(&self, from: &Arc<Session>, error: ClientError, answers: bool) {
+        let mut current = self.inner.current();
+        if !Arc::ptr_eq(&current.session, from) {
+            return;
+        }
+        let left = if answers {
+            from.retire(error);
+            None
+        } else {
+            from.leave(error)
+        };
+        current.node = (current.node + 1) % self.inner.nodes.len();
+        let node = Arc::clone(&self.inner.nodes[current.node]);
+        current.session = Session::new(node, &self.inner.settings, left);
+    }
+
+    /// Waits until the node has answered all cancellations of dropped requests and all releases of
+    /// dropped guards, but not longer than `within`. Call this before the program exits: if the
+    /// node does not receive these messages, other clients wait until the session expires.
+    pub async fn settle(&self, within: Duration) {
+        let _ = timeout(within, self.session().settled()).await;
     }
 
     /// Returns the holder of a lock and its waiters.
@@ -177,55 +283,52 @@ impl Client {
         self.order(Method::DELETE, &path, CHANGE_TIMEOUT).await
     }
 
+    /// Returns what is wrong with the cluster and what is well, as the node sees it.
+    pub async fn overview(&self) -> Result<Overview, ClientError> {
+        self.get("/v1/overview").await
+    }
+
     /// Subscribes to the events on this node from now on.
     pub fn events(&self) -> impl Future<Output = Result<Events, ClientError>> + Send {
-        compiled_here(Events::open(&self.node))
+        self.events_at("/v1/events".to_owned())
+    }
+
+    /// Subscribes to the events of all members, of locks whose names start with `prefix`: from now
+    /// on, or after the [`cursor`](api::Event::cursor) of an event, as far as members still have
+    /// later ones.
+    pub fn all_events(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<Events, ClientError>> + Send {
+        let mut path = format!("/v1/events?all=true&prefix={}", escaped(prefix));
+        if let Some(cursor) = after {
+            path += &format!("&after={}", escaped(cursor));
+        }
+        self.events_at(path)
+    }
+
+    fn events_at(&self, path: String) -> impl Future<Output = Result<Events, ClientError>> + Send {
+        compiled_here(async move {
+            let mut result = Err(ClientError::Unreachable(Vec::new()));
+            for node in self.inner.in_order() {
+                result = Events::open(node, &path).await;
+                if !matches!(result, Err(ClientError::Unreachable(_))) {
+                    break;
+                }
+            }
+            result
+        })
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.ask(Method::GET, path, None, Some(TIMEOUT)).await
-    }
-
-    /// Renews a hold for its original time to live.
-    pub(crate) async fn renew(&self, hold: &str, patience: Duration) -> Result<Hold, ClientError> {
-        let path = format!("/v1/holds/{}/renew", escaped(hold));
-        let body = json(&RenewRequest::default());
-        self.ask(Method::POST, &path, Some(body), Some(patience))
-            .await
-    }
-
-    /// Long-polls a hold: returns when it ends or is about to end, or after `wait`.
-    pub(crate) async fn watch(&self, hold: &str, wait: Duration) -> Result<Hold, ClientError> {
-        let path = format!("/v1/holds/{}?wait_ms={}", escaped(hold), wait.as_millis());
-        self.ask(Method::GET, &path, None, Some(wait + TIMEOUT))
-            .await
-    }
-
-    /// Releases a hold.
-    pub(crate) async fn release(&self, hold: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/holds/{}", escaped(hold));
-        self.order(Method::DELETE, &path, TIMEOUT).await
-    }
-
-    /// Cancels a request for a lock.
-    pub(crate) async fn cancel(&self, request: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/requests/{request}");
-        self.order(Method::DELETE, &path, TIMEOUT).await
+        let answer = self.ask(Method::GET, path, TIMEOUT).await?;
+        self.understand(&answer)
     }
 
     /// Sends a request whose successful response has no body.
-    async fn order(
-        &self,
-        method: Method,
-        path: &str,
-        patience: Duration,
-    ) -> Result<(), ClientError> {
-        let call = || Call {
-            method: method.clone(),
-            path,
-            body: None,
-        };
-        let answer = self.node.exchange(&call, Some(patience)).await?;
+    async fn order(&self, method: Method, path: &str, limit: Duration) -> Result<(), ClientError> {
+        let answer = self.ask(method, path, limit).await?;
         if answer.status.is_success() {
             Ok(())
         } else {
@@ -233,27 +336,26 @@ impl Client {
         }
     }
 
-    async fn ask<T: DeserializeOwned>(
+    /// Asks the nodes in order, until one can be reached.
+    async fn ask(
         &self,
         method: Method,
         path: &str,
-        body: Option<String>,
-        patience: Option<Duration>,
-    ) -> Result<T, ClientError> {
-        let call = || Call {
-            method: method.clone(),
-            path,
-            body: body.clone(),
-        };
-        let answer = self.node.exchange(&call, patience).await?;
-        self.understand(&answer)
+        limit: Duration,
+    ) -> Result<Answer, ClientError> {
+        let mut tried = Vec::new();
+        for node in self.inner.in_order() {
+            let method = method.clone();
+            match node.exchange(Call { method, path }, limit).await {
+                Err(ClientError::Unreachable(attempts)) => tried.extend(attempts),
+                answer => return answer,
+            }
+        }
+        Err(ClientError::Unreachable(tried))
     }
 
     /// Decodes a response, or returns the error that it describes.
-    pub(crate) fn understand<T: DeserializeOwned>(
-        &self,
-        answer: &Answer,
-    ) -> Result<T, ClientError> {
+    fn understand<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, ClientError> {
         if !answer.status.is_success() {
             return Err(self.refused(answer));
         }
@@ -277,39 +379,7 @@ impl Client {
     }
 
     fn garbled(&self, what: &str) -> ClientError {
-        ClientError::Garbled {
-            place: self.place(),
-            what: what.to_owned(),
-        }
-    }
-}
-
-impl ClientBuilder {
-    /// Sets the time to live of the client's holds. Guards renew their holds by themselves; if the
-    /// process dies, others wait this long for its locks. Defaults to the node's setting. Nodes
-    /// refuse requests with a time to live that is longer than they allow.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = Some(ttl);
-        self
-    }
-
-    /// Connects to a node, see [`Client::connect`].
-    pub fn connect(
-        self,
-        target: Target,
-    ) -> impl Future<Output = Result<Client, ClientError>> + Send {
-        compiled_here(self.connect_to(target))
-    }
-
-    async fn connect_to(self, target: Target) -> Result<Client, ClientError> {
-        let node = Client::find(&target).await?;
-        Ok(Client {
-            node: node.into(),
-            young: Arc::default(),
-            background: Arc::default(),
-            runtime: Handle::current(),
-            ttl: self.ttl,
-        })
+        self.inner.node().dialer.garbled(what)
     }
 }
 
@@ -317,28 +387,31 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("node", &self.place())
-            .field("ttl", &self.ttl)
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) fn lock_path(name: &str) -> Result<String, ClientError> {
+/// How to connect to one of the target's places.
+pub(crate) fn dialer(target: &Target, place: &Place) -> Result<Dialer, TargetError> {
+    let tls = Tls::new(target, place)?;
+    if target.token.is_some() && tls.is_none() && !place.is_local() {
+        return Err(TargetError::TokenInTheClear(place.to_string()));
+    }
+    Ok(Dialer {
+        place: place.clone(),
+        tls,
+        token: target.token.clone(),
+    })
+}
+
+fn lock_path(name: &str) -> Result<String, ClientError> {
     // An empty segment would result in a different path, and the node's error would not mention the
     // name.
     if name.is_empty() {
-        return Err(ClientError::Refused {
-            status: 400,
-            kind: ErrorKind::BadRequest,
-            detail: "the lock name is empty: use 1 to 256 bytes".to_owned(),
-            reason: None,
-            ended_ago: None,
-        });
+        let detail = "the lock name is empty: use 1 to 256 bytes".to_owned();
+        return Err(ClientError::refused(400, ErrorKind::BadRequest, detail));
     }
     Ok(format!("/v1/locks/{}", escaped(name)))
-}
-
-pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("requests serialize to JSON")
 }
 
 #[cfg(test)]

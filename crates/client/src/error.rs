@@ -14,6 +14,9 @@ pub enum ClientError {
     /// The target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// The thread of a [blocking client](crate::blocking) cannot be started.
+    #[error("cannot start the client's thread: {0}")]
+    Thread(std::io::Error),
     /// No node answered.
     #[error(
         "no node can be reached ({}): start one with `soloist up` or `soloist node`, \
@@ -73,6 +76,54 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    pub(crate) fn refused(status: u16, kind: ErrorKind, detail: String) -> Self {
+        ClientError::Refused {
+            status,
+            kind,
+            detail,
+            reason: None,
+            ended_ago: None,
+        }
+    }
+
+    /// The same error, for another caller.
+    pub(crate) fn copy(&self) -> Self {
+        match self {
+            ClientError::Unreachable(attempts) => ClientError::Unreachable(attempts.clone()),
+            ClientError::Broken { place, source } => ClientError::Broken {
+                place: place.clone(),
+                source: source.to_string().into(),
+            },
+            ClientError::Silent { place, after } => ClientError::Silent {
+                place: place.clone(),
+                after: *after,
+            },
+            ClientError::Garbled { place, what } => ClientError::Garbled {
+                place: place.clone(),
+                what: what.clone(),
+            },
+            ClientError::Refused {
+                status,
+                kind,
+                detail,
+                ..
+            } => ClientError::refused(*status, *kind, detail.clone()),
+            // Connecting reports these, before there is a session.
+            ClientError::Target(_) | ClientError::Thread(_) | ClientError::Ambiguous { .. } => {
+                ClientError::Broken {
+                    place: String::new(),
+                    source: self.to_string().into(),
+                }
+            }
+        }
+    }
+
+    /// Returns whether the node answered that it cannot serve requests, because it is not a member
+    /// of the cluster.
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self, ClientError::Refused { kind, .. } if *kind == ErrorKind::Unavailable)
+    }
+
     /// Returns whether the node did not answer or is stopping, so that a retry, or another node,
     /// may succeed.
     pub fn is_unavailable(&self) -> bool {
@@ -82,6 +133,7 @@ impl ClientError {
             | ClientError::Silent { .. } => true,
             ClientError::Refused { kind, .. } => *kind == ErrorKind::Stopping,
             ClientError::Target(_)
+            | ClientError::Thread(_)
             | ClientError::Ambiguous { .. }
             | ClientError::Garbled { .. } => false,
         }

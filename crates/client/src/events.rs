@@ -1,4 +1,4 @@
-//! What happens on a node, as it happens.
+//! Events of a node or of all members, as they happen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use hyper::{Method, StatusCode};
 use soloist_api::{ErrorKind, Event};
 
 use crate::ClientError;
-use crate::connection::{Call, Connections, Line};
+use crate::http::{Call, Http, Line};
 
-/// No event is longer.
+/// Maximum length of an event.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// A node's events. Dropping it closes the connection.
+/// Events of a node or of all members. Dropping it closes the connection.
 pub struct Events {
-    node: Arc<Connections>,
+    node: Arc<Http>,
     body: Incoming,
-    /// What has arrived and was not taken yet.
+    /// Bytes that have arrived and were not returned yet.
     received: Vec<u8>,
     line: Line,
 }
@@ -30,22 +30,21 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    pub(crate) async fn open(node: &Arc<Connections>) -> Result<Self, ClientError> {
-        let call = || Call {
+    pub(crate) async fn open(node: &Arc<Http>, path: &str) -> Result<Self, ClientError> {
+        let call = Call {
             method: Method::GET,
-            path: "/v1/events",
-            body: None,
+            path,
         };
         let (line, response) = node.start(&call).await?;
         if response.status() != StatusCode::OK {
             let status = response.status();
-            return Err(ClientError::Refused {
-                status: status.as_u16(),
-                kind: ErrorKind::Other,
-                detail: format!("{} does not tell its events: status {status}", node.place),
-                reason: None,
-                ended_ago: None,
-            });
+            let place = &node.dialer.place;
+            let detail = format!("{place} refuses to send its events: status {status}");
+            return Err(ClientError::refused(
+                status.as_u16(),
+                ErrorKind::Other,
+                detail,
+            ));
         }
         Ok(Events {
             node: Arc::clone(node),
@@ -55,8 +54,8 @@ impl Events {
         })
     }
 
-    /// The next event; nothing, when the node has ended the stream. May be dropped and asked again; no event is lost
-    /// by that.
+    /// Waits for the next event. Returns `None` when the node has ended the stream. Cancel safe: no
+    /// event is lost.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         loop {
             if let Some(block) = take_block(&mut self.received) {
@@ -76,7 +75,7 @@ impl Events {
             }
             match self.line.drive(self.body.frame()).await {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(self.node.broken(error)),
+                Some(Err(error)) => return Err(self.node.dialer.broken(error)),
                 Some(Ok(frame)) => {
                     if let Some(bytes) = frame.data_ref() {
                         self.received.extend_from_slice(bytes);
@@ -87,14 +86,11 @@ impl Events {
     }
 
     fn garbled(&self, what: &str) -> ClientError {
-        ClientError::Garbled {
-            place: self.node.place.to_string(),
-            what: what.to_owned(),
-        }
+        self.node.dialer.garbled(what)
     }
 }
 
-/// The lines up to the first empty one, if it has arrived.
+/// Removes the lines up to the first empty one, if it has arrived.
 fn take_block(received: &mut Vec<u8>) -> Option<String> {
     let mut line_start = 0;
     for (index, &byte) in received.iter().enumerate() {
@@ -110,7 +106,7 @@ fn take_block(received: &mut Vec<u8>) -> Option<String> {
     None
 }
 
-/// The data of an event's lines.
+/// Returns the data of an event's lines, or `None` for a comment.
 fn data_of(block: &str) -> Option<String> {
     let lines = block.lines().filter_map(|line| line.strip_prefix("data:"));
     let data: Vec<&str> = lines

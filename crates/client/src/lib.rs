@@ -1,8 +1,8 @@
 //! Client for Soloist, and a fence gate that rejects stale holders at the protected resource.
 //!
-//! A [`Client`] asks a node for locks, through the node's HTTP API. Its methods are those of the
-//! trait [`Locks`], which a node inside the program has as well (the crate `soloist-node`): a
-//! program that is generic over `Locks` runs with either.
+//! A [`Client`] asks a node for locks, in a [session](soloist_api::session) over one connection.
+//! Its methods are those of the trait [`Locks`], which a node inside the program has as well (the
+//! crate `soloist-node`): a program that is generic over `Locks` runs with either.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,51 +30,61 @@
 //!
 //! [`Target::from_env`] reads these variables:
 //!
-//! - `SOLOIST_API`: the node, as `unix:/path/of.sock`, `/path/of.sock`, `https://host:port`, or
-//!   `up` for the cluster of `soloist up`. Without it, [the system's node or the
-//!   folder's](Target::default).
+//! - `SOLOIST_API`: the node, or several nodes of a cluster, separated by commas. A node is given
+//!   as `unix:/path/of.sock`, `/path/of.sock`, `https://host:port`, or `up` for the cluster of
+//!   `soloist up`. Without it, [the system's node or the folder's](Target::default).
 //! - `SOLOIST_CA`: for `https`, the file with the cluster's CA.
 //! - `SOLOIST_TOKEN`, or `SOLOIST_TOKEN_FILE`: the token, or the file that contains it.
 //! - `SOLOIST_CERTIFICATE` and `SOLOIST_KEY`: the files with the client's certificate and its key.
 //!
 //! # What happens when
 //!
-//! - **The guard is dropped**: the lock is released in the background. A program that exits should
-//!   await [`Client::settle`] first; otherwise others wait until the hold expires.
-//! - **A request is dropped** before it is answered: it is cancelled in the background.
-//! - **The process dies**: the hold expires after its time to live, which is the node's setting or
-//!   [`ClientBuilder::ttl`].
-//! - **The connection breaks**: the guard renews its hold over a new one. A waiting request is sent
-//!   again, and keeps its place in the queue.
+//! - **The guard is dropped**: the release is sent at once, and nobody waits for the answer. A
+//!   program that exits should await [`Client::settle`] first; otherwise others may wait until the
+//!   session expires. [`Guard::release`] waits for the answer.
+//! - **A request is dropped** before it is answered: it is cancelled in the same way.
+//! - **The client is dropped**, and all its clones, guards and requests with it: the node is told
+//!   to end the session, and nobody waits for the answer.
+//! - **The process dies**: its session expires after its time to live, which is the node's setting
+//!   or [`ClientBuilder::ttl`], and all its holds with it.
+//! - **The connection breaks**: the session is resumed over a new one. Holds are kept, and waiting
+//!   requests keep their places in the queues.
 //! - **The node stops**: [`Guard::lost`] returns immediately, and [`Guard::valid_for`] says how
-//!   much time is left to finish and to release. Requests fail with
-//!   [`AcquireError::Unavailable`]; another node may serve them.
+//!   much time is left to finish and to release. Requests move to the next node if the target names
+//!   several, and keep their deadlines. Otherwise they fail with [`AcquireError::Unavailable`].
+//! - **The node dies or is cut off**: requests move in the same way. The next node makes the old
+//!   one end what was requested there, so that no grant is left behind. Holds do not move: they are
+//!   bound to their node, and renewed and released there if it can be reached again in time.
+//! - **The node loses the cluster** and still answers: requests that wait move once it has been
+//!   outside for longer than it takes to come back, and later ones at once if a hold was lost.
 //! - **The node is restarted or cut off**: its holds are lost. The guard says so as soon as it
 //!   learns of it, and at the latest when the time that it was promised has passed by the client's
 //!   own clock.
-//! - **The runtime ends**: holds are renewed on the runtime in which the client was connected, so
-//!   they expire.
+//! - **The runtime ends**: the session is renewed on the runtime in which the client was connected,
+//!   so it expires.
 //!
-//! There is no blocking client. A synchronous program creates a multi-threaded tokio runtime and
-//! calls `block_on`; such a runtime renews holds between these calls as well.
+//! One ping renews all holds of a client, however many there are. Requests may be made at the same
+//! time from any number of tasks, and are sent without waiting for earlier answers. A task that
+//! waits for an answer reads the connection itself, so a request of a client that is otherwise idle
+//! wakes no other thread.
+//!
+//! Programs without tokio use [`blocking`].
 //!
 //! More in the examples: `client_guard`, `fence_gate`, and `either_way`, which runs one program
 //! with a client and with a node inside.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
-
 mod acquire;
-mod background;
+pub mod blocking;
 mod client;
 mod clock;
-mod connection;
+mod dial;
 mod error;
 mod events;
 pub mod gate;
 mod guard;
-mod keeper;
+mod http;
 mod path;
+mod session;
 mod target;
 mod tls;
 
@@ -83,6 +93,7 @@ pub use clock::reached;
 pub use error::{Attempt, ClientError};
 pub use events::Events;
 pub use guard::ClientGuard;
+pub use session::{RawSession, SessionKey};
 pub use soloist_api::{
     AcquireError, EndReason, Fence, Guard, Lock, LockName, LockNameError, Locks, Loss, Moment,
     ReleaseError, Request, WithLockError,

@@ -23,7 +23,7 @@ const UP: &str = "up";
 /// Maximum length of a token, far above what is used in practice.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-/// A node to connect to: its address, and how to authenticate.
+/// A node to connect to, or several nodes of a cluster: addresses, and how to authenticate.
 ///
 /// ```
 /// use soloist_client::Target;
@@ -96,7 +96,7 @@ pub enum TargetError {
     /// The target is neither a socket nor a URL.
     #[error(
         "invalid target {text:?}: {problem}; \
-         use unix:/path/to.sock, /path/to.sock, https://host:port or up"
+         use unix:/path/to.sock, /path/to.sock, https://host:port or up, or several with commas"
     )]
     Form {
         /// The target, truncated.
@@ -178,8 +178,47 @@ impl Target {
     }
 
     /// Parses `unix:/path`, a path that contains a `/`, `http://host:port`, `https://host:port`, or
-    /// `up` for the cluster of `soloist up`.
+    /// `up` for the cluster of `soloist up`. Several nodes are separated by commas: if one stops or
+    /// dies, the client continues on the next.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
+        if !text.contains(',') {
+            return Self::parse_one(text);
+        }
+        let targets = text.split(',').map(|text| Self::parse_one(text.trim()));
+        let targets: Result<Vec<Target>, TargetError> = targets.collect();
+        Ok(Self::any_of(targets?))
+    }
+
+    /// Several nodes of a cluster, which all accept the credentials of the first: if one stops or
+    /// dies, the client continues on the next.
+    pub fn any_of(targets: impl IntoIterator<Item = Target>) -> Self {
+        let mut targets = targets.into_iter();
+        let mut first = targets.next().unwrap_or_default();
+        first
+            .places
+            .extend(targets.flat_map(|target| target.places));
+        first
+    }
+
+    /// The nodes that this names, each as a target of its own. A target that names no node is
+    /// returned as it is.
+    pub fn nodes(&self) -> Vec<Target> {
+        if !self.is_list() {
+            return vec![self.clone()];
+        }
+        let alone = |place: &Place| Target {
+            places: vec![place.clone()],
+            ..self.clone()
+        };
+        self.places.iter().map(alone).collect()
+    }
+
+    /// Whether this names several nodes, as opposed to places where a node may be.
+    pub(crate) fn is_list(&self) -> bool {
+        self.places.len() > 1 && self.places.iter().all(Place::is_named)
+    }
+
+    fn parse_one(text: &str) -> Result<Self, TargetError> {
         let wrong = |problem| TargetError::Form {
             text: text.chars().take(200).collect(),
             problem,
@@ -337,6 +376,11 @@ impl Place {
         (!mine).then_some("belongs to another user; name it in SOLOIST_API to use it anyway")
     }
 
+    /// Returns whether the user named it.
+    fn is_named(&self) -> bool {
+        !matches!(self, Place::Unix { origin, .. } if *origin != Origin::Named)
+    }
+
     /// Returns whether this is the cluster of `soloist up`, tried as the last resort.
     pub(crate) fn is_up(&self) -> bool {
         let Place::Unix { origin, .. } = self else {
@@ -399,6 +443,25 @@ mod tests {
         assert_eq!(place("./b.sock"), "unix:./b.sock");
         assert_eq!(place("https://host:7400/"), "https://host:7400");
         assert_eq!(place("http://[::1]:7400"), "http://[::1]:7400");
+    }
+
+    #[test]
+    fn several_nodes_are_separated_by_commas() {
+        let target = Target::parse("unix:/a.sock, https://host:7400,./b.sock").unwrap();
+        let places: Vec<String> = target.places.iter().map(Place::to_string).collect();
+        assert_eq!(
+            places,
+            ["unix:/a.sock", "https://host:7400", "unix:./b.sock"]
+        );
+        assert!(target.is_list());
+        let nodes = target.nodes();
+        assert_eq!((nodes.len(), nodes[1].places.len()), (3, 1));
+        assert_eq!(nodes[1].places[0].to_string(), "https://host:7400");
+        assert_eq!(Target::default().nodes(), [Target::default()]);
+        assert!(!Target::parse("./b.sock").unwrap().is_list());
+        assert!(!Target::default().is_list());
+        let error = Target::parse("./b.sock,").unwrap_err().to_string();
+        assert!(error.contains("invalid target"), "{error}");
     }
 
     #[test]

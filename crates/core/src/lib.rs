@@ -1,6 +1,6 @@
 //! The pure core of a node: which algorithm a lock uses ([`rules`]), the lock table ([`locks`]),
 //! the sessions of clients ([`sessions`]), the epochs that make it tolerate crashes ([`epochs`]),
-//! and which nodes keep the roster ([`keepers`]).
+//! which nodes keep the roster ([`keepers`]), and what is remembered for dashboards ([`record`]).
 //!
 //! Events and the time go in, effects come out. There is no clock, socket or task here, so that the
 //! same state machines run in a node, in simulations and in searches.
@@ -21,6 +21,7 @@ mod mutant;
 pub mod name_hash;
 mod near_end;
 pub mod notice;
+pub mod record;
 pub mod rows;
 pub mod rules;
 pub mod sessions;

@@ -14,7 +14,7 @@ pub enum Notice {
         /// The member.
         member: NodeName,
         /// The reason.
-        reason: &'static str,
+        reason: String,
     },
     /// From the leader: a member did not report in time, and must wait before it may rejoin.
     LateReport(NodeName),

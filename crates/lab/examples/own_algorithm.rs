@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use soloist_algorithms::shape::Ring;
 use soloist_algorithms::{Algorithm, Channels, Config, Info, Message, NodeId, Outbox};
-use soloist_algorithms::{Phase, Place, VariantSet, Violation};
+use soloist_algorithms::{Field, FieldKind, Fields, PHASE, Phase, Place, VariantSet, Violation};
 use soloist_lab::search::{Bounds, ENDLESS, Outcome, check};
 use soloist_lab::simulate::{Setup, simulate_own};
 
@@ -94,11 +94,10 @@ impl<const HASTY: bool> Algorithm for TokenRing<HASTY> {
     fn phase(&self) -> Phase {
         self.phase
     }
-}
-
-impl<const HASTY: bool> fmt::Display for TokenRing<HASTY> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} token={}", self.phase, self.token)
+    fn fields(&self, fields: &mut dyn Fields) {
+        const TOKEN: Field = Field::new("token", FieldKind::Flag, "whether the token is here");
+        fields.add(&PHASE, self.phase.into());
+        fields.add(&TOKEN, self.token.into());
     }
 }
 

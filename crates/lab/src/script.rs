@@ -121,24 +121,54 @@ pub fn first_difference(text: &str, replayed: &str) -> Option<Difference> {
     None
 }
 
+/// What a line of a text is.
+pub(crate) enum Content<'a> {
+    Step(&'a str),
+    /// A comment or an empty line.
+    Comment,
+    /// A line of the head.
+    Head,
+    /// A line of the transcript under a step.
+    Transcript,
+}
+
+/// The lines of a text with their numbers, from 1, and what they are.
+pub(crate) fn contents(
+    text: &str,
+) -> impl Iterator<Item = Result<(usize, &str, Content<'_>), ScenarioError>> {
+    let mut in_steps = false;
+    (1..).zip(text.lines()).map(move |(line, content)| {
+        let what = if let Some(step) = content.strip_prefix("> ") {
+            in_steps = true;
+            Content::Step(step)
+        } else if content.starts_with('>') {
+            let reason = format!("'{content}': a step begins with '> '");
+            return Err(ScenarioError::Line { line, reason });
+        } else if is_comment(content) {
+            Content::Comment
+        } else if in_steps {
+            Content::Transcript
+        } else {
+            Content::Head
+        };
+        Ok((line, content, what))
+    })
+}
+
 /// Takes each step, and returns the text with the actual transcript under each of them.
 pub(crate) fn play(
     text: &str,
     mut take: impl FnMut(&str) -> Result<String, String>,
 ) -> Result<String, ScenarioError> {
     let mut result = String::new();
-    let mut in_steps = false;
-    for (line, content) in (1..).zip(text.lines()) {
-        if let Some(step) = content.strip_prefix("> ") {
-            in_steps = true;
+    for line in contents(text) {
+        let (line, content, what) = line?;
+        if !matches!(what, Content::Transcript) {
             let _ = writeln!(result, "{content}");
+        }
+        if let Content::Step(step) = what {
             let transcript = take(step).map_err(|reason| ScenarioError::Line { line, reason })?;
             result.push_str(&transcript);
-        } else if content.starts_with('>') {
-            let reason = format!("'{content}': a step begins with '> '");
-            return Err(ScenarioError::Line { line, reason });
-        } else if is_comment(content) || !in_steps {
-            let _ = writeln!(result, "{content}");
         }
     }
     Ok(result)

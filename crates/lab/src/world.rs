@@ -1,5 +1,6 @@
 //! The nodes of a cluster, as stepped by the simulator, the checker and the scenarios.
 
+use std::fmt;
 use std::sync::Arc;
 
 use soloist_algorithms::{
@@ -98,11 +99,10 @@ pub(crate) fn two_inside(
 }
 
 /// A violation of what must hold in a cluster of correct nodes.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Fault {
     /// Mutual exclusion is violated.
-    #[error("two nodes inside: {newcomer} entered while {other} was inside")]
     TwoInside {
         /// The node that just entered.
         newcomer: NodeId,
@@ -110,7 +110,6 @@ pub enum Fault {
         other: NodeId,
     },
     /// A node refused an event, such as a message from a correct peer.
-    #[error("node {node}: {violation}")]
     Refused {
         /// The node.
         node: NodeId,
@@ -118,10 +117,8 @@ pub enum Fault {
         violation: Violation,
     },
     /// Messages continue forever although no request needs them.
-    #[error("messages never stop, although no node waits or is inside")]
     Endless,
     /// A node's own invariant is violated.
-    #[error("node {node}: {broken}")]
     Invariant {
         /// The node.
         node: NodeId,
@@ -129,13 +126,10 @@ pub enum Fault {
         broken: &'static str,
     },
     /// An invariant of the whole cluster is violated.
-    #[error("{0}")]
     ClusterInvariant(&'static str),
     /// A token algorithm lost its token, or has several.
-    #[error("{0} tokens")]
     Tokens(usize),
     /// Entries do not follow the order of their request ids.
-    #[error("out of order: {entered} entered after {last}")]
     Order {
         /// The request that was just granted.
         entered: RequestId,
@@ -143,14 +137,48 @@ pub enum Fault {
         last: RequestId,
     },
     /// A node entered without knowledge of the last entry, so its fencing token does not increase.
-    #[error("the fence does not increase: {0} entered without knowledge of the last entry")]
     Fence(NodeId),
     /// A node waits, but no message is in flight and no node is inside.
-    #[error("no message is in flight, no node is inside, and {0} waits")]
     Deadlock(NodeId),
 }
 
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(&|node| node.to_string()))
+    }
+}
+
 impl Fault {
+    /// The fault as text, with these names of nodes.
+    pub fn text(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        let request = |r: &RequestId| r.named(name);
+        match self {
+            Fault::TwoInside { newcomer, other } => {
+                let (newcomer, other) = (name(*newcomer), name(*other));
+                format!("two nodes inside: {newcomer} entered while {other} was inside")
+            }
+            Fault::Refused { node, violation } => format!("node {}: {violation}", name(*node)),
+            Fault::Endless => "messages never stop, although no node waits or is inside".to_owned(),
+            Fault::Invariant { node, broken } => format!("node {}: {broken}", name(*node)),
+            Fault::ClusterInvariant(broken) => (*broken).to_owned(),
+            Fault::Tokens(tokens) => format!("{tokens} tokens"),
+            Fault::Order { entered, last } => {
+                let (entered, last) = (request(entered), request(last));
+                format!("out of order: {entered} entered after {last}")
+            }
+            Fault::Fence(node) => format!(
+                "the fence does not increase: {} entered without knowledge of the last entry",
+                name(*node)
+            ),
+            Fault::Deadlock(node) => format!(
+                "no message is in flight, no node is inside, and node {} waits",
+                name(*node)
+            ),
+        }
+    }
+
     /// Returns whether this is a deadlock.
     pub fn is_deadlock(&self) -> bool {
         matches!(self, Fault::Deadlock(_))

@@ -11,7 +11,7 @@ const OPENING: &str = "```text\n";
 const CLOSING: &str = "```\n";
 
 /// Parts of the names of scenarios that show a fault in a paper.
-const FAULTY: [&str; 3] = ["as-published", "-two-tokens", "-endless"];
+const FAULTY: [&str; 4] = ["as-published", "-two-tokens", "-endless", "-counters-lost"];
 
 /// Longer blocks are folded.
 const LINES_MAX: usize = 60;

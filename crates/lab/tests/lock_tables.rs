@@ -90,6 +90,7 @@ fn table(rules: &Rules, me: usize) -> Table {
         limits: Limits::default(),
         locks_max: 10,
         forget_after: Duration::ZERO,
+        turns_away_after: None,
         seed: [me as u8; 32],
     })
 }

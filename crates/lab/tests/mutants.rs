@@ -13,19 +13,23 @@ use soloist_algorithms::central::Central;
 use soloist_algorithms::chaudhuri_karaata::ChaudhuriKaraata;
 use soloist_algorithms::lamport::Lamport;
 use soloist_algorithms::le_lann::{self, LeLann};
-use soloist_algorithms::lodha_kshemkalyani::{LodhaKshemkalyani, ONE_REPLY};
+use soloist_algorithms::lodha_kshemkalyani::{LATE_REPLY, LodhaKshemkalyani, ONE_REPLY};
 use soloist_algorithms::maekawa::Maekawa;
 use soloist_algorithms::naimi_trehel::NaimiTrehel;
 use soloist_algorithms::neamatollahi::{self, Neamatollahi};
 use soloist_algorithms::neilsen_mizuno::NeilsenMizuno;
-use soloist_algorithms::raymond::{INITIALIZE, PIGGYBACK, Raymond, SECOND_WAIT};
+use soloist_algorithms::raymond::{COUNTERS, INITIALIZE, PIGGYBACK, Raymond, SECOND_WAIT};
 use soloist_algorithms::ricart_agrawala::RicartAgrawala;
 use soloist_algorithms::suzuki_kasami::SuzukiKasami;
 use soloist_algorithms::{
     Algorithm, Channels, Choice, Kind, Mutant, Shape, ShapeError, Variant, VariantSet,
 };
+use soloist_lab::ShapeSpec;
+use soloist_lab::adversary::Hunt;
 use soloist_lab::scenario;
-use soloist_lab::search::{Bounds, Crashes, ENDLESS, Limits, Outcome, search};
+use soloist_lab::search::{
+    self, Aim, Bounds, Crashes, ENDLESS, Limits, Outcome, Worst, search, worst,
+};
 use soloist_lab::simulate::{Setup, simulate};
 use soloist_lab::world::Fault;
 
@@ -63,6 +67,7 @@ fn judge(mutant: Mutant) -> Verdict {
         MaekawaStaleInquire => holds(case::<Maekawa>("grid", &[1, 1, 2])),
         MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
         MaekawaLockNotMoved => holds(case::<Maekawa>("grid", &[1, 1, 1])),
+        MaekawaFailedTwice => at_most(25, Aim::Messages, case::<Maekawa>("grid", &[0, 1, 1, 1])),
         MaekawaClockForgotten => holds(forgetting(case::<Maekawa>("grid", &[1, 1, 1]))),
 
         RaymondLifo => holds(case::<Raymond>("line", &[ENDLESS; 3])),
@@ -78,6 +83,7 @@ fn judge(mutant: Mutant) -> Verdict {
         RaymondAdviseOutdated => holds(crashing(2, Channels::Fifo, &[1, 1, 1])),
         RaymondSecondWaitSkipped => holds(with(SECOND_WAIT, crashing(1, Channels::Any, &[1, 1]))),
         RaymondDuplicates => holds(crashing(2, Channels::Fifo, &[1, 1])),
+        RaymondCountersIgnored => holds(with(COUNTERS, endlessly_crashing(&[ENDLESS; 3]))),
 
         NeamatollahiRowRoundShort => holds(case::<Neamatollahi>("2x3", &[1, 1, 1, 0, 0])),
         NeamatollahiColumnRoundShort => holds(case::<Neamatollahi>("2x2", &[1, 1, 0, 1])),
@@ -100,6 +106,10 @@ fn judge(mutant: Mutant) -> Verdict {
         LodhaKshemkalyaniDoneForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1, 1])),
         LodhaKshemkalyaniSatisfiedNotTold => holds(case::<LodhaKshemkalyani>("", &[1, 1, 2])),
         LodhaKshemkalyaniReplyForgotten => holds(case::<LodhaKshemkalyani>("", &[1, 1])),
+        LodhaKshemkalyaniKeptNotQueued => holds(with(
+            LATE_REPLY,
+            foreseeing(case::<LodhaKshemkalyani>("", &[2, 2])),
+        )),
         LodhaKshemkalyaniErrandLost => {
             holds(with(ONE_REPLY, case::<LodhaKshemkalyani>("", &[1, 1])))
         }
@@ -166,6 +176,74 @@ fn judge(mutant: Mutant) -> Verdict {
     }
 }
 
+/// Faults that are caught in another way as well: by the worst case over all interleavings, by the
+/// adversarial scheduler, and by searches with crashes that lose messages or have the longer wait.
+const OTHERS: [(Mutant, fn() -> Verdict); 5] = [
+    (Mutant::CentralLifo, || {
+        at_most(0, Aim::Overtaking, case::<Central>("", &[0, 2, 2, 2]))
+    }),
+    (Mutant::CentralLifo, || {
+        hunted_at_most(0, Aim::Overtaking, "central", "", &[0, 2, 2, 2])
+    }),
+    (Mutant::MaekawaFailedTwice, || {
+        hunted_at_most(25, Aim::Messages, "maekawa", "grid", &[0, 1, 1, 1])
+    }),
+    (Mutant::RaymondAdviseNotQueued, || {
+        holds(with_crashes(|crashes| crashes.loses_messages = true))
+    }),
+    (Mutant::RaymondAdviseNotAsked, || {
+        holds(with_crashes(|crashes| crashes.long_wait = true))
+    }),
+];
+
+/// A line of two nodes with one crash of this kind.
+fn with_crashes(change: fn(&mut Crashes)) -> Case<Raymond> {
+    let Case(bounds) = crashing(1, Channels::Fifo, &[1, 1]);
+    Case(bounds.map(|mut bounds| {
+        change(&mut bounds.limits.crashes);
+        bounds
+    }))
+}
+
+/// Over all interleavings, there are at most this many messages, or a waiter is overtaken at most
+/// this often.
+fn at_most<A: Algorithm>(limit: u64, aim: Aim, Case(bounds): Case<A>) -> Verdict {
+    let bounds = bounds.expect("a valid shape");
+    match worst::<A>(&bounds, aim, &mut |_| true) {
+        Worst::Most { most, .. } if most <= limit => None,
+        Worst::Most { most, trace, .. } => {
+            let says = format!("{most} instead of {limit} (step {})", trace.len());
+            catch("worst case", says)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The same, of the runs that the adversarial scheduler tries.
+fn hunted_at_most(limit: u64, aim: Aim, algorithm: &str, form: &str, requests: &[u8]) -> Verdict {
+    let choice = Choice::parse(algorithm, "").unwrap();
+    let mut case = search::Case::new(choice, requests.len(), 1);
+    case.requests = requests.to_vec();
+    if !form.is_empty() {
+        case.shape = ShapeSpec::Form(form.to_owned());
+    }
+    let hunt = Hunt {
+        case,
+        aim,
+        seed: 1,
+        tries: 800,
+    };
+    let found = hunt.run(&|| ()).expect("a case that can be run");
+    let most = match aim {
+        Aim::Messages => found.messages,
+        Aim::Overtaking => found.overtaken,
+    };
+    match most <= limit {
+        true => None,
+        false => catch("scheduler", format!("{most} instead of {limit}")),
+    }
+}
+
 /// A case for a search, or the reason why its shape is invalid.
 struct Case<A: Algorithm>(Result<Bounds<A::Shape>, ShapeError>);
 
@@ -207,6 +285,23 @@ fn crashing(most: u8, channels: Channels, requests: &[u8]) -> Case<Raymond> {
             ..bounds.limits
         },
         ..bounds
+    }))
+}
+
+/// Node 1 of a line crashes again and again.
+fn endlessly_crashing(requests: &[u8]) -> Case<Raymond> {
+    let Case(bounds) = crashing(ENDLESS, Channels::Fifo, requests);
+    Case(bounds.map(|mut bounds| {
+        bounds.limits.crashes.nodes = Some(1 << 1);
+        bounds
+    }))
+}
+
+/// Nodes know whether they will request again.
+fn foreseeing<A: Algorithm>(case: Case<A>) -> Case<A> {
+    Case(case.0.map(|mut bounds| {
+        bounds.limits.known_requests = true;
+        bounds
     }))
 }
 
@@ -307,19 +402,25 @@ fn every_mutant_is_caught_and_nothing_else_is() {
     check_names();
     let mut table = String::from("mutant | caught by | what it says\n");
     let mut missed = Vec::new();
-    for &mutant in Mutant::ALL {
+    let mut check = |mutant: Mutant, judge: &dyn Fn() -> Verdict| {
         let name = mutant.name();
         Mutant::plant(None);
-        if let Some(Catch { check, says }) = judge(mutant) {
+        if let Some(Catch { check, says }) = judge() {
             panic!("without the fault {name}: {check}: {says}");
         }
         Mutant::plant(Some(mutant));
-        match judge(mutant) {
+        match judge() {
             Some(Catch { check, says }) => table += &format!("{name} | {check} | {says}\n"),
             None => missed.push(format!("{name}: {}", mutant.about())),
         }
+        Mutant::plant(None);
+    };
+    for &mutant in Mutant::ALL {
+        check(mutant, &|| judge(mutant));
     }
-    Mutant::plant(None);
+    for (mutant, judge) in OTHERS {
+        check(mutant, &judge);
+    }
     println!("{table}");
     assert!(missed.is_empty(), "not caught:\n{}", missed.join("\n"));
 }

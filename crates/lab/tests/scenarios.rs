@@ -1,15 +1,13 @@
-//! Every scenario in `tests/scenarios` replays to exactly its own text. Set `UPDATE_SCENARIOS=1` to
-//! write the actual transcripts, and review the diff before committing.
+//! Every scenario in `tests/scenarios` and `tours` replays to exactly its own text. Set
+//! `UPDATE_SCENARIOS=1` to write the actual transcripts, and review the diff before committing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_scenario_replays_to_its_own_text() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let update = std::env::var("UPDATE_SCENARIOS").is_ok_and(|value| value == "1");
     let mut count = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files("tests/scenarios").chain(files("tours")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let replayed = match name.starts_with("epochs-") {
@@ -24,7 +22,14 @@ fn every_scenario_replays_to_its_own_text() {
         }
         count += 1;
     }
-    assert!(count > 0, "no scenario in {}", folder.display());
+    assert!(count > 90, "{count} scenarios");
+}
+
+/// The files of a folder of this crate.
+fn files(folder: &str) -> impl Iterator<Item = PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = std::fs::read_dir(&folder).unwrap();
+    entries.map(|entry| entry.unwrap().path())
 }
 
 #[test]

@@ -55,6 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             },
             limits: Limits::default(),
             metrics: Metrics::default(),
+            io_threads: Config::IO_THREADS,
             name,
         };
         let node = Node::start_on(config, None, listener).await?;

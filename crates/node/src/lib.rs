@@ -57,9 +57,6 @@
 //! [Links](soloist_transport::links) carry its messages. [`Node`] is the thin shell that combines
 //! both.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("Soloist runs on Linux only: it needs pidfds, /proc and CLOCK_MONOTONIC_RAW");
-
 // Hidden: for the binary `soloist` and for tests, with types of openraft.
 #[doc(hidden)]
 pub mod cluster_memory;
@@ -87,4 +84,10 @@ pub use soloist_api::{
 };
 #[cfg(feature = "mutants")]
 pub use soloist_core::{skip_epochs, skip_fences};
-pub use soloist_transport::identity;
+
+/// Certificates, keys and roles of nodes and clients.
+pub mod identity {
+    pub use soloist_transport::identity::{
+        Authority, Identity, IdentityError, Issued, Role, Validity,
+    };
+}

@@ -151,6 +151,7 @@ impl LocalCluster {
                 // Its only client is usually the program that runs it.
                 limits: Limits::alone(),
                 metrics: Metrics::default(),
+                io_threads: Config::IO_THREADS,
             };
             let identity = authority
                 .as_ref()

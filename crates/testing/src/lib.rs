@@ -4,7 +4,8 @@
 //! - [`free`]: addresses to listen on. [`queue`]: connections waiting to be accepted.
 //!   [`swallowing`]: an address that swallows packets.
 //! - [`client_hello`]: the first bytes of a TLS client. [`golden_file`]: text that must not change.
-//! - [`wait`]: waiting for a condition.
+//! - [`wait`]: waiting for a condition. [`http_get`]: a node's HTTP API without the client.
+//! - [`scripts`]: commands for `soloist lock`. [`programs`]: what must be installed for some tests.
 //! - `alone` and `served`, with the feature `node`: nodes in this process.
 
 #[cfg(feature = "node")]
@@ -12,9 +13,12 @@ pub mod alone;
 pub mod client_hello;
 pub mod free;
 pub mod golden_file;
+pub mod http_get;
+pub mod programs;
 pub mod proxy;
 pub mod queue;
 pub mod referee;
+pub mod scripts;
 #[cfg(feature = "node")]
 pub mod served;
 pub mod swallowing;

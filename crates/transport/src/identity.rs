@@ -35,6 +35,8 @@ use soloist_api::NodeName;
 #[derive(Clone)]
 pub struct Identity {
     name: NodeName,
+    /// When the certificate expires, in seconds since 1970.
+    expires_unix_s: u64,
     server: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
 }
@@ -74,6 +76,7 @@ impl Identity {
         let parsed = pem::parse(&chain[0], &certificate.file)?;
         pem::check_dates(&parsed, &certificate.file)?;
         let name = pem::node_name(&parsed, &certificate.file)?;
+        let expires = parsed.validity().not_after.timestamp();
         role::check_node(&parsed, &certificate.file)?;
         check_signed(&provider, &roots, &chain, &name).map_err(|problem| {
             IdentityError::NotAccepted {
@@ -94,6 +97,7 @@ impl Identity {
             .map_err(|error| key_error(error, certificate, key))?;
         Ok(Identity {
             name,
+            expires_unix_s: u64::try_from(expires).unwrap_or_default(),
             server: Arc::new(server),
             client: Arc::new(client),
         })
@@ -102,6 +106,11 @@ impl Identity {
     /// Returns the node's name from its certificate.
     pub fn name(&self) -> &str {
         self.name.as_str()
+    }
+
+    /// Returns when the certificate expires, in seconds since 1970.
+    pub fn expires_unix_s(&self) -> u64 {
+        self.expires_unix_s
     }
 
     /// Returns the configuration for accepting links. It requires a certificate issued by the CA.

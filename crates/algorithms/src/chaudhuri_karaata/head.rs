@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::ChaudhuriKaraataMessage::{Interchange, Permit, Request};
-use super::{AS_PUBLISHED, Out};
+use super::{AS_PUBLISHED, Out, REPAIRS};
 use crate::mutant::Mutant;
 use crate::shape::Mesh;
 use crate::{Config, NodeId, NodeSet, Place, Start};
@@ -14,6 +14,8 @@ use crate::{Config, NodeId, NodeSet, Place, Start};
 pub(super) struct Head {
     place: Place<Mesh>,
     pub(super) as_published: bool,
+    /// Which of [`REPAIRS`] are in force with `as_published`.
+    repaired: [bool; 2],
     pub(super) token: Token,
     /// Q: nodes of this plane, and heads of neighbouring planes (with `as-published`: of any
     /// plane).
@@ -30,8 +32,8 @@ pub(super) enum Token {
     Red {
         /// The neighbouring head in the direction of the token (not used with `as-published`).
         towards: NodeId,
-        /// Whether it was asked for the token and has not sent it yet (not used with
-        /// `as-published`).
+        /// Whether it was asked for the token and has not sent it yet (with `as-published`: used
+        /// only with `repair-2`).
         asked: bool,
     },
     /// The plane is privileged and no node is inside.
@@ -52,6 +54,7 @@ impl Head {
         Head {
             place: config.place.clone(),
             as_published: config.variants.has(AS_PUBLISHED),
+            repaired: REPAIRS.map(|repair| config.variants.has(repair)),
             token: Token::first(*me, shape, config.start),
             queue: VecDeque::new(),
             queued: NodeSet::new(shape.plane_len(shape.plane(*me)) + 2),
@@ -60,7 +63,10 @@ impl Head {
 
     /// P1 of the head itself, and P2 at a head.
     pub(super) fn on_request(&mut self, origin: NodeId, out: &mut Out) {
-        self.enqueue(origin);
+        let is_known = self.repaired[1] && self.queue.contains(&origin);
+        if !is_known {
+            self.enqueue(origin);
+        }
         if self.as_published {
             self.spread(origin, out);
         } else {
@@ -88,7 +94,8 @@ impl Head {
     /// next plane whatever the token's colour here (C1). A request of this plane at a red head is
     /// sent to both sides, each time (C3). Search tests:
     /// as_published_a_stale_request_strands_a_plane and as_published_queues_outgrow_theorem_4.
-    fn spread(&self, origin: NodeId, out: &mut Out) {
+    fn spread(&mut self, origin: NodeId, out: &mut Out) {
+        let once = self.repaired[1];
         let Place { me, shape } = &self.place;
         let sides = shape.heads_beside(*me).into_iter().flatten();
         match shape.head_towards(*me, origin) {
@@ -97,12 +104,16 @@ impl Head {
                     out.send(next, Request(origin));
                 }
             }
-            None if matches!(self.token, Token::Red { .. }) => {
-                for side in sides {
-                    out.send(side, Request(*me));
+            None => {
+                if let Token::Red { asked, .. } = &mut self.token
+                    && !*asked
+                {
+                    *asked = once;
+                    for side in sides {
+                        out.send(side, Request(*me));
+                    }
                 }
             }
-            None => {}
         }
     }
 
@@ -147,9 +158,14 @@ impl Head {
         out.send(towards, Interchange(next));
         // As published, nothing requests the token for the entries that are left in the queue (C2):
         // search test as_published_a_head_does_not_ask_again.
+        let is_own = |entry: &NodeId| shape.head_towards(*me, *entry).is_none();
+        let plane_waits = self.repaired[0] && self.queue.iter().any(is_own);
         let asks_back = !self.as_published && !Mutant::ChaudhuriKaraataDoesNotAskBack.planted();
         if asks_back && !self.queue.is_empty() {
             self.ask_once(out);
+        }
+        if plane_waits {
+            self.spread(self.place.me, out);
         }
     }
 

@@ -40,10 +40,16 @@
 //! moves one plane at a time, the sender's `towards` follows it, and if the sender's queue is not
 //! empty a REQUEST follows immediately.
 //!
+//! A smaller repair keeps the REQUESTs to all planes (`repair-1` and `repair-2` with
+//! `as-published`). With it nobody waits forever in any search, and queues keep to Theorem 4. But
+//! stale requests still move the token, and the bound of Theorem 2 is lost, which is why it is not
+//! the default.
+//!
 //! Corrected in both variants: `(i - i, j, k)` is `(i - 1, j, k)`; nothing is sent beyond the
 //! mesh's edge; RELEASE goes hop by hop, as section 2.2 says. The number of links is n - 1 (a
 //! spanning tree), not 13(n^1/3 - 1), which is right only for n = 27 and n = 1.
 
+mod fields;
 mod head;
 mod invariants;
 
@@ -54,8 +60,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Mesh;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Snapshot, Variant,
-    Violation,
+    Algorithm, Channels, Config, Fields, Info, Message, NodeId, Outbox, Phase, Place, Snapshot,
+    Variant, Violation,
 };
 
 use head::{Head, OFF_THE_WAY, Token};
@@ -68,6 +74,22 @@ pub const AS_PUBLISHED: Variant = Variant::new(
     "procedures P1-P4 as printed: requests between planes get lost, nodes wait forever",
 )
 .faulty();
+
+/// Two repairs that keep the printed REQUESTs to all planes. Together they restore liveness and
+/// Theorem 4 (ii), but not the bound of Theorem 2: stale requests still move the token to planes
+/// that do not need it.
+pub const REPAIRS: [Variant; 2] = [
+    Variant::repair(
+        1,
+        "repair-1",
+        "with as-published: a head that gives the token away asks for it again if its plane needs it",
+    ),
+    Variant::repair(
+        2,
+        "repair-2",
+        "with as-published: a plane asks once until the token comes, and is queued once",
+    ),
+];
 
 type Out = Outbox<ChaudhuriKaraataMessage>;
 
@@ -124,6 +146,11 @@ impl Message for ChaudhuriKaraataMessage {
         matches!(self, Interchange(_))
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        let token = if self.is_token() { " (token)" } else { "" };
+        format!("{} {}{token}", self.name(), name(self.node()))
+    }
+
     fn examples() -> Vec<Self> {
         let node = NodeId::new;
         vec![
@@ -137,11 +164,7 @@ impl Message for ChaudhuriKaraataMessage {
 
 impl fmt::Display for ChaudhuriKaraataMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name(), self.node())?;
-        if self.is_token() {
-            f.write_str(" (token)")?;
-        }
-        Ok(())
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
 
@@ -154,7 +177,7 @@ impl Algorithm for ChaudhuriKaraata {
         aliases: &["mesh"],
         paper: "Chaudhuri, Karaata 1998, An O(n^1/3) algorithm for distributed mutual exclusion",
         channels: Channels::Fifo,
-        variants: &[AS_PUBLISHED],
+        variants: &[AS_PUBLISHED, REPAIRS[0], REPAIRS[1]],
         presets: &[],
     };
 
@@ -247,6 +270,10 @@ impl Algorithm for ChaudhuriKaraata {
         place.peers().filter(is_beside).collect()
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        self.name_fields(fields);
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -315,23 +342,5 @@ impl ChaudhuriKaraata {
             self.phase = Phase::Inside;
             out.enter();
         }
-    }
-}
-
-impl fmt::Display for ChaudhuriKaraata {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.phase)?;
-        let Some(head) = self.head.as_deref() else {
-            return Ok(());
-        };
-        match head.token {
-            Token::Green => f.write_str(" token=GREEN")?,
-            Token::Yellow { granted } => write!(f, " token=YELLOW granted={granted}")?,
-            Token::Red { .. } if head.as_published => f.write_str(" token=RED")?,
-            Token::Red { towards, asked } => {
-                write!(f, " token=RED towards={towards} asked={asked}")?;
-            }
-        }
-        write!(f, " Q={:?}", head.queue)
     }
 }

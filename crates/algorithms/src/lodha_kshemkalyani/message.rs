@@ -70,6 +70,44 @@ impl Message for LodhaKshemkalyaniMessage {
         }
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        let mut text = self.name().to_owned();
+        match self {
+            Request {
+                request,
+                satisfied,
+                had_yours,
+            } => {
+                text += &format!(" {}", request.named(name));
+                if let Some(satisfied) = satisfied {
+                    text += &format!(" after {}", satisfied.named(name));
+                }
+                if let Some(number) = had_yours {
+                    text += &format!(" had your {number}");
+                }
+            }
+            Reply {
+                satisfied,
+                highest,
+                errands,
+            } => {
+                if let Some(satisfied) = satisfied {
+                    text += &format!(" {}", satisfied.named(name));
+                }
+                text += &extras(*highest, errands, name);
+            }
+            Flush {
+                satisfied,
+                highest,
+                errands,
+            } => {
+                text += &format!(" {}", satisfied.named(name));
+                text += &extras(*highest, errands, name);
+            }
+        }
+        text
+    }
+
     fn examples() -> Vec<Self> {
         let first = RequestId::new(1, NodeId::new(2));
         let second = RequestId::new(300, NodeId::new(2));
@@ -109,50 +147,17 @@ impl Message for LodhaKshemkalyaniMessage {
 
 impl fmt::Display for LodhaKshemkalyaniMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        match self {
-            Request {
-                request,
-                satisfied,
-                had_yours,
-            } => {
-                write!(f, " {request}")?;
-                if let Some(satisfied) = satisfied {
-                    write!(f, " after {satisfied}")?;
-                }
-                if let Some(number) = had_yours {
-                    write!(f, " had your {number}")?;
-                }
-                Ok(())
-            }
-            Reply {
-                satisfied,
-                highest,
-                errands,
-            } => {
-                if let Some(satisfied) = satisfied {
-                    write!(f, " {satisfied}")?;
-                }
-                extras(f, *highest, errands)
-            }
-            Flush {
-                satisfied,
-                highest,
-                errands,
-            } => {
-                write!(f, " {satisfied}")?;
-                extras(f, *highest, errands)
-            }
-        }
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
 
-fn extras(f: &mut fmt::Formatter<'_>, highest: u64, errands: &[Errand]) -> fmt::Result {
-    if highest > 0 {
-        write!(f, " highest {highest}")?;
+fn extras(highest: u64, errands: &[Errand], name: &dyn Fn(NodeId) -> String) -> String {
+    let mut text = match highest {
+        0 => String::new(),
+        highest => format!(" highest {highest}"),
+    };
+    for Errand { request, answers } in errands {
+        text += &format!(", {} answers {}", name(*answers), request.named(name));
     }
-    for errand in errands {
-        write!(f, ", {} answers {}", errand.answers, errand.request)?;
-    }
-    Ok(())
+    text
 }

@@ -58,29 +58,32 @@
 //! variant `one-reply`: a node that leaves answers only the first of the deferred requests, and
 //! that node carries the other answers on when it leaves itself. An exit then costs at most two
 //! messages, but they are long. The paper gives no further detail; [`ONE_REPLY`] describes what is
-//! needed. The second (leave deferred requests unanswered until the node's own next request, which
-//! then is the answer) is left out. It is for a node that *knows* that it will make another
-//! request, which no state machine does. Without that knowledge it is not live: at N = 2 with one
-//! request each, the second waits forever.
+//! needed. The second is the variant `late-reply`: a node that will request again leaves the
+//! deferred requests unanswered until then ([`LATE_REPLY`]). The lab's search tells nodes whether
+//! they will, and holds them to it (`--known-requests`). Without that knowledge it is not live: at
+//! N = 2 with one request each, the second waits forever.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use crate::mutant::Mutant;
 use crate::shape::Complete;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId, Violation,
+    Algorithm, Channels, Config, Fields, Info, NodeId, NodeSet, Outbox, Phase, Place, RequestId,
+    Violation,
 };
 
 mod check;
+mod fields;
+mod late_reply;
 mod message;
 mod one_reply;
 mod variants;
 
 pub use message::{Errand, LodhaKshemkalyaniMessage};
-pub use variants::{AS_PUBLISHED, CLOCK_EVERYWHERE, ONE_REPLY, REPAIRS};
+pub use variants::{AS_PUBLISHED, CLOCK_EVERYWHERE, LATE_REPLY, ONE_REPLY, REPAIRS};
 
 use LodhaKshemkalyaniMessage::{Flush, Reply, Request};
+use late_reply::Late;
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -114,6 +117,8 @@ pub struct LodhaKshemkalyani {
     /// With `one-reply`: the requests whose answers this node gave to others to carry when it last
     /// left, in the order of their nodes.
     entrusted: Vec<RequestId>,
+    /// With `late-reply`: the deferred requests that this node keeps.
+    late: Option<Box<Late>>,
 }
 
 impl Algorithm for LodhaKshemkalyani {
@@ -129,6 +134,7 @@ impl Algorithm for LodhaKshemkalyani {
             AS_PUBLISHED,
             CLOCK_EVERYWHERE,
             ONE_REPLY,
+            LATE_REPLY,
             REPAIRS[0],
             REPAIRS[1],
             REPAIRS[2],
@@ -160,6 +166,7 @@ impl Algorithm for LodhaKshemkalyani {
             done: None,
             errands: Vec::new(),
             entrusted: Vec::new(),
+            late: config.variants.has(LATE_REPLY).then(Box::default),
         };
         if node.phase == Phase::Inside {
             // Its request (0, node) precedes all others, and all nodes have answered it.
@@ -184,6 +191,7 @@ impl Algorithm for LodhaKshemkalyani {
         // InvMutEx 6
         self.rv.clear();
         self.rv.insert(self.place.me);
+        self.count_kept();
         let tells = self.repaired[2] && !Mutant::LodhaKshemkalyaniSatisfiedNotTold.planted();
         let satisfied = self.last_satisfied.filter(|_| tells); // repair (3)
         let mut entrusted = self.entrusted.drain(..).peekable();
@@ -268,6 +276,10 @@ impl Algorithm for LodhaKshemkalyani {
             if let Some(next) = next {
                 out.send(next.node, self.flush(Vec::new())); // FinCS 1
             }
+            if self.keeps_deferred() {
+                self.deferred.clear();
+                return Ok(());
+            }
             let forgotten = usize::from(Mutant::LodhaKshemkalyaniReplyForgotten.planted());
             for peer in self.deferred.iter().skip(forgotten) {
                 out.send(peer, self.reply(Vec::new())); // FinCS 2
@@ -275,6 +287,16 @@ impl Algorithm for LodhaKshemkalyani {
         }
         self.deferred.clear();
         Ok(())
+    }
+
+    fn expect_request(&mut self, again: bool) {
+        if let Some(late) = &mut self.late {
+            late.stops = !again;
+        }
+    }
+
+    fn owes_request(&self) -> bool {
+        self.phase == Phase::Idle && self.late.as_ref().is_some_and(|late| !late.kept.is_empty())
     }
 
     fn request_id(&self) -> Option<RequestId> {
@@ -287,6 +309,10 @@ impl Algorithm for LodhaKshemkalyani {
 
     fn set_clock(&mut self, clock: u64) {
         self.see(clock);
+    }
+
+    fn fields(&self, fields: &mut dyn Fields) {
+        self.name_fields(fields);
     }
 
     fn phase(&self) -> Phase {
@@ -361,6 +387,9 @@ impl LodhaKshemkalyani {
         if !concurrent {
             // RcvReq 2b
             self.deferred.insert(request.node);
+            if let Some(late) = &mut self.late {
+                late.kept.push(request);
+            }
             if self.one_reply {
                 let answers = self.place.me;
                 let errand = Errand { request, answers };
@@ -433,27 +462,5 @@ impl LodhaKshemkalyani {
             self.phase = Phase::Inside;
             out.enter();
         }
-    }
-}
-
-impl fmt::Display for LodhaKshemkalyani {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} own={} seen={} RV={} LRQ={:?} deferred={}",
-            self.phase,
-            self.my_sequence_number,
-            self.highest_sequence_number_seen,
-            self.rv,
-            self.lrq,
-            self.deferred,
-        )?;
-        if let Some(done) = self.done {
-            write!(f, " done={done}")?;
-        }
-        for errand in &self.errands {
-            write!(f, ", {} answers {}", errand.answers, errand.request)?;
-        }
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ pub const AS_PUBLISHED: Variant = Variant::new(
     "as-published",
     "Fig. 2 as printed: a deadlock, and two nodes inside, at N = 3",
 )
-.excluding(&["clock-everywhere", "one-reply"])
+.excluding(&["clock-everywhere", "one-reply", "late-reply"])
 .faulty();
 
 /// The four repairs, each alone.
@@ -40,6 +40,20 @@ pub const CLOCK_EVERYWHERE: Variant = Variant::new(
 )
 .excluding(&["as-published"]);
 
+/// The next REQUEST of a node that leaves answers the deferred requests (§5, second improvement).
+///
+/// Such a node keeps the deferred requests, and its next request treats them as concurrent: it
+/// counts them as answers, and queues them before its own. The node must know that it will request
+/// again ([`expect_request`](crate::Algorithm::expect_request)), and it assumes so unless told
+/// otherwise. If it never does, the nodes whose requests it keeps wait forever.
+pub const LATE_REPLY: Variant = Variant::new(
+    7,
+    "late-reply",
+    "deferred requests are answered by the next REQUEST (§5), which has to come",
+)
+.excluding(&["as-published", "one-reply"])
+.faulty();
+
 /// A node that leaves answers only the first of the deferred requests (§5, first improvement).
 ///
 /// The node of that request gets the other answers as [`Errand`](super::Errand)s. When it leaves,
@@ -56,4 +70,4 @@ pub const ONE_REPLY: Variant = Variant::new(
     "one-reply",
     "one REPLY at an exit, whose receiver carries the others on (§5): fewer, longer messages",
 )
-.excluding(&["as-published"]);
+.excluding(&["as-published", "late-reply"]);

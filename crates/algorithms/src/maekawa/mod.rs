@@ -52,7 +52,7 @@
 //! `as-published` ignores these additional numbers.
 
 mod check;
-mod display;
+mod fields;
 mod invariants;
 mod message;
 mod variants;
@@ -62,8 +62,8 @@ use std::collections::VecDeque;
 use crate::mutant::Mutant;
 use crate::shape::Quorums;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot, Start,
-    VariantSet, Violation,
+    Algorithm, Channels, Config, Fields, Info, NodeId, Outbox, Phase, Place, RequestId, Snapshot,
+    Start, VariantSet, Violation,
 };
 
 pub use message::MaekawaMessage;
@@ -239,6 +239,10 @@ impl Algorithm for Maekawa {
         self.phase == Phase::Idle && self.locking_request.is_none() && self.checks_lock
     }
 
+    fn fields(&self, fields: &mut dyn Fields) {
+        self.name_fields(fields);
+    }
+
     fn phase(&self) -> Phase {
         self.phase
     }
@@ -319,6 +323,9 @@ impl Maekawa {
                 return;
             }
             self.tell(request.node, Failed(request.sequence), out);
+            if Mutant::MaekawaFailedTwice.planted() {
+                self.tell(request.node, Failed(request.sequence), out);
+            }
         } else if !self.inquired {
             self.inquired = true;
             self.tell(locking.node, Inquire(locking.sequence), out);

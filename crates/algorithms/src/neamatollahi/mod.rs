@@ -23,9 +23,12 @@
 //! handled after line 10.
 //!
 //! **Deviations**: the torus may be ragged, so the token carries the number of the column that it
-//! follows, and R rows of C nodes replace √N. The variant `resting` is another form of the
-//! algorithm, in which an idle cluster sends nothing: see [`resting`].
+//! follows, and R rows of C nodes replace √N; then the next column is not always that of the right
+//! neighbour. Of several Requests that reach a node while it is inside, only the last one is kept
+//! (`late`), because one alert is enough for the token to stop. The variant `resting` is another
+//! form of the algorithm, in which an idle cluster sends nothing: see [`resting`].
 
+mod fields;
 pub mod resting;
 mod variants;
 
@@ -36,8 +39,8 @@ use serde::{Deserialize, Serialize};
 use crate::mutant::Mutant;
 use crate::shape::Torus;
 use crate::{
-    Algorithm, Channels, Config, Info, Message, NodeId, Outbox, Phase, Place, Start, VariantSet,
-    Violation,
+    Algorithm, Channels, Config, Fields, Info, Message, NodeId, Outbox, Phase, Place, Start,
+    VariantSet, Violation,
 };
 use resting::{Resting, RestingToken};
 
@@ -109,6 +112,15 @@ impl Message for NeamatollahiMessage {
         matches!(self, NeamatollahiMessage::Token(token) if token.col_counter <= 0)
     }
 
+    fn named(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        match self {
+            NeamatollahiMessage::Request(node) => format!("REQUEST {}", name(*node)),
+            NeamatollahiMessage::Token(token) => format!("TOKEN {token}"),
+            NeamatollahiMessage::RestingToken(token) => format!("TOKEN {token}"),
+            NeamatollahiMessage::Call => "CALL".to_owned(),
+        }
+    }
+
     fn examples() -> Vec<Self> {
         let token = Token {
             row_counter: 3,
@@ -132,12 +144,7 @@ impl Message for NeamatollahiMessage {
 
 impl fmt::Display for NeamatollahiMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NeamatollahiMessage::Request(node) => write!(f, "REQUEST {node}"),
-            NeamatollahiMessage::Token(token) => write!(f, "TOKEN {token}"),
-            NeamatollahiMessage::RestingToken(token) => write!(f, "TOKEN {token}"),
-            NeamatollahiMessage::Call => f.write_str("CALL"),
-        }
+        f.write_str(&self.named(&|node| node.to_string()))
     }
 }
 
@@ -284,6 +291,10 @@ impl Algorithm for Neamatollahi {
     /// The token rests where it started, which is not home if another node started inside.
     fn rests_alone(variants: VariantSet, start: Start) -> bool {
         variants.has(RESTING) && start.token() == start.home
+    }
+
+    fn fields(&self, fields: &mut dyn Fields) {
+        self.name_fields(fields);
     }
 
     fn phase(&self) -> Phase {
@@ -485,22 +496,5 @@ impl Neamatollahi {
     fn enter(&mut self, out: &mut Outbox<NeamatollahiMessage>) {
         self.phase = Phase::Inside;
         out.enter();
-    }
-}
-
-impl fmt::Display for Neamatollahi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(resting) = &self.resting {
-            return write!(f, "{} {resting}", self.phase);
-        }
-        let own = (self.phase != Phase::Idle).then_some(self.place.me);
-        write!(f, "{} Waiting=", self.phase)?;
-        f.debug_list()
-            .entries(self.alert.into_iter().chain(own))
-            .finish()?;
-        if let Some(token) = self.token {
-            write!(f, " {token}")?;
-        }
-        Ok(())
     }
 }

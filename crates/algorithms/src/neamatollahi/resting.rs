@@ -67,15 +67,15 @@ pub(super) struct Resting {
     gate_above: NodeId,
     gate_below: NodeId,
     /// An alert passed since the token was last here (at a gate: since it last entered the row).
-    alerted: bool,
+    pub(super) alerted: bool,
     /// An alert was stopped here since then.
-    blocked: bool,
+    pub(super) blocked: bool,
     /// At a gate: the token is going round this row.
-    token_in_row: bool,
+    pub(super) token_in_row: bool,
     /// At home: a CALL arrived since the token last left.
-    called: bool,
+    pub(super) called: bool,
     /// The token, while it rests here or this node is inside.
-    token: Option<RestingToken>,
+    pub(super) token: Option<RestingToken>,
 }
 
 impl Resting {
@@ -324,23 +324,5 @@ impl Neamatollahi {
     /// Sends a message to the gate of the row below.
     fn send_down(&self, message: NeamatollahiMessage, out: &mut Outbox<NeamatollahiMessage>) {
         out.send(self.rest().gate_below, message);
-    }
-}
-
-impl fmt::Display for Resting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flags = [
-            (self.alerted, "alerted"),
-            (self.blocked, "blocked"),
-            (self.token_in_row, "token-in-row"),
-            (self.called, "called"),
-            (self.token.is_some(), "token"),
-        ];
-        let set: Vec<_> = flags
-            .iter()
-            .filter(|flag| flag.0)
-            .map(|flag| flag.1)
-            .collect();
-        write!(f, "[{}]", set.join(" "))
     }
 }

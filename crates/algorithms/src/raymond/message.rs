@@ -26,6 +26,10 @@ pub enum RaymondMessage {
     /// The answer to RESTART. Quotes its incarnation, and states the sender's relation to the
     /// receiver (§8.1). The receiver rebuilds its state when all neighbours have answered.
     Advise(u64, Relation),
+    /// The same, with the number of PRIVILEGEs that the sender has received from the receiver
+    /// (§8.4), or the maximum if there are more. The receiver serves neighbours with fewer of them
+    /// first. Half the size of the counter, so that this message is no larger than `Advise`.
+    AdviseCount(u64, Relation, u32),
 }
 
 /// The relation of a node Y to a neighbour X, as Y sees it: the states of §8.1.
@@ -61,7 +65,7 @@ impl Message for RaymondMessage {
             RaymondMessage::PrivilegeRequest => 2,
             RaymondMessage::Initialize => 3,
             RaymondMessage::Restart(_) => 4,
-            RaymondMessage::Advise(..) => 5,
+            RaymondMessage::Advise(..) | RaymondMessage::AdviseCount(..) => 5,
         }
     }
 
@@ -71,7 +75,8 @@ impl Message for RaymondMessage {
     }
 
     fn is_advice(&self) -> bool {
-        matches!(self, RaymondMessage::Advise(..))
+        use RaymondMessage::{Advise, AdviseCount};
+        matches!(self, Advise(..) | AdviseCount(..))
     }
 
     fn examples() -> Vec<Self> {
@@ -87,6 +92,7 @@ impl Message for RaymondMessage {
             Advise(1, Relation::Queued),
             Advise(1, Relation::NotQueued),
             Advise(u64::MAX, Relation::Unknown),
+            AdviseCount(1, Relation::HolderAsked, 300),
         ]
     }
 }
@@ -97,6 +103,9 @@ impl fmt::Display for RaymondMessage {
         match self {
             RaymondMessage::Restart(incarnation) => write!(f, " {incarnation}"),
             RaymondMessage::Advise(incarnation, relation) => write!(f, " {incarnation} {relation}"),
+            RaymondMessage::AdviseCount(incarnation, relation, count) => {
+                write!(f, " {incarnation} {relation} received={count}")
+            }
             _ => Ok(()),
         }
     }

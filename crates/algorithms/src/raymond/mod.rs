@@ -32,68 +32,27 @@
 //! themselves. After two recoveries (`duplicates`) the privilege can travel back and forth forever,
 //! so each request is enqueued once. For what §8 assumes and leaves open, see `recovery.rs`.
 
+mod fields;
 mod invariants;
 mod message;
 mod recovery;
+mod variants;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use crate::mutant::Mutant;
 use crate::shape::Tree;
 use crate::{
-    Algorithm, Channels, Config, Info, NodeId, Outbox, Phase, Place, Snapshot, Variant, VariantSet,
+    Algorithm, Channels, Config, Fields, Info, NodeId, Outbox, Phase, Place, Snapshot, VariantSet,
     Violation,
 };
 use recovery::Recovery;
+use variants::Rules;
 
 pub use message::{RaymondMessage, Relation};
-
-/// A REQUEST that would immediately follow a PRIVILEGE travels with it (§6.1).
-pub const PIGGYBACK: Variant = Variant::new(
-    0,
-    "piggyback",
-    "a REQUEST that would follow a PRIVILEGE at once travels with it (§6.1)",
-);
-
-/// A node's own request goes to the head of its queue (§6.2).
-pub const GREEDY: Variant = Variant::new(
-    1,
-    "greedy",
-    "a node's own request goes to the head of its queue (§6.2): faster, less fair",
-);
-
-/// Nodes learn from INITIALIZE messages where the privilege is (§7).
-pub const INITIALIZE: Variant = Variant::new(
-    2,
-    "initialize",
-    "nodes learn from INITIALIZE messages where the privilege is (§7)",
-);
-
-/// Recovery for channels that do not preserve order: it ends when the caller calls
-/// [`settled`](Algorithm::settled).
-pub const SECOND_WAIT: Variant = Variant::new(
-    3,
-    "second-wait",
-    "recovery also waits for what was sent before the ADVISEs: no need of fifo",
-)
-.excluding(&["as-published"]);
-
-/// Requests that a recovering node learns of twice stay in its queue twice (§8.6).
-pub const DUPLICATES: Variant = Variant::new(
-    4,
-    "duplicates",
-    "requests learned of twice in recovery stay queued twice (§8.6): may never rest",
-);
-
-/// (3) and (4) of §8.1 as printed.
-pub const AS_PUBLISHED: Variant = Variant::new(
-    5,
-    "as-published",
-    "recovery as printed in §8.1 (3) and (4): a recovered node may wait forever",
-)
-.excluding(&["second-wait"])
-.faulty();
+pub use variants::{
+    AS_PUBLISHED, COUNTERS, DUPLICATES, GREEDY, INITIALIZE, PIGGYBACK, REPAIRS, SECOND_WAIT,
+};
 
 /// State of one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -109,6 +68,8 @@ pub struct Raymond {
     /// Whether HOLDER was sent a REQUEST that it has not yet answered.
     asked: bool,
     variants: VariantSet,
+    /// Number of PRIVILEGEs received from each neighbour (§8.4), with the variant `counters`.
+    received: Option<Box<[u64]>>,
     recovery: Option<Box<Recovery>>,
 }
 
@@ -127,7 +88,11 @@ impl Algorithm for Raymond {
             INITIALIZE,
             SECOND_WAIT,
             DUPLICATES,
+            COUNTERS,
             AS_PUBLISHED,
+            REPAIRS[0],
+            REPAIRS[1],
+            REPAIRS[2],
         ],
         presets: &[],
     };
@@ -143,6 +108,7 @@ impl Algorithm for Raymond {
             phase: config.start.phase(me),
             asked: false,
             variants: config.variants,
+            received: recovery::new_counters(config),
             recovery: None,
         }
     }
@@ -186,23 +152,35 @@ impl Algorithm for Raymond {
             }
             // Raymond 1989, §3.4, third event.
             RaymondMessage::Privilege => {
-                self.take_privilege();
+                self.take_privilege(from);
                 self.assign_and_ask(out);
             }
             // Raymond 1989, §6.1: handled like two messages. The REQUEST goes first, which §3.5
             // permits, so that a PRIVILEGE sent now can already request its own return.
             RaymondMessage::PrivilegeRequest => {
                 self.request_q.push_back(from);
-                self.take_privilege();
+                self.take_privilege(from);
                 self.assign_and_ask(out);
             }
             RaymondMessage::Initialize => self.on_initialize(from, out),
             RaymondMessage::Restart(incarnation) => {
                 let relation = self.relation_to(from);
-                out.send(from, RaymondMessage::Advise(incarnation, relation));
+                out.send(
+                    from,
+                    match self.counter(from) {
+                        None => RaymondMessage::Advise(incarnation, relation),
+                        Some(count) => {
+                            let count = u32::try_from(count).unwrap_or(u32::MAX);
+                            RaymondMessage::AdviseCount(incarnation, relation, count)
+                        }
+                    },
+                );
             }
             RaymondMessage::Advise(incarnation, relation) => {
-                self.on_advise(from, incarnation, relation, out);
+                self.on_advise(from, incarnation, (relation, 0), out);
+            }
+            RaymondMessage::AdviseCount(incarnation, relation, count) => {
+                self.on_advise(from, incarnation, (relation, u64::from(count)), out);
             }
         }
         Ok(())
@@ -214,6 +192,10 @@ impl Algorithm for Raymond {
         self.phase = Phase::Idle;
         self.assign_and_ask(out);
         Ok(())
+    }
+
+    fn fields(&self, fields: &mut dyn Fields) {
+        self.name_fields(fields);
     }
 
     fn phase(&self) -> Phase {
@@ -240,6 +222,8 @@ impl Algorithm for Raymond {
             phase: Phase::Idle,
             asked: false,
             variants: config.variants,
+            // A node that crashes loses its counters.
+            received: recovery::new_counters(config),
             recovery: Some(Box::new(Recovery::new(incarnation, neighbours))),
         })
     }
@@ -252,13 +236,27 @@ impl Algorithm for Raymond {
         self.recovery.is_some()
     }
 
+    fn counter(&self, peer: NodeId) -> Option<u64> {
+        let received = self.received.as_deref()?;
+        let place = self.place.shape.position(self.place.me, peer)?;
+        Some(received[place])
+    }
+
+    fn set_counter(&mut self, peer: NodeId, count: u64) {
+        let place = self.place.shape.position(self.place.me, peer);
+        if let (Some(received), Some(place)) = (&mut self.received, place) {
+            received[place] = count;
+        }
+    }
+
     fn cluster_invariant(cluster: &dyn Snapshot<Self>) -> Result<(), &'static str> {
         invariants::holders_lead_to_the_privilege(cluster)
     }
 
     fn recovers(variants: VariantSet, channels: Channels) -> bool {
-        let printed = variants.has(AS_PUBLISHED) || variants.has(DUPLICATES);
-        !printed && (channels == Channels::Fifo || variants.has(SECOND_WAIT))
+        let rules = Rules::of(variants);
+        let is_repaired = !rules.interchanged && !rules.duplicates;
+        is_repaired && (channels == Channels::Fifo || rules.second_wait)
     }
 
     fn may_be_down_together(tree: &Tree, one: NodeId, other: NodeId) -> bool {
@@ -301,6 +299,11 @@ impl Raymond {
     /// itself.
     pub fn request_q(&self) -> &VecDeque<NodeId> {
         &self.request_q
+    }
+
+    /// The neighbour in the direction of the privilege, or this node itself, if it knows.
+    pub fn holder(&self) -> Option<NodeId> {
+        self.holder
     }
 
     fn assign_and_ask(&mut self, out: &mut Outbox<RaymondMessage>) {
@@ -358,7 +361,10 @@ impl Raymond {
         }
     }
 
-    fn take_privilege(&mut self) {
+    fn take_privilege(&mut self, from: NodeId) {
+        if let Some(count) = self.counter(from) {
+            self.set_counter(from, count + 1);
+        }
         self.holder = Some(self.place.me);
         self.asked &= Mutant::RaymondAskedNotReset.planted();
     }
@@ -403,7 +409,12 @@ impl Raymond {
             RaymondMessage::Initialize if self.holder.is_some() && self.recovery.is_none() => {
                 Err("this node knows where the privilege is")
             }
-            RaymondMessage::Advise(incarnation, relation) => {
+            RaymondMessage::AdviseCount(..) if self.received.is_none() => {
+                Err("nothing is counted in this cluster")
+            }
+            RaymondMessage::Advise(..) if self.received.is_some() => Err("its count is missing"),
+            RaymondMessage::Advise(incarnation, relation)
+            | RaymondMessage::AdviseCount(incarnation, relation, _) => {
                 self.check_advise(from, incarnation, relation)
             }
             RaymondMessage::Initialize | RaymondMessage::Restart(_) => Ok(()),
@@ -454,7 +465,8 @@ impl Raymond {
     /// Whether the variants allow duplicate requests, and a privilege that was not requested
     /// (§8.6).
     fn is_lax(&self) -> bool {
-        self.variants.has(DUPLICATES) || self.variants.has(AS_PUBLISHED)
+        let rules = Rules::of(self.variants);
+        rules.duplicates || rules.interchanged
     }
 }
 
@@ -462,26 +474,4 @@ fn has_duplicates(queue: &VecDeque<NodeId>) -> bool {
     let mut sorted: Vec<_> = queue.iter().collect();
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-impl fmt::Display for Raymond {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |node: NodeId| match node == self.place.me {
-            true => "self".to_owned(),
-            false => node.to_string(),
-        };
-        let holder = self.holder.map_or_else(|| "unknown".to_owned(), name);
-        let queue: Vec<_> = self.request_q.iter().copied().map(name).collect();
-        write!(
-            f,
-            "HOLDER={holder} USING={} REQUEST_Q=[{}] ASKED={}",
-            self.phase == Phase::Inside,
-            queue.join(", "),
-            self.asked,
-        )?;
-        match &self.recovery {
-            Some(recovery) => write!(f, " {recovery}"),
-            None => Ok(()),
-        }
-    }
 }

@@ -15,10 +15,18 @@
 //! set to false. Its hold is lost, and the caller must have stopped the work in the critical
 //! section before it restarts the node. The rebuilt REQUEST_Q starts with the neighbours that had
 //! sent a request before they advised. Their order is lost. It starts at a different neighbour for
-//! each incarnation, so that the same one is not always last; this replaces the counters of §8.4
-//! against starvation, which every node would have to keep. Nodes that sent a request later follow
-//! in order of arrival. A request that arrived both as a REQUEST and in an ADVISE is enqueued once
-//! (§8.6).
+//! each incarnation, so that the same one is not always last. Nodes that sent a request later
+//! follow in order of arrival, this node itself among them. A request that arrived both as a
+//! REQUEST and in an ADVISE is enqueued once (§8.6).
+//!
+//! **Counters** (§8.4). With the variant `counters` each node counts the PRIVILEGEs that it has
+//! received from each neighbour. ADVISE carries the count, and the neighbours that had sent a
+//! request are queued by ascending counts, equal ones in the order above. The paper does not say
+//! where the node itself goes. Here it follows the neighbours that advised. Placed before them, as
+//! with `greedy`, a node that crashes inside and requests again during recovery enters each time,
+//! and its neighbours wait forever. The rotation alone does not prevent starvation either: with
+//! some incarnations the same neighbour is first each time. The counters prevent it unless a
+//! neighbour that counts crashes, since its counters start at 0 again.
 //!
 //! **Extent** (§8.8): any set of nodes in which no two are neighbours. A node that does not know
 //! HOLDER itself answers `Unknown`. The node that asked then stays in recovery until it learns from
@@ -26,21 +34,22 @@
 //! crashes before INITIALIZE has reached it recovers too. If neighbours are down together, the
 //! cluster may end up without a privilege, but not with two (searched for N up to 3).
 
-use std::fmt;
 use std::sync::Arc;
 
-use super::{AS_PUBLISHED, DUPLICATES, GREEDY, Raymond, RaymondMessage, Relation, SECOND_WAIT};
+use super::{COUNTERS, GREEDY, Raymond, RaymondMessage, Relation, Rules};
 use crate::mutant::Mutant;
-use crate::{Algorithm, NodeId, Outbox};
+use crate::shape::Tree;
+use crate::{Algorithm, Config, NodeId, Outbox};
 
 /// What a recovering node has learned.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Recovery {
-    incarnation: u64,
-    /// Each neighbour's answer, in the order of the tree's list of neighbours.
-    advice: Box<[Option<Relation>]>,
+    pub(super) incarnation: u64,
+    /// Each neighbour's answer, in the order of the tree's list of neighbours: its relation to this
+    /// node, and the number of PRIVILEGEs that it has received from it (0 without counters).
+    advice: Box<[Option<(Relation, u64)>]>,
     /// Number of neighbours that have not answered.
-    missing: usize,
+    pub(super) missing: usize,
     /// The neighbour whose HOLDER is not this node, and whether this node has sent it a request
     /// (§8.2, §8.3).
     dissent: Option<(NodeId, bool)>,
@@ -60,6 +69,13 @@ impl Recovery {
     }
 }
 
+/// The counters of a new node, with the variant `counters`.
+pub(super) fn new_counters(config: &Config<Tree>) -> Option<Box<[u64]>> {
+    let neighbours = || config.place.shape.neighbours(config.place.me).len();
+    let counts = config.variants.has(COUNTERS);
+    counts.then(|| vec![0; neighbours()].into())
+}
+
 impl Raymond {
     /// Raymond 1989, §8: after the delay, sends RESTART to each neighbour.
     pub(super) fn restart(&mut self, out: &mut Outbox<RaymondMessage>) {
@@ -70,6 +86,11 @@ impl Raymond {
             out.send(neighbour, RaymondMessage::Restart(recovery.incarnation));
         }
         self.finish_if_known(out);
+    }
+
+    /// The incarnation as which this node recovers, if it does.
+    pub fn incarnation(&self) -> Option<u64> {
+        self.recovery.as_ref().map(|recovery| recovery.incarnation)
     }
 
     /// Raymond 1989, §8.1: this node's relation to a neighbour.
@@ -119,7 +140,7 @@ impl Raymond {
         &mut self,
         from: NodeId,
         incarnation: u64,
-        relation: Relation,
+        (relation, count): (Relation, u64),
         out: &mut Outbox<RaymondMessage>,
     ) {
         // Raymond 1989, §8.7: an answer to an earlier recovery is outdated.
@@ -130,10 +151,10 @@ impl Raymond {
         let (Some(recovery), Some(place)) = (&mut self.recovery, place) else {
             return;
         };
-        recovery.advice[place] = Some(relation);
+        recovery.advice[place] = Some((relation, count));
         recovery.missing -= 1;
         // The printed (3) and (4) are interchanged: see the errata.
-        let by_the_letter = self.variants.has(AS_PUBLISHED);
+        let by_the_letter = Rules::of(self.variants).interchanged;
         match relation {
             Relation::Queued => recovery.dissent = Some((from, !by_the_letter)),
             Relation::NotQueued => recovery.dissent = Some((from, by_the_letter)),
@@ -173,13 +194,15 @@ impl Raymond {
         let Some(recovery) = self.recovery.as_deref() else {
             return;
         };
-        let waits_twice =
-            self.variants.has(SECOND_WAIT) && !Mutant::RaymondSecondWaitSkipped.planted();
+        let second_wait = Rules::of(self.variants).second_wait;
+        let waits_twice = second_wait && !Mutant::RaymondSecondWaitSkipped.planted();
         if recovery.missing > 0 || waits_twice && !recovery.settled {
             return;
         }
         let me = self.place.me;
-        let unknown = |advice: &Option<Relation>| *advice == Some(Relation::Unknown);
+        let unknown = |advice: &Option<(Relation, u64)>| {
+            advice.is_some_and(|(relation, _)| relation == Relation::Unknown)
+        };
         let (holder, asked) = match recovery.dissent {
             // Raymond 1989, §8.6: having the privilege is proof enough; contradictory advice is
             // outdated.
@@ -215,11 +238,18 @@ impl Raymond {
 
         let places = neighbours.len();
         let first = recovery.incarnation.checked_rem(places as u64).unwrap_or(0) as usize;
-        for place in (first..places).chain(0..first) {
-            if recovery.advice[place] == Some(Relation::HolderAsked) {
-                self.request_q.push_back(neighbours[place]);
-                queued[place] = true;
-            }
+        let asked = |place: usize| match recovery.advice[place] {
+            Some((Relation::HolderAsked, count)) => Some((count, place)),
+            _ => None,
+        };
+        let mut advised: Vec<_> = (first..places).chain(0..first).filter_map(asked).collect();
+        if !Mutant::RaymondCountersIgnored.planted() {
+            // Stable: equal counts keep the order. Without counters all are 0.
+            advised.sort_by_key(|&(count, _)| count);
+        }
+        for (_, place) in advised {
+            self.request_q.push_back(neighbours[place]);
+            queued[place] = true;
         }
         for asker in arrived {
             let Some(place) = shape.position(me, asker) else {
@@ -231,21 +261,11 @@ impl Raymond {
             };
             // Raymond 1989, §8.6: duplicates are removed when recovery ends.
             let twice = std::mem::replace(&mut queued[place], true);
-            let duplicates = self.variants.has(DUPLICATES) || Mutant::RaymondDuplicates.planted();
+            let duplicates =
+                Rules::of(self.variants).duplicates || Mutant::RaymondDuplicates.planted();
             if !twice || duplicates {
                 self.request_q.push_back(asker);
             }
         }
-    }
-}
-
-impl fmt::Display for Recovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery {
-            incarnation,
-            missing,
-            ..
-        } = self;
-        write!(f, "recovering as {incarnation}, {missing} ADVISE to come")
     }
 }

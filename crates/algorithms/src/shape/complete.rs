@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 
 /// The complete graph: any node may send to any other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,6 +33,10 @@ impl Shape for Complete {
 
     fn samples(_nodes: usize) -> Vec<String> {
         vec!["complete".to_owned()]
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::Complete
     }
 }
 

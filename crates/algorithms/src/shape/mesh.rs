@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
 /// A P x Q x R mesh (Chaudhuri and Karaata 1998, section 2): P rows, Q columns, R planes.
@@ -113,6 +113,16 @@ impl Shape for Mesh {
             format!("1x2x{nodes}"),
             format!("2x2x{}", nodes.div_ceil(4)),
         ]
+    }
+
+    fn plan(&self) -> Plan {
+        let all = || NodeId::all(self.nodes);
+        let places = all().map(|node| self.coordinates(node)).collect();
+        let links = all().flat_map(|node| {
+            let later = self.neighbours(node).filter(move |&other| other > node);
+            later.map(move |other| (node, other))
+        });
+        Plan::Mesh(places, links.collect())
     }
 }
 

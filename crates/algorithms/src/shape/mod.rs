@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::NodeId;
+
 /// The topology of a cluster that an algorithm works on. Built once and shared by all nodes and
 /// locks of the cluster. If it was built by [`parse`](Shape::parse), its `Display` form can be
 /// parsed again.
@@ -29,6 +31,27 @@ pub trait Shape: fmt::Debug + fmt::Display + Send + Sync + Sized + 'static {
     fn from_listing(_text: &str, _nodes: usize) -> Result<Self, ShapeError> {
         Err(ShapeError::NoListing)
     }
+
+    /// The structure of the shape, for programs that draw it.
+    fn plan(&self) -> Plan;
+}
+
+/// The structure of a shape.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Plan {
+    /// Any node may send to any other.
+    Complete,
+    /// Node i sends to node i+1, the last to node 0.
+    Ring,
+    /// The parent of each node; node 0 is the root and its own parent.
+    Tree(Vec<NodeId>),
+    /// The lengths of rows that form rings, as columns do. Nodes are numbered row by row.
+    Torus(Vec<usize>),
+    /// The place of each node, and the links in use.
+    Mesh(Vec<Coordinates>, Vec<(NodeId, NodeId)>),
+    /// The set of each node: whose permission it needs.
+    Quorums(Vec<Vec<NodeId>>),
 }
 
 /// The largest cluster: a tree of this many nodes takes a few gigabytes.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
 /// A one-way ring: node i sends only to its right neighbour, node i+1, and the last node to node 0.
@@ -42,6 +42,10 @@ impl Shape for Ring {
 
     fn samples(_nodes: usize) -> Vec<String> {
         vec!["ring".to_owned()]
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::Ring
     }
 }
 

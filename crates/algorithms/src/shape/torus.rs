@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
 /// A torus of rows and columns, numbered row by row. May be ragged, so any number of nodes fits:
@@ -142,6 +142,10 @@ impl Shape for Torus {
         rows.iter()
             .map(|&rows| Torus::new(nodes, rows).to_string())
             .collect()
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::Torus((0..self.rows).map(|row| self.row_length(row)).collect())
     }
 }
 

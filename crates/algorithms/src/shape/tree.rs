@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 use crate::NodeId;
 
 /// A tree of nodes. Algorithms see it as unrooted; internally node 0 is the root.
@@ -99,6 +99,10 @@ impl Shape for Tree {
         let edges = read_edges(text, nodes)?;
         let parents = hang_up(&edges, nodes)?;
         Ok(Tree::with_parents(Form::Listed, parents))
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::Tree(self.parents.to_vec())
     }
 }
 

@@ -25,8 +25,8 @@ pub enum ClientMessage {
     /// Releases a hold. The node responds with `done`, or with `error` if the hold has ended
     /// before.
     Release(Release),
-    /// Renews the session. Send one if nothing else was sent for [`Welcome::ping_every_ms`]. The
-    /// node responds with `pong`.
+    /// Renews the session. Send one if nothing else was sent for [`Welcome::ping_every_ms`], or for
+    /// a third of the last promise if that is shorter. The node responds with `pong`.
     Ping(Numbered),
     /// Asks for the holder and waiters of a lock. The node asks all nodes and responds with `lock`.
     Lock(LockQuery),
@@ -34,11 +34,17 @@ pub enum ClientMessage {
     Locks(LocksQuery),
     /// Asks for the state of the cluster. The node responds with `cluster`.
     Cluster(Numbered),
-    /// Asks for the events of this node. The node responds with `done`, and then sends `event`
-    /// until `unwatch` or the end of the connection.
-    Watch(Numbered),
+    /// Asks for the events of this node, or of all nodes. The node responds with `done`, and then
+    /// sends `event` until `unwatch` or the end of the connection.
+    Watch(WatchQuery),
     /// Ends `watch`. The node responds with `done`.
     Unwatch(Numbered),
+    /// Asks for the dashboard's data. The node responds with `done`, and then sends `overview`,
+    /// `history` and `changes` until `unfollow` or the end of the connection: first all that is
+    /// known, then what is new, at least every second.
+    Follow(Numbered),
+    /// Ends `follow`. The node responds with `done`.
+    Unfollow(Numbered),
     /// Ends the session: gives up all requests and releases all holds. The node responds with
     /// `done` and closes the connection. The session cannot be resumed.
     End(Numbered),
@@ -68,7 +74,7 @@ pub struct Hello {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
     /// Whether the session ends when the process that opened the connection ends. Works over Unix
-    /// sockets only, and is refused elsewhere.
+    /// sockets only, and is refused elsewhere. The last hello of a session counts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ends_with_process: bool,
 }
@@ -191,6 +197,43 @@ pub struct LocksQuery {
     /// List only locks after this name: the `next` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// List only locks whose name starts with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// The order of the locks. By default, they are sorted by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<LockOrder>,
+    /// The last outcome that the client has read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u64>,
+}
+
+/// Order of a list of locks, other than by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockOrder {
+    /// The lock with the longest wait first. The answer is a single page, with
+    /// [`total`](super::LocksAnswer::total); `after` has no effect.
+    Wait,
+}
+
+/// Content of [`ClientMessage::Watch`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchQuery {
+    /// The number of this message.
+    pub n: u64,
+    /// Whether to send the events of all members, not only of this node. Events of several nodes
+    /// are sent a moment later, and have a `cursor`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// Send only events of locks whose name starts with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Send also earlier events, those after this `cursor` of an event, as far as nodes still have
+    /// them. Works with `all` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// The last outcome that the client has read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
@@ -206,10 +249,12 @@ impl ClientMessage {
             ClientMessage::Release(release) => Some(release.n),
             ClientMessage::Lock(query) => Some(query.n),
             ClientMessage::Locks(query) => Some(query.n),
+            ClientMessage::Watch(query) => Some(query.n),
             ClientMessage::Ping(numbered)
             | ClientMessage::Cluster(numbered)
-            | ClientMessage::Watch(numbered)
             | ClientMessage::Unwatch(numbered)
+            | ClientMessage::Follow(numbered)
+            | ClientMessage::Unfollow(numbered)
             | ClientMessage::End(numbered) => Some(numbered.n),
         }
     }
@@ -223,10 +268,12 @@ impl ClientMessage {
             ClientMessage::Release(release) => release.seen,
             ClientMessage::Lock(query) => query.seen,
             ClientMessage::Locks(query) => query.seen,
+            ClientMessage::Watch(query) => query.seen,
             ClientMessage::Ping(numbered)
             | ClientMessage::Cluster(numbered)
-            | ClientMessage::Watch(numbered)
             | ClientMessage::Unwatch(numbered)
+            | ClientMessage::Follow(numbered)
+            | ClientMessage::Unfollow(numbered)
             | ClientMessage::End(numbered) => numbered.seen,
         }
     }

@@ -13,12 +13,13 @@ pub enum Code {
     BadRequest,
     /// `error`: the lock was not granted in time. A query about the lock says who has it.
     NotGranted,
-    /// `error`: it is not known whether the lock is held, and it was not granted.
+    /// `error`: it is not known whether the lock is held, and it was not granted: the node is not a
+    /// member of the cluster, or found no holder. Another node may serve the request.
     Unavailable,
     /// `error` or `closed`: a quota of the client or of the node is used up.
     TooMany,
-    /// `error`: the client has not seen [`UNSEEN_MAX`](super::UNSEEN_MAX) outcomes. Report `seen`,
-    /// then send the request again with a new number.
+    /// `error`: the client has not seen [`UNSEEN_MAX`](super::UNSEEN_MAX) outcomes, or very many in
+    /// all its sessions. Report `seen`, then send the request again with a new number.
     Busy,
     /// `error` or `closed`: the node is stopping. Use another one.
     Stopping,

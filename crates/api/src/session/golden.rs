@@ -1,12 +1,18 @@
 //! Pins the JSON of every message of a session, like `golden.rs` of the HTTP API.
 
 use super::*;
+use crate::dashboard::{
+    Advice, Change, ChangeKind, Changes, History, KeeperInfo, KeeperState, Level, LinkDown,
+    MemberInfo, OutsideInfo, OutsideState, Overview, Point, Problem, ProblemCode,
+};
 use crate::golden::{Lines, cluster, event, lock};
 use crate::{EndReason, EventKind, Fence, LockList, LockState, NodeState};
 
 fn secret() -> Secret {
     Secret("8899aabbccddeeff0011223344556677".to_owned())
 }
+
+const AT_MS: u64 = 1_700_000_000_000;
 
 const SESSION: &str = "00112233445566778899aabbccddeeff";
 
@@ -71,11 +77,21 @@ fn requests() -> Vec<ClientMessage> {
         ClientMessage::Locks(LocksQuery {
             n,
             after: Some("db/backup".to_owned()),
+            prefix: Some("db/".to_owned()),
+            sort: Some(LockOrder::Wait),
             seen,
         }),
         ClientMessage::Cluster(numbered.clone()),
-        ClientMessage::Watch(numbered.clone()),
+        ClientMessage::Watch(WatchQuery {
+            n,
+            all: true,
+            prefix: Some("db/".to_owned()),
+            after: Some("n1:12c,n2:0".to_owned()),
+            seen,
+        }),
         ClientMessage::Unwatch(numbered.clone()),
+        ClientMessage::Follow(numbered.clone()),
+        ClientMessage::Unfollow(numbered.clone()),
         ClientMessage::End(numbered),
     ]
 }
@@ -140,6 +156,7 @@ fn others(lines: &mut Lines) {
     lines.add(&NodeMessage::Lock(LockAnswer {
         n: 7,
         lock: lock(LockState::Free),
+        recent: vec![event(EventKind::Waiting)],
     }));
     let page = LockList {
         locks: Vec::new(),
@@ -147,7 +164,10 @@ fn others(lines: &mut Lines) {
         silent: Vec::new(),
         reason: None,
     };
-    lines.add(&NodeMessage::Locks(LocksAnswer { n: 7, page }));
+    for total in [None, Some(2)] {
+        let page = page.clone();
+        lines.add(&NodeMessage::Locks(LocksAnswer { n: 7, page, total }));
+    }
     lines.add(&NodeMessage::Cluster(ClusterAnswer {
         n: 7,
         cluster: cluster(NodeState::Member),
@@ -159,6 +179,126 @@ fn others(lines: &mut Lines) {
     }));
 }
 
+fn problem() -> Problem {
+    let advice = Advice {
+        label: "See why".to_owned(),
+        command: "ssh n4 systemctl status soloist".to_owned(),
+    };
+    Problem {
+        code: ProblemCode::KeeperDown,
+        level: Level::Critical,
+        title: "Keeper n4 is down".to_owned(),
+        since_ms: AT_MS,
+        is_over: false,
+        text: "a sentence for people".to_owned(),
+        link: ProblemCode::KeeperDown.name().to_owned(),
+        lock: None,
+        node: Some("n4".to_owned()),
+        commands: vec![advice],
+    }
+}
+
+fn overview() -> Overview {
+    let name = || "n2".to_owned();
+    Overview {
+        from: name(),
+        version: "0.1.0".to_owned(),
+        at_ms: AT_MS,
+        epoch: 41,
+        lease_ms: 3_000,
+        lease_left_ms: Some(2_655),
+        without_lease_for_ms: None,
+        leader: Some("n3".to_owned()),
+        level: Level::Critical,
+        verdict: "a sentence for people".to_owned(),
+        detail: "a sentence for people".to_owned(),
+        problems: vec![problem()],
+        well: vec!["a few words for people".to_owned()],
+        keepers: vec![KeeperInfo {
+            name: name(),
+            state: KeeperState::Follows,
+            since_ms: None,
+        }],
+        members: vec![MemberInfo {
+            name: name(),
+            is_keeper: true,
+            lease_left_ms: Some(2_655),
+            holds: Some(2),
+            waiters: Some(1),
+            answered_in_ms: Some(0.4),
+            version: Some("0.1.0".to_owned()),
+        }],
+        outside: vec![OutsideInfo {
+            name: name(),
+            is_keeper: false,
+            state: OutsideState::Evicted,
+            reason: "a sentence for people".to_owned(),
+            since_ms: Some(AT_MS),
+        }],
+        links_down: vec![LinkDown {
+            from: name(),
+            to: "n3".to_owned(),
+            since_ms: AT_MS,
+        }],
+        silent: vec![name()],
+    }
+}
+
+fn dashboard(lines: &mut Lines) {
+    lines.add(&NodeMessage::Overview(Box::new(overview())));
+    lines.add(&NodeMessage::Overview(Box::new(Overview {
+        lease_left_ms: None,
+        without_lease_for_ms: Some(12_000),
+        leader: None,
+        level: Level::Unknown,
+        ..overview()
+    })));
+    let point = Point {
+        entries: 397,
+        wait_p50_ms: Some(3.0),
+        wait_p99_ms: Some(184.5),
+        hand_over_p50_ms: None,
+        hand_over_p99_ms: None,
+        lost: 0,
+    };
+    lines.add(&NodeMessage::History(History {
+        from_s: AT_MS / 1000,
+        points: vec![None, Some(point)],
+    }));
+    let kinds = [
+        ChangeKind::Joined,
+        ChangeKind::Left,
+        ChangeKind::Evicted,
+        ChangeKind::Elected,
+        ChangeKind::Epoch,
+        ChangeKind::Lost,
+        ChangeKind::LinkDown,
+        ChangeKind::LinkUp,
+    ];
+    let changes = kinds.map(|kind| Change {
+        id: "n3:17".to_owned(),
+        at_ms: AT_MS,
+        kind,
+        node: Some("n7".to_owned()),
+        epoch: Some(41),
+        what: "a few words for people".to_owned(),
+        why: "a sentence for people".to_owned(),
+        is_bad: true,
+    });
+    let changes = changes.into();
+    lines.add(&NodeMessage::Changes(Changes { changes }));
+}
+
+#[test]
+fn problems_are_named_as_in_their_json() {
+    for code in ProblemCode::ALL {
+        let json = serde_json::to_string(&code).unwrap();
+        assert_eq!(json, format!("{:?}", code.name()));
+    }
+    let later: Level = serde_json::from_str(r#""of-a-later-version""#).unwrap();
+    assert_eq!(later, Level::Unknown);
+}
+
 #[test]
 fn every_message_of_a_session_has_its_golden_json() {
     let mut lines = Lines::default();
@@ -168,6 +308,7 @@ fn every_message_of_a_session_has_its_golden_json() {
     }
     outcomes(&mut lines);
     others(&mut lines);
+    dashboard(&mut lines);
     lines.compare("session.txt");
 }
 
@@ -207,9 +348,6 @@ fn fences_are_text_and_secrets_are_not_shown() {
     });
     let text = text.unwrap();
     assert!(text.contains(r#""fence":"18446744073709551615""#), "{text}");
-    let number = r#"{"hold":5,"lock":"a","fence":5}"#;
-    let error = serde_json::from_str::<Held>(number).unwrap_err();
-    assert!(error.to_string().contains("string"), "{error}");
     assert!(!format!("{:?}", secret()).contains("8899"));
 }
 

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Code, Promise, Secret, fence_text};
+use super::{Code, Promise, Secret};
+use crate::dashboard::{Changes, History, Overview};
 use crate::{Cluster, EndReason, Event, Fence, LockInfo, LockList};
 
 /// A message from the node to the client. A node of a later version sends a kind that is not here
 /// only to a client that asked for it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NodeMessage {
@@ -20,7 +21,8 @@ pub enum NodeMessage {
     /// A hold has ended, or will certainly end, without having been released. The client stops
     /// working on what the lock protects within [`Lost::promise`], and then releases the hold.
     Lost(Lost),
-    /// A message was handled: the answer to `release`, `cancel`, `watch`, `unwatch` and `end`.
+    /// A message was handled: the answer to `release`, `cancel`, `watch`, `unwatch`, `follow`,
+    /// `unfollow` and `end`.
     Done(Done),
     /// A request failed or was refused. The session continues.
     Error(Failure),
@@ -35,8 +37,15 @@ pub enum NodeMessage {
     Locks(LocksAnswer),
     /// The answer to a query about the cluster.
     Cluster(ClusterAnswer),
-    /// An event of this node, for a client that sent `watch`.
+    /// An event of this node or of another member, for a client that sent `watch`.
     Event(Event),
+    /// The cluster as this node sees it now, for a client that sent `follow`.
+    Overview(Box<Overview>),
+    /// What the cluster did, for a client that sent `follow`. It replaces earlier points of the
+    /// same seconds.
+    History(History),
+    /// What changed in the cluster, for a client that sent `follow`.
+    Changes(Changes),
     /// The last message of a connection that the node closes, and why. Requests and holds of the
     /// session are not affected, unless [`Closed::code`] says that the session has ended.
     Closed(Closed),
@@ -77,7 +86,6 @@ pub struct Held {
     /// The lock's name.
     pub lock: String,
     /// The fencing token.
-    #[serde(with = "fence_text")]
     pub fence: Fence,
 }
 
@@ -88,9 +96,7 @@ pub struct Granted {
     pub n: u64,
     /// The number of this outcome.
     pub seq: u64,
-    /// Fencing token, greater than that of every earlier hold of this lock. It is text, because
-    /// many readers of JSON round numbers above 2^53.
-    #[serde(with = "fence_text")]
+    /// Fencing token, greater than that of every earlier hold of this lock.
     pub fence: Fence,
     /// How long the hold is certain, like all others of the session.
     pub promise: Promise,
@@ -114,7 +120,7 @@ pub struct Lost {
 pub struct Done {
     /// The number of the message that was handled.
     pub n: u64,
-    /// The number of this outcome, for `release` and `cancel`.
+    /// The number of this outcome, for `release`, and for a `cancel` that had an effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
@@ -159,6 +165,10 @@ pub struct LockAnswer {
     pub n: u64,
     /// The lock.
     pub lock: LockInfo,
+    /// The lock's last events on all nodes, oldest first: at most 100 of those that the nodes
+    /// still have.
+    #[serde(default)]
+    pub recent: Vec<Event>,
 }
 
 /// Content of [`NodeMessage::Locks`].
@@ -168,6 +178,9 @@ pub struct LocksAnswer {
     pub n: u64,
     /// One page of locks.
     pub page: LockList,
+    /// Number of locks that the query is about, in answers that are not sorted by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
 }
 
 /// Content of [`NodeMessage::Cluster`].

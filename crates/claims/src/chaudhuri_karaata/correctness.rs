@@ -1,15 +1,17 @@
 //! Mutual exclusion, progress and other invariants.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use soloist_algorithms::chaudhuri_karaata::{AS_PUBLISHED, ChaudhuriKaraata};
 use soloist_algorithms::shape::Mesh;
-use soloist_algorithms::{Algorithm, Channels, NodeId, Phase, Shape, Variant, VariantSet};
-use soloist_lab::scenario::replay;
-use soloist_lab::search::{Bounds, ENDLESS, always};
+use soloist_algorithms::{
+    Algorithm, Channels, Kind, NodeId, Phase, Shape, Value, Variant, VariantSet,
+};
+use soloist_lab::search::{Bounds, ENDLESS, always, for_each_step};
 
 use super::as_published;
-use crate::tools::{Both, Search, Searched, finding, proved, scenario};
+use crate::tools::{Both, Search, Searched, examined_again, is_replayed, proved, scenario};
 use crate::watch::tokens;
 use crate::{Finding, Verdict};
 
@@ -146,36 +148,92 @@ pub(super) fn order_needed() -> Finding {
     )
 }
 
+/// The colour of a head's token.
+fn colour(head: &ChaudhuriKaraata) -> Option<&'static str> {
+    let mut fields = Vec::new();
+    head.fields(&mut fields);
+    let token = fields.iter().find(|(field, _)| field.name == "token");
+    match token {
+        Some((_, Value::Text(colour))) => Some(colour),
+        _ => None,
+    }
+}
+
+/// Changes of the colour of a head's token in one step, over all steps of the small meshes. `None`
+/// if a node refuses a message: a head takes a PERMIT for itself only with a red token, and a
+/// RELEASE only with a yellow one.
+fn changes(variants: VariantSet) -> Option<BTreeSet<(&'static str, &'static str)>> {
+    let mut changes = BTreeSet::new();
+    for (form, requests) in SMALL {
+        let is_well = for_each_step::<ChaudhuriKaraata>(
+            &bounds(form, requests, variants),
+            |before, after| {
+                let pairs = NodeId::all(before.len())
+                    .map(|node| (colour(before.node(node)), colour(after.node(node))));
+                let pairs = pairs.filter_map(|(before, after)| before.zip(after));
+                changes.extend(pairs.filter(|(before, after)| before != after));
+            },
+        );
+        if !is_well {
+            return None;
+        }
+    }
+    Some(changes)
+}
+
+/// The arrows of Fig. 3, and what a step does that takes two of them: P3 and P4 set the token to
+/// green before they call grant_permission.
+const ARROWS: [(&str, &str); 4] = [
+    ("GREEN", "RED"),
+    ("GREEN", "YELLOW"),
+    ("RED", "GREEN"),
+    ("YELLOW", "GREEN"),
+];
+const TWO_ARROWS: [(&str, &str); 2] = [("RED", "YELLOW"), ("YELLOW", "RED")];
+
 pub(super) fn colours() -> Finding {
     let text = include_str!("../../scenarios/chaudhuri-karaata-colours.txt");
-    let replayed = replay(text);
-    let so = replayed.is_ok_and(|replayed| replayed == text);
-    let colour = |head: &str| {
-        let line = head.split("token=").nth(1)?;
-        line.split(' ').next().map(str::to_owned)
+    let replayed = is_replayed(text);
+    let searched = [as_published(), VariantSet::default()].map(changes);
+    // Each arrow is taken, alone or as the first or second half of two, and nothing else is.
+    let is_so = |changes: &Option<BTreeSet<(&'static str, &'static str)>>| {
+        changes.as_ref().is_some_and(|changes| {
+            let taken: BTreeSet<_> = changes
+                .iter()
+                .flat_map(|change| match TWO_ARROWS.contains(change) {
+                    true => vec![(change.0, "GREEN"), ("GREEN", change.1)],
+                    false => vec![*change],
+                })
+                .collect();
+            taken == BTreeSet::from(ARROWS)
+        })
     };
-    let mut of_head: Vec<String> = text
-        .lines()
-        .filter(|line| line.starts_with("(0,0,0): "))
-        .filter_map(colour)
-        .collect();
-    of_head.dedup();
+    let shown = |changes: &Option<BTreeSet<(&str, &str)>>| match changes {
+        None => "a message is refused".to_owned(),
+        Some(changes) => {
+            let texts = changes.iter().map(|(from, to)| format!("{from} to {to}"));
+            texts.collect::<Vec<_>>().join(", ").to_lowercase()
+        }
+    };
+    let forms = SMALL.map(|(form, _)| form).join(", ");
+    let same = match searched[0] == searched[1] {
+        true => "by both rules".to_owned(),
+        false => format!("repaired; as printed {}", shown(&searched[0])),
+    };
     let found = format!(
-        "the colours of node (0,0,0) in the replayed run of 27 nodes: {}",
-        of_head.join(", ").to_lowercase()
+        "in every step of the meshes {forms}, a head gets a PERMIT for itself only while its token is red and a RELEASE only while it is yellow; \
+         the changes in one step are {} ({same}). A step from red to yellow or from yellow to red takes two arrows: P3 and P4 set the token to \
+         green before they call grant_permission. A run of 27 nodes that shows the colours is replayed: {replayed}",
+        shown(&searched[1])
     );
-    let allowed = [
-        ("GREEN", "YELLOW"),
-        ("YELLOW", "GREEN"),
-        ("GREEN", "RED"),
-        ("RED", "GREEN"),
-    ];
-    let steps = of_head.windows(2);
-    let so = so
-        && steps
-            .into_iter()
-            .all(|pair| allowed.contains(&(&pair[0], &pair[1])));
-    finding(so, found, scenario("chaudhuri-karaata-colours"))
+    Finding::new(
+        Verdict::of(
+            is_so(&searched[0]) && replayed,
+            is_so(&searched[1]) && replayed,
+        ),
+        found,
+        examined_again(Kind::ChaudhuriKaraata, "§2.1"),
+    )
 }
 
 pub(super) fn inside_the_privileged_plane() -> Finding {
@@ -249,7 +307,7 @@ pub(super) fn no_starvation() -> Finding {
          fairness: {}",
         published.text(),
         if fair {
-            "everybody enters"
+            "every request is served"
         } else {
             "not all are served"
         }
@@ -263,10 +321,20 @@ pub(super) fn no_starvation() -> Finding {
 }
 
 /// The bound is part of the state machine's own invariant, which every search checks.
-pub(super) fn queue_length() -> Finding {
-    let both = Both::search(|| search("1x1x3", &[0, 4, 4]), AS_PUBLISHED);
+fn long_queues() -> Both {
+    Both::search(|| search("1x1x3", &[0, 4, 4]), AS_PUBLISHED)
+}
+
+/// What the search for long queues finds, as printed and repaired.
+pub(crate) fn queue_outcomes() -> [String; 2] {
+    let both = long_queues();
+    [both.published.text(), both.repaired.text()]
+}
+
+pub(crate) fn queue_length() -> Finding {
+    let both = long_queues();
     let found = format!(
-        "planes 1 and 2 of 1x1x3 ask four times each: {}; copies of requests pile up at a head that asks for nothing",
+        "planes 1 and 2 of 1x1x3 request four times each: {}; copies of requests accumulate at a head that does not request",
         both.text()
     );
     Finding {

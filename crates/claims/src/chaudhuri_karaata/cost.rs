@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use soloist_algorithms::chaudhuri_karaata::ChaudhuriKaraata;
 use soloist_algorithms::shape::Mesh;
-use soloist_algorithms::{NodeId, Shape, VariantSet};
+use soloist_algorithms::{Kind, NodeId, Shape, VariantSet};
+use soloist_lab::replicate::{Estimate, Replicated};
 
 use super::as_published;
+use crate::pairs::is_cheaper;
 use crate::share::busiest;
-use crate::tools::{Run, finding, largest};
+use crate::tools::{Run, examined_again, finding, highest, largest};
 use crate::watch::cost_at_once;
 use crate::{Finding, Verdict};
 
@@ -16,43 +18,44 @@ const NAME: &str = "chaudhuri-karaata";
 const PUBLISHED: &str = "chaudhuri-karaata+as-published";
 
 pub(super) fn first_below_the_root() -> Finding {
-    let run = |name: &str, nodes| Run::of(name, nodes).load("light").entries(3000);
+    let run = |name: &str, nodes| Run::of(name, nodes).load("light").entries(1000);
     let costs = |name: &str| [64, 1000].map(|nodes| run(name, nodes).messages());
-    let growth = |costs: [f64; 2]| costs[1] / costs[0];
+    let at_most = |costs: [Estimate; 2]| costs[1].high() / costs[0].low();
+    let at_least = |costs: [Estimate; 2]| costs[1].low() / costs[0].high();
     let (mesh, raymond) = (costs(NAME), costs("raymond"));
-    let root = growth([64_f64.sqrt(), 1000_f64.sqrt()]);
+    let root = 1000_f64.sqrt() / 64_f64.sqrt();
     let found = format!(
-        "one at a time, from n = 64 to 1000, √n grows {root:.2}-fold; the mesh from {:.1} to {:.1}, {:.2}-fold, but Raymond's \
-         tree of 1989 from {:.1} to {:.1}, {:.2}-fold",
+        "one at a time, from n = 64 to 1000, √n grows {root:.2}-fold; the mesh from {} to {}, at most {:.2}-fold, but Raymond's \
+         tree of 1989 from {} to {}, at most {:.2}-fold",
         mesh[0],
         mesh[1],
-        growth(mesh),
+        at_most(mesh),
         raymond[0],
         raymond[1],
-        growth(raymond)
+        at_most(raymond)
     );
-    let first = growth(mesh) < root && growth(raymond) >= root;
-    finding(first, found, run("raymond", 1000).command())
+    let first = at_most(mesh) < root && at_least(raymond) >= root;
+    finding(first, found, run("raymond", 1000).steady_command())
 }
 
 pub(super) fn others() -> Finding {
     let nodes = 27;
-    let cost = |name: &str, load: &str| Run::of(name, nodes).load(load).entries(2000);
+    let cost = |name: &str, load: &str| Run::of(name, nodes).load(load).entries(1000);
     let peers = (nodes - 1) as f64;
-    let lamport = cost("lamport", "heavy").messages();
-    let ricart = cost("ricart-agrawala", "heavy").messages();
+    let lamport = cost("lamport", "heavy").cost();
+    let ricart = cost("ricart-agrawala", "heavy").cost();
     let carvalho = ["light", "heavy"].map(|load| cost("carvalho-roucairol", load).messages());
     let suzuki = ["light", "heavy"].map(|load| cost("suzuki-kasami", load).messages());
     let so = lamport == 3.0 * peers
         && ricart == 2.0 * peers
-        && carvalho.iter().all(|&c| c <= 2.0 * peers)
-        && suzuki.iter().all(|&c| c <= nodes as f64);
+        && highest(&carvalho) <= 2.0 * peers
+        && highest(&suzuki) <= nodes as f64;
     let found = format!(
-        "n = 27: {lamport} = 3(n-1) and {ricart} = 2(n-1) exactly; Carvalho-Roucairol {:.1} light and {:.1} heavy; \
-         Suzuki-Kasami {:.1} and {:.1}, since the node with the token sends nothing",
+        "n = 27: {lamport} = 3(n-1) and {ricart} = 2(n-1) exactly; Carvalho-Roucairol {} light and {} heavy; \
+         Suzuki-Kasami {} and {}, since the node with the token sends nothing",
         carvalho[0], carvalho[1], suzuki[0], suzuki[1]
     );
-    finding(so, found, cost("suzuki-kasami", "light").command())
+    finding(so, found, cost("suzuki-kasami", "light").steady_command())
 }
 
 pub(super) fn links() -> Finding {
@@ -83,6 +86,32 @@ fn alone(mesh: &Arc<Mesh>, variants: VariantSet) -> Option<Vec<(NodeId, NodeId, 
         }
     }
     Some(costs)
+}
+
+/// Costs of a single request in a mesh of c by c by c nodes, by the repaired rules.
+pub(crate) fn costs_alone(c: usize) -> Option<Vec<u64>> {
+    let costs = alone(&full_mesh(c, c, c), VariantSet::default())?;
+    Some(costs.into_iter().map(|(_, _, cost)| cost).collect())
+}
+
+/// The most messages of a single request in a mesh of this many rows, columns and planes, by the
+/// repaired rules.
+pub(crate) fn most_alone(rows: usize, columns: usize, planes: usize) -> u64 {
+    let costs = alone(&full_mesh(rows, columns, planes), VariantSet::default());
+    let costs = costs.expect("the repaired rules serve every request");
+    let costs = costs.iter().map(|(_, _, cost)| *cost);
+    costs.max().expect("a mesh has nodes")
+}
+
+/// Mean length of a message in bytes, and the claimed maximum: the type takes one byte, and a
+/// number of b bits at most ⌈b/7⌉ bytes.
+pub(crate) fn bytes_of_a_message(nodes: usize) -> (f64, f64) {
+    let measures = Run::of(NAME, nodes).entries(3000).report().measures;
+    let bits = usize::BITS - (nodes - 1).leading_zeros();
+    (
+        measures.bytes_per_entry / measures.messages_per_entry,
+        1.0 + f64::from(bits.div_ceil(7)),
+    )
 }
 
 fn full_mesh(rows: usize, columns: usize, planes: usize) -> Arc<Mesh> {
@@ -154,7 +183,7 @@ pub(super) fn worst_case() -> Finding {
         *cost == (3 * (place.row + place.column) + 2 * planes) as u64
     });
     let found = format!(
-        "{found}; repaired, from (i,j,k) with the token d planes away, 3(i+j) + 2d in {} of {} cases at n = 64, {:.1} on average",
+        "{found}; repaired, from (i,j,k) with the token d planes away, 3(i+j) + 2d in {} of {} cases at n = 64, {} on average",
         exact.count(),
         costs.len(),
         mean.messages()
@@ -171,7 +200,7 @@ pub(super) fn worst_case() -> Finding {
          takes the token away",
         report.measures.entries, 10_000
     );
-    Finding::new(verdict, found, mean.command())
+    Finding::new(verdict, found, mean.steady_command())
 }
 
 pub(super) fn whole_plane() -> Finding {
@@ -185,7 +214,7 @@ pub(super) fn whole_plane() -> Finding {
         .iter()
         .all(|(measured, claimed)| measured == claimed);
     let found = format!(
-        "all nodes of one plane ask at once, c = 2, 3, 4, 8: {} messages in all, claimed {}",
+        "all nodes of one plane request at once, c = 2, 3, 4, 8: {} messages in all, claimed {}",
         counted.map(|(m, _)| m.to_string()).join(", "),
         counted.map(|(_, c)| c.to_string()).join(", ")
     );
@@ -195,33 +224,31 @@ pub(super) fn whole_plane() -> Finding {
 
 pub(super) fn heavy_demand() -> Finding {
     let sizes = [3_usize, 4, 5];
-    let run = |name, c: usize| Run::of(name, c.pow(3)).entries(10_000);
+    let run = |name, c: usize| Run::of(name, c.pow(3)).entries(1000);
     let bound = |c: usize| {
         let (side, plane) = ((c - 1) as f64, (c * c) as f64);
         3.0 * side + 2.0 * side / plane
     };
     let measured = |name| {
         sizes.map(|c| {
-            let report = run(name, c).report();
-            report
-                .is_well()
-                .then_some(report.measures.messages_per_entry)
+            let run = run(name, c);
+            run.report().is_well().then(|| run.messages())
         })
     };
     let (published, repaired) = (measured(PUBLISHED), measured(NAME));
-    let within = |costs: [Option<f64>; 3]| {
+    let within = |costs: [Option<Estimate>; 3]| {
         costs
             .iter()
             .zip(sizes)
-            .all(|(cost, c)| cost.is_some_and(|cost| cost <= bound(c)))
+            .all(|(cost, c)| cost.is_some_and(|cost| cost.high() <= bound(c)))
     };
-    let listed = |costs: [Option<f64>; 3]| {
+    let listed = |costs: [Option<Estimate>; 3]| {
         costs
-            .map(|cost| cost.map_or("never ends".to_owned(), |cost| format!("{cost:.2}")))
+            .map(|cost| cost.map_or("never ends".to_owned(), |cost| cost.to_string()))
             .join(", ")
     };
     let found = format!(
-        "n = 27, 64, 125, all ask all the time: as printed {}; repaired {}; claimed {}",
+        "n = 27, 64, 125, all nodes request all the time: as printed {}; repaired {}; claimed {}",
         listed(published),
         listed(repaired),
         sizes.map(|c| format!("{:.2}", bound(c))).join(", ")
@@ -229,29 +256,20 @@ pub(super) fn heavy_demand() -> Finding {
     Finding {
         verdict: Verdict::of(within(published), within(repaired)),
         found,
-        evidence: run(NAME, 4).command(),
+        evidence: run(NAME, 4).steady_command(),
         decided_by: None,
     }
 }
 
 pub(super) fn message_length() -> Finding {
     let sizes = [27_usize, 125, 1000, 8000];
-    let bytes = sizes.map(|nodes| {
-        let measures = Run::of(NAME, nodes).entries(3000).report().measures;
-        measures.bytes_per_entry / measures.messages_per_entry
-    });
-    // The type takes one byte, and a number of b bits at most ⌈b/7⌉ bytes.
-    let bound =
-        |nodes: usize| 1.0 + f64::from((usize::BITS - (nodes - 1).leading_zeros()).div_ceil(7));
-    let so = bytes
-        .iter()
-        .zip(sizes)
-        .all(|(&bytes, nodes)| bytes <= bound(nodes));
+    let lengths = sizes.map(bytes_of_a_message);
+    let so = lengths.iter().all(|(bytes, bound)| bytes <= bound);
     let found = format!(
         "encoded bytes of a message on average, n = 27, 125, 1000, 8000: {}; at most {}: a type and one number of \
          ⌈log2 n⌉ bits",
-        bytes.map(|b| format!("{b:.2}")).join(", "),
-        sizes.map(|nodes| bound(nodes).to_string()).join(", ")
+        lengths.map(|(bytes, _)| format!("{bytes:.2}")).join(", "),
+        lengths.map(|(_, bound)| bound.to_string()).join(", ")
     );
     finding(so, found, Run::of(NAME, 1000).entries(3000).command())
 }
@@ -267,55 +285,71 @@ pub(super) fn outperforms() -> Finding {
         "raymond",
         "naimi-trehel",
     ];
-    let cost = |name: &str, load: &str| {
-        let run = Run::of(name, nodes).load(load).entries(3000);
-        run.messages()
-    };
-    let own = ["light", "heavy"].map(|load| cost(NAME, load));
-    let costs = rivals.map(|name| (name, ["light", "heavy"].map(|load| cost(name, load))));
+    let loads = ["light", "heavy"];
+    let runs =
+        |name: &str| loads.map(|load| Run::of(name, nodes).load(load).entries(1000).replicated());
+    let own_runs = runs(NAME);
+    let rival_runs = rivals.map(|name| (name, runs(name)));
+    let messages = |run: &Replicated| run.report.measures.messages_per_entry;
+    let own = own_runs.each_ref().map(messages);
     let cheaper = |load: usize| {
-        let better = costs.iter().filter(|(_, cost)| cost[load] < own[load]);
+        let better = rival_runs
+            .iter()
+            .filter(|(_, runs)| !is_cheaper(&own_runs[load], &runs[load]));
         let listed: Vec<_> = better
-            .map(|(name, c)| format!("{name} {:.1}", c[load]))
+            .map(|(name, runs)| format!("{name} {}", messages(&runs[load])))
             .collect();
         listed
     };
     let (light, heavy) = (cheaper(0), cheaper(1));
     let text = |list: &[String]| match list {
-        [] => "none is cheaper".to_owned(),
-        _ => format!("cheaper: {}", list.join(", ")),
+        [] => "all others cost more".to_owned(),
+        _ => format!("not more expensive: {}", list.join(", ")),
     };
     let found = format!(
-        "n = 64, light {:.1}: {}; heavy {:.1}: {}; all others that §1 names and we have cost more ({:.1} for the dearest)",
+        "n = 64, light {}: {}; heavy {}: {}; all others that §1 names and we have cost more (up to {:.1})",
         own[0],
         text(&light),
         own[1],
         text(&heavy),
-        largest(costs.iter().map(|(_, cost)| cost[1])),
+        largest(rival_runs.iter().map(|(_, runs)| messages(&runs[1]).high())),
     );
-    let evidence = "soloist lab compare --algorithms all --nodes 64 --load light,heavy".to_owned();
+    let evidence = "soloist lab compare --algorithms all --nodes 64 --load light,heavy --entries 1000 --warm-up 500 --level 99.9%".to_owned();
     finding(light.is_empty() && heavy.is_empty(), found, evidence)
 }
 
 pub(super) fn not_at_hand() -> Finding {
     Finding::open(
         Verdict::NotDecided,
-        "not examined: these papers are not at hand".to_owned(),
+        "not examined: we do not have these papers".to_owned(),
         "the papers of Helary et al. and of Chaudhuri 1991 and 1995",
-        Run::of(NAME, 27).command(),
+        examined_again(Kind::ChaudhuriKaraata, "§1"),
     )
 }
 
+/// By the paper's own definition, which is about the text of the rules.
 pub(super) fn symmetrical() -> Finding {
-    let run = Run::of(NAME, 64);
-    let skew = busiest(&run.report().measures);
+    finding(
+        true,
+        "by the definition that the sentence itself gives, that each node has an identical copy of the process: §2.3 prints one text for all \
+         nodes, and one implementation of it runs at every node here. The definition says nothing about equal parts: the text branches on \
+         i = j = 0, only heads have a token and a queue, and the next row measures what that means"
+            .to_owned(),
+        examined_again(Kind::ChaudhuriKaraata, "§5"),
+    )
+}
+
+pub(super) fn distributed_control() -> Finding {
+    let run = Run::of(NAME, 64).entries(10_000);
+    let skew = run.measure(busiest);
     Finding::open(
         Verdict::DependsOnReading,
         format!(
-            "no node controls the whole, and the line of heads has no end that is special; but a head keeps the queue of its plane, and under \
-             heavy load at n = 64 the busiest node receives {skew:.1} times the mean"
+            "no node controls the whole, and the line of heads has no special end. But a head keeps the queue of its plane, and under heavy load at \
+             n = 64 the busiest node receives {skew} times the mean; by the definition in §1 of Maekawa 1985, equal responsibility and equal work, \
+             control is not fully distributed"
         ),
-        "a definition of symmetrical",
-        run.command(),
+        "a definition of fully distributed control",
+        run.steady_command(),
     )
 }

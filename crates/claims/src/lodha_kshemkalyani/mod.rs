@@ -5,6 +5,8 @@ mod fairness;
 mod rules;
 mod watch;
 
+pub(super) use cost::costs_by_concurrency;
+
 use soloist_algorithms::Kind;
 
 use super::{Claim, Finding};
@@ -47,6 +49,11 @@ pub(super) fn claims() -> Vec<Claim> {
             rules::fifo,
         ),
         claim(
+            "§2.2, Fig. 1",
+            "Ricart and Agrawala's rules, as the figure reviews them, ensure mutual exclusion",
+            rules::figure_1,
+        ),
+        claim(
             "§2.2, §1",
             "Ricart and Agrawala's algorithm takes 2(N-1) messages and Lamport's 3(N-1), always",
             cost::predecessors,
@@ -63,7 +70,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§3.2",
-            "who leaves knows of each other node that it waits, does not ask, or asks with a lower priority",
+            "a node that leaves knows of each other node that it waits, does not request, or requests with a lower priority",
             fairness::knows_when_leaving,
         ),
         claim(
@@ -105,18 +112,18 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "Theorem 2",
-            "liveness: everybody who asks enters",
+            "liveness: every request is served",
             rules::liveness,
         ),
         claim(
             "§5",
-            "it can be improved: who leaves may answer only the first of the deferred requests, which takes care of the \
+            "it can be improved: a node that leaves may answer only the first of the deferred requests, which takes care of the \
              rest: fewer messages, but larger",
             rules::one_reply,
         ),
         claim(
             "§5",
-            "it can be improved: who will ask again soon may let its next REQUEST answer the deferred ones",
+            "it can be improved: a node that will request again soon may let its next REQUEST answer the deferred ones",
             fairness::next_request_answers,
         ),
         claim(

@@ -46,7 +46,7 @@ impl Watched {
         (0..300).map(run).collect()
     }
 
-    fn run(nodes: usize, variants: VariantSet, seed: u64) -> Self {
+    pub(super) fn run(nodes: usize, variants: VariantSet, seed: u64) -> Self {
         let shape = Arc::new(Complete::default_for(nodes));
         let mut cluster = Cluster::new(&shape, variants, Channels::Fifo, 4, seed);
         let mut watched = Watched {

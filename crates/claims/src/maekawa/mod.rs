@@ -5,7 +5,8 @@ mod correctness;
 mod cost;
 mod sets;
 
-pub(super) use bound::worst_on_figure_1d;
+pub(super) use bound::{worst_on_figure_1c, worst_on_figure_1d, worst_per_root};
+pub(super) use sets::{figure_1, k_bound, sets_of_figure_1};
 use soloist_algorithms::Kind;
 
 use super::{Claim, Finding};
@@ -32,7 +33,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§1",
-            "alone 3√N messages: √N each to ask, to permit and to release",
+            "3√N messages for a request alone: √N each to request, to permit and to release",
             cost::three_roots,
         ),
         claim(
@@ -47,7 +48,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§1",
-            "fewer messages than Ricart-Agrawala's 2(N-1), which asks all nodes",
+            "fewer messages than Ricart-Agrawala's 2(N-1), which sends a request to all nodes",
             cost::fewer_than_ricart_agrawala,
         ),
         claim(
@@ -67,8 +68,18 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§2",
-            "Ricart-Agrawala has (a) to (d) with K = D = N, a coordinator only (a) and (c) with K = 1, weighted votes usually only (a)",
-            sets::other_systems,
+            "Ricart-Agrawala has (a) to (d) with K = D = N; a coordinator has (a) and (c) with K = 1, and not (d)",
+            sets::all_or_one,
+        ),
+        claim(
+            "§2",
+            "majority voting can have (a) to (d), with K = D = N",
+            sets::majorities,
+        ),
+        claim(
+            "§2",
+            "weighted votes have (a) but usually violate (c) and (d)",
+            sets::weighted_votes,
         ),
         claim(
             "§3",
@@ -110,7 +121,7 @@ pub(super) fn claims() -> Vec<Claim> {
         claim("§6.3", "no starvation", correctness::no_starvation),
         claim(
             "§7 and after",
-            "how sets are made for any N, and whatever else these sections claim",
+            "how sets are made for any N, and all other claims of these sections",
             sets::the_rest,
         ),
     ]
@@ -119,6 +130,6 @@ pub(super) fn claims() -> Vec<Claim> {
 /// Orders of the projective planes that are measured: N = q² + q + 1, K = q + 1.
 const ORDERS: [usize; 4] = [2, 3, 5, 7];
 
-fn plane(order: usize) -> usize {
+pub(super) fn plane(order: usize) -> usize {
     order * order + order + 1
 }

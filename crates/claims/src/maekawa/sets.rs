@@ -1,10 +1,10 @@
 //! The sets of nodes whose permission a request needs.
 
-use soloist_algorithms::Shape;
 use soloist_algorithms::shape::Quorums;
+use soloist_algorithms::{Kind, Shape};
 
 use super::{NAME, ORDERS, plane};
-use crate::tools::{Run, finding, largest};
+use crate::tools::{Run, examined_again, finding, largest};
 use crate::{Finding, Verdict};
 
 /// The sets of Fig. 1, in the order of their nodes. Nodes have the paper's numbers, which start at
@@ -30,6 +30,11 @@ const FILES: [&str; 4] = [
 /// The sets of one of Figs. 1a to 1d, with nodes counted from 0, and the file that has them.
 pub(super) fn listing(figure: usize) -> (&'static str, String) {
     (FILES[figure], listing_of(FIG_1[figure]))
+}
+
+/// The sets of Figs. 1a to 1d, each as its members' numbers in the paper.
+pub(crate) fn sets_of_figure_1() -> [Vec<&'static str>; 4] {
+    FIG_1.map(|figure| figure.split('/').collect())
 }
 
 fn listing_of(figure: &str) -> String {
@@ -61,7 +66,7 @@ fn is_even(quorums: &Quorums, k: usize) -> bool {
     ] == [k; 4]
 }
 
-pub(super) fn figure_1() -> Finding {
+pub(crate) fn figure_1() -> Finding {
     let even = FIG_1.iter().zip(2..).map(|(figure, k)| {
         let sets = sets_of(figure)?;
         Ok::<_, String>(is_even(&sets, k) && sets.nodes() == k * (k - 1) + 1)
@@ -99,7 +104,7 @@ pub(super) fn planes_exist() -> Finding {
 }
 
 /// The smallest K that §3 allows: N <= K(K-1) + 1.
-fn k_bound(nodes: usize) -> usize {
+pub(crate) fn k_bound(nodes: usize) -> usize {
     (1..)
         .find(|k| k * (k - 1) + 1 >= nodes)
         .expect("squares grow")
@@ -145,7 +150,7 @@ pub(super) fn any_number_of_nodes() -> Finding {
     });
     let found = format!(
         "the next larger plane with its points folded together, for every N from 20 to 400: the largest set has {mean:.2}√N members on \
-         average, {most:.2}√N at most; runs at N = 5, 20, 50 go well: {served}"
+         average, {most:.2}√N at most; runs at N = 5, 20, 50 end without a fault: {served}"
     );
     let run = Run::of(NAME, 50).entries(1000);
     finding(served && most < 2.0, found, run.command())
@@ -172,46 +177,115 @@ fn properties(sets: &[Vec<usize>]) -> ([bool; 4], Option<usize>, Option<usize>) 
     (held, k.then(|| sets[0].len()), d.then(|| loads[0]))
 }
 
-pub(super) fn other_systems() -> Finding {
-    let nodes = 7;
-    let all: Vec<Vec<usize>> = vec![(0..nodes).collect(); nodes];
-    let coordinator = vec![vec![0]; nodes];
-    let majority = |node: usize| (0..=nodes / 2).map(|step| (node + step) % nodes).collect();
-    let majority: Vec<Vec<usize>> = (0..nodes).map(majority).collect();
-    // Node 0 has three votes, the others one each; five of nine are a majority.
-    let weighted: Vec<Vec<usize>> = (0..nodes)
-        .map(|node| match node {
-            0 => vec![0, 1, 2],
-            1 | 2 => vec![0, 1, 2],
-            node => vec![0, node, 1 + node % 2],
-        })
+/// Text for the properties of a system.
+fn properties_text((held, k, d): ([bool; 4], Option<usize>, Option<usize>)) -> String {
+    let names = ["(a)", "(b)", "(c)", "(d)"];
+    let held: Vec<_> = names
+        .iter()
+        .zip(held)
+        .filter(|(_, h)| *h)
+        .map(|(n, _)| *n)
         .collect();
-    let examined = [&all, &coordinator, &majority, &weighted].map(|sets| properties(sets));
-    let text = |(held, k, d): ([bool; 4], Option<usize>, Option<usize>)| {
-        let names = ["(a)", "(b)", "(c)", "(d)"];
-        let held: Vec<_> = names
-            .iter()
-            .zip(held)
-            .filter(|(_, h)| *h)
-            .map(|(n, _)| *n)
-            .collect();
-        let number =
-            |name: &str, n: Option<usize>| n.map_or(String::new(), |n| format!(", {name} = {n}"));
-        format!("{}{}{}", held.join(" "), number("K", k), number("D", d))
-    };
-    let expected = examined[0] == ([true; 4], Some(nodes), Some(nodes))
-        && examined[1].0 == [true, false, true, false]
-        && examined[1].1 == Some(1)
-        && examined[3].0[0]
-        && !examined[3].0[3];
+    let number =
+        |name: &str, n: Option<usize>| n.map_or(String::new(), |n| format!(", {name} = {n}"));
+    format!("{}{}{}", held.join(" "), number("K", k), number("D", d))
+}
+
+/// Nodes of the other systems that are examined.
+const OTHERS: usize = 7;
+
+pub(super) fn all_or_one() -> Finding {
+    let all: Vec<Vec<usize>> = vec![(0..OTHERS).collect(); OTHERS];
+    let coordinator = vec![vec![0]; OTHERS];
+    let [all, coordinator] = [&all, &coordinator].map(|sets| properties(sets));
+    let so = all == ([true; 4], Some(OTHERS), Some(OTHERS))
+        && coordinator == ([true, false, true, false], Some(1), None);
     let found = format!(
-        "N = {nodes}: all nodes {}; one coordinator {}; majorities {}, where the paper says K = D = N; weighted votes 3, 1, 1, 1, 1, 1, 1: {}",
-        text(examined[0]),
-        text(examined[1]),
-        text(examined[2]),
-        text(examined[3])
+        "counted for N = {OTHERS}: all nodes {}; one coordinator {}",
+        properties_text(all),
+        properties_text(coordinator)
     );
-    finding(expected, found, QUORUM_TESTS.to_owned())
+    finding(so, found, examined_again(Kind::Maekawa, "§2"))
+}
+
+pub(super) fn majorities() -> Finding {
+    let majority = |node: usize| {
+        (0..=OTHERS / 2)
+            .map(|step| (node + step) % OTHERS)
+            .collect()
+    };
+    let majority: Vec<Vec<usize>> = (0..OTHERS).map(majority).collect();
+    let majority = properties(&majority);
+    assert_eq!(majority.0, [true; 4], "majorities have all properties");
+    let found = format!(
+        "if a set is whom a node must have permission from, majorities of N = {OTHERS} have {}, as §1 of the paper counts (N/2). If it is whom a \
+         node may ask, that is all nodes, and K = D = N",
+        properties_text(majority)
+    );
+    Finding::open(
+        Verdict::DependsOnReading,
+        found,
+        "whether a set holds the nodes that a request is sent to, or those whose votes are enough",
+        examined_again(Kind::Maekawa, "§2"),
+    )
+}
+
+/// The sets of nodes with these numbers of votes: each node collects votes from itself on, in the
+/// order of the nodes, until it has a majority of all votes.
+fn weighted(votes: &[usize]) -> Vec<Vec<usize>> {
+    let (nodes, total) = (votes.len(), votes.iter().sum::<usize>());
+    let set = |node: usize| {
+        let mut collected = 0;
+        let order = (node..node + nodes).map(|place| place % nodes);
+        let missing = order.take_while(|member| {
+            let is_missing = 2 * collected <= total;
+            collected += votes[*member];
+            is_missing
+        });
+        missing.collect()
+    };
+    (0..nodes).map(set).collect()
+}
+
+/// All ways to give each of these nodes 1 to 3 votes, but not all the same number.
+fn unequal_votes(nodes: u32) -> impl Iterator<Item = Vec<usize>> {
+    let all = (0..3_usize.pow(nodes)).map(move |code| {
+        let votes = (0..nodes).map(|node| 1 + code / 3_usize.pow(node) % 3);
+        votes.collect::<Vec<_>>()
+    });
+    all.filter(|votes| votes.iter().any(|vote| *vote != votes[0]))
+}
+
+pub(super) fn weighted_votes() -> Finding {
+    let counts = [4, 5, 6].map(|nodes| {
+        let systems = unequal_votes(nodes).map(|votes| properties(&weighted(&votes)).0);
+        let systems: Vec<_> = systems.collect();
+        let count = |is_so: fn(&[bool; 4]) -> bool| systems.iter().filter(|s| is_so(s)).count();
+        (
+            systems.len(),
+            count(|[a, ..]| *a),
+            count(|[_, _, c, d]| !c && !d),
+        )
+    });
+    let text = counts.map(|(all, meet, violate)| {
+        assert_eq!(meet, all, "two majorities meet");
+        format!("{violate} of {all}")
+    });
+    let so = counts.iter().all(|(all, _, violate)| 2 * violate > *all);
+    let found = format!(
+        "\"usually\" is taken for most: of all ways to give 4, 5 and 6 nodes one to three votes each, not all the same, {} violate (c) and (d), and \
+         all have (a). Each node collects votes from itself on, in the order of the nodes, until it has a majority; the paper does not say how a \
+         set is chosen",
+        text.join(", ")
+    );
+    Finding::new(
+        match so {
+            true => Verdict::Withstood,
+            false => Verdict::Fails,
+        },
+        found,
+        examined_again(Kind::Maekawa, "§2"),
+    )
 }
 
 /// Shown by counting; the planes reach the bound.
@@ -226,7 +300,7 @@ pub(super) fn counting() -> Finding {
         "by counting: each of the K members of a set is in D-1 other sets, and every other set has one of them, so there are at most K(D-1) \
          others; and N sets of K members are N nodes in D sets each, so K = D. Planes of order 2, 3, 5, 7 reach the bound: {reached} of 4"
     );
-    finding(reached == 4, found, QUORUM_TESTS.to_owned())
+    finding(reached == 4, found, examined_again(Kind::Maekawa, "§3"))
 }
 
 pub(super) fn the_rest() -> Finding {
@@ -234,6 +308,6 @@ pub(super) fn the_rest() -> Finding {
         Verdict::NotDecided,
         "not examined: our copy of the paper ends in §6.2. Sets for any N are made here by other means: see the row on other N".to_owned(),
         "the text of these sections",
-        QUORUM_TESTS.to_owned(),
+        examined_again(Kind::Maekawa, "§7 and after"),
     )
 }

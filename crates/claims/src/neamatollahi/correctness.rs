@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use soloist_algorithms::neamatollahi::{AS_PUBLISHED, Neamatollahi};
 use soloist_algorithms::shape::Torus;
-use soloist_algorithms::{Channels, Effect, NodeId, Outbox, Shape, Start, VariantSet};
+use soloist_algorithms::{
+    Algorithm, Channels, Effect, NodeId, Outbox, Shape, Start, Value, VariantSet,
+};
 use soloist_lab::scenario::{ScenarioError, replay};
 use soloist_lab::search::{Bounds, ENDLESS, always};
 use soloist_lab::world::{Event, World};
@@ -104,15 +106,14 @@ pub(super) fn idle_round() -> Finding {
     }
 }
 
-/// Length of a node's Waiting, taken from its transcript.
+/// Length of a node's Waiting.
 fn waiting_len(node: &Neamatollahi) -> usize {
-    let text = node.to_string();
-    let list = text
-        .split_once("Waiting=[")
-        .and_then(|(_, rest)| rest.split_once(']'));
-    match list {
-        Some(("", _)) | None => 0,
-        Some((list, _)) => list.split(',').count(),
+    let mut fields = Vec::new();
+    node.fields(&mut fields);
+    let waiting = fields.iter().find(|(field, _)| field.name == "Waiting");
+    match waiting {
+        Some((_, Value::Nodes(nodes))) => nodes.len(),
+        _ => panic!("a node has a queue named Waiting"),
     }
 }
 
@@ -135,14 +136,24 @@ pub(super) fn queue_of_two() -> Finding {
     }
 }
 
+pub(super) fn figure_1() -> Finding {
+    let text = include_str!("../../scenarios/neamatollahi-figure-1.txt");
+    as_told(text, "neamatollahi-figure-1")
+}
+
 pub(super) fn walk_through() -> Finding {
     let text = include_str!("../../scenarios/neamatollahi-3.4.txt");
+    as_told(text, "neamatollahi-3.4")
+}
+
+/// Replays a scenario of the repaired rules by both rules.
+pub(crate) fn as_told(text: &str, name: &str) -> Finding {
     let printed = text.replace(
         "algorithm neamatollahi\n",
         "algorithm neamatollahi\nvariant as-published\n",
     );
     let published = replay(&printed);
-    let as_told = published
+    let is_told = published
         .as_ref()
         .is_ok_and(|replayed| *replayed == printed);
     let departs = match published {
@@ -156,12 +167,12 @@ pub(super) fn walk_through() -> Finding {
     let departs = departs.and_then(|line| printed.lines().nth(line));
     let repaired = replay(text).is_ok_and(|replayed| replayed == text);
     Finding {
-        verdict: Verdict::of(as_told, repaired),
+        verdict: Verdict::of(is_told, repaired),
         found: format!(
             "repaired: as told, step by step: {repaired}; as printed it departs from the text at the step '{}'",
             departs.unwrap_or("none").trim_start_matches("> ")
         ),
-        evidence: scenario("neamatollahi-3.4"),
+        evidence: scenario(name),
         decided_by: None,
     }
 }
@@ -205,9 +216,7 @@ pub(super) fn no_deadlock() -> Finding {
     let wide = || Search::<Neamatollahi>::of(&[0, 0, 0, 1, 1, 1, 0, 0, 0]).shape("3x3");
     let repaired_wide = wide().run();
     let text = |searched: &Searched| match searched {
-        Searched::Starved => {
-            "the token goes on forever and never lets a waiting node in".to_owned()
-        }
+        Searched::Starved => "the token moves forever and a waiting node never enters".to_owned(),
         other => other.text(),
     };
     Finding {
@@ -245,7 +254,7 @@ pub(super) fn no_starvation() -> Finding {
              2x2: {}",
             starved.text(),
             if fair {
-                "everybody enters"
+                "every request is served"
             } else {
                 "not all are served"
             }

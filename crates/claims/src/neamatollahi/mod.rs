@@ -5,6 +5,10 @@ mod cost;
 mod crowd;
 mod table_1;
 
+pub(super) use correctness::as_told;
+pub(super) use cost::alone;
+pub(super) use crowd::{crowd_in_a_row, crowd_of_all_rows};
+
 use std::sync::Arc;
 
 use soloist_algorithms::shape::Torus;
@@ -44,7 +48,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§3.1, PCL_1 and PCL_2",
-            "with all nodes asking there is at most one REQUEST message for an entry",
+            "with all nodes requesting there is at most one REQUEST message for an entry",
             cost::one_request_each,
         ),
         claim(
@@ -56,6 +60,11 @@ pub(super) fn claims() -> Vec<Claim> {
             "§3.1, PCL_3",
             "changing the column gives all nodes about the same work: one request at a time",
             cost::equal_work_light,
+        ),
+        claim(
+            "§3.1, Fig. 1",
+            "a request goes round its row; the token meets the row, goes round it to the right, and continues down from where it met it",
+            correctness::figure_1,
         ),
         claim(
             "§3.4, Fig. 3",
@@ -90,7 +99,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§5.2",
-            "with all asking all the time at most (2N + √N + 1)/N messages for an entry, below 3",
+            "with all nodes requesting all the time at most (2N + √N + 1)/N messages for an entry, below 3",
             cost::heavy_demand,
         ),
         claim(
@@ -105,7 +114,12 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§5.3",
-            "√N requests at once in different rows take (2N + √N + 1)/√N messages each, at most 3√N",
+            "√N requests at once in different rows take (2N + √N + 1)/√N messages each",
+            crowd::medium_counted,
+        ),
+        claim(
+            "§5.3",
+            "√N requests at once in different rows take at most 3√N messages each",
             crowd::medium_worst,
         ),
         claim(
@@ -116,7 +130,7 @@ pub(super) fn claims() -> Vec<Claim> {
         claim(
             "§1.2",
             "3 to 3√N messages under medium demand, as in §5.3",
-            crowd::medium_worst,
+            crowd::medium_range,
         ),
         claim(
             "§2",
@@ -160,8 +174,13 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "Table 1",
-            "Raymond's and Naimi-Trehel's average and light cases are O(log N); waiting times O(1), O(√N), O(N)",
+            "Raymond's and Naimi-Trehel's average and light cases are O(log N)",
             table_1::orders,
+        ),
+        claim(
+            "Table 1",
+            "average waiting times: Suzuki-Kasami, Lamport, Ricart-Agrawala and Maekawa O(1), Le Lann, Raymond and Naimi-Trehel O(N)",
+            table_1::waits,
         ),
         claim(
             "Table 1",
@@ -170,7 +189,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "Table 1",
-            "the average waiting time is O(√N) (taken for one request at a time; with all asking it cannot be)",
+            "the average waiting time is O(√N) (taken for one request at a time; with all nodes requesting it cannot be)",
             cost::waiting_time,
         ),
     ]

@@ -3,20 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use soloist_algorithms::raymond::{DUPLICATES, GREEDY, PIGGYBACK, Raymond, RaymondMessage};
+use soloist_algorithms::raymond::{GREEDY, PIGGYBACK, Raymond, RaymondMessage};
 use soloist_algorithms::shape::Tree;
-use soloist_algorithms::{Channels, NodeId, Shape, Snapshot, Variant, VariantSet};
-use soloist_lab::search::{Bounds, Crashes, ENDLESS, Limits, always};
+use soloist_algorithms::{Kind, NodeId, Shape, Snapshot, Variant, VariantSet};
+use soloist_lab::search::{Bounds, ENDLESS, always};
+use soloist_lab::simulate::Measures;
 
 use super::claim;
-use crate::tools::{Run, finding, is_replayed, scenario};
-use crate::{Claim, Finding, Verdict};
+use crate::tools::{Run, examined_again, finding, is_replayed, scenario};
+use crate::{Claim, Finding};
 
 pub(super) fn claims() -> Vec<Claim> {
     vec![
         claim(
             "§2, Figs. 1 to 3",
-            "HOLDER variables point to the privilege; on its way from E to A they turn",
+            "HOLDER variables point to the privilege, and turn as it moves from E to A",
             figures_1_to_3,
         ),
         claim(
@@ -51,28 +52,8 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§6.2",
-            "greedy: in Fig. 7, saturated, a leaf waits three times as long as a nonleaf",
-            greedy_waits,
-        ),
-        claim(
-            "§6.2",
             "greedy: a neighbour at the head of the queue is overtaken by self at most once",
             overtaken_once,
-        ),
-        claim(
-            "§8.4",
-            "a queue rebuilt in the order of PRIVILEGEs received prevents starvation",
-            order_of_privileges,
-        ),
-        claim(
-            "§8.6",
-            "with duplicates, a queue has each neighbour at most twice",
-            at_most_twice,
-        ),
-        claim(
-            "§8.7",
-            "a delay that is long enough also tells outdated advice (the first way)",
-            long_delay,
         ),
     ]
 }
@@ -142,30 +123,60 @@ fn pattern() -> Finding {
         .all(|(form, nodes)| always(&endless(form, *nodes, &[]), follows));
     finding(
         holds,
-        "in every state of trees of 3 to 5 nodes, requests without end, messages in any order: on each edge one message is in flight, or \
+        "in every state of trees of 3 to 5 nodes, endless requests, messages in any order: on each edge one message is in flight, or \
          a PRIVILEGE and a REQUEST of the same sender"
             .to_owned(),
-        "soloist lab check --algorithm raymond --nodes 5 --requests endless --shape star:4".to_owned(),
+        examined_again(Kind::Raymond, "§3.5, Fig. 4"),
     )
+}
+
+/// All vectors of up to this many positions, each from 1 to that.
+fn vectors(most: u8) -> Vec<Vec<u8>> {
+    let longer = |vectors: &Vec<Vec<u8>>| {
+        let add = |vector: &Vec<u8>| -> Vec<_> {
+            let position = |position| [vector.as_slice(), &[position]].concat();
+            (1..=most).map(position).collect()
+        };
+        vectors.iter().flat_map(add).collect()
+    };
+    let by_length = std::iter::successors(Some(vec![Vec::new()]), |vectors| Some(longer(vectors)));
+    by_length.take(usize::from(most) + 1).flatten().collect()
 }
 
 /// The three effects that the paper lists, in its notation.
 fn vector() -> Finding {
+    let most = 5;
+    let lower = vectors(most).iter().all(|vector| {
+        let Some((&last, rest)) = vector.split_last() else {
+            return true;
+        };
+        if last == 1 {
+            return rest < vector.as_slice();
+        }
+        let less = [rest, &[last - 1]].concat();
+        let longer = (1..=most).map(|position| [less.as_slice(), &[position]].concat());
+        less < *vector && longer.into_iter().all(|longer| longer < *vector)
+    });
     finding(
-        true,
-        "by inspection: each of the three effects replaces the vector by a proper prefix, or lowers its last position before it appends \
+        lower,
+        "of all vectors of up to 5 positions from 1 to 5, and by inspection of any: each of the three effects replaces the vector by a proper prefix, or lowers its last position before it appends \
          one; both are lower in lexicographic order, and length and positions are at most N, so that the order is well-founded. (For \
-         M_k = 1 the paper says that P_(k-1) is at the end of the queue; it is at the head.) That nobody starves is also searched"
+         M_k = 1 the paper says that P_(k-1) is at the end of the queue; it is at the head.) That no node starves is also searched (§4.3 above)"
             .to_owned(),
-        "soloist lab check --algorithm raymond --nodes 4 --requests endless --shape line".to_owned(),
+        examined_again(Kind::Raymond, "§4.3"),
     )
+}
+
+/// The sum of the distances of all ordered pairs of different nodes of a line.
+pub(crate) fn distances_on_a_line(nodes: i64) -> i64 {
+    let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a - b).abs()));
+    pairs.sum()
 }
 
 fn mean_distance_on_a_line() -> Finding {
     let is_exact = |nodes: i64| {
-        let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a - b).abs()));
-        // The sum over all ordered pairs of different nodes, of which there are N(N-1).
-        3 * pairs.sum::<i64>() == (nodes + 1) * nodes * (nodes - 1)
+        // There are N(N-1) such pairs.
+        3 * distances_on_a_line(nodes) == (nodes + 1) * nodes * (nodes - 1)
     };
     let exact = (2..=200).filter(|&nodes| is_exact(nodes)).count();
     finding(
@@ -173,7 +184,7 @@ fn mean_distance_on_a_line() -> Finding {
         format!(
             "counted over all pairs of different nodes: exact for {exact} of the 199 lines of 2 to 200 nodes"
         ),
-        "cargo test -p soloist-claims --test claims".to_owned(),
+        examined_again(Kind::Raymond, "§5"),
     )
 }
 
@@ -192,34 +203,32 @@ fn only_nonleaves() -> Finding {
         .all(|(form, nodes)| always(&endless(form, *nodes, &[PIGGYBACK]), leaf_does_not));
     finding(
         holds,
-        "in every state of stars of 3 to 5 nodes, requests without end, no leaf has sent both in one message".to_owned(),
-        "soloist lab check --algorithm raymond --variant piggyback --nodes 5 --requests endless --shape star:4"
-            .to_owned(),
+        "in every state of stars of 3 to 5 nodes, endless requests, no leaf has sent both in one message".to_owned(),
+        examined_again(Kind::Raymond, "§6.1"),
     )
 }
 
 fn greedy_alone() -> Finding {
     let run = |name| Run::of(name, 46).shape("star:3").load("light");
-    let [plain, greedy] = ["raymond", "raymond+greedy"].map(|name| run(name).report().measures);
-    let [one, other] = [&plain, &greedy].map(|m| (m.messages_per_entry, m.response_time.mean));
+    let [plain, greedy] = ["raymond", "raymond+greedy"].map(|name| run(name).replicated());
+    let measures: [fn(&Measures) -> f64; 2] = [
+        |measures| measures.messages_per_entry,
+        |measures| measures.response_time.mean,
+    ];
+    let [messages, delay] = measures.map(|measure| greedy.difference(&plain, measure));
+    let is_none = [messages, delay]
+        .iter()
+        .all(|d| d.low() == 0.0 && d.high() == 0.0);
     finding(
-        one == other,
+        is_none,
         format!(
-            "46 nodes, one request at a time: {:.2} messages and {:.2} delays to enter with greedy, {:.2} and {:.2} without",
-            other.0, other.1, one.0, one.1
+            "46 nodes, one request at a time, in pairs of runs with the same demand: greedy changes the messages per entry by {messages} of {} and \
+             the delay to enter by {delay} of {}",
+            plain.estimate(measures[0]),
+            plain.estimate(measures[1])
         ),
-        run("raymond+greedy").command(),
-    )
-}
-
-fn greedy_waits() -> Finding {
-    Finding::open(
-        Verdict::NotDecided,
-        "only entries are measured by node: a nonleaf enters three times as often (see above). If all nodes ask again at once, a node's \
-         waits and times inside fill its time, which makes its mean wait, and the time inside, three times as long"
+        "soloist lab compare --algorithms raymond,raymond+greedy --nodes 46 --shape star:3 --load light --entries 1000 --warm-up 500 --level 99.9%"
             .to_owned(),
-        "waiting times by node in the report of a run",
-        Run::of("raymond+greedy", 10).shape("star:3").command(),
     )
 }
 
@@ -236,76 +245,9 @@ fn overtaken_once() -> Finding {
         .all(|(form, nodes)| always(&endless(form, *nodes, &[GREEDY]), is_first));
     finding(
         holds,
-        "in every state of trees of 3 to 5 nodes, requests without end, self is at the head of its queue or not in it; and when it leaves, \
-         the head gets the privilege before self can ask again, so a neighbour at the head is overtaken once at most"
+        "in every state of trees of 3 to 5 nodes, endless requests, self is at the head of its queue or not in it; and when it leaves, \
+         the head gets the privilege before self can request again, so a neighbour at the head is overtaken once at most"
             .to_owned(),
-        "soloist lab check --algorithm raymond --variant greedy --nodes 5 --requests endless --shape star:4".to_owned(),
-    )
-}
-
-fn order_of_privileges() -> Finding {
-    Finding::open(
-        Verdict::NotDecided,
-        "not built: a rebuilt queue starts with a neighbour that depends on the incarnation. With at most two crashes every interleaving on \
-         lines of 2 and 3 nodes serves everybody, with any order. The paper does not say where self goes in the order"
-            .to_owned(),
-        "counters of PRIVILEGEs in the nodes, and a search with endless crashes of one node in which counters are reduced to their \
-         differences",
-        "soloist lab check --algorithm raymond --nodes 3 --shape line --crashes 2".to_owned(),
-    )
-}
-
-fn at_most_twice() -> Finding {
-    let twice = |cluster: &dyn Snapshot<Raymond>| {
-        NodeId::all(cluster.len()).all(|node| {
-            let queue = cluster.node(node).request_q();
-            queue
-                .iter()
-                .all(|one| queue.iter().filter(|other| *other == one).count() <= 2)
-        })
-    };
-    let most = |crashes| {
-        let bounds = |nodes: usize| Bounds {
-            limits: Limits {
-                crashes: Crashes {
-                    most: crashes,
-                    ..Crashes::default()
-                },
-                states_max: 1_000_000,
-                ..Limits::new(Channels::Fifo)
-            },
-            requests: vec![1; nodes],
-            ..endless("line", nodes, &[DUPLICATES])
-        };
-        [2, 3].iter().all(|&nodes| always(&bounds(nodes), twice))
-    };
-    let [one, two] = [1, 2].map(most);
-    let found = format!(
-        "with duplicates kept, lines of 2 and 3 nodes, one request each, every state: after one crash {}; after two {}",
-        if one {
-            "never more than twice"
-        } else {
-            "more than twice"
-        },
-        if two {
-            "never more than twice"
-        } else {
-            "more than twice"
-        }
-    );
-    finding(
-        one && two,
-        found,
-        "soloist lab check --algorithm raymond --variant duplicates --nodes 2 --shape line --crashes 2 --channels fifo"
-            .to_owned(),
-    )
-}
-
-fn long_delay() -> Finding {
-    Finding::open(
-        Verdict::NotDecided,
-        "not examined: the second way is built, an identifier on RESTART that the advice quotes; see the row above".to_owned(),
-        "a search in which a node restarts only when no message to or from it is in flight",
-        "soloist lab check --algorithm raymond --nodes 3 --shape line --crashes 2".to_owned(),
+        examined_again(Kind::Raymond, "§6.2"),
     )
 }

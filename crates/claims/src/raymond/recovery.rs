@@ -12,7 +12,7 @@ pub(super) fn claims() -> Vec<Claim> {
     vec![
         claim(
             "§7",
-            "INITIALIZE messages, N-1 in all, set up the tree; who has got one may ask before the others have",
+            "INITIALIZE messages, N-1 in all, set up the tree; a node that has received one may request before the others have",
             initialize,
         ),
         claim(
@@ -22,7 +22,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§8, §8.6",
-            "neighbours go on as ever meanwhile: REQUEST and PRIVILEGE and ADVISE may overtake each other",
+            "neighbours continue as usual meanwhile: REQUEST, PRIVILEGE and ADVISE may overtake each other",
             recovers_in_any_order,
         ),
         claim(
@@ -32,7 +32,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§8.7",
-            "a node may fail again during its recovery; outdated advice is told by an identifier",
+            "a node may fail again during its recovery; outdated advice is recognised by an identifier",
             fails_again,
         ),
         claim(
@@ -52,7 +52,7 @@ fn initialize() -> Finding {
     finding(
         searched.is_well() && sent == nodes as u64 - 1,
         format!(
-            "every interleaving of INITIALIZE with two requests a node, all trees of 2 to 4 nodes: {}; {nodes} nodes \
+            "every interleaving of INITIALIZE with two requests per node, all trees of 2 to 4 nodes: {}; {nodes} nodes \
              send {sent}",
             searched.text()
         ),
@@ -91,7 +91,7 @@ fn of(
     Finding {
         verdict: Verdict::of(published.0.is_well(), repaired.0.is_well()),
         found: format!(
-            "every interleaving on lines of 2 and 3 nodes, one request a node; {printed}: {} (`{}`); repaired: {}",
+            "every interleaving on lines of 2 and 3 nodes, one request per node; {printed}: {} (`{}`); repaired: {}",
             published.0.text(),
             published.1,
             repaired.0.text()

@@ -22,7 +22,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "§3.1, §3.3",
-            "a REQUEST_Q has no name twice, so at most as many entries as the node has neighbours, and one",
+            "a REQUEST_Q has no name twice, so at most one entry more than the node has neighbours",
             queue_bound,
         ),
         claim(
@@ -85,7 +85,7 @@ fn queue_bound() -> Finding {
     finding(
         searched.is_well() && hub <= bound,
         format!(
-            "no name twice in any state of any tree of 2 to 4 nodes, with requests without end ({}); at the centre of \
+            "no name twice in any state of any tree of 2 to 4 nodes, with endless requests ({}); at the centre of \
              a star of 9, at most {hub} entries of {bound} allowed in 200 random runs",
             searched.text()
         ),
@@ -116,7 +116,7 @@ fn any_order() -> Finding {
     finding(
         searched.is_well(),
         format!(
-            "every interleaving with messages that overtake each other, two requests a node, all trees of 2 to 4 \
+            "every interleaving with messages that overtake each other, two requests per node, all trees of 2 to 4 \
              nodes: {}",
             searched.text()
         ),
@@ -129,7 +129,7 @@ fn mutual_exclusion() -> Finding {
     finding(
         searched.is_safe(),
         format!(
-            "every interleaving, requests without end, all trees of 2 to 4 nodes: {}; {}",
+            "every interleaving, endless requests, all trees of 2 to 4 nodes: {}; {}",
             searched.text(),
             proved("raymond_mutual_exclusion")
         ),
@@ -142,7 +142,7 @@ fn no_deadlock() -> Finding {
     finding(
         searched.is_well(),
         format!(
-            "from every state everybody can be served, two requests a node, all trees of 2 to 4 nodes: {}",
+            "from every state every request can be served, two requests per node, all trees of 2 to 4 nodes: {}",
             searched.text()
         ),
         command,
@@ -154,7 +154,7 @@ fn no_starvation() -> Finding {
     finding(
         searched.is_well(),
         format!(
-            "in every fair run, requests without end, all trees of 2 to 4 nodes, everybody who asks enters: {}",
+            "in every fair run, endless requests, all trees of 2 to 4 nodes, every request is served: {}",
             searched.text()
         ),
         command,

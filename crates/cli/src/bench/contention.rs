@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Result;
+use soloist_bench::{Measured, Samples};
+use soloist_core::rules::RuleSettings;
 use soloist_node::{Guard, Locks};
+use tokio::sync::Barrier;
 
 use super::single::cluster;
-use super::{Measured, Samples};
 
 /// Algorithm, number of nodes, and whether links use TLS.
 pub(super) const CASES: [(&str, usize, bool); 8] = [
@@ -50,13 +52,17 @@ pub(super) async fn measure(
     let sent_before = sent(&cluster);
     let hand_overs = Arc::new(Mutex::new(HandOvers::default()));
     let left = Arc::new(AtomicUsize::new(entries));
+    // Without it, the first clients may be done before the last ones run.
+    let start = Arc::new(Barrier::new(2 * nodes));
     let begin = Instant::now();
     let mut clients = Vec::new();
     for (number, node) in cluster.nodes.iter().chain(&cluster.nodes).enumerate() {
         let number = number % nodes;
         let lock = node.lock("bench")?;
         let (hand_overs, left) = (Arc::clone(&hand_overs), Arc::clone(&left));
+        let start = Arc::clone(&start);
         clients.push(tokio::spawn(async move {
+            start.wait().await;
             let mut waits = Samples::default();
             let take = |left: usize| left.checked_sub(1);
             while left
@@ -101,6 +107,7 @@ pub(super) async fn measure(
             .expect("no thread panics while it has the mutex")
             .samples,
     );
+    entries.starved = starved(waits.len(), samples.len(), RuleSettings::LOCAL_TURNS);
     let hand_over = name.replace("contended", "hand-over");
     let hand_over = Measured::new(
         hand_over,
@@ -111,7 +118,27 @@ pub(super) async fn measure(
     Ok([entries, hand_over])
 }
 
+/// Returns the share of entries that came from another node than the one before, if it is so small
+/// that most nodes cannot have taken part: all want the lock all the time, and a node passes it on
+/// after a fixed number of turns.
+pub(super) fn starved(entries: usize, hand_overs: usize, max_local_turns: u32) -> Option<f64> {
+    let is_starved = hand_overs * max_local_turns as usize * 2 < entries;
+    is_starved.then(|| hand_overs as f64 / entries as f64)
+}
+
 fn sent(cluster: &soloist_node::local::LocalCluster) -> u64 {
     let links = cluster.nodes.iter().flat_map(|node| node.links());
     links.map(|link| link.frames_sent).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_which_one_node_kept_the_lock_is_starved() {
+        assert_eq!(starved(2000, 20, 8), Some(0.01));
+        assert_eq!(starved(2000, 250, 8), None);
+        assert_eq!(starved(2000, 250, 1), Some(0.125));
+    }
 }

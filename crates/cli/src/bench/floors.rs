@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use soloist_bench::{Measured, Samples};
 use soloist_node::identity::{Authority, Identity};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
-
-use super::{Measured, Samples};
 
 const WHAT: &str = "round trip";
 

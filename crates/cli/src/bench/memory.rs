@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use soloist_bench::{Measured, Samples};
 use soloist_core::rules::RuleSettings;
 use soloist_node::{Guard, Locks, Node};
 
 use super::single::cluster;
-use super::{Measured, Samples};
 use crate::memory;
 
 /// A longer wait means that something is wrong.

@@ -1,19 +1,18 @@
 //! `soloist bench`: measures the lock, and what the machine itself can do, in the same run.
 
+mod api;
 mod contention;
 mod faults;
 mod floors;
 mod memory;
 mod open_loop;
-mod samples;
 mod single;
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+use soloist_bench::{Measured, Report, workloads};
+use soloist_core::rules::RuleSettings;
 
-use crate::show::microseconds;
 use crate::{Verdict, output, runtime};
-use samples::Samples;
 
 /// The workloads, for the help.
 fn explanation() -> String {
@@ -37,7 +36,11 @@ Workloads:
     );
     let note = "All nodes run in one process. With few cores and many nodes, the scheduler is \
                 measured too: compare the ratios to the floors.";
-    format!("{list}\n\n{note}\n\n{}", faults::explanation())
+    format!(
+        "{list}\n\n{note}\n\n{}\n\n{}",
+        api::explanation(),
+        faults::explanation()
+    )
 }
 
 /// Measure the lock, and compare it with what the machine can do
@@ -47,6 +50,29 @@ pub(crate) struct Args {
     /// Measure the cost of fault tolerance and the effect of faults; node processes are killed
     #[arg(long)]
     faults: bool,
+
+    /// Measure clients of node processes, through the API
+    #[arg(long, conflicts_with = "faults")]
+    api: bool,
+
+    /// Number of nodes
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "api",
+          value_parser = clap::value_parser!(u16).range(1..=100))]
+    nodes: u16,
+
+    /// Algorithm of the locks
+    #[arg(long, value_name = "NAME", default_value = RuleSettings::ALGORITHM, requires = "api")]
+    algorithm: String,
+
+    /// How many of its own waiters a node serves before it passes the lock on
+    #[arg(long, value_name = "N", default_value_t = RuleSettings::LOCAL_TURNS, requires = "api",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RuleSettings::TURNS_MOST)))]
+    max_local_turns: u32,
+
+    /// Number of threads of each node, as in its configuration
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "api",
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    io_threads: u16,
 
     /// Do a tenth of the work; with --faults, cause a fifth of the faults
     #[arg(long)]
@@ -61,108 +87,38 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Result of one workload.
-#[derive(Serialize)]
-pub(crate) struct Measured {
-    pub workload: String,
-    /// What one operation is.
-    pub what: &'static str,
-    pub operations: usize,
-    pub operations_per_second: f64,
-    /// Time per operation, in microseconds.
-    #[serde(flatten)]
-    pub times: Option<samples::Times>,
-    /// The median relative to that of a floor in the same run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<Ratio>,
-    /// Messages sent per operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_each: Option<f64>,
-    /// Expected maximum of the longest operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bound: Option<Bound>,
-}
-
-/// Expected maximum of a time.
-#[derive(Serialize, Clone)]
-pub(crate) struct Bound {
-    pub what: &'static str,
-    pub us: f64,
-}
-
-#[derive(Serialize, Clone)]
-pub(crate) struct Ratio {
-    pub floor: &'static str,
-    pub times: f64,
-}
-
-impl Measured {
-    pub(crate) fn new(
-        workload: impl Into<String>,
-        what: &'static str,
-        seconds: f64,
-        samples: &Samples,
-    ) -> Self {
-        Measured {
-            workload: workload.into(),
-            what,
-            operations: samples.len(),
-            operations_per_second: samples.len() as f64 / seconds,
-            times: samples.times(),
-            ratio: None,
-            messages: None,
-            bytes_each: None,
-            bound: None,
-        }
-    }
-
-    /// What is measured besides times.
-    fn notes(&self) -> String {
-        let ratio = self.ratio.as_ref();
-        let ratio = ratio.map(|ratio| format!("{:.2} x {}", ratio.times, ratio.floor));
-        let messages = self.messages.map(|m| format!("{m:.2} messages each"));
-        let bytes = self.bytes_each.map(|b| format!("{b:.0} bytes each"));
-        let bound = self.bound.as_ref().zip(self.times.as_ref());
-        let bound = bound.map(|(bound, times)| {
-            let longest = microseconds(times.max_us);
-            format!("longest {longest}, expected at most {}", bound.what)
-        });
-        let notes: Vec<_> = [ratio, messages, bytes, bound]
-            .into_iter()
-            .flatten()
-            .collect();
-        notes.join(", ")
-    }
-
-    fn beside(mut self, floor: &'static str, floors: &[Measured]) -> Self {
-        let floor_time = floors.iter().find(|measured| measured.workload == floor);
-        let floor_time = floor_time.and_then(|measured| measured.times.as_ref());
-        if let (Some(own), Some(other)) = (&self.times, floor_time) {
-            let times = own.p50_us / other.p50_us;
-            self.ratio = Some(Ratio { floor, times });
-        }
-        self
-    }
-}
-
 impl Args {
     pub(crate) fn run(self) -> Result<Verdict> {
-        let measured = runtime::block_on_all_cores(self.measure())?;
+        let measured = match self.api {
+            // Each client has a thread of its own.
+            true => runtime::block_on(self.measure())?,
+            false => runtime::block_on_all_cores(self.measure())?,
+        };
         if self.json {
             output::json(&measured)?;
         }
         Ok(Verdict::Well)
     }
 
+    /// Names of all workloads.
+    fn workloads(&self) -> Vec<String> {
+        match (self.faults, self.api) {
+            (true, _) => faults::workloads(),
+            (_, true) => workloads::names(),
+            (false, false) => embedded(),
+        }
+    }
+
     async fn measure(&self) -> Result<Vec<Measured>> {
         let rounds = |full: usize| if self.quick { full / 10 } else { full };
         let mut report = Report {
-            args: self,
-            measured: Vec::new(),
+            only: self.only.clone(),
+            is_json: self.json,
+            is_quick: self.quick,
+            ..Report::default()
         };
-        if !workloads(self.faults)
+        if !self
+            .workloads()
             .iter()
             .any(|workload| report.wants(workload))
         {
@@ -172,6 +128,10 @@ impl Args {
         report.head()?;
         if self.faults {
             faults::measure(&mut report).await?;
+            return Ok(report.measured);
+        }
+        if self.api {
+            api::measure(self, &mut report).await?;
             return Ok(report.measured);
         }
         // Ratios need the floors, even if --only selects other workloads.
@@ -211,11 +171,8 @@ impl Args {
     }
 }
 
-/// Names of all workloads.
-fn workloads(faults: bool) -> Vec<String> {
-    if faults {
-        return faults::workloads();
-    }
+/// Names of the workloads that run on nodes in this process.
+fn embedded() -> Vec<String> {
     let contended = contention::CASES.iter();
     let contended =
         contended.map(|(algorithm, nodes, tls)| contention::name(algorithm, *nodes, *tls));
@@ -232,59 +189,4 @@ fn workloads(faults: bool) -> Vec<String> {
     ];
     let others = others.map(str::to_owned).into_iter();
     others.chain(contended).collect()
-}
-
-struct Report<'a> {
-    args: &'a Args,
-    measured: Vec<Measured>,
-}
-
-impl Report<'_> {
-    fn wants(&self, workload: &str) -> bool {
-        let only = self.args.only.as_ref();
-        only.is_none_or(|only| workload.contains(only.as_str()))
-    }
-
-    fn head(&self) -> Result<()> {
-        self.line(&["workload", "per second", "p50", "p90", "p99"].map(str::to_owned))
-    }
-
-    /// Prints a line of the table: the workload, then numbers.
-    fn line(&self, cells: &[String; 5]) -> Result<()> {
-        let [name, numbers @ ..] = cells;
-        let [rate, p50, p90, p99] = numbers;
-        match self.args.json {
-            true => Ok(()),
-            false => output::text(&format!(
-                "{name:<38}  {rate:>10}  {p50:>8}  {p90:>8}  {p99:>8}\n"
-            )),
-        }
-    }
-
-    fn add(&mut self, measured: Measured) -> Result<()> {
-        let times = measured.times.as_ref();
-        let time = |time: Option<f64>| time.map(microseconds).unwrap_or_default();
-        self.line(&[
-            measured.workload.clone(),
-            rate(measured.operations_per_second),
-            time(times.map(|t| t.p50_us)),
-            time(times.map(|t| t.p90_us)),
-            time(times.map(|t| t.p99_us)),
-        ])?;
-        let notes = measured.notes();
-        if !notes.is_empty() && !self.args.json {
-            output::text(&format!("    {notes}\n"))?;
-        }
-        self.measured.push(measured);
-        Ok(())
-    }
-}
-
-/// A rate with three significant digits if it is small.
-fn rate(per_second: f64) -> String {
-    match per_second {
-        _ if per_second >= 100.0 => format!("{per_second:.0}"),
-        _ if per_second >= 10.0 => format!("{per_second:.1}"),
-        _ => format!("{per_second:.2}"),
-    }
 }

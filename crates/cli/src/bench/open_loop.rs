@@ -4,11 +4,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use soloist_bench::{Measured, Samples};
 use soloist_core::rules::RuleSettings;
 use soloist_node::{Guard, Locks};
 
 use super::single::cluster;
-use super::{Measured, Samples};
 
 pub(super) const NODES: usize = 60;
 pub(super) const LOCKS: usize = 500;

@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use soloist_bench::{Measured, Samples};
 use soloist_client::{Client, Guard, Locks, Target};
 use soloist_core::rules::RuleSettings;
 use soloist_node::http;
 use soloist_node::local::{LocalCluster, LocalSettings};
-
-use super::{Measured, Samples};
 
 const WHAT: &str = "acquire and release";
 

@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use soloist_client::{Client, Fence, Guard, Lock, Locks};
+use soloist_client::{Client, Fence, Guard, Lock, Locks, Target};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::shared_file::SharedFile;
-use super::{Args, LOCK, Log, Turn};
+use super::{Args, LOCK, Log, Turn, show_page, stay};
 use crate::Verdict;
-use crate::processes::{Processes, name};
+use crate::processes::{Processes, Settings, name};
+use crate::signals::Termination;
+use crate::ui::Beside;
 
 /// Measurements of the kill.
 #[derive(Serialize)]
@@ -76,19 +78,44 @@ struct Job {
 /// Maximum time for the takeover, in addition to two leases.
 const TAKEOVER_MAX: Duration = Duration::from_secs(10);
 
+/// Shows the kill. If a signal ends this early, the node processes end with it.
 pub(super) async fn show(args: &Args) -> Result<Verdict> {
+    let mut signals = Termination::new()?;
+    let (verdict, _processes, page) = tokio::select! {
+        shown = run(args) => shown?,
+        () = signals.next() => return Ok(Verdict::Failed),
+    };
+    stay(page).await?;
+    Ok(verdict)
+}
+
+/// Runs the demo. The node processes and the page of `--ui` last as long as what it returns.
+async fn run(args: &Args) -> Result<(Verdict, Processes, Option<Beside>)> {
     let nodes = usize::from(args.nodes);
     ensure!(
         nodes >= 2,
         "--kill needs at least 2 nodes, and --nodes says 1"
     );
-    let mut processes = Processes::start(nodes, args.lease.0, &args.algorithm).await?;
+    let settings = Settings {
+        nodes,
+        lease: args.lease.0,
+        algorithm: &args.algorithm,
+        ..Settings::default()
+    };
+    let mut processes = Processes::start(settings).await?;
     let shared_file = SharedFile::new(processes.folder())?;
     let mut show = Show {
         log: Log::start(args, &shared_file, "node processes")?,
         lease: args.lease.0,
         dead: None,
         killed: None,
+    };
+    let page = match args.ui {
+        true => {
+            let targets = (1..=nodes).map(|number| processes.target(number));
+            Some(show_page(&Target::any_of(targets)).await?)
+        }
+        false => None,
     };
     let begin = show.log.begin();
     let (kill_at, end) = (begin + args.duration() / 4, begin + args.duration());
@@ -151,7 +178,8 @@ pub(super) async fn show(args: &Args) -> Result<Verdict> {
         killed.is_some(),
         "no worker entered after the kill: the machine may be overloaded"
     );
-    show.log.conclude(killed)
+    let verdict = show.log.conclude(killed)?;
+    Ok((verdict, processes, page))
 }
 
 /// Progress of the demo.

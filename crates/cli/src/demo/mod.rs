@@ -8,15 +8,17 @@ mod shared_file;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use soloist_client::Target;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::rules::RuleSettings;
 use soloist_node::local::{LocalCluster, LocalSettings};
-use soloist_node::{Guard, Lock, Locks, Node};
+use soloist_node::{Guard, Lock, Locks, Node, http};
 use tokio::sync::mpsc;
 
-use crate::Verdict;
 use crate::duration::{self, Given};
 use crate::runtime::block_on_all_cores;
+use crate::ui::Beside;
+use crate::{Verdict, output, signals};
 use log::{Log, Turn};
 use shared_file::SharedFile;
 
@@ -64,6 +66,10 @@ pub(crate) struct Args {
     )]
     lease: Given,
 
+    /// Print a link to a page that shows the cluster, as by `soloist ui`, and stay until Ctrl-C
+    #[arg(long, conflicts_with = "json")]
+    ui: bool,
+
     /// Print a line for every entry
     #[arg(short, long)]
     verbose: bool,
@@ -96,6 +102,14 @@ impl Args {
         let cluster = LocalCluster::start(settings).await?;
         let shared_file = SharedFile::new(folder.path())?;
         let mut log = Log::start(self, &shared_file, "nodes")?;
+        let api = match self.ui {
+            true => Some(http::serve(&cluster.nodes[0]).await?),
+            false => None,
+        };
+        let page = match &api {
+            Some(api) => Some(show_page(&Target::socket(api.socket())).await?),
+            None => None,
+        };
         let end = log.begin() + self.duration();
         let (sender, mut turns) = mpsc::unbounded_channel();
         let mut workers = Vec::new();
@@ -118,14 +132,33 @@ impl Args {
         for worker in workers {
             worker.await??;
         }
+        let verdict = log.conclude(None)?;
+        stay(page).await?;
         cluster.stop().await;
-        log.conclude(None)
+        Ok(verdict)
     }
 
     /// How long the workers work.
     fn duration(&self) -> Duration {
         Duration::from_secs(self.seconds)
     }
+}
+
+/// Starts the page of `--ui` and prints its link.
+async fn show_page(target: &Target) -> Result<Beside> {
+    let page = Beside::start(target).await?;
+    output::text(&format!("in the browser: {}\n", page.link()))?;
+    Ok(page)
+}
+
+/// Keeps the cluster for the page, if there is one.
+async fn stay(page: Option<Beside>) -> Result<()> {
+    if page.is_some() {
+        let mut signals = signals::Termination::new()?;
+        output::text("The page shows the cluster until Ctrl-C.\n")?;
+        signals.next().await;
+    }
+    Ok(())
 }
 
 /// The lock that guards the shared file.

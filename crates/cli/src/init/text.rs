@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use soloist_api::{Address, NodeName};
 use soloist_core::epochs::lease::Lease;
-use soloist_core::limits::Limits;
+use soloist_core::limits::{Limits, Quota};
+use soloist_core::rules::RuleSettings;
 use soloist_node::config::{Nodes, Ttl};
 
 use super::Made;
@@ -46,6 +47,9 @@ lease = \"{lease}\"
 # How much the rates of two clocks may differ, in percent. The same on every node.
 # drift = {drift}
 
+# Threads for connections and locks. One is fastest unless it is busy all the time.
+# io_threads = 1
+
 # The first keepers, which agree on the list of members. The same on every node.
 # `soloist cluster` shows the current ones.
 [keepers]
@@ -61,9 +65,10 @@ fn rest(common: &Common<'_>) -> String {
     let Common {
         algorithm, socket, ..
     } = common;
-    let (ttl, client) = (Ttl::default(), Limits::default().client);
+    let (ttl, limits) = (Ttl::default(), Limits::default());
     let (ttl_default, ttl_max) = (duration::text(ttl.default), duration::text(ttl.max));
-    let (holds, waiters) = (client.holds, client.waiters);
+    let quotas = quotas("", &limits.node) + &quotas("client_", &limits.client);
+    let turns = RuleSettings::LOCAL_TURNS;
     format!(
         "
 # Paths are relative to this file.
@@ -75,7 +80,9 @@ key = \"node.key\"
 # The same on every node, except for the times to live.
 [locks]
 algorithm = \"{algorithm}\"
-# max_local_turns = 1
+# variant = \"\"
+# shape = \"\"
+# max_local_turns = {turns}
 ttl_default = \"{ttl_default}\"
 ttl_max = \"{ttl_max}\"
 
@@ -88,22 +95,35 @@ ttl_max = \"{ttl_max}\"
 socket = \"{socket}\"
 # Let the users of a group connect; otherwise only this node's user and root can.
 # socket_group = \"soloist\"
+# socket_mode = \"660\"
 # For clients on other machines: TCP with TLS, and a token or client certificates.
 # listen = \"0.0.0.0:7400\"
 # token_file = \"token\"
+# Serve the dashboard at /ui of that address.
+# ui = true
 # [api.tls]
 # certificate = \"node.pem\"
 # key = \"node.key\"
 # client_ca = \"ca.pem\"
 
-# Quotas of each client, and of the whole node.
+# Quotas of the whole node, and of each client.
 # [limits]
-# client_holds = {holds}
-# client_waiters = {waiters}
-
+{quotas}
 # [metrics]
 # lock_names = false
 "
+    )
+}
+
+/// The quotas of one scope, as comments.
+fn quotas(scope: &str, quota: &Quota) -> String {
+    let Quota {
+        holds,
+        waiters,
+        name_bytes,
+    } = quota;
+    format!(
+        "# {scope}holds = {holds}\n# {scope}waiters = {waiters}\n# {scope}name_bytes = {name_bytes}\n"
     )
 }
 
@@ -126,17 +146,13 @@ pub(super) fn next_steps(made: &Made) -> String {
             count / 2 + 1
         ),
     });
-    text.push_str("\nNext:\n");
-    copy(&mut text, made);
-    text.push_str("2. Start the nodes, each on its machine:\n");
-    text.push_str("     soloist node --config soloist/soloist.toml\n");
-    keep_key(&mut text, made);
-    let _ = writeln!(
-        text,
-        "4. For further nodes, later; no other node needs to be told:\n     \
+    let mut steps = start(made, "Start the nodes");
+    steps.push(keep_key(made));
+    steps.push(format!(
+        "For further nodes, later; no other node needs to be told:\n     \
          soloist init --add NAME=HOST:PORT --out {folder}"
-    );
-    text
+    ));
+    text + &numbered(&steps)
 }
 
 fn counted(made: &Made, what: &str) -> String {
@@ -149,33 +165,60 @@ fn counted(made: &Made, what: &str) -> String {
 /// Next steps after adding nodes.
 pub(super) fn joining(made: &Made) -> String {
     let (folder, nodes) = (made.folder.display(), counted(made, "further node"));
-    let mut text = format!("Made in {folder}: a folder for each of {nodes}.\n\nNext:\n");
-    copy(&mut text, made);
-    text.push_str(
-        "2. Start them, each on its machine; they join, and no other node needs to be told:\n",
+    let mut steps = start(
+        made,
+        "Start them; they join, and no other node needs to be told",
     );
-    text.push_str("     soloist node --config soloist/soloist.toml\n");
-    keep_key(&mut text, made);
+    steps.push(keep_key(made));
+    format!("Made in {folder}: a folder for each of {nodes}.\n") + &numbered(&steps)
+}
+
+fn numbered(steps: &[String]) -> String {
+    let mut text = "\nNext:\n".to_owned();
+    for (number, step) in (1..).zip(steps) {
+        let _ = writeln!(text, "{number}. {step}");
+    }
     text
 }
 
-fn copy(text: &mut String, made: &Made) {
-    const SHOWN: usize = 5;
-    text.push_str("1. Copy each node's folder to its machine, with the key's permissions:\n");
-    for node in made.nodes.iter().take(SHOWN) {
+/// The steps until the nodes run. Folders of nodes on this machine stay where they are.
+fn start(made: &Made, starting: &str) -> Vec<String> {
+    let mut addresses = made.nodes.iter().map(|node| node.address.parse());
+    if addresses.all(|address| address.is_ok_and(|address: Address| address.is_loopback())) {
+        let configs = made.nodes.iter().map(|node| node.config.display());
+        let commands = configs.map(|config| format!("soloist node --config {config}"));
+        let starting = format!("{starting}, each in a terminal of its own");
+        return vec![listed(&starting, commands.collect())];
+    }
+    let copies = made.nodes.iter().map(|node| {
         let host = node.address.rsplit_once(':').map_or("", |(host, _)| host);
-        let folder = node.folder.display();
-        let _ = writeln!(text, "     scp -rp {folder} {host}:soloist");
-    }
-    if made.nodes.len() > SHOWN {
-        let _ = writeln!(text, "     ... ({} more)", made.nodes.len() - SHOWN);
-    }
+        format!("scp -rp {} {host}:soloist", node.folder.display())
+    });
+    vec![
+        listed(
+            "Copy each node's folder to its machine, with the key's permissions",
+            copies.collect(),
+        ),
+        listed(
+            &format!("{starting}, each on its machine"),
+            vec!["soloist node --config soloist/soloist.toml".to_owned()],
+        ),
+    ]
 }
 
-fn keep_key(text: &mut String, made: &Made) {
+/// A step with its commands, of which only the first few are shown.
+fn listed(step: &str, commands: Vec<String>) -> String {
+    const SHOWN: usize = 5;
+    let mut lines = vec![format!("{step}:")];
+    let hidden = commands.len().saturating_sub(SHOWN);
+    lines.extend(commands.into_iter().take(SHOWN));
+    if hidden > 0 {
+        lines.push(format!("... ({hidden} more)"));
+    }
+    lines.join("\n     ")
+}
+
+fn keep_key(made: &Made) -> String {
     let key = made.ca_key.display();
-    let _ = writeln!(
-        text,
-        "3. Keep {key} safe and off those machines: it can create nodes."
-    );
+    format!("Keep {key} safe, and off the machines of nodes: it can create nodes.")
 }

@@ -9,7 +9,7 @@ use soloist_lab::assumed_channels;
 use soloist_lab::search::{Aim, Case, Crashes, ENDLESS, Limits, Setting, Verdict as Found};
 
 use super::searched::{self, Timed};
-use super::{most, settings};
+use super::{most, play, settings};
 use crate::{Verdict, output, show};
 
 fn explanation() -> String {
@@ -34,7 +34,7 @@ Examples:
   soloist lab check -a raymond -n 5 --shape line --requests 2
   soloist lab check -a raymond -n 3 --requests endless
   soloist lab check -a maekawa -n 7 --requesters 0,1,2,3 --inside each
-  soloist lab check -a maekawa --variant as-published -n 4 --shape grid
+  soloist lab check -a maekawa --variant as-published -n 4 --shape grid --play
   soloist lab check -a raymond -n 3 --crashes 1
   soloist lab check -a maekawa -n 7 --requests 1,1,1,0,0,0,0 --most messages
   soloist lab check -a ricart-agrawala -n 3 --requests 2 --forget"
@@ -102,10 +102,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NODE", value_parser = inside, allow_hyphen_values = true)]
     inside: Option<Inside>,
 
-    /// Maximum number of crashes (raymond only) [default: 0, or 1 with --crash]
+    /// Maximum number of crashes, or endless (raymond only) [default: 0, or 1 with --crash]
     ///
     /// A node that crashes loses its state but not its messages, and then recovers. Messages keep
-    /// their order if recovery needs it, unless --channels says otherwise.
+    /// their order if recovery needs it, unless --channels says otherwise. With endless crashes, a
+    /// node crashes again only when it has recovered, and only nodes that cannot crash are required
+    /// not to wait forever: name the nodes that may with --crash.
     #[arg(long, value_name = "C", value_parser = crashes, allow_hyphen_values = true)]
     crashes: Option<u8>,
 
@@ -116,6 +118,10 @@ pub(crate) struct Args {
     /// Let messages be lost that arrive between a crash and the restart
     #[arg(long)]
     lose_messages: bool,
+
+    /// Let a crashed node restart only when no message to it is in flight either
+    #[arg(long)]
+    long_wait: bool,
 
     /// Let neighbours be down together, which is outside what recovery promises
     #[arg(long)]
@@ -128,6 +134,11 @@ pub(crate) struct Args {
     /// ahead.
     #[arg(long)]
     forget: bool,
+
+    /// Tell each node that leaves whether it will request again, and let it do so if others wait
+    /// for that (variant late-reply of lodha-kshemkalyani)
+    #[arg(long)]
+    known_requests: bool,
 
     /// Keep no history, which means fewer states; fences and the order of entries are not checked
     #[arg(long)]
@@ -156,6 +167,10 @@ pub(crate) struct Args {
     /// whose request was made after the messages of the waiter's own request had arrived.
     #[arg(long, value_name = "WHAT", value_parser = aim, allow_hyphen_values = true, conflicts_with_all = ["safety_only", "forget"])]
     most: Option<Aim>,
+
+    /// Play the counterexample in the browser, if there is one
+    #[arg(long, conflicts_with_all = ["json", "most"])]
+    play: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -226,6 +241,9 @@ impl Args {
             }
         }
         let last = reports.last().expect("there is at least one start");
+        if self.play && last.report.transcript.is_some() {
+            play::show(describe(last))?;
+        }
         Ok(searched::outcome(last.report.verdict))
     }
 
@@ -239,6 +257,9 @@ impl Args {
             bail!(
                 "--lose-messages is about crashed nodes: give --crashes from 1 to {most} with it"
             );
+        }
+        if self.long_wait && self.crashes() == 0 {
+            bail!("--long-wait is about crashed nodes: give --crashes from 1 to {most} with it");
         }
         if self.crash.is_some() && self.crashes() == 0 {
             bail!("--crash names nodes that may crash: --crashes 0 allows none");
@@ -285,8 +306,11 @@ impl Args {
                     neighbours_too: self.neighbours,
                     nodes: None,
                     loses_messages: self.lose_messages,
+                    long_wait: self.long_wait,
+                    ..Crashes::default()
                 },
                 forgets: self.forget,
+                known_requests: self.known_requests,
                 keep_history: !self.no_history,
                 endless_runs: !self.safety_only,
                 messages_max: self.max_messages.unwrap_or(usize::MAX),
@@ -328,8 +352,11 @@ pub(super) fn describe_setting(setting: &Setting) -> String {
     if let Some(inside) = setting.inside {
         let _ = write!(text, ", {inside} inside at first");
     }
-    if setting.crashes > 0 {
+    if setting.crashes != Some(0) {
         let _ = write!(text, ", {}", setting.crashes_text());
+    }
+    if setting.known_requests {
+        text.push_str(", known requests");
     }
     if setting.forgets {
         text.push_str(", forgetting");
@@ -408,7 +435,11 @@ pub(super) fn aim(given: &str) -> Result<Aim, String> {
 fn crashes(given: &str) -> Result<u8, String> {
     match given.parse() {
         Ok(crashes) if crashes <= Limits::CRASHES_MAX => Ok(crashes),
-        _ => Err(format!("use a number from 0 to {}", Limits::CRASHES_MAX)),
+        _ if given == "endless" => Ok(ENDLESS),
+        _ => Err(format!(
+            "use a number from 0 to {}, or endless",
+            Limits::CRASHES_MAX
+        )),
     }
 }
 

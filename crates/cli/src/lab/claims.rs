@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use soloist_algorithms::{Choice, Kind};
-use soloist_claims::{self as claims, Examined, comparison, markdown};
+use soloist_claims::{self as claims, Claim, Examined, comparison, markdown};
 
 use crate::table::Table;
 use crate::{Verdict, output};
@@ -21,13 +21,17 @@ use crate::{Verdict, output};
 /// A claim that fails is a finding, not an error: the exit code is 0.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Examples:\n  soloist lab claims --paper raymond\n  soloist lab claims --markdown > docs/claims.md"
+    after_long_help = "Examples:\n  soloist lab claims --paper raymond\n  soloist lab claims --paper raymond --section \"§8.2\"\n  soloist lab claims --markdown > docs/claims.md"
 )]
 pub(crate) struct Args {
     /// Examine only the claims of this paper, given by its algorithm's name or alias, without
     /// comparisons
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     paper: Option<String>,
+
+    /// Examine only the claims of this section of the paper, such as "§8.2" or "Theorem 4 (i)"
+    #[arg(long, value_name = "S", requires = "paper")]
+    section: Option<String>,
 
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
@@ -49,6 +53,9 @@ impl Args {
         let paper = self.paper.as_deref().map(paper).transpose()?;
         let mut claims = claims::all();
         claims.retain(|claim| paper.is_none_or(|paper| claim.paper == paper));
+        if let Some(section) = &self.section {
+            claims = of_section(claims, section)?;
+        }
         let bar = output::progress_bar(claims.len() as u64, "claims");
         let claims = claims::examine(&claims, &|| bar.inc(1));
         bar.finish_and_clear();
@@ -70,7 +77,22 @@ impl Args {
     }
 }
 
-fn paper(given: &str) -> Result<Kind> {
+/// The claims of a section. Fails if there are none.
+fn of_section(claims: Vec<Claim>, section: &str) -> Result<Vec<Claim>> {
+    let mut known: Vec<_> = claims.iter().map(|claim| claim.section).collect();
+    let found: Vec<_> = claims.into_iter().filter(|c| c.is_in(section)).collect();
+    if found.is_empty() {
+        known.dedup();
+        bail!(
+            "no claim in section '{section}': use one of {}",
+            known.join("; ")
+        );
+    }
+    Ok(found)
+}
+
+/// The paper with this name or alias.
+pub(super) fn paper(given: &str) -> Result<Kind> {
     let kind = Choice::parse(given, "").ok().map(|choice| choice.kind);
     match kind {
         Some(kind) if claims::PAPERS.contains(&kind) => Ok(kind),

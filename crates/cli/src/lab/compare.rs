@@ -1,33 +1,41 @@
 //! `soloist lab compare`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use soloist_algorithms::Choice;
-use soloist_lab::compare;
-use soloist_lab::report::plot;
-use soloist_lab::simulate::{Load, Report, Setup};
+use soloist_lab::report::{Metric, plot};
+use soloist_lab::simulate::{Load, Setup};
+use soloist_lab::{Compared, ShapeSpec, compare};
 
+use super::plot::PlotFile;
 use super::settings;
 use crate::table::Table;
 use crate::{Verdict, output};
 
-/// Default number of entries of a run.
+/// Default number of measured entries of a replication.
 const ENTRIES_PER_NODE: u64 = 20;
 const ENTRIES_MIN: u64 = 1000;
 
 /// Simulate many algorithms, sizes and loads, and compare them in a table
 ///
 /// Runs every algorithm at every size under every load, on all cores. Each run uses the paper's own
-/// shape that is nearest to the size.
+/// shape that is nearest to the size, unless --shape gives others. Every run is replicated with
+/// consecutive seeds, and every mean has a confidence interval; `soloist lab run --help` explains
+/// the method.
+///
+/// Runs of the same seed have the same demand: nodes pause and stay inside equally long. A second
+/// table has the differences from the first algorithm, which are estimated from these pairs.
 ///
 /// The columns are: messages and encoded bytes per entry; idle moves of a token that never rests,
 /// per message delay of idle time; the means of response time (from request to entry) and of
 /// synchronisation delay (from an exit to the next entry, while others wait), in message delays;
-/// Jain's fairness index of the entries per node; and the most times that a waiter was overtaken.
+/// Jain's fairness index of the entries per node; and the most times that a waiter was overtaken,
+/// of the given number of entries.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Example:\n  soloist lab compare -a raymond,raymond+greedy -n 4,16,64 --plot compare.svg"
+    after_long_help = "Examples:\n  soloist lab compare -a raymond,raymond+greedy -n 4,16,64 --plot compare.svg\n  \
+                       soloist lab compare -a raymond -n 31 --shape line,kary:2 --plot tree.svg"
 )]
 pub(crate) struct Args {
     /// Algorithms separated by commas, with variants after a plus (raymond+greedy), or all
@@ -61,14 +69,27 @@ pub(crate) struct Args {
         value_parser = settings::count,
         allow_hyphen_values = true,
         help = format!(
-            "Entries per run [default: {ENTRIES_PER_NODE} per node, at least {ENTRIES_MIN}; with \
-             burst, one per node]"
+            "Entries that each replication measures [default: {ENTRIES_PER_NODE} per node, at \
+             least {ENTRIES_MIN}; with burst, one per node]"
         )
     )]
     entries: Option<u64>,
 
+    /// Arrangements of the nodes, separated by commas: shapes that all the algorithms have, or
+    /// file:PATH [default: the paper's own, nearest to N]
+    #[arg(
+        long,
+        value_name = "S,T",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    shape: Vec<String>,
+
     #[command(flatten)]
     world: settings::World,
+
+    #[command(flatten)]
+    replications: settings::Replications,
 
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
@@ -78,48 +99,73 @@ pub(crate) struct Args {
     #[arg(long)]
     csv: bool,
 
-    /// Also plot messages per entry against nodes as SVG, on logarithmic axes
+    /// Also draw a plot as SVG: against the number of nodes with one panel per load, or against the
+    /// load if there is one size only
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
+
+    /// What the plot shows: messages, bytes, response (mean), sync-delay (mean), waiting (99th
+    /// percentile of the response time) or overtaking (the maximum)
+    #[arg(long, value_name = "M", requires = "plot", default_value_t)]
+    metric: Metric,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<Verdict> {
         let setups = self.setups()?;
-        if let Some(path) = &self.plot {
-            check_plot(path)?;
-        }
-        let bar = output::progress_bar(setups.len() as u64, "runs");
-        let reports = compare(&setups, &|_| bar.inc(1))?;
+        let file = self.plot.as_deref();
+        let file = file.map(|path| PlotFile::new("--plot", path)).transpose()?;
+        let Some(plan) = self.replications.plan()? else {
+            bail!("--seeds 1: a comparison needs intervals; use 10 or more");
+        };
+        let bar = output::progress_bar(setups.len() as u64 * plan.seeds, "replications");
+        let compared = compare(&setups, &plan, &|| bar.inc(1))?;
         bar.finish_and_clear();
         if self.json {
-            output::json(&reports)?;
+            output::json(&compared)?;
         } else if self.csv {
-            output::text(&csv(&reports)?)?;
+            output::text(&csv(&compared)?)?;
         } else {
-            output::text(&table(&reports).fit(output::width()))?;
+            output::text(&table(&compared).fit(output::width()))?;
+            if let Some(differences) = differences(&compared) {
+                output::text(&format!("\n{}", differences.fit(output::width())))?;
+            }
         }
         // Print the table first, so that it is not lost if the plot cannot be written.
-        if let Some(path) = &self.plot {
-            std::fs::write(path, plot(&reports)?)
-                .with_context(|| format!("cannot write the plot to '{}'", path.display()))?;
+        if let Some(file) = file {
+            let reports: Vec<_> = compared.iter().map(|c| &c.replicated.report).collect();
+            file.write(&plot(&reports, self.metric, &replications(&compared)).svg())?;
         }
-        Ok(verdict(&reports))
+        Ok(verdict(&compared))
     }
 
     fn setups(&self) -> Result<Vec<Setup>> {
         let choices = choices(&self.algorithms)?;
+        let shapes = self.shapes()?;
         let mut setups = Vec::new();
         for &load in &self.load {
             for &nodes in &self.nodes {
                 for &choice in &choices {
                     let default = (ENTRIES_PER_NODE * nodes as u64).max(ENTRIES_MIN);
-                    let entries = settings::entries_for(load, nodes, self.entries, default)?;
-                    setups.push(self.world.setup(choice, nodes, load, entries));
+                    let entries = self.world.entries_for(load, nodes, self.entries, default)?;
+                    setups.extend(shapes.iter().map(|shape| Setup {
+                        shape: shape.clone(),
+                        ..self.world.setup(choice, nodes, load, entries)
+                    }));
                 }
             }
         }
         Ok(setups)
+    }
+
+    fn shapes(&self) -> Result<Vec<ShapeSpec>> {
+        if self.shape.is_empty() {
+            return Ok(vec![ShapeSpec::Default]);
+        }
+        let given = self.shape.iter();
+        given
+            .map(|shape| settings::read_shape(Some(shape)))
+            .collect()
     }
 }
 
@@ -142,36 +188,18 @@ fn choices(given: &str) -> Result<Vec<Choice>> {
     Ok(choices)
 }
 
-/// Fails if the plot obviously cannot be written, before hours of simulation.
-fn check_plot(path: &Path) -> Result<()> {
-    let extension = path.extension().unwrap_or_default();
-    if !extension.eq_ignore_ascii_case("svg") {
-        bail!(
-            "--plot {}: plots are written as SVG; use a name that ends with .svg",
-            path.display()
-        );
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+/// The replications, for the caption of a plot.
+fn replications(compared: &[Compared]) -> String {
+    let counts = compared.iter().map(|one| one.replicated.replications);
+    let count = match (counts.clone().min(), counts.max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+        (_, most) => most.unwrap_or(0).to_string(),
     };
-    if !folder.is_dir() {
-        bail!(
-            "cannot write the plot to '{}': no folder '{}'",
-            path.display(),
-            folder.display()
-        );
-    }
-    if path.is_dir() {
-        bail!(
-            "cannot write the plot to '{}': it is a folder",
-            path.display()
-        );
-    }
-    Ok(())
+    let level = compared.first().map_or(0.0, |one| one.replicated.level);
+    format!("{count} replications with {} % intervals", level * 100.0)
 }
 
-fn table(reports: &[Report]) -> Table {
+fn table(compared: &[Compared]) -> Table {
     let mut table = Table::new([
         "load",
         "nodes",
@@ -187,97 +215,165 @@ fn table(reports: &[Report]) -> Table {
         "result",
     ])
     .optional(&["idle", "bytes", "shape", "jain", "overtaken"]);
-    for report in reports {
-        let measures = &report.measures;
+    for Compared { replicated, .. } in compared {
+        let report = &replicated.report;
+        let figures = &report.measures;
         table.row([
             report.load.clone(),
             report.nodes.to_string(),
             report.label(),
             report.shape.clone(),
-            format!("{:.2}", measures.messages_per_entry),
-            format!("{:.1}", measures.bytes_per_entry),
-            format!("{:.2}", measures.idle_messages_per_time),
-            format!("{:.2}", measures.response_time.mean),
-            format!("{:.2}", measures.sync_delay.mean),
-            format!("{:.3}", measures.fairness.jain),
-            measures.fairness.max_overtaken.to_string(),
+            figures.messages_per_entry.to_string(),
+            figures.bytes_per_entry.to_string(),
+            figures.idle_messages_per_time.to_string(),
+            figures.response_time.mean.to_string(),
+            figures.sync_delay.mean.to_string(),
+            figures.fairness.jain.to_string(),
+            figures.fairness.max_overtaken.to_string(),
             if report.is_well() { "ok" } else { "FAILED" }.to_owned(),
         ]);
     }
     table
 }
 
-fn csv(reports: &[Report]) -> Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "algorithm",
-        "variant",
-        "shape",
-        "nodes",
+/// The differences from the first algorithm of the same load and size, if there are several.
+fn differences(compared: &[Compared]) -> Option<Table> {
+    let mut table = Table::new([
         "load",
-        "delay",
-        "channels",
-        "hold",
-        "seed",
-        "entries",
+        "nodes",
+        "algorithm",
+        "shape",
+        "minus",
         "messages",
-        "messages_per_entry",
-        "idle_messages_per_time",
-        "bytes_per_entry",
-        "response_time_mean",
-        "response_time_p99",
-        "sync_delay_mean",
-        "sync_delay_p99",
-        "jain",
-        "max_overtaken",
-        "node_load_mean",
-        "node_load_max",
-        "violations",
-        "unserved",
-    ])?;
-    for report in reports {
-        let measures = &report.measures;
-        writer.serialize((
-            (
-                report.algorithm,
-                &report.variant,
-                &report.shape,
-                report.nodes,
-            ),
-            (
-                &report.load,
-                &report.delay,
-                &report.channels,
-                report.hold,
-                report.seed,
-            ),
-            (
-                measures.entries,
-                measures.messages,
-                measures.messages_per_entry,
-            ),
-            (measures.idle_messages_per_time, measures.bytes_per_entry),
-            (measures.response_time.mean, measures.response_time.p99),
-            (measures.sync_delay.mean, measures.sync_delay.p99),
-            (measures.fairness.jain, measures.fairness.max_overtaken),
-            (measures.node_load.mean, measures.node_load.max),
-            (report.violations, report.unserved),
-        ))?;
+        "response",
+        "sync",
+    ])
+    .optional(&["sync", "response"]);
+    let mut is_empty = true;
+    for one in compared {
+        let report = &one.replicated.report;
+        if let Some(difference) = &one.difference {
+            is_empty = false;
+            table.row([
+                report.load.clone(),
+                report.nodes.to_string(),
+                report.label(),
+                report.shape.clone(),
+                difference.from.clone(),
+                difference.messages_per_entry.to_string(),
+                difference.response_time_mean.to_string(),
+                difference.sync_delay_mean.to_string(),
+            ]);
+        }
+    }
+    (!is_empty).then_some(table)
+}
+
+/// Each mean is followed by the half-width of its interval, and each maximum by its sample.
+fn csv(compared: &[Compared]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for (index, one) in compared.iter().enumerate() {
+        let cells = cells(one);
+        if index == 0 {
+            writer.write_record(cells.iter().map(|(name, _)| name))?;
+        }
+        writer.write_record(cells.iter().map(|(_, value)| value))?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-fn verdict(reports: &[Report]) -> Verdict {
-    let failed: Vec<_> = reports.iter().filter(|report| !report.is_well()).collect();
-    for report in &failed {
-        output::complain(&format!(
-            "failed: {} with {} nodes under {} load: {} violations, {} unserved",
+/// The columns of a line of comma-separated values, by name.
+fn cells(compared: &Compared) -> Vec<(String, String)> {
+    let replicated = &compared.replicated;
+    let report = &replicated.report;
+    let figures = &report.measures;
+    let warm_up = replicated.warm_up.map_or(0, |warm_up| warm_up.entries);
+    let mut cells: Vec<(String, String)> = [
+        ("algorithm", report.algorithm.to_owned()),
+        ("variant", report.variant.clone()),
+        ("shape", report.shape.clone()),
+        ("nodes", report.nodes.to_string()),
+        ("load", report.load.clone()),
+        ("requesters", report.requesters.clone()),
+        ("delay", report.delay.clone()),
+        ("channels", report.channels.clone()),
+        ("hold", report.hold.clone()),
+        ("seed", report.seed.to_string()),
+        ("replications", replicated.replications.to_string()),
+        ("level", replicated.level.to_string()),
+        ("warm_up", warm_up.to_string()),
+        ("entries", figures.entries.to_string()),
+        ("violations", report.violations.to_string()),
+        ("unserved", report.unserved.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    let mut means = vec![
+        ("messages_per_entry", Some(figures.messages_per_entry)),
+        (
+            "idle_messages_per_time",
+            Some(figures.idle_messages_per_time),
+        ),
+        ("bytes_per_entry", Some(figures.bytes_per_entry)),
+        ("response_time_mean", Some(figures.response_time.mean)),
+        ("response_time_p99", Some(figures.response_time.p99)),
+        ("sync_delay_mean", Some(figures.sync_delay.mean)),
+        ("sync_delay_p99", Some(figures.sync_delay.p99)),
+        ("jain", Some(figures.fairness.jain)),
+        ("node_load_mean", Some(figures.node_load.mean)),
+    ];
+    let difference = compared.difference.as_ref();
+    means.extend([
+        (
+            "messages_difference",
+            difference.map(|difference| difference.messages_per_entry),
+        ),
+        (
+            "response_time_difference",
+            difference.map(|difference| difference.response_time_mean),
+        ),
+        (
+            "sync_delay_difference",
+            difference.map(|difference| difference.sync_delay_mean),
+        ),
+    ]);
+    for (name, estimate) in means {
+        let (mean, half_width) = estimate.map_or_else(Default::default, |estimate| {
+            (estimate.mean.to_string(), estimate.half_width.to_string())
+        });
+        cells.push((name.to_owned(), mean));
+        cells.push((format!("{name}_half_width"), half_width));
+    }
+    for (name, largest) in [
+        ("max_overtaken", figures.fairness.max_overtaken),
+        ("node_load_max", figures.node_load.max),
+    ] {
+        cells.push((name.to_owned(), largest.value.to_string()));
+        cells.push((format!("{name}_sample"), largest.sample.to_string()));
+    }
+    cells
+}
+
+fn verdict(compared: &[Compared]) -> Verdict {
+    let mut is_well = true;
+    for Compared { replicated, .. } in compared {
+        let report = &replicated.report;
+        let run = format!(
+            "{} with {} nodes under {} load",
             report.label(),
             report.nodes,
-            report.load,
-            report.violations,
-            report.unserved
-        ));
+            report.load
+        );
+        for warning in replicated.warnings() {
+            output::complain(&format!("{run}: {warning}"));
+        }
+        if !report.is_well() {
+            is_well = false;
+            output::complain(&format!(
+                "failed: {run}: {} violations, {} unserved",
+                report.violations, report.unserved
+            ));
+        }
     }
-    Verdict::of(failed.is_empty())
+    Verdict::of(is_well)
 }

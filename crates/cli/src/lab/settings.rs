@@ -1,13 +1,15 @@
 //! Options that several subcommands share.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use soloist_algorithms::shape::NODES_MAX;
 use soloist_algorithms::{Channels, Choice};
 use soloist_core::rules::RuleSettings;
 use soloist_lab::ShapeSpec;
-use soloist_lab::simulate::{Delay, Hold, Load, SettingError, Setup};
+use soloist_lab::replicate::Plan;
+use soloist_lab::simulate::{Delay, DelayMatrix, Hold, Load, Requesters, SettingError, Setup};
 
 /// The variants of an algorithm.
 #[derive(clap::Args)]
@@ -53,16 +55,19 @@ impl LockAlgorithm {
 pub(super) struct World {
     #[arg(
         long,
-        help = "Message delay: constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]",
+        help = "Message delay: constant[:MEAN], uniform[:LOW..HIGH], exponential[:MEAN], \
+                zones:COUNT:NEAR/FAR or file:PATH",
         value_name = "D",
-        value_parser = setting::<Delay>, default_value = "exponential",
+        value_parser = delay,
+        default_value = "exponential",
         allow_hyphen_values = true
     )]
     delay: Delay,
 
-    /// How long a node stays inside, in message delays
     #[arg(
         long,
+        help = "How long a node stays inside, in message delays: a number, constant[:MEAN], \
+                uniform[:LOW..HIGH] or exponential[:MEAN]",
         value_name = "H",
         value_parser = setting::<Hold>,
         default_value = "1",
@@ -70,12 +75,22 @@ pub(super) struct World {
     )]
     hold: Hold,
 
+    /// Which nodes request: all, zipf:S, or nodes such as 0,4,8-11
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = setting::<Requesters>,
+        default_value = "all",
+        allow_hyphen_values = true
+    )]
+    requesters: Requesters,
+
     /// Whether messages between two nodes keep their order: fifo or any [default: what the
     /// algorithm assumes]
     #[arg(long, value_name = "C", value_parser = Channels::from_str, allow_hyphen_values = true)]
     channels: Option<Channels>,
 
-    /// Seed of the random generator; the same seed gives the same run, bit for bit
+    /// First seed of the random generator; the same seed gives the same run, bit for bit
     #[arg(long, value_name = "S", value_parser = seed, default_value = "1", allow_hyphen_values = true)]
     seed: u64,
 }
@@ -85,13 +100,132 @@ impl World {
     pub(super) fn setup(&self, choice: Choice, nodes: usize, load: Load, entries: u64) -> Setup {
         Setup {
             load,
-            delay: self.delay,
+            requesters: self.requesters.clone(),
+            delay: self.delay.clone(),
             channels: self.channels,
             hold: self.hold,
             entries,
             seed: self.seed,
             ..Setup::new(choice, nodes)
         }
+    }
+
+    /// Number of entries of a run: the given one or the default. A burst has one entry per node
+    /// that requests.
+    pub(super) fn entries_for(
+        &self,
+        load: Load,
+        nodes: usize,
+        given: Option<u64>,
+        default: u64,
+    ) -> Result<u64> {
+        let requesters = self.requesters.count(nodes) as u64;
+        match (load, given) {
+            (Load::Burst, Some(entries)) if entries != requesters => {
+                bail!(
+                    "--entries {entries} does not fit a burst, which is one entry per node \
+                     ({requesters}): remove --entries"
+                )
+            }
+            (Load::Burst, _) => Ok(requesters),
+            (_, given) => Ok(given.unwrap_or(default)),
+        }
+    }
+}
+
+/// How many replications to run.
+#[derive(clap::Args, Clone)]
+pub(super) struct Replications {
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = count,
+        allow_hyphen_values = true,
+        help = format!(
+            "Number of replications, with consecutive seeds, at least {}; with --precision, the \
+             maximum [default: {}; with --precision, {}]",
+            Plan::SEEDS_MIN, Plan::SEEDS_MIN, Plan::SEEDS_MAX
+        )
+    )]
+    seeds: Option<u64>,
+
+    /// Replicate until the intervals of messages per entry and of the mean response time reach at
+    /// most this far to either side, such as 1%
+    #[arg(long, value_name = "P%", value_parser = percentage, allow_hyphen_values = true)]
+    precision: Option<f64>,
+
+    /// Confidence level of the intervals
+    #[arg(
+        long,
+        value_name = "L%",
+        value_parser = percentage,
+        default_value = "95%",
+        allow_hyphen_values = true
+    )]
+    level: f64,
+
+    /// Entries before the measurement starts [default: 10 per node, at least 500; with burst and
+    /// with crashes, the whole run is measured]
+    #[arg(long, value_name = "W", value_parser = warm_up, allow_hyphen_values = true)]
+    warm_up: Option<u64>,
+}
+
+impl Replications {
+    /// The plan, or `None` for a single run without intervals (`--seeds 1`).
+    pub(super) fn plan(&self) -> Result<Option<Plan>> {
+        let default = match self.precision {
+            None => Plan::SEEDS_MIN,
+            Some(_) => Plan::SEEDS_MAX,
+        };
+        let seeds = self.seeds.unwrap_or(default);
+        if seeds == 1 {
+            if self.precision.is_some() || self.warm_up.is_some() {
+                bail!("--seeds 1 measures one whole run: leave out --precision and --warm-up");
+            }
+            return Ok(None);
+        }
+        if seeds < Plan::SEEDS_MIN {
+            bail!(
+                "--seeds {seeds}: intervals need at least {} replications",
+                Plan::SEEDS_MIN
+            );
+        }
+        Ok(Some(Plan {
+            seeds,
+            precision: self.precision,
+            level: self.level,
+            warm_up: self.warm_up,
+        }))
+    }
+}
+
+/// Parses a delay. Reads the matrix of a `file:PATH`.
+fn delay(given: &str) -> Result<Delay, String> {
+    let Some(path) = given.strip_prefix("file:") else {
+        return setting(given);
+    };
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let matrix = DelayMatrix::parse(path, &text).map_err(|error| error.to_string())?;
+    Ok(Delay::Matrix(Arc::new(matrix)))
+}
+
+/// Parses a percentage between 0 and 100, exclusive, as a share.
+fn percentage(given: &str) -> Result<f64, String> {
+    // Not divided by 100, which would make 99.9% a little more than 0.999.
+    let share = |text: &str| format!("{text}e-2").parse::<f64>().ok();
+    match given.strip_suffix('%').and_then(share) {
+        Some(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("use a percentage between 0% and 100%, such as 1%".to_owned()),
+    }
+}
+
+/// Parses a number of entries, possibly 0.
+fn warm_up(given: &str) -> Result<u64, String> {
+    // Twice as many, and the entries themselves, must be countable.
+    match given.parse() {
+        Ok(entries) if entries <= 1 << 60 => Ok(entries),
+        _ => Err("use a whole number from 0 up".to_owned()),
     }
 }
 
@@ -114,25 +248,6 @@ pub(super) fn node(given: &str) -> Result<u32, String> {
     given
         .parse()
         .map_err(|_| "nodes are numbered from 0".to_owned())
-}
-
-/// Number of entries of a run: the given one or the default. A burst has one entry per node.
-pub(super) fn entries_for(
-    load: Load,
-    nodes: usize,
-    given: Option<u64>,
-    default: u64,
-) -> Result<u64> {
-    match (load, given) {
-        (Load::Burst, Some(entries)) if entries != nodes as u64 => {
-            bail!(
-                "--entries {entries} does not fit a burst, which is one entry per node ({nodes}): \
-                 remove --entries"
-            )
-        }
-        (Load::Burst, _) => Ok(nodes as u64),
-        (_, given) => Ok(given.unwrap_or(default)),
-    }
 }
 
 /// Reads a shape: the name of a form, or a file that lists it.

@@ -28,7 +28,8 @@ fn explanation() -> String {
              of the time to live before that moment (or the grace period before it, if that is \
              shorter), so that nothing of the group is left when the next holder enters. This \
              also holds if `soloist lock` itself is killed or stopped, even by SIGKILL or Ctrl-Z: \
-             its guard process ends the group."
+             its guard process ends the group. If `soloist lock` was killed, the guard process \
+             then releases the lock at once, without waiting for the time to live."
         ),
         "Two cases are not covered: a process that left the group (setsid), and killing \
          `soloist lock` and its guard process at the same time. A resource that checks fences is \

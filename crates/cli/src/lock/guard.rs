@@ -1,17 +1,21 @@
-//! The guard process. It leads the command's process group, and ends the group if `soloist lock`
-//! dies or is stopped for too long.
+//! The guard process. It ends the command's process group if `soloist lock` dies or is stopped for
+//! too long, and ends the session of a dead `soloist lock` when nothing of the group is left.
+//!
+//! It stands outside the group, so that no signal to the group ends it. Its child, the
+//! [anchor](super::anchor), leads the group.
 //!
 //! It reads lines from its standard input, which `soloist lock` writes:
 //!
 //! | line | meaning |
 //! |---|---|
+//! | `session KEY` | the session that holds the lock, as JSON |
 //! | `until NS` | the group may not run beyond this time, in nanoseconds since boot |
-//! | `command PID` | the command was started |
+//! | `command PID` | this process becomes the command next |
 //! | `terminal` | return the terminal to the group of `soloist lock`, and answer with a line |
-//! | `done` | the session is over: exit and leave the group alone |
+//! | `done` | the lock was released: exit and leave the group alone |
 //!
-//! End of file without `done` means that `soloist lock` is dead, because no other process has the
-//! write end of the pipe.
+//! Its first answer is the number of the group. End of file without `done` means that
+//! `soloist lock` is dead, because no other process has the write end of the pipe.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,20 +25,23 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, Signal, getpgid, getpgrp, getppid};
-use soloist_client::Moment;
+use rustix::process::{Pid, Signal, getpgid, getppid};
+use soloist_client::{Moment, SessionKey};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use super::terminal;
+use super::anchor::Anchor;
 use super::work::Work;
 use crate::Verdict;
 use crate::runtime::block_on;
 
-/// Maximum time for the guard process to start or to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// Timeout for ending the session of a `soloist lock` that is dead. After that it expires.
+const RELEASE_MAX: Duration = Duration::from_secs(30);
+
+/// Maximum time for a process to start or to answer.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// How often to check whether processes are left in the group.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -43,48 +50,47 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(crate) struct GuardProcess {
     child: Child,
     stdin: Option<ChildStdin>,
-    answers: Lines<BufReader<pipe::Receiver>>,
+    answers: Answers,
+    /// The group that it guards, once it is ready.
+    group: Option<Pid>,
 }
+
+/// Lines that another process answers with.
+pub(super) type Answers = Lines<BufReader<pipe::Receiver>>;
 
 impl GuardProcess {
     pub(crate) fn start(grace: Duration) -> Result<Self> {
-        // Not by path: the file may have been replaced since this process was started.
-        let mut child = Command::new("/proc/self/exe")
-            .arg0("soloist")
-            .arg(ARGUMENT)
-            .arg(grace.as_millis().to_string())
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("cannot start the guard process")?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let stdin = stdin.context("no pipe to the guard process")?;
-        let stdout = stdout.context("no pipe from the guard process")?;
+        let argument = grace.as_millis().to_string();
+        let (child, stdin, answers) = spawn(ARGUMENT, &argument)?;
         // Writes must not block if the guard process is stopped and no longer reads.
         let flags = fcntl_getfl(&stdin)?;
         fcntl_setfl(&stdin, flags | OFlags::NONBLOCK)?;
-        let answers = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?;
         Ok(GuardProcess {
             child,
             stdin: Some(stdin),
-            answers: BufReader::new(answers).lines(),
+            answers,
+            group: None,
         })
     }
 
-    /// The process group that it leads.
-    pub(crate) fn group(&self) -> Pid {
-        Pid::from_child(&self.child)
+    /// Waits until the guard process has installed its signal handlers, and the group exists.
+    /// Returns the group.
+    pub(crate) async fn ready(&mut self) -> Result<Pid> {
+        let group = first_answer(&mut self.answers).await?;
+        let group = Pid::from_raw(group.parse()?).context("no process group")?;
+        self.group = Some(group);
+        Ok(group)
     }
 
-    /// Waits until the guard process has installed its signal handlers.
-    pub(crate) async fn ready(&mut self) -> Result<()> {
-        let line = timeout(ANSWER_MAX, self.answers.next_line()).await;
-        line.with_context(|| format!("the guard process did not start within {ANSWER_MAX:?}"))?
-            .context("cannot read from the guard process")?
-            .context("the guard process has ended")?;
-        Ok(())
+    /// The process group that the command runs in.
+    pub(crate) fn group(&self) -> Pid {
+        self.group.expect("it is ready")
+    }
+
+    /// Sets the session to end if this process dies.
+    pub(crate) fn tell_session(&mut self, key: &SessionKey) {
+        let key = serde_json::to_string(key).expect("it has no part that cannot be encoded");
+        self.tell(&format!("session {key}\n"));
     }
 
     /// Sets the latest time until which the group may run.
@@ -92,15 +98,34 @@ impl GuardProcess {
         self.tell(&format!("until {}\n", moment.since_start().as_nanos()));
     }
 
-    pub(crate) fn tell_command(&mut self, command: Pid) {
-        self.tell(&format!("command {}\n", command.as_raw_pid()));
+    /// Sets the process that becomes the command. Once the line is written, the guard process reads
+    /// it even if this process dies.
+    pub(crate) fn tell_command(&mut self, command: Pid) -> io::Result<()> {
+        let written = self.write(&format!("command {}\n", command.as_raw_pid()));
+        written.map_err(|error| {
+            let text = format!("cannot inform the guard process: {error}");
+            io::Error::new(error.kind(), text)
+        })
     }
 
-    /// Asks the guard process to return the terminal to our process group. It may have been killed
-    /// together with the group, so the answer is optional.
-    pub(crate) async fn take_terminal_back(&mut self) {
+    /// Asks the guard process to return the terminal to our process group, and waits for its answer
+    /// until this moment at the latest. Returns whether it answered.
+    pub(crate) async fn take_terminal_back(&mut self, until: Moment) -> bool {
+        self.ask_for_terminal();
+        self.terminal_is_back(until).await
+    }
+
+    pub(crate) fn ask_for_terminal(&mut self) {
         self.tell("terminal\n");
-        let _ = timeout(ANSWER_MAX, self.answers.next_line()).await;
+    }
+
+    /// Waits for the answer to [`ask_for_terminal`](GuardProcess::ask_for_terminal). Cancel safe.
+    pub(crate) async fn terminal_is_back(&mut self, until: Moment) -> bool {
+        tokio::select! {
+            biased;
+            line = self.answers.next_line() => line.is_ok_and(|line| line.is_some()),
+            () = soloist_client::reached(until) => false,
+        }
     }
 
     /// Lets the guard process exit.
@@ -114,14 +139,47 @@ impl GuardProcess {
     /// Writes a line. Errors are ignored: the session notices if the guard process is dead, and a
     /// stopped one does not need lines that it cannot read.
     fn tell(&mut self, line: &str) {
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(line.as_bytes());
+        let _ = self.write(line);
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.stdin {
+            Some(stdin) => stdin.write_all(line.as_bytes()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
+}
+
+/// Starts a process of this program in a process group of its own. Returns it, its standard input,
+/// and the lines of its standard output.
+pub(super) fn spawn(role: &str, argument: &str) -> Result<(Child, ChildStdin, Answers)> {
+    // Not by path: the file may have been replaced since this process was started.
+    let mut child = Command::new("/proc/self/exe")
+        .arg0("soloist")
+        .args([role, argument])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start the process {role}"))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let stdin = stdin.with_context(|| format!("no pipe to the process {role}"))?;
+    let stdout = stdout.with_context(|| format!("no pipe from the process {role}"))?;
+    let answers = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?;
+    Ok((child, stdin, BufReader::new(answers).lines()))
+}
+
+/// The first line of a process that was started.
+pub(super) async fn first_answer(answers: &mut Answers) -> Result<String> {
+    let line = timeout(ANSWER_MAX, answers.next_line()).await;
+    line.with_context(|| format!("the guard process did not start within {ANSWER_MAX:?}"))?
+        .context("cannot read from the guard process")?
+        .context("the guard process has ended")
 }
 
 /// First argument of a guard process; the second one is the grace period in milliseconds. This is
@@ -153,10 +211,14 @@ impl Watch {
         let parents_group = getpgid(getppid()).context("no parent process")?;
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let mut lines = BufReader::new(pipe::Receiver::from_owned_fd(stdin)?).lines();
-        answer();
-        let group = getpgrp();
+        let mut anchor = Anchor::start(parents_group).await?;
+        let group = anchor.group();
+        answer(&group.as_raw_pid().to_string());
         let mut work = Work::new(group, None);
         let mut until: Option<Moment> = None;
+        let mut session: Option<SessionKey> = None;
+        // Until when the anchor may answer that it has returned the terminal.
+        let mut returning: Option<Moment> = None;
         loop {
             let line = tokio::select! {
                 line = lines.next_line() => line.ok().flatten(),
@@ -164,15 +226,22 @@ impl Watch {
                     work.signal(Signal::KILL);
                     return Ok(());
                 }
+                // Meanwhile the lock may be renewed, or lost.
+                () = anchor.answered(returning), if returning.is_some() => {
+                    // `soloist lock` continues whether or not this succeeded.
+                    answer("ok");
+                    returning = None;
+                    continue;
+                }
             };
             let Some(line) = line else { break };
             match line.split_once(' ').unwrap_or((&line, "")) {
+                ("session", key) => session = Some(serde_json::from_str(key)?),
                 ("until", ns) => until = Some(Moment::new(Duration::from_nanos(ns.parse()?))),
                 ("command", pid) => work = Work::new(group, Pid::from_raw(pid.parse()?)),
                 ("terminal", _) => {
-                    // `soloist lock` continues whether or not this succeeds.
-                    let _ = terminal::give_to(parents_group);
-                    answer();
+                    anchor.return_terminal();
+                    returning = Some(Moment::now() + ANSWER_MAX);
                 }
                 ("done", _) => return Ok(()),
                 (other, _) => anyhow::bail!("unknown line {other:?}"),
@@ -180,6 +249,11 @@ impl Watch {
         }
         let grace = Moment::now() + Duration::from_millis(self.grace_ms);
         end(&work, until.map_or(grace, |until| until.min(grace))).await;
+        // Nothing of the group is left, and nobody waits any more. A starter that joins the group
+        // after this does not execute the command.
+        if let Some(session) = session {
+            timeout(RELEASE_MAX, session.end()).await??;
+        }
         Ok(())
     }
 }
@@ -190,29 +264,28 @@ async fn end(work: &Work, kill_at: Moment) {
     work.terminate();
     while !work.is_over() {
         if kill_at.since(Moment::now()).is_zero() {
-            // This also kills the guard process, which is in the group itself.
             work.signal(Signal::KILL);
         }
         sleep(LOOK_EVERY.min(kill_at.since(Moment::now()))).await;
     }
 }
 
-async fn reached(moment: Option<Moment>) {
+pub(super) async fn reached(moment: Option<Moment>) {
     match moment {
         Some(moment) => soloist_client::reached(moment).await,
         None => std::future::pending().await,
     }
 }
 
-/// Answers `soloist lock` with a line. Errors are ignored: if it is dead, standard input ends.
-fn answer() {
+/// Answers the parent process with a line. Errors are ignored: if it is dead, standard input ends.
+pub(super) fn answer(line: &str) {
     let mut stdout = io::stdout();
-    let _ = stdout.write_all(b"ok\n").and_then(|()| stdout.flush());
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Keeps signals to the group, which are meant for the command, from ending this process. A handler
-/// stays installed even if its stream is dropped.
-fn survive_signals() {
+/// Keeps signals that are meant for others from ending this process. A handler stays installed even
+/// if its stream is dropped.
+pub(super) fn survive_signals() {
     const FIRST_REAL_TIME: i32 = 32;
     for number in 1..FIRST_REAL_TIME {
         let is_own = number == Signal::CHILD.as_raw() || number == Signal::CONT.as_raw();

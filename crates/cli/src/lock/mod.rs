@@ -1,35 +1,40 @@
 //! `soloist lock`.
 //!
-//! There are three processes. This one holds the lock and is the parent of the command. The [guard
-//! process](guard) leads the process group in which the command runs, and ends the group if this
-//! process dies. The third is the command.
+//! There are four processes. This one holds the lock and is the parent of the command. The [guard
+//! process](guard) ends the command and releases the lock if this process dies. Its child, the
+//! [anchor], leads the process group in which the command runs. The fourth is the command, which
+//! begins as a [starter].
 
+pub(crate) mod anchor;
 mod args;
 pub(crate) mod guard;
 mod owner;
 mod session;
 mod signals;
+pub(crate) mod starter;
 mod terminal;
 mod waiting;
 mod work;
 
 pub(crate) use args::Args;
 
+use std::convert::Infallible;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
-use soloist_client::{AcquireError, Client, ClientGuard, Guard, Locks, ReleaseError};
+use soloist_client::{
+    AcquireError, Client, ClientGuard, Guard, Locks, Moment, ReleaseError, SessionKey,
+};
 
 use crate::exit::{LOST, NOT_EXECUTABLE, NOT_FOUND, UNKNOWN};
 use crate::runtime::block_on;
 use crate::{Verdict, output};
-use guard::GuardProcess;
+use guard::{ANSWER_MAX, GuardProcess};
 use session::{Ended, Session};
 use signals::Signals;
+use starter::Starter;
 use terminal::Terminal;
 use work::Work;
 
@@ -63,6 +68,7 @@ impl Args {
         let mut process = GuardProcess::start(self.grace)?;
         let acquired = tokio::select! {
             acquired = client.request(request) => acquired,
+            never = tell_sessions(&client, &mut process) => match never {},
             never = waiting::tell(&client, &self.name), if self.is_talkative() => match never {},
             signal = signals.next() => {
                 // Leave the queue now instead of when the node notices the closed connection.
@@ -89,7 +95,7 @@ impl Args {
             Err(error) => return Err(error.into()),
         };
         let code = match process.ready().await {
-            Ok(()) => self.work(&lock, &mut process, signals).await,
+            Ok(_) => self.work(&lock, &mut process, signals).await,
             Err(error) => Err(error),
         };
         let released = lock.release().await;
@@ -113,15 +119,17 @@ impl Args {
         }
         let mut terminal = Terminal::here();
         let mut session = Session::new(lock, process, self.grace, self.leave_children);
-        // Before the command starts, so that the guard process can end it if this process dies.
+        // Before the command starts, so that the guard process can end it and release the lock if
+        // this process dies.
+        session.tell_session();
         session.tell_validity();
         // Before the command starts, so that it is in the foreground from its first instruction on.
         terminal.hand_over(session.group());
-        let command = match self.spawn(lock, session.group()) {
+        let command = match self.start(lock, &mut session).await {
             Ok(command) => command,
             Err(error) => {
                 if terminal.is_handed_over() {
-                    process.take_terminal_back().await;
+                    process.take_terminal_back(answer_by()).await;
                 }
                 let program = self.command[0].to_string_lossy();
                 output::complain(&format!("error: cannot run {program}: {error}"));
@@ -131,11 +139,10 @@ impl Args {
                 });
             }
         };
-        session.tell_command(command);
         let work = Work::new(session.group(), Some(command));
         let ended = session.run(&work, command, signals, &mut terminal).await;
         if terminal.is_handed_over() {
-            process.take_terminal_back().await;
+            process.take_terminal_back(answer_by()).await;
         }
         match ended.context("cannot watch the command")? {
             Ended::ByItself(code) => Ok(code),
@@ -143,14 +150,13 @@ impl Args {
         }
     }
 
-    fn spawn(&self, lock: &ClientGuard, group: Pid) -> io::Result<Pid> {
-        let child = Command::new(&self.command[0])
-            .args(&self.command[1..])
-            .env("SOLOIST_LOCK", lock.name().as_str())
-            .env("SOLOIST_FENCE", lock.fence().to_string())
-            .process_group(group.as_raw_pid())
-            .spawn()?;
-        Ok(Pid::from_child(&child))
+    /// Starts the command, once the guard process knows its pid.
+    async fn start(&self, lock: &ClientGuard, session: &mut Session<'_>) -> io::Result<Pid> {
+        let starter = Starter::spawn(&self.command, lock, session.group())?;
+        let command = starter.pid();
+        session.tell_command(command)?;
+        starter.execute().await?;
+        Ok(command)
     }
 
     /// Exit code if the release failed. The command's own exit code counts only if the lock was
@@ -168,5 +174,20 @@ impl Args {
                 Ok(code)
             }
         }
+    }
+}
+
+/// When a process that was asked now must have answered.
+fn answer_by() -> Moment {
+    Moment::now() + ANSWER_MAX
+}
+
+/// Tells the guard process which session to end if this process dies while it waits.
+async fn tell_sessions(client: &Client, process: &mut GuardProcess) -> Infallible {
+    let mut told: Option<SessionKey> = None;
+    loop {
+        let key = client.session_key(told.as_ref()).await;
+        process.tell_session(&key);
+        told = Some(key);
     }
 }

@@ -9,6 +9,7 @@ use soloist_client::{ClientGuard, Guard, Moment, reached};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
+use super::answer_by;
 use super::guard::{GuardProcess, LOOK_EVERY};
 use super::signals::Signals;
 use super::terminal::Terminal;
@@ -27,7 +28,12 @@ pub(super) struct Session<'a> {
     lost: bool,
     /// When to send SIGKILL. `None` until SIGTERM was sent.
     kill_at: Option<Moment>,
+    /// Whether the guard process was asked for the terminal before SIGKILL.
+    terminal_asked: bool,
 }
+
+/// Maximum time to wait for the terminal before SIGKILL.
+const TERMINAL_MAX: Duration = Duration::from_millis(200);
 
 /// How the session ended.
 pub(super) enum Ended {
@@ -51,6 +57,7 @@ impl<'a> Session<'a> {
             code: None,
             lost: false,
             kill_at: None,
+            terminal_asked: false,
         }
     }
 
@@ -58,8 +65,14 @@ impl<'a> Session<'a> {
         self.process.group()
     }
 
-    pub(super) fn tell_command(&mut self, command: Pid) {
-        self.process.tell_command(command);
+    pub(super) fn tell_session(&mut self) {
+        if let Some(key) = self.lock.session_key() {
+            self.process.tell_session(&key);
+        }
+    }
+
+    pub(super) fn tell_command(&mut self, command: Pid) -> io::Result<()> {
+        self.process.tell_command(command)
     }
 
     /// The latest time until which the group may run, given the last known renewal.
@@ -100,7 +113,7 @@ impl<'a> Session<'a> {
             tokio::select! {
                 _ = children.recv() => {}
                 signal = signals.next() => work.signal(signal),
-                () = self.renewed() => self.tell_validity(),
+                () = renewed(self.lock, self.told) => self.tell_validity(),
                 loss = self.lock.lost(), if !self.lost => {
                     self.lose(work, &loss.to_string());
                 }
@@ -109,13 +122,6 @@ impl<'a> Session<'a> {
                 }
                 () = sleep(LOOK_EVERY), if self.kill_at.is_some() => self.kill_if_due(work, terminal).await,
             }
-        }
-    }
-
-    async fn renewed(&self) {
-        match self.told {
-            Some(told) => self.lock.renewed_after(told).await,
-            None => std::future::pending().await,
         }
     }
 
@@ -149,13 +155,23 @@ impl<'a> Session<'a> {
         self.kill_at = Some(kill_at);
     }
 
+    /// Takes the terminal back shortly before SIGKILL. That kills the group's leader too, and only
+    /// the leader can return the terminal. The guard process may be stopped and not answer, so
+    /// SIGKILL does not wait beyond the last moment.
     async fn kill_if_due(&mut self, work: &Work, terminal: &Terminal) {
-        let due = |kill_at: Moment| kill_at.since(Moment::now()).is_zero();
-        if self.kill_at.is_some_and(due) {
-            // SIGKILL also kills the guard process, which alone can return the terminal.
-            if terminal.is_handed_over() && self.process.is_alive() {
-                self.process.take_terminal_back().await;
-            }
+        let Some(kill_at) = self.kill_at else { return };
+        let is_due = |moment: Moment| moment.since(Moment::now()).is_zero();
+        if terminal.is_handed_over()
+            && !self.terminal_asked
+            && is_due(kill_at.before(TERMINAL_MAX.min(self.grace / 4)))
+            && self.process.is_alive()
+        {
+            self.terminal_asked = true;
+            let until = kill_at.max(Moment::now() + TERMINAL_MAX);
+            let until = until.min(self.last_moment());
+            self.process.take_terminal_back(until).await;
+        }
+        if is_due(kill_at) {
             work.signal(Signal::KILL);
         }
     }
@@ -192,11 +208,33 @@ impl<'a> Session<'a> {
     /// While it is stopped nothing renews the lock, and the guard process ends the command if that
     /// lasts too long.
     async fn stop_too(&mut self, work: &Work, terminal: &mut Terminal) {
-        self.process.take_terminal_back().await;
+        self.process.ask_for_terminal();
+        let answer_by = answer_by();
+        let lock = self.lock;
+        loop {
+            let until = answer_by.min(self.last_moment());
+            tokio::select! {
+                is_back = self.process.terminal_is_back(until) => match is_back {
+                    true => break,
+                    // Without the guard process, this process must go on, to end the command.
+                    false => return,
+                },
+                // The guard process must not take the lock for lost meanwhile.
+                () = renewed(lock, self.told) => self.tell_validity(),
+            }
+        }
         let _ = kill_current_process_group(Signal::TSTP);
         // Continued, in the foreground or in the background.
         *terminal = Terminal::here();
         terminal.hand_over(self.group());
         work.signal(Signal::CONT);
+    }
+}
+
+/// Waits until a lock is valid for longer than the guard process was told, if it was.
+async fn renewed(lock: &ClientGuard, told: Option<Moment>) {
+    match told {
+        Some(told) => lock.renewed_after(told).await,
+        None => std::future::pending().await,
     }
 }

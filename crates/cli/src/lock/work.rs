@@ -9,8 +9,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-/// The processes that run under the lock. The guard process leads their group but is not counted.
-/// While it lives, no other group can have the same number.
+/// The processes that run under the lock. The anchor leads their group but is not counted.
 pub(super) struct Work {
     leader: Pid,
     /// The command and a pidfd of it, because its pid may be reused after it has ended.
@@ -96,7 +95,13 @@ fn runs_in_group(stat: &str, group: i32) -> bool {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next();
     let found = fields.nth(1).and_then(|group| group.parse().ok());
-    found == Some(group) && !matches!(state, Some("Z" | "X"))
+    if found != Some(group) {
+        return false;
+    }
+    // A process whose main thread has ended is a zombie, even if its other threads run.
+    let threads: Option<u32> = fields.nth(14).and_then(|threads| threads.parse().ok());
+    let is_over = matches!(state, Some("Z" | "X")) && threads.is_some_and(|threads| threads <= 1);
+    !is_over
 }
 
 #[cfg(test)]
@@ -105,10 +110,22 @@ mod tests {
 
     #[test]
     fn a_proc_line_is_parsed_for_any_process_name() {
-        assert!(runs_in_group("7 (sleep) S 1 42 42 0 -1", 42));
-        assert!(runs_in_group("7 (a) Z 1 9 (b) R 1 42 42", 42));
-        assert!(!runs_in_group("7 (sleep) Z 1 42 42 0 -1", 42));
-        assert!(!runs_in_group("7 (sleep) S 42 1 42 0 -1", 42));
+        let rest = "42 0 -1 4227084 2918 6528 0 0 4 0 4 1 20 0 1 0 252314 0 0";
+        let runs = |start: &str| runs_in_group(&format!("{start} {rest}"), 42);
+        assert!(runs("7 (sleep) S 1 42"));
+        assert!(runs("7 (a) Z 1 9 (b) R 1 42"));
+        assert!(!runs("7 (sleep) Z 1 42"));
+        assert!(!runs("7 (sleep) S 42 1"));
         assert!(!runs_in_group("garbage", 42));
+    }
+
+    #[test]
+    fn a_zombie_runs_while_it_has_other_threads() {
+        let stat = |threads: u32| {
+            format!("7 (sleep) Z 1 42 42 0 -1 0 0 0 0 0 4 0 4 1 20 0 {threads} 0 252314 0 0")
+        };
+        assert!(runs_in_group(&stat(2), 42));
+        assert!(!runs_in_group(&stat(1), 42));
+        assert!(!runs_in_group(&stat(0), 42));
     }
 }

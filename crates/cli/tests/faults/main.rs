@@ -16,7 +16,9 @@
 mod addresses;
 mod bad_node;
 mod cluster;
+mod commands;
 mod descriptors;
+mod doctor;
 mod forwarding;
 mod isolation;
 mod killed;

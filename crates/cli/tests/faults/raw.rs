@@ -20,11 +20,17 @@ pub(crate) fn ask(socket: &Path, method: &str, path: &str, body: &str) -> (u16, 
 
 /// Returns the sum of a histogram in the node's metrics, or 0 if it has no value yet.
 pub(crate) fn metric_sum(socket: &Path, name: &str) -> f64 {
+    metric(socket, &format!("{name}_sum")).unwrap_or(0.0)
+}
+
+/// Returns the value of a series in the node's metrics.
+pub(crate) fn metric(socket: &Path, series: &str) -> Option<f64> {
     let (status, text) = exchange(socket, "GET", "/metrics", "");
     assert_eq!(status, 200, "{text}");
-    let prefix = format!("{name}_sum ");
-    let value = text.lines().find_map(|line| line.strip_prefix(&prefix));
-    value.map_or(0.0, |value| value.parse().expect("a number"))
+    let mut lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    lines.next().map(|value| value.parse().expect("a number"))
 }
 
 fn exchange(socket: &Path, method: &str, path: &str, body: &str) -> (u16, String) {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::cluster::{Cluster, Plan, stderr};
 use crate::network::Namespace;
+use crate::raw;
 use crate::workers::Workers;
 use crate::{ALL, GRACE, LEASE, LOCKS, TIMEOUT, all_but, isolation, keepers_but, until};
 
@@ -75,6 +76,13 @@ async fn fill_the_disk_of(victim: usize) {
         cluster.demote(3, 4).await;
     }
     println!("noticed after {:?}", began.elapsed());
+    let store_ok = |node| {
+        raw::metric(
+            &cluster.file(node, "soloist.sock"),
+            "soloist_keeper_store_ok",
+        )
+    };
+    assert_eq!((store_ok(victim), store_ok(1)), (Some(0.0), Some(1.0)));
     // It is still a member.
     cluster.together(&ALL).await;
     workers.referee.serves(&names, lease + GRACE).await;

@@ -41,6 +41,35 @@ fn claims_are_printed_as_a_page_and_as_text() {
 }
 
 #[test]
+fn claims_of_one_section_are_examined_alone() {
+    let paper = "claims --paper lodha-kshemkalyani";
+    let sections = |section: &str| {
+        let page = json(&format!("{paper} --section {section} --json"));
+        let claims = page["claims"].as_array().unwrap().iter();
+        let sections = claims.map(|claim| claim["section"].as_str().unwrap().to_owned());
+        sections.collect::<Vec<_>>()
+    };
+    assert_eq!(sections("§2.1"), ["§2.1"]);
+    assert_eq!(sections("§3.2"), ["§3.2, §3.3.1", "§3.2"]);
+    let what = ["no claim in section 'x'", "§2.1", "Theorem 1"];
+    refused(&format!("{paper} --section x"), &what);
+    assert_eq!(lab("claims --section x").status.code(), Some(2));
+}
+
+/// docs/lab.md shows the output for one section.
+#[test]
+fn the_manual_shows_what_is_printed() {
+    let manual = include_str!("../../../../docs/lab.md");
+    let command = "claims --paper raymond --section §3.5";
+    let printed = String::from_utf8(lab(command).stdout).unwrap();
+    let shown = format!(
+        "```text\n$ soloist lab {command}\n{}\n```",
+        printed.trim_end()
+    );
+    assert!(manual.contains(&shown), "docs/lab.md: {shown}");
+}
+
+#[test]
 fn claims_of_an_unknown_paper_are_refused() {
     let papers = ["maekawa", "raymond", "lodha-kshemkalyani", "neamatollahi"];
     for given in ["central", "ra", "raymnd", "-1", "all"] {

@@ -4,6 +4,8 @@ mod check;
 mod claims;
 mod compare;
 mod epochs;
+mod play;
+mod reproduce;
 mod run;
 mod swarm;
 
@@ -115,6 +117,10 @@ fn bad_input_is_refused_in_one_line() {
         &["no/such/file"],
     );
     refused(
+        "run --algorithm raymond --nodes 3 --delay file:no/such/file",
+        &["cannot read no/such/file: No such file"],
+    );
+    refused(
         "run --algorithm raymond --nodes 3 --shape ring",
         &["'ring'", "star:K", "line"],
     );
@@ -183,6 +189,21 @@ fn bad_input_is_refused_in_one_line() {
     refused(
         "compare --nodes 4 --plot no/such/folder/a.svg",
         &["no/such/folder"],
+    );
+    for name in ["compare.png", "compare", ".svg", "a.svg/b"] {
+        refused(&format!("compare --nodes 4 --plot {name}"), &[name, ".svg"]);
+        refused(
+            &format!("run --algorithm raymond --nodes 4 --plot {name}"),
+            &[name, ".svg"],
+        );
+    }
+    refused(
+        "compare --nodes 4 --plot a.svg --metric speed",
+        &["'speed'", "messages, bytes, response"],
+    );
+    refused(
+        "compare --algorithms raymond,maekawa --nodes 4 --shape line",
+        &["'line'", "singer"],
     );
 }
 

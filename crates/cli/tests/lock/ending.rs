@@ -1,9 +1,11 @@
 //! No process of a command outlives the lock.
 
 use std::process::Stdio;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, getpgid, kill_process};
+use rustix::process::{Pid, Signal, getpgid, kill_process};
+use soloist_testing::http_get::metric;
 
 use crate::{Nodes, Running, runs, until};
 
@@ -96,26 +98,90 @@ fn a_command_in_a_group_of_its_own_is_ended_too() {
     until("the command has ended", || !runs(shell));
 }
 
+/// Kills `soloist lock` at several moments while it starts a command that leaves its group.
+#[test]
+fn a_lock_is_free_at_once_if_its_parent_is_killed_while_it_starts_the_command() {
+    let nodes = Nodes::start(1);
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let script = "trap '' TERM; echo $$ >> $PIDS; while :; do sleep 0.05; done";
+    for run in 0..10 {
+        let mut command = nodes.soloist(0);
+        command.args(["lock", "--ttl", "1h", "--grace", "100ms", "a"]);
+        command.args(["setsid", "sh", "-c", script]);
+        let running = Running::start(command.env("PIDS", &pids));
+        // The guard process, and the one that becomes the command.
+        while children(&running) < 2 {
+            sleep(Duration::from_micros(20));
+        }
+        sleep(Duration::from_micros(200) * run);
+        running.signal(Signal::KILL);
+        let next = nodes.lock(0, "-w 10 a", "exit 0").status().unwrap();
+        assert_eq!(next.code(), Some(0), "the lock is held after run {run}");
+        for pid in std::fs::read_to_string(&pids).unwrap_or_default().lines() {
+            let command = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            assert!(!runs(command), "it ran while another held the lock");
+        }
+    }
+}
+
+/// Number of processes that the main thread of a process has started and not reaped.
+fn children(of: &Running) -> usize {
+    let process = of.child.id();
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    children.unwrap().split_whitespace().count()
+}
+
 #[test]
 fn the_command_does_not_run_on_without_its_guard() {
     let nodes = Nodes::start(1);
     let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 1000"));
     let command = running.process();
-    let guard = getpgid(Some(command)).unwrap();
-    assert_ne!(guard, command);
+    let guard = guard_of(command);
+    assert_ne!(getpgid(Some(guard)), getpgid(Some(command)));
     kill_process(guard, Signal::KILL).unwrap();
     assert_eq!(running.code(), Some(128 + 15));
     assert!(!runs(command));
 }
 
+/// The guard process of a command: the parent of the leader of the command's group.
+pub(crate) fn guard_of(command: Pid) -> Pid {
+    let leader = getpgid(Some(command)).unwrap();
+    assert_ne!(leader, command);
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", leader.as_raw_pid())).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let parent = fields.split(' ').nth(1).unwrap().parse().unwrap();
+    Pid::from_raw(parent).unwrap()
+}
+
 #[test]
 fn the_guard_process_ends_with_the_command() {
     let nodes = Nodes::start(1);
-    let mut running = Running::start(&mut nodes.lock(0, "a", "echo $$; exec sleep 0.01"));
-    let guard = getpgid(Some(running.process()));
+    let mut command = nodes.lock(0, "a", "echo $$; read go");
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    let command = running.process();
+    let (guard, leader) = (guard_of(command), getpgid(Some(command)).unwrap());
+    drop(running.child.stdin.take());
     running.code();
-    // The guard may have ended before `getpgid`.
-    if let Ok(guard) = guard {
-        until("the guard has ended", || !runs(guard));
-    }
+    until("both have ended", || !runs(guard) && !runs(leader));
+}
+
+#[test]
+fn the_session_ends_with_soloist_lock() {
+    let nodes = Nodes::start(1);
+    let sessions = || metric(nodes.served.socket(0), "soloist_sessions") as usize;
+    let status = nodes.lock(0, "--ttl 1h a", "exit 3").status().unwrap();
+    assert_eq!(status.code(), Some(3));
+    until("its session has ended", || sessions() == 0);
+    let mut holder = nodes.lock(0, "--ttl 1h a", "echo in; read go");
+    let mut holder = Running::start(holder.stdin(Stdio::piped()));
+    holder.line();
+    let status = nodes.lock(0, "--ttl 1h -n a", "exit 3").status().unwrap();
+    assert_eq!(status.code(), Some(75));
+    until("only the holder has a session", || sessions() == 1);
+    let mut waiter = Running::start(&mut nodes.lock(0, "--ttl 1h a", "exit 3"));
+    until("it waits", || nodes.waiting("a") == 1);
+    waiter.signal(Signal::TERM);
+    assert_eq!(waiter.code(), Some(128 + 15));
+    until("only the holder has a session", || sessions() == 1);
 }

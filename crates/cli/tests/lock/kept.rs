@@ -1,10 +1,10 @@
 //! Clusters with keepers: what the commands show of them, and the demonstrations of faults.
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use soloist_api::Fence;
+use soloist_testing::http_get::get;
 
 use crate::processes::{Cluster, NodeProcess};
 use crate::{stderr, stdout, until};
@@ -30,7 +30,8 @@ fn the_demo_kills_a_holder_and_the_next_one_enters() {
     assert_eq!(shown["counter"], shown["entries"]);
     let killed = &shown["kill"];
     assert_eq!(killed["node"], "n4");
-    assert!(killed["next_fence"].as_u64() > killed["fence"].as_u64());
+    let fence = |key: &str| killed[key].as_str().unwrap().parse::<Fence>().unwrap();
+    assert!(fence("next_fence") > fence("fence"), "{killed}");
     assert!(killed["takeover_ms"].as_u64().unwrap() > 0, "{killed}");
     assert!(killed["back_after_ms"].as_u64().unwrap() > 0, "{killed}");
 }
@@ -41,6 +42,8 @@ fn impossible_demos_and_benchmarks_are_refused() {
         ("demo --kill --nodes 1", "at least 2 nodes"),
         ("demo --lease 100ms", "100ms"),
         ("bench --faults --only typo", "typo"),
+        ("bench --api --only typo", "typo"),
+        ("bench --nodes 3", "--api"),
     ] {
         let output = soloist(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
@@ -140,22 +143,10 @@ fn members_keepers_and_leases_are_shown_and_keepers_changed() {
     );
 }
 
-/// Status and body of the API's response.
-fn get(node: &NodeProcess, path: &str) -> (u16, String) {
-    let mut stream = UnixStream::connect(&node.socket).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, body.to_owned())
-}
-
 #[test]
 fn an_outage_does_not_look_like_a_lock_that_is_held() {
     let (_cluster, mut nodes) = three();
-    assert_eq!(get(&nodes[0], "/readyz"), (200, "ok".to_owned()));
+    assert_eq!(get(&nodes[0].socket, "/readyz"), (200, "ok".to_owned()));
     drop(nodes.pop());
     // Until the node is evicted, it may still hold its locks.
     let who = nodes[0].soloist().args(["who", "x", "--json"]).output();
@@ -176,15 +167,15 @@ fn an_outage_does_not_look_like_a_lock_that_is_held() {
     drop(nodes.pop());
     // Before its lease expires, the epoch may still be changing because of the first loss.
     until("it is not ready, as it is not a member", || {
-        let (status, reason) = get(&nodes[0], "/readyz");
+        let (status, reason) = get(&nodes[0].socket, "/readyz");
         status == 503 && reason.contains("n0 is not a member")
     });
-    let (_, reason) = get(&nodes[0], "/readyz");
+    let (_, reason) = get(&nodes[0].socket, "/readyz");
     let reason: Value = serde_json::from_str(&reason).unwrap();
     assert_eq!(reason["error"], "unavailable");
     let detail = reason["detail"].as_str().unwrap();
     assert!(detail.contains("n0 is not a member"), "{detail}");
-    assert_eq!(get(&nodes[0], "/healthz"), (200, "ok".to_owned()));
+    assert_eq!(get(&nodes[0].socket, "/healthz"), (200, "ok".to_owned()));
     // The log repeats which nodes it tried and why each failed.
     nodes[0].says("cannot find the keepers' leader");
     let log = nodes[0].log();

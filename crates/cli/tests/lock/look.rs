@@ -27,7 +27,7 @@ fn holders_and_waiters_are_known_on_all_nodes() {
         "--owner ann billing/eu",
         "echo $SOLOIST_FENCE; exec sleep 1000",
     ));
-    let fence: u64 = holder.line().parse().unwrap();
+    let fence = holder.line();
     let _waiter = Running::start(&mut nodes.lock(1, "--owner bob billing/eu", "exit 0"));
     until("bob waits", || nodes.waiting("billing/eu") == 1);
 

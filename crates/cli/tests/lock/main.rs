@@ -6,6 +6,7 @@ mod draining;
 mod ending;
 mod exit_codes;
 mod failing;
+mod failover;
 mod kept;
 mod look;
 mod lost;
@@ -16,6 +17,7 @@ mod signals;
 mod starting;
 mod stopping;
 mod terminal;
+mod threads;
 mod up;
 
 use std::io::{BufRead, BufReader};
@@ -132,10 +134,15 @@ impl Drop for Running {
 }
 
 /// Returns whether a process runs. A process that has ended stays listed until its parent reaps it.
+/// One whose main thread has ended is listed like that too, and runs while it has other threads.
 fn runs(process: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()));
-    let state = |stat: &str| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X']));
-    stat.is_ok_and(|stat| state(&stat) == Some(false))
+    let runs = |stat: &str| {
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        let threads: u32 = fields.get(17)?.parse().ok()?;
+        Some(!matches!(fields[0], "Z" | "X") || threads > 1)
+    };
+    stat.is_ok_and(|stat| runs(&stat) == Some(true))
 }
 
 fn stderr(output: &Output) -> String {

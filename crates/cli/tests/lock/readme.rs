@@ -34,6 +34,12 @@ fn each_command_works_in_the_order_in_which_it_stands() {
         match command.strip_suffix(" &") {
             // It runs in a terminal of its own.
             None if command == "up" => background.push(user.up(command).0),
+            None if command.starts_with("lab play") => {
+                let mut player = Running::start(&mut user.soloist(command));
+                let link = player.line();
+                assert!(link.starts_with("http://127.0.0.1:"), "{link}");
+                background.push(player);
+            }
             Some(command) => {
                 background.push(Running::start(&mut user.soloist(command)));
                 until("the lock is held", || {

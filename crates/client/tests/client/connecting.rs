@@ -59,6 +59,7 @@ impl Guarded {
             api,
             limits: Limits::default(),
             metrics: Metrics::default(),
+            io_threads: Config::IO_THREADS,
         };
         let node = Node::start_on(config, None, listener).await.unwrap();
         node.ready().await;

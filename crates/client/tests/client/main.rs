@@ -1,9 +1,12 @@
 //! Tests of the client against real nodes.
 
+mod blocking;
 mod connecting;
+mod ending;
 mod guards;
 mod lock_api;
 mod looking;
+mod moving;
 mod resending;
 
 use std::future::Future;

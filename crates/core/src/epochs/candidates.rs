@@ -161,6 +161,11 @@ impl Candidates {
         Some(if is_probed { time } else { most })
     }
 
+    /// All candidates.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter().map(|candidate| &candidate.member)
+    }
+
     /// The ends of the join windows of candidates that are ready.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = Moment> {
         let ready = self.0.iter().filter_map(|known| known.ready);

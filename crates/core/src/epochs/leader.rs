@@ -49,7 +49,8 @@ pub struct LeaderEffects {
 }
 
 /// The keepers' leader, from its election to the end of its term.
-// Methods: reports in `leader/reports.rs`, members given up in `leader/gone.rs`.
+// Methods: commands to commit in `leader/commands.rs`, reports in `leader/reports.rs`, members
+// given up in `leader/gone.rs`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Leader {
     lease: Lease,
@@ -316,6 +317,11 @@ impl Leader {
     pub fn leases(&self) -> impl Iterator<Item = (&Member, Moment, bool)> {
         let members = self.members.iter();
         members.map(|known| (&known.member, known.until, known.is_leaving))
+    }
+
+    /// The nodes that want to join.
+    pub fn candidates(&self) -> impl Iterator<Item = &Member> {
+        self.candidates.members()
     }
 
     /// Number of holds in the reports for the epoch that was begun last.

@@ -84,6 +84,13 @@ impl Lease {
         (self.length * 2).max(Duration::from_secs(5))
     }
 
+    /// How long a node that lost its lease may take to come back: it asks to join once per renewal
+    /// interval, and the change of epoch may have to wait for the lease of another member. After
+    /// that, its clients had better use another node.
+    pub fn outside_max(&self) -> Duration {
+        self.guarded() + self.renewed_every()
+    }
+
     /// How much the delays of messages may vary before that is attributed to a clock.
     pub fn clock_jitter(&self) -> Duration {
         (self.length / 3).min(Duration::from_secs(1))

@@ -115,7 +115,8 @@ pub enum MemberState {
 
 impl Participant {
     /// A node that wants to be a member.
-    pub fn new(me: Member, table: Table, lease: Lease, now: Moment) -> Self {
+    pub fn new(me: Member, mut table: Table, lease: Lease, now: Moment) -> Self {
+        table.go_outside(now);
         Participant {
             me,
             table: LeasedTable::new(table),

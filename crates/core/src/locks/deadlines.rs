@@ -23,12 +23,12 @@ pub(super) enum Due {
     GiveUp(Ticket),
     /// The time to resend the request of a waiter whose connection broke is over.
     Abandoned(Ticket),
-    /// A hold that was not renewed expires.
-    Expiry(HoldId),
+    /// A hold expires, unless its deadline has moved.
+    Hold(HoldId),
     /// A session expires, unless its deadline has moved.
     Session(SessionId),
-    /// A hold ends because the node is stopping: it was not promised for longer.
-    Stop(HoldId),
+    /// The node has been outside the cluster for too long for those who can use another one.
+    TurnAway,
     /// The node has stood back long enough, and may request the lock again.
     Ask(LockName),
 }

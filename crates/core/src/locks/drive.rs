@@ -9,6 +9,7 @@ use soloist_algorithms::Phase;
 use super::by_name::LocksByName;
 use super::deadlines::Due;
 use super::forget::weight;
+use super::lifetime::Lifetime;
 use super::lock::{Hold, Lock, Waiter};
 use super::table::Context;
 use super::{Effects, FIRST_PROMISE, Grant, HoldId, LockEvent, RequestError, wire};
@@ -184,14 +185,16 @@ impl Context {
         self.holds.insert(id, name.clone());
         self.usage.grant(&waiter.client);
         self.requests.grant(&waiter.client, waiter.request, id);
-        let expiry = |until| self.deadlines.add(until, Due::Expiry(id));
-        let deadline = first_expiry(now, &waiter).map(expiry);
+        let mut life = first_life(now, &waiter);
+        if let Some(life) = &mut life {
+            life.arm(&mut self.deadlines, Due::Hold(id));
+        }
+        let expires = life.as_ref().map(Lifetime::deadline);
         lock.hold = Some(Hold {
             owner: Arc::clone(&waiter.owner),
             fence,
             since: now,
-            ttl: waiter.ttl,
-            deadline,
+            life,
             client: waiter.client,
             request: waiter.request,
             session: waiter.session,
@@ -206,7 +209,7 @@ impl Context {
                 hold: id,
                 lock: name.clone(),
                 fence,
-                expires: deadline.map(|key| key.moment()),
+                expires,
             },
             owner: waiter.owner,
             waited: now.since(waiter.since),
@@ -215,14 +218,14 @@ impl Context {
     }
 }
 
-/// When a hold that begins now ends unless it is renewed: see [`requests`](super::requests).
-fn first_expiry(now: Moment, waiter: &Waiter) -> Option<Moment> {
-    let whole = waiter.ttl.map(|ttl| now + ttl);
-    let short = match (waiter.request, waiter.abandoned) {
-        (None, _) => None,
-        (Some(_), None) => Some(now + FIRST_PROMISE),
+/// How long a hold lives that begins now: see [`requests`](super::requests).
+fn first_life(now: Moment, waiter: &Waiter) -> Option<Lifetime> {
+    let mut life = Lifetime::new(now, waiter.ttl?);
+    match (waiter.request, waiter.abandoned) {
+        (None, _) => {}
+        (Some(_), None) => life.end_by(now + FIRST_PROMISE),
         // No promise has been made to its client.
-        (Some(_), Some(until)) => Some(until.moment()),
-    };
-    [whole, short].into_iter().flatten().min()
+        (Some(_), Some(until)) => life.end_by(until.moment()),
+    }
+    Some(life)
 }

@@ -65,6 +65,9 @@ pub enum Denial {
     NotGranted,
     /// The node is stopping.
     NodeStopped,
+    /// The node has not been a member of the cluster for a while. Only waiters of sessions are told
+    /// this, since their clients may use another node.
+    NotMember,
 }
 
 /// An event for clients or watchers.
@@ -143,6 +146,8 @@ pub struct Effects {
     pub events: Vec<LockEvent>,
     /// Messages for the clients of sessions, in order.
     pub pushes: Vec<SessionPush>,
+    /// Sessions that have ended.
+    pub ended_sessions: Vec<SessionId>,
 }
 
 impl Effects {
@@ -172,6 +177,7 @@ impl Effects {
         self.sends.clear();
         self.events.clear();
         self.pushes.clear();
+        self.ended_sessions.clear();
     }
 
     pub(super) fn push(&mut self, session: SessionId, connection: ConnectionId, push: Push) {

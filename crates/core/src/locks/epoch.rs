@@ -203,14 +203,14 @@ impl Table {
             let first = Fence::first_of(epoch.number).number() + fences_skipped();
             context.floor = context.floor.max(Fence::from_number(first));
         }
+        context.come_back();
         context.clock = 0;
         context.nodes = epoch.nodes();
         // A lock that was released since the report still has to be passed on by this node.
         let mut given_back = std::mem::take(&mut context.given_back);
         let is_kept = !context.tuning.has(Mutant::ReleaseForgotten);
         given_back.retain(|name| epoch.inside.get(name) == Some(epoch.me) && is_kept);
-        let mut waited_for = context.tickets.sorted_values(LockName::clone);
-        waited_for.dedup();
+        let waited_for: BTreeSet<LockName> = context.tickets.values().cloned().collect();
         // The last one begins first. Locks with waiters come first; locks that are held can wait.
         context.unbegun = self.locks.names().rev().cloned().collect();
         context.unbegun.extend(given_back.into_iter().rev());
@@ -255,5 +255,6 @@ impl Table {
         self.freeze();
         self.end_all(now, EndReason::EpochLost, out);
         self.context.given_back.clear();
+        self.go_outside(now);
     }
 }

@@ -10,6 +10,7 @@ use soloist_algorithms::{Machine, Phase};
 
 use super::deadlines::Key;
 use super::forget::Offer;
+use super::lifetime::Lifetime;
 use super::{Client, RequestId, Ticket};
 use crate::sessions::SessionRequest;
 use soloist_api::Fence;
@@ -38,8 +39,8 @@ pub(super) struct Hold {
     pub owner: Arc<str>,
     pub fence: Fence,
     pub since: Moment,
-    pub ttl: Option<Duration>,
-    pub deadline: Option<Key>,
+    /// Its own time to live. `None` if it expires with its session, or lasts until it is released.
+    pub life: Option<Lifetime>,
     pub client: Client,
     pub request: Option<RequestId>,
     /// The session that it expires with.
@@ -116,7 +117,7 @@ impl Hash for Lock {
         let hold = self.hold.as_ref();
         let hold = hold.map(|hold| {
             let whose = (&hold.client, hold.request, hold.session, hold.is_confirmed);
-            (hold.fence, hold.ttl, hold.deadline, whose)
+            (hold.fence, &hold.life, whose)
         });
         let stands_back = self.stands_back.is_some();
         (waiters, hold, self.fence, self.turns_left).hash(hasher);

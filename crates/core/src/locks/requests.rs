@@ -28,6 +28,18 @@
 //! An unread grant therefore delays others by at most `FIRST_PROMISE`, not by the full time to
 //! live.
 //!
+//! # Why they are not sessions
+//!
+//! Queues, holds, quotas, ends and the rules of time ([`Lifetime`](super::Lifetime)) are those of
+//! [`sessions`](crate::sessions). A request is not a session with one hold, for three reasons:
+//!
+//! - A request that waits sends nothing which could renew a session, so it lives as long as its
+//!   connection. A session never relies on a connection.
+//! - Any client that knows a hold's id may use it, over many connections at a time. A
+//!   session has one connection, and belongs to one client with a secret.
+//! - A session keeps outcomes until the client has seen them, which takes numbers in both
+//!   directions. A request has the short first promise instead.
+//!
 //! # Memory
 //!
 //! There is one entry per waiter and hold with an id, bounded by their quotas, and one for each of
@@ -242,11 +254,14 @@ impl Table {
         if (hold.is_confirmed || self.context.stopping) && !shortened {
             return;
         }
-        let first = hold.ttl.map_or(FIRST_PROMISE, |ttl| ttl.min(FIRST_PROMISE));
-        let until = now + first;
-        if hold.deadline.is_some_and(|key| key.moment() < until) || shortened {
-            self.context.deadlines.remove(hold.deadline);
-            hold.deadline = Some(self.context.deadlines.add(until, Due::Expiry(id)));
+        let Some(life) = &mut hold.life else {
+            return;
+        };
+        let until = now + life.ttl().min(FIRST_PROMISE);
+        life.extend(until);
+        if shortened {
+            life.end_by(until);
+            life.arm(&mut self.context.deadlines, Due::Hold(id));
         }
     }
 }

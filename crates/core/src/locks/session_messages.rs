@@ -40,17 +40,18 @@ impl Table {
         out: &mut Effects,
     ) -> Remaining {
         self.expire_if_due(now, id, out);
-        let Some(session) = self.context.sessions.get_mut(id) else {
+        let Some(session) = self.context.sessions.get(id) else {
             // If it has just expired, this connection was told.
             return Remaining::Nothing;
         };
         if session.connection != Some(connection) {
             return Remaining::Nothing;
         }
+        let sessions = &mut self.context.sessions;
         let fault = match (message.n(), message.seen()) {
             (None, _) => Some((Code::Hello, "a connection has one hello, its first message")),
             (Some(n), _) if n == 0 || n > NUMBER_MAX => Some((Code::BadMessage, NUMBER_RANGE)),
-            (_, Some(seen)) if !session.see(seen) => Some((Code::BadMessage, SEEN_TOO_HIGH)),
+            (_, Some(seen)) if !sessions.see(id, seen) => Some((Code::BadMessage, SEEN_TOO_HIGH)),
             _ => None,
         };
         if let Some((code, detail)) = fault {
@@ -58,8 +59,10 @@ impl Table {
             return Remaining::Nothing;
         }
         let n = message.n().unwrap_or_default();
+        let extends = !self.context.draining;
+        let session = self.context.sessions.get_mut(id).expect("it was there");
         if n > session.handled() {
-            session.handle(n, now, !self.context.draining);
+            session.handle(n, now, extends);
         } else if !self.context.tuning.has(Mutant::RequestTwice) {
             return self.repeat(id, connection, message, out);
         }
@@ -74,14 +77,14 @@ impl Table {
         message: ClientMessage,
         out: &mut Effects,
     ) -> Remaining {
-        let is_busy = self.session(id).is_busy();
-        let is_request = matches!(
+        let acquires = matches!(message, ClientMessage::Acquire(_));
+        let ends = matches!(
             message,
-            ClientMessage::Acquire(_) | ClientMessage::Cancel(_) | ClientMessage::Release(_)
+            ClientMessage::Cancel(_) | ClientMessage::Release(_)
         );
-        if is_busy && is_request {
-            let detail = "too many outcomes are unseen: report `seen`, then send this again with a \
-                          new number";
+        if (acquires || ends)
+            && let Some(detail) = self.context.sessions.busy(id, acquires)
+        {
             let n = message.n().unwrap_or_default();
             out.push(id, connection, refused(n, Code::Busy, detail));
             return Remaining::Nothing;
@@ -90,7 +93,9 @@ impl Table {
             ClientMessage::Acquire(acquire) => {
                 return self.acquire_in_session(now, id, connection, acquire, out);
             }
-            ClientMessage::Cancel(cancel) => self.cancel_in_session(now, id, cancel, out),
+            ClientMessage::Cancel(cancel) => {
+                self.cancel_in_session(now, id, connection, &cancel, out);
+            }
             ClientMessage::Release(release) => {
                 self.release_in_session(now, id, connection, release, out);
             }
@@ -166,6 +171,10 @@ impl Table {
                 return Remaining::Nothing;
             }
         };
+        if self.context.is_away {
+            out.push(id, connection, refused(n, Code::Unavailable, NOT_MEMBER));
+            return Remaining::Nothing;
+        }
         let is_try = wait.is_some_and(|wait| wait.is_zero());
         if is_try && self.lock(&name).is_some_and(|lock| lock.is_wanted()) {
             out.push(
@@ -202,15 +211,22 @@ impl Table {
         Remaining::Nothing
     }
 
-    fn cancel_in_session(&mut self, now: Moment, id: SessionId, cancel: Cancel, out: &mut Effects) {
-        let session = self.context.sessions.get_mut(id).expect("it was there");
-        // A request that is over needs nothing.
-        if let Some(request) = session.requests.remove(&cancel.request) {
-            self.drop_request(now, request, out);
+    fn cancel_in_session(
+        &mut self,
+        now: Moment,
+        id: SessionId,
+        connection: ConnectionId,
+        cancel: &Cancel,
+        out: &mut Effects,
+    ) {
+        let (n, request) = (cancel.n, cancel.request);
+        if !self.give_up(now, (id, request), out) {
+            // A message without effect needs no memory: it may be sent again.
+            return out.push(id, connection, Push::Done(n));
         }
-        let outcome = Outcome::Done { n: cancel.n };
+        let outcome = Outcome::Done { n };
         self.context
-            .conclude(id, Asked::Cancel(cancel.request), outcome, out);
+            .conclude(id, Asked::Cancel(request), outcome, out);
     }
 
     fn release_in_session(
@@ -249,6 +265,8 @@ impl Table {
 }
 
 const NUMBER_RANGE: &str = "a message's number is from 1 to 2^53";
+pub(super) const NOT_MEMBER: &str =
+    "this node is not a member of the cluster: use another one, or try again later";
 pub(super) const SEEN_TOO_HIGH: &str = "`seen` is higher than the number of any outcome";
 
 pub(super) fn not_granted(lock: &LockName) -> String {

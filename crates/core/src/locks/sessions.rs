@@ -8,8 +8,7 @@ use soloist_api::session::{Code, NodeMessage};
 use soloist_api::{EndReason, Fence, LockName, Moment};
 
 use super::deadlines::Due;
-use super::lock::Hold;
-use super::session_messages::{SEEN_TOO_HIGH, failure, not_granted};
+use super::session_messages::{NOT_MEMBER, SEEN_TOO_HIGH, failure, not_granted};
 use super::table::Context;
 use super::{Client, Denial, Effects, HoldId, RequestError, Table};
 use crate::mutant::Mutant;
@@ -45,8 +44,7 @@ impl Table {
         let id = SessionId(context.random());
         let secret = SessionSecret(context.random());
         let mut session = Session::new(now, secret, client, owner, ttl, connection);
-        let timer = context.deadlines.add(session.deadline(), Due::Session(id));
-        session.timer = Some(timer);
+        session.life.arm(&mut context.deadlines, Due::Session(id));
         context.sessions.insert(id, session);
         out.push(id, connection, Push::Welcome);
         Ok(id)
@@ -79,12 +77,12 @@ impl Table {
         }
         session.resume(now, connection, extends);
         out.push(id, connection, Push::Welcome);
-        if !session.see(seen) {
+        if !self.context.sessions.see(id, seen) {
             self.close(id, connection, Code::BadMessage, SEEN_TOO_HIGH, out);
             return Ok(());
         }
         let repeats = !tuning.has(Mutant::GrantUntold);
-        for kept in session.unseen().filter(|_| repeats) {
+        for kept in self.session(id).unseen().filter(|_| repeats) {
             let push = Push::Outcome(kept.seq, kept.outcome.clone());
             out.push(id, connection, push);
         }
@@ -122,6 +120,11 @@ impl Table {
     /// Ends what a client has left behind on this node when it moved to another one: its requests,
     /// the grants after `seen`, and the holds that it has released. Returns whether the session and
     /// its secret are right.
+    ///
+    /// Unlike a resume, this takes no more than the secret. The principal cannot be compared: a
+    /// client may be a Unix user on one node, and have a token or a certificate on the next. With a
+    /// stolen secret, a client that the other node admits can end what the session has, but cannot
+    /// use it.
     pub fn leave_session(
         &mut self,
         now: Moment,
@@ -142,15 +145,16 @@ impl Table {
         }
         let mut over: Vec<u64> = session.waiting().into_iter().map(|(n, _)| n).collect();
         if !tuning.has(Mutant::GrantLeft) {
-            over.extend(session.unseen_holds(seen).into_iter().map(|(n, _)| n));
+            let ends_all = tuning.has(Mutant::KeptHoldEnded);
+            let from = if ends_all { 0 } else { seen };
+            over.extend(session.unseen_holds(from).into_iter().map(|(n, _)| n));
         }
-        over.extend(released);
-        session.see(seen);
+        if !tuning.has(Mutant::ReleaseLeft) {
+            over.extend(released);
+        }
+        self.context.sessions.see(id, seen);
         for n in over {
-            let session = self.context.sessions.get_mut(id).expect("it was there");
-            if let Some(request) = session.requests.remove(&n) {
-                self.drop_request(now, request, out);
-            }
+            self.give_up(now, (id, n), out);
         }
         true
     }
@@ -175,8 +179,18 @@ impl Table {
         self.context.sessions.get(id).expect("it was there")
     }
 
-    /// Gives up a request that was removed from its session, or releases its hold.
-    pub(super) fn drop_request(&mut self, now: Moment, request: Request, out: &mut Effects) {
+    /// Gives up a request of a session, or releases its hold. Returns whether it was not over yet.
+    /// Other requests of the session may be granted by this.
+    pub(super) fn give_up(
+        &mut self,
+        now: Moment,
+        (id, n): SessionRequest,
+        out: &mut Effects,
+    ) -> bool {
+        let session = self.context.sessions.get_mut(id).expect("it was there");
+        let Some(request) = session.requests.remove(&n) else {
+            return false;
+        };
         match request.state {
             RequestState::Waits { ticket, .. } => {
                 self.cancel(now, ticket, out);
@@ -186,17 +200,14 @@ impl Table {
                 released.expect("a session's hold is in the table");
             }
         }
+        true
     }
 
     /// Expires a session if its time is up. Called before every use, since the timer may be late.
     pub(super) fn expire_if_due(&mut self, now: Moment, id: SessionId, out: &mut Effects) {
         let session = self.context.sessions.get(id);
-        if session.is_some_and(|session| session.has_expired(now)) {
-            let reason = match self.context.draining {
-                true => EndReason::NodeStopped,
-                false => EndReason::Expired,
-            };
-            self.end_session_for(now, id, reason, out);
+        if session.is_some_and(|session| session.life.is_over(now)) {
+            self.end_session_for(now, id, self.context.expiry_reason(), out);
         }
     }
 
@@ -205,8 +216,7 @@ impl Table {
         self.expire_if_due(now, id, out);
         let context = &mut self.context;
         if let Some(session) = context.sessions.get_mut(id) {
-            let deadline = session.deadline();
-            session.timer = Some(context.deadlines.add(deadline, Due::Session(id)));
+            session.life.arm(&mut context.deadlines, Due::Session(id));
         }
     }
 
@@ -217,17 +227,23 @@ impl Table {
         reason: EndReason,
         out: &mut Effects,
     ) {
-        let Some(session) = self.context.sessions.remove(id) else {
+        let Some(session) = self.context.sessions.get_mut(id) else {
             return;
         };
-        self.context.deadlines.remove(session.timer);
-        for (_, ticket) in session.waiting() {
-            self.cancel(now, ticket, out);
+        // Nothing is told to a client whose session has ended.
+        let connection = session.connection.take();
+        // One that leaves may let another one of the session enter. So the session ends after them.
+        for (n, _) in session.waiting() {
+            self.give_up(now, (id, n), out);
         }
+        let session = self.context.sessions.remove(id);
+        let mut session = session.expect("giving up a request ends no session");
+        session.life.disarm(&mut self.context.deadlines);
+        out.ended_sessions.push(id);
         for (_, hold) in session.unseen_holds(0) {
             self.end_due(now, hold, reason, out);
         }
-        if let Some(connection) = session.connection {
+        if let Some(connection) = connection {
             let (code, detail) = match reason {
                 EndReason::Released => (Code::Ended, "the session has ended"),
                 _ => (Code::Expired, "the session has expired, with all its holds"),
@@ -256,11 +272,9 @@ impl Table {
             let context = &mut self.context;
             let session = context.sessions.get_mut(id).expect("it was listed");
             if !context.tuning.has(Mutant::DrainBeyondHolds) {
-                session.expire_by(until);
+                session.life.end_by(until);
             }
-            context.deadlines.remove(session.timer);
-            let timer = context.deadlines.add(session.deadline(), Due::Session(id));
-            session.timer = Some(timer);
+            session.life.arm(&mut context.deadlines, Due::Session(id));
             let ending = session.unseen_holds(0);
             if let Some(connection) = session.connection {
                 out.push(id, connection, Push::Stopping);
@@ -282,14 +296,6 @@ impl Context {
         u128::from(self.ids.next_u64()) << 64 | u128::from(self.ids.next_u64())
     }
 
-    /// When a hold expires unless it is renewed: with its session, if it has one.
-    pub(super) fn expiry(&self, hold: &Hold) -> Option<Moment> {
-        let session = hold.session.and_then(|(id, _)| self.sessions.get(id));
-        let session = session.map(Session::deadline);
-        let own = hold.deadline.map(|key| key.moment());
-        [session, own].into_iter().flatten().min()
-    }
-
     /// Keeps an outcome, and sends it if the session has a connection.
     pub(super) fn conclude(
         &mut self,
@@ -298,8 +304,8 @@ impl Context {
         outcome: Outcome,
         out: &mut Effects,
     ) -> u64 {
-        let session = self.sessions.get_mut(id).expect("it was there");
-        let seq = session.keep(asked, outcome.clone());
+        let seq = self.sessions.keep(id, asked, outcome.clone());
+        let session = self.sessions.get(id).expect("it was there");
         if let Some(connection) = session.connection {
             out.push(id, connection, Push::Outcome(seq, outcome));
         }
@@ -343,6 +349,7 @@ impl Context {
         });
         let (code, detail) = match denial {
             Denial::NodeStopped => (Code::Stopping, RequestError::Stopping.to_string()),
+            Denial::NotMember => (Code::Unavailable, NOT_MEMBER.to_owned()),
             Denial::NotGranted if is_try => (
                 Code::Unavailable,
                 format!("lock {lock:?} was not granted, although no holder was seen"),

@@ -22,6 +22,9 @@ pub struct Settings {
     /// How long a lock must be unused before it is forgotten. If it is used again before that, its
     /// token or permissions are still here.
     pub forget_after: Duration,
+    /// How long a node may be outside the cluster before it tells the waiters of sessions to use
+    /// another node, or `None` if it never does.
+    pub turns_away_after: Option<Duration>,
     /// Seed for the ids of holds: 32 bytes that cannot be guessed.
     pub seed: [u8; 32],
 }

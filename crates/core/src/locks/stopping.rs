@@ -1,6 +1,7 @@
 //! How a table comes to an end.
 
 use super::deadlines::Due;
+use super::lifetime::Lifetime;
 use super::{Denial, Effects, Table};
 use soloist_api::{EndReason, Moment};
 
@@ -8,9 +9,12 @@ impl Table {
     /// Refuses new requests and denies all waiters. Holds continue.
     pub fn stop(&mut self, now: Moment, out: &mut Effects) {
         self.context.stopping = true;
-        let tickets = self.context.tickets.sorted().into_iter();
-        let tickets: Vec<_> = tickets.map(|(ticket, _)| *ticket).collect();
+        let tickets: Vec<_> = self.context.tickets.keys().copied().collect();
         for ticket in tickets {
+            // A waiter that leaves may begin the lock, which the next one enters.
+            if !self.context.tickets.contains_key(&ticket) {
+                continue;
+            }
             self.deny(now, ticket, Denial::NodeStopped, out);
         }
     }
@@ -22,11 +26,10 @@ impl Table {
         for (id, name) in self.context.holds.sorted() {
             let lock = self.locks.get_mut(name).expect("held locks exist");
             let hold = lock.hold.as_mut().expect("it is held");
-            if hold.deadline.is_none_or(|key| key.moment() > until) {
-                let deadlines = &mut self.context.deadlines;
-                deadlines.remove(hold.deadline);
-                hold.deadline = Some(deadlines.add(until, Due::Stop(*id)));
-            }
+            let whole = Lifetime::new(now, until.since(now));
+            let life = hold.life.get_or_insert(whole);
+            life.end_by(until);
+            life.arm(&mut self.context.deadlines, Due::Hold(*id));
         }
         self.drain_sessions(now, until, out);
     }

@@ -1,11 +1,10 @@
 //! All locks of a node: a pure state machine. The caller passes the time in; messages to send and
 //! events for clients come out as [`Effects`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -13,7 +12,7 @@ use soloist_algorithms::{ByteOutbox, NodeId};
 
 use super::by_name::LocksByName;
 use super::counts::Counts;
-use super::deadlines::{Deadlines, Due};
+use super::deadlines::{Deadlines, Due, Key};
 use super::drive::lock_of;
 use super::ended::EndedHolds;
 use super::epoch::Current;
@@ -37,8 +36,9 @@ use soloist_api::{EndReason, Fence, LockName};
 const NODES_UNKNOWN: usize = 128;
 
 /// All locks of a node.
-// Methods: epochs in `epoch.rs`, forgetting in `forget.rs`, requests with ids in `requests.rs`,
-// sessions in `sessions.rs`, views in `view.rs`.
+// Methods: a node outside the cluster in `away.rs`, epochs in `epoch.rs`, forgetting in
+// `forget.rs`, holds in `holds.rs`, requests with ids in `requests.rs`, sessions in `sessions.rs`
+// and `session_messages.rs`, stopping in `stopping.rs`, views in `view.rs`.
 #[derive(Clone)]
 pub struct Table {
     pub(super) locks: LocksByName,
@@ -67,8 +67,8 @@ pub(super) struct Context {
     pub nodes: usize,
     /// The lock of each hold.
     pub holds: LookupMap<HoldId, LockName>,
-    /// The lock that each waiter waits for.
-    pub tickets: LookupMap<Ticket, LockName>,
+    /// The lock that each waiter waits for. The first waiter has waited longest.
+    pub tickets: BTreeMap<Ticket, LockName>,
     pub ended: EndedHolds,
     pub requests: Requests,
     pub sessions: Sessions,
@@ -88,6 +88,10 @@ pub(super) struct Context {
     pub ids: ChaCha12Rng,
     pub tickets_given: u64,
     pub stopping: bool,
+    /// Set while the node is outside the cluster: when it begins to turn waiters away.
+    pub turns_away: Option<Key>,
+    /// Whether the node turns requests of sessions away: it has been outside for too long.
+    pub is_away: bool,
     /// Holds are no longer extended.
     pub draining: bool,
     pub counts: Counts,
@@ -114,6 +118,7 @@ impl Hash for Table {
         let context = &self.context;
         (context.floor, context.clock, context.is_exhausted).hash(hasher);
         (context.stopping, context.draining).hash(hasher);
+        (context.turns_away, context.is_away).hash(hasher);
         (&context.unbegun, &context.given_back).hash(hasher);
         (&context.offers, &context.sessions).hash(hasher);
         context.current.hash(hasher);
@@ -128,7 +133,7 @@ impl Table {
             context: Context {
                 tuning: Tuning::default(),
                 holds: LookupMap::default(),
-                tickets: LookupMap::default(),
+                tickets: BTreeMap::new(),
                 ended: EndedHolds::default(),
                 requests: Requests::default(),
                 sessions: Sessions::default(),
@@ -147,6 +152,8 @@ impl Table {
                 ids: ChaCha12Rng::from_seed(settings.seed),
                 tickets_given: 0,
                 stopping: false,
+                turns_away: None,
+                is_away: false,
                 draining: false,
                 counts: Counts::default(),
                 outbox: ByteOutbox::new(),
@@ -268,51 +275,6 @@ impl Table {
         self.end(now, hold, EndReason::Released, out)
     }
 
-    /// Renews a hold: it ends no sooner than its time to live from now, unless the table is
-    /// [draining](Table::drain). Returns when it will end.
-    pub fn renew(
-        &mut self,
-        now: Moment,
-        id: HoldId,
-        ttl: Option<Duration>,
-    ) -> Result<Option<Moment>, HoldError> {
-        let context = &mut self.context;
-        if let Some(ttl) = ttl {
-            context.check_ttl(ttl).map_err(HoldError::Ttl)?;
-        }
-        let name = context
-            .holds
-            .get(&id)
-            .ok_or_else(|| context.ended.error(id))?;
-        let lock = self.locks.get_mut(name).expect("held locks exist");
-        let hold = lock.hold.as_mut().expect("it is held");
-        if context.draining {
-            return Ok(hold.deadline.map(|key| key.moment()));
-        }
-        hold.ttl = ttl.or(hold.ttl);
-        hold.is_confirmed = true;
-        context.deadlines.remove(hold.deadline);
-        let expiry = |ttl| context.deadlines.add(now + ttl, Due::Expiry(id));
-        hold.deadline = hold.ttl.map(expiry);
-        Ok(hold.deadline.map(|key| key.moment()))
-    }
-
-    /// When a hold ends unless it is renewed, or `None` if it does not expire.
-    pub fn expires(&self, id: HoldId) -> Result<Option<Moment>, HoldError> {
-        let context = &self.context;
-        let name = context
-            .holds
-            .get(&id)
-            .ok_or_else(|| context.ended.error(id))?;
-        let hold = self.locks[name].hold.as_ref().expect("it is held");
-        Ok(context.expiry(hold))
-    }
-
-    /// When a hold ended, or `None` if it has not or that was too long ago.
-    pub fn ended_at(&self, id: HoldId) -> Option<Moment> {
-        self.context.ended.at(id)
-    }
-
     /// Applies changes for tests.
     pub fn tune(&mut self, tuning: Tuning) {
         self.context.tuning = tuning;
@@ -380,9 +342,9 @@ impl Table {
                 Due::Abandoned(ticket) => {
                     self.cancel(now, ticket, out);
                 }
-                Due::Expiry(hold) => self.end_due(now, hold, EndReason::Expired, out),
+                Due::Hold(id) => self.hold_due(now, id, out),
                 Due::Session(id) => self.session_due(now, id, out),
-                Due::Stop(hold) => self.end_due(now, hold, EndReason::NodeStopped, out),
+                Due::TurnAway => self.turn_away(now, out),
                 Due::Ask(name) => {
                     if let Some(lock) = self.locks.get_mut(&name) {
                         lock.stands_back = None;
@@ -427,12 +389,6 @@ impl Table {
         });
     }
 
-    /// Ends a hold whose deadline has passed.
-    pub(super) fn end_due(&mut self, now: Moment, hold: HoldId, end: EndReason, out: &mut Effects) {
-        let ended = self.end(now, hold, end, out);
-        ended.expect("deadlines end with holds");
-    }
-
     pub(super) fn end(
         &mut self,
         now: Moment,
@@ -448,7 +404,9 @@ impl Table {
         let lock = self.locks.get_mut(&name).expect("held locks exist");
         let hold = lock.hold.take().expect("it is held");
         lock.last_end = Some(now);
-        context.deadlines.remove(hold.deadline);
+        if let Some(mut life) = hold.life {
+            life.disarm(&mut context.deadlines);
+        }
         context.ended.note(id, end, now);
         context.usage.end(&hold.client, &name);
         context.requests.end(&hold.client, hold.request, id);

@@ -31,12 +31,25 @@ pub(crate) use outcome::Asked;
 pub use outcome::{Outcome, Push, SessionPush, Teller};
 pub(crate) use session::{Request, RequestState, Session};
 
+use soloist_api::session::UNSEEN_MAX;
+
 use crate::hex;
 use crate::locks::Client;
 use crate::lookup_map::LookupMap;
 
 /// Maximum number of sessions of a node. One client may have half of them.
 pub const SESSIONS_MAX: usize = 1 << 16;
+
+/// Maximum number of outcomes that one client's sessions together have not seen. Beyond that, they
+/// may not acquire. What waits or is held by then has its outcomes on top.
+pub const UNSEEN_CLIENT_MAX: usize = 1 << 16;
+
+/// The same for all sessions of a node. An outcome takes up to about 700 bytes.
+pub const UNSEEN_NODE_MAX: usize = 1 << 18;
+
+/// A session with fewer unseen outcomes and waiting requests than this is not refused because of
+/// other sessions.
+const UNSEEN_FREE: usize = 4;
 
 /// Identifies a session on its node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -97,35 +110,101 @@ impl FromStr for SessionSecret {
 #[derive(Clone, Default, Hash)]
 pub(crate) struct Sessions {
     sessions: LookupMap<SessionId, Session>,
-    /// Number of sessions by client.
-    clients: LookupMap<Client, usize>,
+    /// What the sessions of each client use.
+    clients: LookupMap<Client, Used>,
+    /// Number of unseen outcomes.
+    unseen: usize,
+}
+
+#[derive(Clone, Copy, Default, Hash)]
+struct Used {
+    sessions: usize,
+    unseen: usize,
 }
 
 impl Sessions {
     /// The limit that one more session of this client would exceed, if any.
     pub(crate) fn full(&self, client: &Client) -> Option<usize> {
-        let its = self.clients.get(client).copied().unwrap_or_default();
-        if its >= SESSIONS_MAX / 2 {
+        if self.used(client).sessions >= SESSIONS_MAX / 2 {
             return Some(SESSIONS_MAX / 2);
         }
         (self.sessions.len() >= SESSIONS_MAX).then_some(SESSIONS_MAX)
     }
 
     pub(crate) fn insert(&mut self, id: SessionId, session: Session) {
-        *self.clients.entry(session.client.clone()).or_default() += 1;
+        let used = self.clients.entry(session.client.clone()).or_default();
+        used.sessions += 1;
         self.sessions.insert(id, session);
     }
 
     pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
         let session = self.sessions.remove(&id)?;
-        let its = self.clients.get_mut(&session.client);
-        let its = its.expect("its session was counted");
-        *its -= 1;
-        if *its == 0 {
+        self.forget(&session.client, session.unseen().len());
+        let used = self.clients.get_mut(&session.client);
+        let used = used.expect("its session was counted");
+        used.sessions -= 1;
+        if used.sessions == 0 {
             self.clients.remove(&session.client);
         }
         self.sessions.shrink();
         Some(session)
+    }
+
+    /// Keeps an outcome of a session, which must exist, until the client has seen it. Returns its
+    /// number.
+    pub(crate) fn keep(&mut self, id: SessionId, asked: Asked, outcome: Outcome) -> u64 {
+        let session = self.sessions.get_mut(&id).expect("it was there");
+        let used = self.clients.get_mut(&session.client);
+        used.expect("its session was counted").unseen += 1;
+        self.unseen += 1;
+        session.keep(asked, outcome)
+    }
+
+    /// Forgets the outcomes that a session's client has seen. Returns whether there were that many.
+    pub(crate) fn see(&mut self, id: SessionId, seen: u64) -> bool {
+        let session = self.sessions.get_mut(&id).expect("it was there");
+        let before = session.unseen().len();
+        let is_known = session.see(seen);
+        let count = before - session.unseen().len();
+        if count > 0 {
+            let client = session.client.clone();
+            self.forget(&client, count);
+        }
+        is_known
+    }
+
+    /// Why a message of this session must be refused: too many outcomes are unseen. Only the
+    /// session's own limit refuses messages that do not acquire: they end what was acquired before.
+    pub(crate) fn busy(&self, id: SessionId, acquires: bool) -> Option<String> {
+        let session = &self.sessions[&id];
+        let unseen = session.unseen().len();
+        let advice = "report `seen`, then send this again with a new number";
+        if unseen >= UNSEEN_MAX {
+            return Some(format!("{unseen} outcomes are unseen: {advice}"));
+        }
+        // The limit of a client is lower than that of the node.
+        if !acquires || self.unseen < UNSEEN_CLIENT_MAX {
+            return None;
+        }
+        let its = self.used(&session.client).unseen;
+        let (whose, all) = match its >= UNSEEN_CLIENT_MAX {
+            true => ("this client", its),
+            false if self.unseen >= UNSEEN_NODE_MAX => ("all clients", self.unseen),
+            false => return None,
+        };
+        let is_modest = unseen + session.waiting().len() < UNSEEN_FREE;
+        let sessions = || format!("{all} outcomes are unseen in the sessions of {whose}: {advice}");
+        (!is_modest).then(sessions)
+    }
+
+    fn used(&self, client: &Client) -> Used {
+        self.clients.get(client).copied().unwrap_or_default()
+    }
+
+    fn forget(&mut self, client: &Client, unseen: usize) {
+        let used = self.clients.get_mut(client);
+        used.expect("its session was counted").unseen -= unseen;
+        self.unseen -= unseen;
     }
 
     pub(crate) fn get(&self, id: SessionId) -> Option<&Session> {

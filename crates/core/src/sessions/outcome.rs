@@ -189,7 +189,7 @@ impl Teller<'_> {
             };
         };
         let (after, heard) = session.heard();
-        let until = [Some(session.deadline()), self.valid_until];
+        let until = [Some(session.life.deadline()), self.valid_until];
         let until = until.into_iter().flatten().min().unwrap_or(heard);
         Promise {
             after,
@@ -198,7 +198,7 @@ impl Teller<'_> {
     }
 
     fn welcome(&self, id: SessionId, session: &Session) -> Welcome {
-        let shortest = self.lease.told(session.ttl.min(self.lease.length));
+        let shortest = self.lease.told(session.life.ttl().min(self.lease.length));
         let holds = session.requests.iter();
         let holds = holds.filter_map(|(n, request)| match request.state {
             RequestState::Holds { fence, .. } => Some(Held {
@@ -214,7 +214,7 @@ impl Teller<'_> {
             node: self.node.to_owned(),
             epoch: self.epoch,
             ping_every_ms: milliseconds(ttl::renew_after(shortest)).max(1),
-            expires_in_ms: milliseconds(session.ttl),
+            expires_in_ms: milliseconds(session.life.ttl()),
             promise: self.promise(Some(session)),
             handled: session.handled(),
             last_seq: session.seq(),

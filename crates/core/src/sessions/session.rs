@@ -5,12 +5,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use soloist_api::session::UNSEEN_MAX;
 use soloist_api::{EndReason, Fence, LockName, Moment};
 
 use super::outcome::{Asked, Kept, Outcome};
 use super::{ConnectionId, SessionSecret};
-use crate::locks::{Client, HoldId, Key, Ticket};
+use crate::locks::{Client, HoldId, Lifetime, Ticket};
 
 /// A session of a client.
 #[derive(Clone)]
@@ -18,23 +17,20 @@ pub(crate) struct Session {
     pub secret: SessionSecret,
     pub client: Client,
     pub owner: Arc<str>,
-    pub ttl: Duration,
     /// The connection that the client uses, or `None` while it is broken.
     pub connection: Option<ConnectionId>,
     /// The highest number that was handled.
     handled: u64,
     /// The message that promises name, and when it was handled.
     heard: (u64, Moment),
-    /// When the session expires.
-    deadline: Moment,
+    /// One for all holds.
+    pub life: Lifetime,
     /// Requests that wait, and holds, by number.
     pub requests: BTreeMap<u64, Request>,
     /// Outcomes that the client has not seen, in order.
     unseen: VecDeque<Kept>,
     /// The number of the last outcome.
     seq: u64,
-    /// The timer that looks whether it has expired. It fires at the deadline or before.
-    pub timer: Option<Key>,
 }
 
 /// A request that waits or was granted.
@@ -65,7 +61,7 @@ pub(crate) enum RequestState {
 impl Hash for Session {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.connection, self.handled, self.heard).hash(hasher);
-        (self.deadline, self.seq, &self.unseen).hash(hasher);
+        (&self.life, self.seq, &self.unseen).hash(hasher);
         for (n, request) in &self.requests {
             (n, &request.lock).hash(hasher);
             match request.state {
@@ -94,15 +90,13 @@ impl Session {
             secret,
             client,
             owner,
-            ttl,
             connection: Some(connection),
             handled: 0,
             heard: (0, now),
-            deadline: now + ttl,
+            life: Lifetime::new(now, ttl),
             requests: BTreeMap::new(),
             unseen: VecDeque::new(),
             seq: 0,
-            timer: None,
         }
     }
 
@@ -117,15 +111,6 @@ impl Session {
 
     pub(crate) fn heard(&self) -> (u64, Moment) {
         self.heard
-    }
-
-    pub(crate) fn deadline(&self) -> Moment {
-        self.deadline
-    }
-
-    /// Whether the client has gone silent for the time to live.
-    pub(crate) fn has_expired(&self, now: Moment) -> bool {
-        self.deadline <= now
     }
 
     /// Records that the client resumed the session.
@@ -143,30 +128,20 @@ impl Session {
     fn renew(&mut self, n: u64, now: Moment, extends: bool) {
         self.heard = (n, now);
         if extends {
-            self.deadline = self.deadline.max(now + self.ttl);
+            self.life.renew(now);
         }
     }
 
-    /// Makes the session expire by this moment, which no promise reaches beyond.
-    pub(crate) fn expire_by(&mut self, until: Moment) {
-        self.deadline = self.deadline.min(until);
-    }
-
     /// Forgets the outcomes that the client has seen. Returns whether there were that many.
-    pub(crate) fn see(&mut self, seen: u64) -> bool {
+    pub(super) fn see(&mut self, seen: u64) -> bool {
         while self.unseen.front().is_some_and(|kept| kept.seq <= seen) {
             self.unseen.pop_front();
         }
         seen <= self.seq
     }
 
-    /// Whether a request must be refused because too many outcomes are unseen.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.unseen.len() >= UNSEEN_MAX
-    }
-
     /// Keeps an outcome until the client has seen it, and returns its number.
-    pub(crate) fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
+    pub(super) fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
         self.seq += 1;
         let seq = self.seq;
         self.unseen.push_back(Kept {
@@ -178,7 +153,7 @@ impl Session {
     }
 
     /// The outcomes to repeat after a resume.
-    pub(crate) fn unseen(&self) -> impl Iterator<Item = &Kept> {
+    pub(crate) fn unseen(&self) -> impl ExactSizeIterator<Item = &Kept> {
         self.unseen.iter()
     }
 

@@ -46,6 +46,7 @@ pub(crate) fn table() -> Table {
         limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
+        turns_away_after: None,
         seed: [1; 32],
     })
 }

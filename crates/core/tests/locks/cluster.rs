@@ -1,13 +1,12 @@
 //! A cluster of lock tables in one thread, connected by FIFO channels.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
-use soloist_core::Incarnation;
 use soloist_core::limits::Limits;
 use soloist_core::locks::{
     Denial, Effects, Epoch, Grant, HoldError, HoldId, Inside, LockEvent, LockRequest, RequestError,
@@ -15,9 +14,14 @@ use soloist_core::locks::{
 };
 use soloist_core::name_hash::HashKey;
 use soloist_core::rules::{RuleSettings, Rules};
+use soloist_core::sessions::SessionPush;
+use soloist_core::{Incarnation, Tuning};
 
 /// How long a lock must be unused before it is forgotten.
 pub(crate) const FORGET_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a node is outside before it turns waiters of sessions away.
+pub(crate) const TURNS_AWAY_AFTER: Duration = Duration::from_secs(4);
 
 pub(crate) struct Cluster {
     pub now: Moment,
@@ -31,6 +35,10 @@ pub(crate) struct Cluster {
     pub denied: Vec<(usize, Ticket, Denial)>,
     pub cancelled: Vec<(usize, Ticket)>,
     pub ended: Vec<(HoldId, EndReason)>,
+    /// The waiters.
+    pub queued: BTreeSet<(usize, Ticket)>,
+    /// The waiters that were granted, denied or cancelled.
+    decided: BTreeSet<(usize, Ticket)>,
 }
 
 /// The members of an epoch. Their incarnations are their numbers.
@@ -65,6 +73,7 @@ impl Cluster {
                 limits,
                 locks_max,
                 forget_after: FORGET_AFTER,
+                turns_away_after: Some(TURNS_AWAY_AFTER),
                 seed: [me as u8; 32],
             });
             let epoch = Epoch {
@@ -87,6 +96,8 @@ impl Cluster {
             denied: Vec::new(),
             cancelled: Vec::new(),
             ended: Vec::new(),
+            queued: BTreeSet::new(),
+            decided: BTreeSet::new(),
         }
     }
 
@@ -152,6 +163,13 @@ impl Cluster {
     /// Freezes all nodes and installs another epoch with what they held then; `meanwhile` runs in
     /// between.
     pub(crate) fn change_epoch(&mut self, number: u64, meanwhile: impl FnOnce(&mut Self)) {
+        let inside = self.freeze();
+        meanwhile(self);
+        self.install(number, &inside);
+    }
+
+    /// Freezes all nodes. Returns what they hold.
+    pub(crate) fn freeze(&mut self) -> Inside {
         let mut held = Vec::new();
         for (node, table) in self.tables.iter_mut().enumerate() {
             table.freeze();
@@ -159,9 +177,12 @@ impl Cluster {
             held.extend(locks.map(|lock| (lock, NodeId::from_index(node))));
         }
         let held = held.iter().map(|(lock, node)| (lock, *node));
-        let inside = Inside::of(HashKey::default(), held);
         self.channels.clear();
-        meanwhile(self);
+        Inside::of(HashKey::default(), held)
+    }
+
+    /// Installs an epoch on all nodes, which are frozen.
+    pub(crate) fn install(&mut self, number: u64, inside: &Inside) {
         for node in 0..self.tables.len() {
             let epoch = Epoch {
                 number,
@@ -172,6 +193,28 @@ impl Cluster {
             self.tables[node].install(self.now, epoch, &mut self.effects);
             self.carry_out(node);
         }
+    }
+
+    /// This many locks begin an epoch in one step.
+    pub(crate) fn begin_at_once(&mut self, locks: usize) {
+        for table in &mut self.tables {
+            table.tune(Tuning {
+                begun_at_once: Some(locks),
+                ..Tuning::default()
+            });
+        }
+    }
+
+    /// Calls a method of a node's table. Returns also what its clients are told.
+    pub(crate) fn change<T>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut Table, Moment, &mut Effects) -> T,
+    ) -> (T, Vec<SessionPush>) {
+        let result = act(&mut self.tables[node], self.now, &mut self.effects);
+        let pushes = std::mem::take(&mut self.effects.pushes);
+        self.carry_out(node);
+        (result, pushes)
     }
 
     /// The channels with messages in flight.
@@ -236,6 +279,7 @@ impl Cluster {
                     assert_eq!(before, None, "two holders of {:?}", grant.lock);
                     let last = self.fences.insert(grant.lock.clone(), grant.fence);
                     assert!(last < Some(grant.fence), "{last:?}, then {grant:?}");
+                    self.decide(node, ticket);
                     self.granted.push((node, ticket, grant));
                 }
                 LockEvent::Ended {
@@ -245,12 +289,24 @@ impl Cluster {
                     self.ended.push((hold, end));
                 }
                 LockEvent::Denied { ticket, denial, .. } => {
+                    self.decide(node, ticket);
                     self.denied.push((node, ticket, denial));
                 }
-                LockEvent::Cancelled { ticket, .. } => self.cancelled.push((node, ticket)),
-                LockEvent::Waiting { .. } => {}
+                LockEvent::Cancelled { ticket, .. } => {
+                    self.decide(node, ticket);
+                    self.cancelled.push((node, ticket));
+                }
+                LockEvent::Waiting { ticket, .. } => {
+                    self.queued.insert((node, ticket));
+                }
             }
         }
         self.effects.clear();
+    }
+
+    fn decide(&mut self, node: usize, ticket: Ticket) {
+        self.queued.remove(&(node, ticket));
+        let is_first = self.decided.insert((node, ticket));
+        assert!(is_first, "{ticket:?} was decided before");
     }
 }

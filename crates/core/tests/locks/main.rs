@@ -2,11 +2,14 @@
 
 mod cluster;
 mod forgetting;
+mod late;
 mod listing;
 mod quotas;
 mod random;
+mod random_sessions;
 mod requests;
 mod sessions;
+mod unseen;
 
 use std::time::Duration;
 
@@ -242,6 +245,27 @@ fn a_hold_that_is_not_renewed_ends_and_the_next_one_enters() {
     cluster.hold_of(1, &lock);
 }
 
+/// The client may never read the answer, and then relies on what it was promised before.
+#[test]
+fn a_renewal_with_a_shorter_time_to_live_ends_no_hold_before_its_promise() {
+    let mut cluster = raymond(1);
+    let ask = Cluster::ask(Some(seconds(10)), None);
+    cluster.acquire(0, &name("a"), ask).unwrap();
+    let hold = cluster.hold_of(0, &name("a"));
+    let promised = Some(cluster.now + seconds(10));
+    assert_eq!(cluster.tables[0].expires(hold), Ok(promised));
+    let renewed = cluster.tables[0].renew(cluster.now, hold, Some(seconds(1)));
+    assert_eq!(renewed, Ok(promised));
+    // Later renewals have the new time to live.
+    cluster.now = cluster.now + seconds(9) + Duration::from_millis(500);
+    cluster.tick(0);
+    let renewed = cluster.tables[0].renew(cluster.now, hold, None);
+    assert_eq!(renewed, Ok(Some(cluster.now + seconds(1))));
+    cluster.now = cluster.now + seconds(1);
+    cluster.tick(0);
+    assert_eq!(cluster.ended, [(hold, EndReason::Expired)]);
+}
+
 #[test]
 fn nobody_releases_twice_or_for_another() {
     let mut cluster = raymond(2);
@@ -328,7 +352,7 @@ fn holders_and_waiters_are_shown() {
     let view = cluster.tables[0].view(cluster.now, &lock).unwrap();
     let holder = view.holder.unwrap();
     assert_eq!(holder.held_for, seconds(5));
-    assert_eq!(holder.valid_for, Some(seconds(5)));
+    assert_eq!(holder.expires_in, Some(seconds(5)));
     assert_eq!(view.waiters[0].waited_for, seconds(1));
     let page = cluster.tables[0].views(cluster.now, None, 10_000, 10);
     assert_eq!(page.next, None);
@@ -338,6 +362,36 @@ fn holders_and_waiters_are_shown() {
     assert_eq!((page.locks[0].name.as_str(), page.next), ("b", None));
     let page = cluster.tables[0].views(cluster.now, None, 1, 10);
     assert_eq!((page.locks.len(), page.next.as_deref()), (1, Some("a")));
+}
+
+#[test]
+fn the_longest_wait_is_that_of_the_oldest_waiter() {
+    let mut cluster = raymond(1);
+    let (a, b) = (name("a"), name("b"));
+    let ask = || Cluster::ask(None, None);
+    cluster.acquire(0, &a, ask()).unwrap();
+    cluster.acquire(0, &b, ask()).unwrap();
+    let longest = |cluster: &Cluster| cluster.tables[0].longest_wait(cluster.now);
+    assert_eq!(longest(&cluster), None, "holders do not wait");
+    let first = cluster.acquire(0, &b, ask()).unwrap();
+    cluster.now = cluster.now + seconds(3);
+    cluster.acquire(0, &a, ask()).unwrap();
+    cluster.now = cluster.now + seconds(1);
+    assert_eq!(longest(&cluster), Some(seconds(4)));
+    let table = &cluster.tables[0];
+    let (by_age, next) = table.waits_by_age(cluster.now, None, 1);
+    assert_eq!((&by_age[0].name, by_age.len()), (&b, 1));
+    assert_eq!(by_age[0].waited_for, Some(seconds(4)));
+    let (by_age, next) = table.waits_by_age(cluster.now, next, 2);
+    assert_eq!((&by_age[0].name, by_age.len(), next), (&a, 1, None));
+    let (by_name, next) = table.waits_by_name(cluster.now, None, 1);
+    assert_eq!((&by_name[0].name, next), (&a, Some(a.clone())));
+    assert_eq!(by_name[0].held_for, Some(seconds(4)));
+    let (by_name, next) = table.waits_by_name(cluster.now, Some("a"), 2);
+    assert_eq!((&by_name[0].name, next), (&b, None));
+    let mut effects = soloist_core::locks::Effects::new();
+    cluster.tables[0].cancel(cluster.now, first, &mut effects);
+    assert_eq!(longest(&cluster), Some(seconds(1)));
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Random runs of whole clusters of tables: clients request, time out, release or die. Then all
-//! locks are drained, and all remaining waiters must be served.
+//! Random runs of whole clusters of tables: clients request, with sessions and without, time out,
+//! release, move or die; nodes stop; and epochs change, in which locks begin late. Then all locks
+//! are drained, and all remaining waiters must be served.
 
 use std::time::Duration;
 
@@ -7,8 +8,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use soloist_algorithms::Choice;
 use soloist_api::LockName;
+use soloist_core::locks::{Inside, Ticket};
 
 use crate::cluster::Cluster;
+use crate::random_sessions::{SessionStep, Sessions, session_step};
 
 /// The next action of a client or the network. Numbers are taken modulo what exists.
 #[derive(Clone, Debug)]
@@ -23,25 +26,37 @@ enum Step {
     Release(usize),
     Deliver(usize),
     Wait(u8),
+    Session(SessionStep),
+    /// All nodes freeze, or the next epoch is installed on all of them.
+    Change,
+    Stop(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        3 => (any::<usize>(), any::<usize>(), any::<u8>(), any::<u8>()).prop_map(
+        30 => (any::<usize>(), any::<usize>(), any::<u8>(), any::<u8>()).prop_map(
             |(node, lock, wait, ttl)| Step::Acquire { node, lock, wait, ttl }
         ),
-        1 => any::<usize>().prop_map(Step::Cancel),
-        3 => any::<usize>().prop_map(Step::Release),
-        12 => any::<usize>().prop_map(Step::Deliver),
-        1 => (0_u8..5).prop_map(Step::Wait),
+        10 => any::<usize>().prop_map(Step::Cancel),
+        30 => any::<usize>().prop_map(Step::Release),
+        120 => any::<usize>().prop_map(Step::Deliver),
+        10 => (0_u8..5).prop_map(Step::Wait),
+        60 => session_step().prop_map(Step::Session),
+        8 => Just(Step::Change),
+        1 => any::<usize>().prop_map(Step::Stop),
     ]
 }
 
 struct Run {
     cluster: Cluster,
     locks: Vec<LockName>,
-    tickets: Vec<(usize, soloist_core::locks::Ticket)>,
+    tickets: Vec<(usize, Ticket)>,
     cancelled: usize,
+    sessions: Sessions,
+    epoch: u64,
+    /// What the nodes held when they froze, while they are frozen.
+    frozen: Option<Inside>,
+    stopped: Vec<usize>,
 }
 
 impl Run {
@@ -51,6 +66,10 @@ impl Run {
             locks: ["a", "b/c"].map(|name| LockName::new(name).unwrap()).into(),
             tickets: Vec::new(),
             cancelled: 0,
+            sessions: Sessions::default(),
+            epoch: 1,
+            frozen: None,
+            stopped: Vec::new(),
         }
     }
 
@@ -70,8 +89,10 @@ impl Run {
                 let until = some(wait).map(|wait| self.cluster.now + wait);
                 let lock = &self.locks[lock % self.locks.len()];
                 let ask = Cluster::ask(some(ttl), until);
-                let ticket = self.cluster.acquire(node, lock, ask).unwrap();
-                self.tickets.push((node, ticket));
+                match self.cluster.acquire(node, lock, ask) {
+                    Ok(ticket) => self.tickets.push((node, ticket)),
+                    Err(error) => assert!(self.stopped.contains(&node), "{error}"),
+                }
             }
             Step::Cancel(which) if !self.tickets.is_empty() => {
                 let (node, ticket) = self.tickets[which % self.tickets.len()];
@@ -94,24 +115,47 @@ impl Run {
                 self.cluster.now = self.cluster.now + Duration::from_secs(u64::from(seconds) * 4);
                 (0..nodes).for_each(|node| self.cluster.tick(node));
             }
+            Step::Session(ref step) => self.sessions.step(&mut self.cluster, step, &self.locks),
+            Step::Change => self.change_epoch(),
+            Step::Stop(node) => {
+                let node = node % nodes;
+                self.cluster.stop(node);
+                self.stopped.push(node);
+            }
             Step::Cancel(_) => {}
         }
     }
 
+    /// Freezes all nodes, or installs the next epoch if they are frozen. No lock begins it before
+    /// the next tick, or before an event concerns it.
+    fn change_epoch(&mut self) {
+        let Some(inside) = self.frozen.take() else {
+            self.frozen = Some(self.cluster.freeze());
+            return;
+        };
+        self.epoch += 1;
+        self.cluster.begin_at_once(0);
+        self.cluster.install(self.epoch, &inside);
+        self.cluster.begin_at_once(1);
+    }
+
     /// Serves all waiters, and checks the counts.
     fn drain(mut self, algorithm: &str) {
+        if self.frozen.is_some() {
+            self.change_epoch();
+        }
         loop {
-            self.cluster.deliver_all();
+            self.cluster.rest();
             let Some(&(node, hold)) = self.cluster.holders.values().next() else {
                 break;
             };
             self.cluster.release(node, hold).unwrap();
         }
-        let (granted, denied) = (self.cluster.granted.len(), self.cluster.denied.len());
-        assert_eq!(granted + denied + self.cancelled, self.tickets.len());
-        assert_eq!(self.cluster.cancelled.len(), self.cancelled);
-        assert_eq!(self.cluster.ended.len(), granted);
-        self.cluster.rest();
+        assert!(self.cluster.queued.is_empty(), "{:?}", self.cluster.queued);
+        let cancelled = self.cluster.cancelled.iter();
+        let cancelled = cancelled.filter(|cancelled| self.tickets.contains(cancelled));
+        assert_eq!(cancelled.count(), self.cancelled);
+        assert_eq!(self.cluster.ended.len(), self.cluster.granted.len());
         for table in &self.cluster.tables {
             assert_eq!((table.holds(), table.waiters()), (0, 0));
         }
@@ -120,7 +164,9 @@ impl Run {
         // They work as before.
         let lock = self.locks[0].clone();
         for node in 0..self.cluster.tables.len() {
-            self.cluster.use_once(node, &lock);
+            if !self.stopped.contains(&node) {
+                self.cluster.use_once(node, &lock);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use soloist_algorithms::Choice;
+use soloist_algorithms::{Choice, NodeId};
 use soloist_api::session::{
     Acquire, Cancel, ClientMessage, Code, NUMBER_MAX, NodeMessage, Numbered, Release, UNSEEN_MAX,
     Welcome,
@@ -11,10 +11,12 @@ use soloist_api::session::{
 use soloist_api::{EndReason, Moment};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
-use soloist_core::locks::{Client, Effects, NoSuchSession, Remaining, Table};
+use soloist_core::locks::{
+    Client, Effects, Epoch, Inside, LockRequest, NoSuchSession, Remaining, Table,
+};
 use soloist_core::sessions::{ConnectionId, SessionId, Teller};
 
-use crate::cluster::{Cluster, FORGET_AFTER};
+use crate::cluster::{Cluster, FORGET_AFTER, TURNS_AWAY_AFTER, members};
 use crate::{name, seconds};
 
 const TTL: Duration = Duration::from_secs(10);
@@ -85,6 +87,22 @@ impl Desk {
     fn pass(&mut self, time: Duration) -> Vec<NodeMessage> {
         self.now = self.now + time;
         self.act(|table, now, out| table.tick(now, out)).1
+    }
+
+    /// The node loses its lease.
+    fn lose(&mut self) -> Vec<NodeMessage> {
+        self.act(|table, now, out| table.lose(now, out)).1
+    }
+
+    /// The node is a member again.
+    fn come_back(&mut self) -> Vec<NodeMessage> {
+        let epoch = Epoch {
+            number: 2,
+            me: NodeId::from_index(0),
+            members: members(1),
+            inside: Inside::default(),
+        };
+        self.act(|table, now, out| table.install(now, epoch, out)).1
     }
 }
 
@@ -381,5 +399,69 @@ fn a_view_has_the_sessions_deadline() {
     let mut desk = Desk::new();
     desk.send(acquire(1, "a"));
     let view = desk.table.view(desk.now, &name("a")).unwrap();
-    assert_eq!(view.holder.unwrap().valid_for, Some(TTL));
+    assert_eq!(view.holder.unwrap().expires_in, Some(TTL));
+}
+
+const INSTANT: Duration = Duration::from_millis(1);
+
+#[test]
+fn waiters_are_turned_away_once_their_node_has_been_outside_for_too_long() {
+    let mut desk = Desk::new();
+    desk.send(acquire(1, "a"));
+    assert_eq!(desk.send(acquire(2, "a")), []);
+    let request = LockRequest::new("a program with its own node");
+    let enqueued = desk.act(|table, now, out| table.acquire(now, &name("a"), request, out));
+    enqueued.0.unwrap();
+    let told = desk.lose();
+    assert!(matches!(told[..], [NodeMessage::Lost(_)]), "{told:?}");
+    // It may be about to come back.
+    assert_eq!(desk.send(acquire(3, "b")), []);
+    assert_eq!(desk.pass(TURNS_AWAY_AFTER - INSTANT), []);
+    let told = desk.pass(INSTANT);
+    let [NodeMessage::Error(first), NodeMessage::Error(second)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((first.n, first.code), (2, Code::Unavailable));
+    assert_eq!((second.n, second.code), (3, Code::Unavailable));
+    assert_eq!((first.seq, second.seq), (Some(3), Some(4)));
+    assert_eq!(desk.table.waiters(), 1, "the program has no other node");
+    assert_eq!(desk.send(acquire(4, "b")).len(), 1);
+    assert_eq!(code(&desk.send(acquire(5, "b"))), Some(Code::Unavailable));
+    // It is told again after a resume, and the request is not made again.
+    assert_eq!(desk.resume(2)[2..], told);
+    assert_eq!(desk.send(acquire(2, "a")), told[..1]);
+    desk.come_back();
+    let told = desk.send(acquire(6, "b"));
+    assert!(matches!(told[..], [NodeMessage::Granted(_)]), "{told:?}");
+}
+
+#[test]
+fn waiters_keep_their_places_if_their_node_comes_back_in_time() {
+    let mut desk = Desk::new();
+    desk.send(acquire(1, "a"));
+    assert_eq!(desk.send(acquire(2, "a")), []);
+    desk.lose();
+    assert_eq!(desk.pass(TURNS_AWAY_AFTER / 2), []);
+    // A second loss, before the node was a member again, does not prolong the time.
+    assert_eq!(desk.lose(), []);
+    assert_eq!(desk.pass(TURNS_AWAY_AFTER / 2 - INSTANT), []);
+    let told = desk.come_back();
+    let [NodeMessage::Granted(granted)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(granted.n, 2);
+    assert_eq!(desk.send(acquire(3, "a")), []);
+    assert_eq!(desk.pass(TURNS_AWAY_AFTER), []);
+    assert_eq!(desk.table.waiters(), 1);
+}
+
+/// Locks stand still during a change of epoch, and the node is a member all the time.
+#[test]
+fn a_change_of_epoch_turns_nobody_away() {
+    let mut desk = Desk::new();
+    desk.send(acquire(1, "a"));
+    desk.send(acquire(2, "a"));
+    desk.act(|table, _, _| table.freeze());
+    assert_eq!(desk.pass(TURNS_AWAY_AFTER + INSTANT), []);
+    assert_eq!(desk.table.waiters(), 1);
 }

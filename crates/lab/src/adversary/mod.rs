@@ -72,7 +72,7 @@ impl Hunt {
     pub const CLIMBS: u64 = 8;
 
     /// A search gives up and starts from another schedule after this many tries without success.
-    const PATIENCE: u64 = 600;
+    const FAILURES_MAX: u64 = 600;
 
     /// Searches on all cores. Calls `progress` once per try.
     pub fn run(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, CaseError> {
@@ -139,16 +139,16 @@ fn climb<A: Algorithm>(
     };
     let mut here = attempt(Schedule::random(&mut random));
     let mut worst = (here.0.clone(), here.1);
-    let mut in_vain = 0;
+    let mut failures = 0;
     for _ in 1..tries {
-        let next = match in_vain < Hunt::PATIENCE {
+        let next = match failures < Hunt::FAILURES_MAX {
             true => attempt(here.0.changed(&here.2, &mut random)),
             false => attempt(Schedule::random(&mut random)),
         };
-        let starts_over = in_vain >= Hunt::PATIENCE;
-        in_vain = match next.1.is_worse_than(&here.1, hunt.aim) || starts_over {
+        let starts_over = failures >= Hunt::FAILURES_MAX;
+        failures = match next.1.is_worse_than(&here.1, hunt.aim) || starts_over {
             true => 0,
-            false => in_vain + 1,
+            false => failures + 1,
         };
         if starts_over || !here.1.is_worse_than(&next.1, hunt.aim) {
             here = next;

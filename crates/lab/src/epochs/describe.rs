@@ -177,6 +177,7 @@ pub fn lock_event(event: &LockEvent, names_locks: bool) -> String {
         LockEvent::Denied { lock, denial, .. } => match denial {
             Denial::NotGranted => ("gives up".to_owned(), lock),
             Denial::NodeStopped => ("is refused: the node stops".to_owned(), lock),
+            Denial::NotMember => ("is refused: the node is not a member".to_owned(), lock),
         },
         LockEvent::Cancelled { lock, .. } => ("cancels its request".to_owned(), lock),
         LockEvent::Ended { lock, end, .. } if end.is_loss() => {

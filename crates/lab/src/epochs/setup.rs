@@ -54,6 +54,7 @@ pub fn table(rules: &Rules, tuning: Tuning, index: usize, start: u64) -> Table {
         limits: Limits::default(),
         locks_max: 1000,
         forget_after: Duration::from_secs(10),
+        turns_away_after: None,
         seed: [(index as u64 * 100 + start) as u8; 32],
     });
     table.tune(tuning);

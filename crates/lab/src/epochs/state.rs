@@ -94,6 +94,8 @@ impl Hash for Fixed {
 }
 
 /// A state of a small cluster.
+// Methods: effects in `state/effects.rs`, faults in `state/faults.rs`, time in `state/time.rs`, the
+// search in `state/space.rs`, text in `state/show.rs`.
 #[derive(Clone, Hash)]
 pub struct State {
     fixed: Fixed,

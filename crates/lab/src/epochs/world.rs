@@ -101,6 +101,7 @@ impl fmt::Debug for Node {
 }
 
 /// A cluster in simulated time.
+// Methods: effects in `world/effects.rs`, faults in `world/faults.rs`.
 pub struct World {
     /// Microseconds since the start.
     pub now: u64,

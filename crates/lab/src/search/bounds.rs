@@ -6,7 +6,8 @@ use soloist_algorithms::{Algorithm, Channels, Config, NodeId, Place, Shape, Star
 
 use super::packed::{CRASH_BITS, NODE_BITS};
 
-/// In [`Bounds::requests`]: no limit. For algorithms with finitely many states.
+/// In [`Bounds::requests`] and [`Crashes::most`]: no limit. For algorithms with finitely many
+/// states.
 pub const ENDLESS: u8 = u8::MAX;
 
 /// The cluster to search, and the limits of the search.
@@ -34,6 +35,9 @@ pub struct Limits {
     /// Whether quiescent nodes (see [`Algorithm::is_at_rest`]) may be forgotten: see
     /// [`Limits::JUMPS_MAX`].
     pub forgets: bool,
+    /// Whether each node that leaves is told whether it will request again (see
+    /// [`Algorithm::expect_request`]). A node for whose request others wait must then request.
+    pub known_requests: bool,
     /// Whether states include the history needed to check the order of entries and that fences
     /// increase. Without it these are not checked, and a state consists of nodes and messages only.
     pub keep_history: bool,
@@ -71,6 +75,7 @@ impl Limits {
             channels,
             crashes: Crashes::default(),
             forgets: false,
+            known_requests: false,
             keep_history: true,
             endless_runs: true,
             messages_max: usize::MAX,
@@ -82,9 +87,11 @@ impl Limits {
 /// Crashes as free choices. A crashed node loses its state. Messages from it still arrive, and so
 /// do messages to it, unless they may be lost. It restarts when all messages that it had sent have
 /// arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crashes {
-    /// Maximum in total; at most [`Limits::CRASHES_MAX`].
+    /// Maximum in total; at most [`Limits::CRASHES_MAX`], or [`ENDLESS`] for no limit. A node then
+    /// crashes again only when it has recovered, and it is not checked whether a node that may
+    /// crash waits forever, or whether messages ever stop.
     pub most: u8,
     /// Whether neighbours may be down at the same time, which Raymond 1989, §8.8, does not cover.
     pub neighbours_too: bool,
@@ -92,13 +99,40 @@ pub struct Crashes {
     pub nodes: Option<u64>,
     /// Whether a message may be lost that arrives between a crash and the restart.
     pub loses_messages: bool,
+    /// Whether a crashed node restarts only when no message *to* it is in flight either: Raymond
+    /// 1989, §8.7, the first way.
+    pub long_wait: bool,
+    /// Widest gap between successive counters of tokens that a search tells apart (see
+    /// [`Algorithm::counter`]). Wider ones are replaced by this one.
+    pub gap_max: u8,
+}
+
+impl Default for Crashes {
+    /// No crashes. With some, of any node, never of neighbours together, and without losses.
+    fn default() -> Self {
+        Crashes {
+            most: 0,
+            neighbours_too: false,
+            nodes: None,
+            loses_messages: false,
+            long_wait: false,
+            gap_max: 2,
+        }
+    }
 }
 
 impl Crashes {
+    /// Whether there is no limit.
+    pub(super) fn are_endless(&self) -> bool {
+        self.most == ENDLESS
+    }
+
     /// Whether this node may crash.
     pub(super) fn may_hit(&self, node: NodeId) -> bool {
-        self.nodes
-            .is_none_or(|nodes| nodes >> node.index() & 1 == 1)
+        self.most > 0
+            && self
+                .nodes
+                .is_none_or(|nodes| nodes >> node.index() & 1 == 1)
     }
 }
 

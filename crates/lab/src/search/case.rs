@@ -7,7 +7,7 @@ use soloist_algorithms::kind::Visitor;
 use soloist_algorithms::{Algorithm, Choice, Kind, NodeId, ShapeError, Start};
 
 use super::plan::Plan;
-use super::report::{Report, Setting, Verdict, WorstReport, transcript};
+use super::report::{Report, Setting, Verdict, WorstReport, reduced_transcript, transcript};
 use super::worst::{self, Aim};
 use super::{Bounds, ENDLESS, Limits, Outcome, Watch};
 use crate::ShapeSpec;
@@ -155,7 +155,7 @@ impl Case {
             return Err(CaseError::Nodes(self.nodes));
         }
         let crashes = self.limits.crashes.most;
-        if crashes > Limits::CRASHES_MAX {
+        if crashes > Limits::CRASHES_MAX && crashes != ENDLESS {
             return Err(CaseError::Crashes(crashes));
         }
         self.check_lists()
@@ -193,11 +193,13 @@ impl Case {
             requesters,
             home: self.start.home.index(),
             inside: self.start.inside.map(NodeId::index),
-            crashes: crashes.most,
+            crashes: limit(crashes.most),
             crash_nodes: crashes
                 .nodes
                 .map(|_| crash_nodes.map(NodeId::index).collect()),
             loses_messages: crashes.loses_messages,
+            long_wait: crashes.long_wait,
+            known_requests: self.limits.known_requests,
             forgets: self.limits.forgets,
         }
     }
@@ -243,7 +245,11 @@ impl Case {
                 (what.to_owned(), trace, cycle)
             }
         };
-        report.transcript = Some(transcript(&self.head(), &what, &trace, &cycle));
+        let tell = match self.limits.crashes.are_endless() {
+            true => reduced_transcript,
+            false => transcript,
+        };
+        report.transcript = Some(tell(&self.head(), &what, &trace, &cycle));
         report.what = Some(what);
         report
     }
@@ -254,7 +260,7 @@ impl Case {
     }
 
     /// The head of this case's scenario.
-    fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         let mut head = format!("algorithm {}\n", self.choice.kind);
         let variants = self.choice.variants.names(self.choice.kind.info());
         if !variants.is_empty() {

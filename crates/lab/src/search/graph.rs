@@ -9,6 +9,7 @@ use soloist_algorithms::{Algorithm, NodeId, Phase, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::components::Digraph;
+use super::describe::number;
 use super::interner::{Cause, Full, Interner, MessageFacts};
 use super::plan::Plan;
 use super::properties::View;
@@ -23,7 +24,7 @@ pub(crate) const CUT: u32 = u32::MAX;
 /// bits of hash: among 10^9 states, two collide with a probability of 1 in 10^11.
 pub(crate) struct Graph {
     pub system: System,
-    interner: Interner,
+    pub(super) interner: Interner,
     /// The words of all states, concatenated, and where each state begins.
     words: Vec<u32>,
     begins: Vec<usize>,
@@ -41,6 +42,13 @@ pub(crate) struct Graph {
     minor: Option<(Fault, Vec<Action>)>,
     /// Whether the graph contains all states and steps. If not, a minor fault was found.
     pub is_complete: bool,
+    /// Whether a minor fault ends the search, too.
+    stops_at_minor: bool,
+    /// The distance of the states whose steps are being followed. All states up to this distance
+    /// were visited.
+    pub depth: usize,
+    /// The names of nodes in traces.
+    pub(super) name: Box<dyn Fn(NodeId) -> String>,
 }
 
 impl Graph {
@@ -63,19 +71,7 @@ impl Graph {
             limit: Limit::Numbers,
         };
         let (system, first, entry) = System::new(plan, &mut interner).map_err(full)?;
-        let mut graph = Graph {
-            system,
-            interner,
-            words: Vec::new(),
-            begins: vec![0],
-            parents: Vec::new(),
-            targets: Vec::new(),
-            targets_begin: vec![0],
-            numbers: HashTable::new(),
-            judged,
-            minor: None,
-            is_complete: false,
-        };
+        let mut graph = Self::empty(system, interner, judged);
         graph.number(&first, 0);
         let judged = graph
             .judge_step(&first, entry)
@@ -91,20 +87,60 @@ impl Graph {
         Ok(graph)
     }
 
+    /// Explores all states that can be reached from this one, until the first fault of any kind.
+    /// The error is the outcome of a search that does not get to the end.
+    pub(super) fn explore_from(
+        (system, interner): (System, Interner),
+        first: &[u32],
+        name: Box<dyn Fn(NodeId) -> String>,
+        watch: &mut Watch,
+    ) -> (Self, Result<(), Outcome>) {
+        let mut graph = Self::empty(system, interner, true);
+        graph.stops_at_minor = true;
+        graph.name = name;
+        graph.number(first, 0);
+        let trace = Vec::new();
+        let result = match graph.judge_state(first) {
+            Ok(()) => graph.expand_all(watch),
+            Err(fault) => Err(Outcome::Broken { fault, trace }),
+        };
+        graph.is_complete = result.is_ok();
+        (graph, result)
+    }
+
+    fn empty(system: System, interner: Interner, judged: bool) -> Self {
+        Graph {
+            system,
+            interner,
+            words: Vec::new(),
+            begins: vec![0],
+            parents: Vec::new(),
+            targets: Vec::new(),
+            targets_begin: vec![0],
+            numbers: HashTable::new(),
+            judged,
+            minor: None,
+            is_complete: false,
+            stops_at_minor: false,
+            depth: 0,
+            name: Box::new(number),
+        }
+    }
+
     fn expand_all(&mut self, watch: &mut Watch) -> Result<(), Outcome> {
         let (mut state, mut after, mut actions) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut depth, mut level_end) = (0, 1);
+        let mut level_end = 1;
         let mut number = 0;
         while number < self.len() {
             if number == level_end {
-                depth += 1;
+                self.depth += 1;
                 level_end = self.len();
             }
             if number.is_multiple_of(1 << 12) {
                 let goes_on = watch(Progress {
                     pass: Pass::Graph,
                     states: self.len(),
-                    depth,
+                    depth: self.depth,
                 });
                 if !goes_on {
                     return Err(self.not_exhausted(Limit::Stopped));
@@ -163,12 +199,13 @@ impl Graph {
     /// Records a fault. It ends the search unless a worse fault may follow.
     fn note(&mut self, fault: Fault, source: u32, action: Action) -> Result<(), Outcome> {
         let worse = |(known, _): &(Fault, _)| fault.is_deadlock() && !known.is_deadlock();
-        if fault.is_minor() && self.minor.as_ref().is_some_and(|minor| !worse(minor)) {
+        let is_minor = fault.is_minor() && !self.stops_at_minor;
+        if is_minor && self.minor.as_ref().is_some_and(|minor| !worse(minor)) {
             return Ok(());
         }
         let mut way = self.way_to(source);
         way.push(action);
-        if fault.is_minor() {
+        if is_minor {
             self.minor = Some((fault, way));
             return Ok(());
         }
@@ -182,7 +219,12 @@ impl Graph {
         Some((fault, self.describe(way)))
     }
 
-    fn step(&mut self, state: &[u32], action: Action, after: &mut Vec<u32>) -> Result<Entry, Stop> {
+    pub(super) fn step(
+        &mut self,
+        state: &[u32],
+        action: Action,
+        after: &mut Vec<u32>,
+    ) -> Result<Entry, Stop> {
         loop {
             let cause: Cause = match self.system.step(&self.interner, state, action, after) {
                 Ok(entry) => return Ok(entry),
@@ -282,7 +324,7 @@ impl Graph {
         let steps = actions.into_iter().zip(self.targets(number));
         let steps = steps.map(|(action, &target)| Step {
             action,
-            duty: self.system.duty(state, action),
+            duty: self.system.duty(&self.interner, state, action),
             target,
         });
         // `Settled` at a node that is not ready for it changes nothing and does not count as a
@@ -399,27 +441,6 @@ impl Graph {
         }
         unreachable!("a strongly connected component has a path to that step")
     }
-
-    /// An endless run as steps of a scenario: the path to the cycle, and the cycle.
-    pub(super) fn describe_endless(&mut self, run: Endless) -> (Vec<String>, Vec<String>) {
-        let way = run.way.len();
-        let mut trace = self.describe(run.way.into_iter().chain(run.cycle));
-        let cycle = trace.split_off(way);
-        (trace, cycle)
-    }
-
-    /// Repeats the actions from the first state and formats them as steps of a scenario.
-    pub(super) fn describe(&mut self, actions: impl IntoIterator<Item = Action>) -> Vec<String> {
-        let mut state = self.state(0).to_vec();
-        let mut lines = Vec::new();
-        for action in actions {
-            lines.push(self.system.describe(&self.interner, &state, action));
-            let mut after = Vec::new();
-            let _ = self.step(&state, action, &mut after);
-            state = after;
-        }
-        lines
-    }
 }
 
 impl Digraph for Graph {
@@ -440,7 +461,7 @@ pub(crate) struct Endless {
     pub cycle: Vec<Action>,
 }
 
-enum Stop {
+pub(crate) enum Stop {
     Broken(Fault),
     Full,
 }

@@ -19,7 +19,8 @@ use super::stepper::{Stepper, StepperOf};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum NodeEvent {
     Request,
-    Release,
+    /// The node leaves, and knows whether it will request again, if it is told.
+    Release(Option<bool>),
     /// The message with this number arrives from this node.
     Receive(NodeId, u32),
     /// The node crashes and recovers as this incarnation.
@@ -28,6 +29,8 @@ pub(crate) enum NodeEvent {
     Settled,
     /// The node is forgotten and re-created with its clock advanced by this.
     Forget(u8),
+    /// The node's counter for this peer is set to this: see [`failures`](super::failures).
+    SetCounter(NodeId, u8),
 }
 
 /// A node state and an event: the key of a memoised transition.
@@ -56,6 +59,8 @@ pub(crate) struct Facts {
     pub phase: Phase,
     pub has_token: bool,
     pub is_recovering: bool,
+    /// Whether others wait for its next request.
+    pub owes_request: bool,
     /// The interned number of the latest request id; 0 if entries are not ordered.
     pub request: u32,
     /// The violated invariant, if any.
@@ -178,6 +183,11 @@ impl Interner {
     /// The clock of a node in this state.
     pub(super) fn clock(&self, local: u32) -> u64 {
         self.stepper.clock(local)
+    }
+
+    /// See [`Algorithm::counter`].
+    pub(super) fn counter(&self, local: u32, peer: NodeId) -> Option<u64> {
+        self.stepper.counter(local, peer)
     }
 
     /// The text of a message.

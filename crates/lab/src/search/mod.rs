@@ -15,6 +15,9 @@ mod alone;
 mod bounds;
 mod case;
 mod components;
+mod describe;
+mod failures;
+mod follow;
 mod graph;
 mod interner;
 mod packed;
@@ -35,7 +38,8 @@ use soloist_algorithms::{Algorithm, NodeId};
 
 pub use bounds::{Bounds, Crashes, ENDLESS, Limits};
 pub use case::{Case, CaseError};
-pub use questions::always;
+pub(crate) use follow::{Enabled, Follower, FromHere, Trouble};
+pub use questions::{always, for_each_step};
 pub use report::{Report, Setting, Verdict, WorstReport, WorstVerdict};
 
 pub use worst::{Aim, Worst};

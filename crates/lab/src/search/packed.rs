@@ -31,6 +31,9 @@ pub(crate) struct PackedCluster<'s> {
 pub(crate) struct History(pub u32);
 
 impl History {
+    /// Number of jumps that can be counted.
+    pub(super) const JUMPS_MAX: u8 = 15;
+
     pub(super) fn last(self) -> u32 {
         self.0 >> 8
     }
@@ -45,7 +48,7 @@ impl History {
     }
 
     pub(super) fn with_jump(self) -> Self {
-        assert!(self.jumps() < 15, "jumps fit 4 bits");
+        assert!(self.jumps() < Self::JUMPS_MAX, "jumps fit 4 bits");
         History(self.0 + (1 << CRASH_BITS))
     }
 
@@ -79,6 +82,10 @@ impl PackedNode {
 
     pub(super) fn left(self) -> u8 {
         (self.0 >> 2) as u8
+    }
+
+    pub(super) fn with_left(self, left: u8) -> Self {
+        PackedNode(self.0 & !(0xff << 2) | u32::from(left) << 2)
     }
 
     /// Uses up one request.

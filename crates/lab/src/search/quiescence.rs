@@ -9,6 +9,10 @@ use super::graph::{Endless, Graph};
 
 /// Searches for the nearest cycle on which messages continue forever.
 pub(super) fn find(graph: &mut Graph) -> Option<Endless> {
+    // Crashes without end cause messages without end.
+    if graph.system.limits.crashes.are_endless() {
+        return None;
+    }
     let all_idle = |state: u32| {
         let mut nodes = NodeId::all(graph.system.nodes);
         nodes.all(|node| graph.phase(state, node) == Phase::Idle)

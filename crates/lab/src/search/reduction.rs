@@ -103,7 +103,7 @@ impl Prospect {
             envelopes: envelopes.map(receive).collect(),
             own: match interner.facts(word.local()).phase {
                 Phase::Idle if word.left() > 0 => Some(NodeEvent::Request),
-                Phase::Inside => Some(NodeEvent::Release),
+                Phase::Inside => Some(NodeEvent::Release(system.foreseen(word))),
                 Phase::Idle | Phase::Waiting => None,
             },
         }

@@ -34,14 +34,20 @@ pub struct Setting {
     pub home: usize,
     /// The node that starts inside, if any.
     pub inside: Option<usize>,
-    /// How many crashes there may be.
-    pub crashes: u8,
+    /// How many crashes there may be; `None` for no limit.
+    pub crashes: Option<u8>,
     /// The nodes that may crash, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash_nodes: Option<Vec<usize>>,
     /// Whether messages that arrive at a crashed node may be lost.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub loses_messages: bool,
+    /// Whether a crashed node restarts only when no message to it is in flight either.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub long_wait: bool,
+    /// Whether nodes know whether they will request again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub known_requests: bool,
     /// Whether quiescent nodes may be forgotten.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub forgets: bool,
@@ -99,15 +105,19 @@ impl Setting {
     /// The crashes that there may be, for display: "2 crashes of 0,1". Empty if there are none.
     pub fn crashes_text(&self) -> String {
         let mut text = match self.crashes {
-            0 => return String::new(),
-            1 => "one crash".to_owned(),
-            crashes => format!("{crashes} crashes"),
+            None => "endless crashes".to_owned(),
+            Some(0) => return String::new(),
+            Some(1) => "one crash".to_owned(),
+            Some(crashes) => format!("{crashes} crashes"),
         };
         if let Some(nodes) = &self.crash_nodes {
             text += &format!(" of {}", join(nodes));
         }
         if self.loses_messages {
             text += " with losses";
+        }
+        if self.long_wait {
+            text += ", a long wait before each restart";
         }
         text
     }
@@ -284,6 +294,25 @@ impl WorstReport {
 
 /// Builds the scenario of a trace, with the transcript of each step.
 pub(super) fn transcript(head: &str, what: &str, trace: &[String], cycle: &[String]) -> String {
+    let script = script(head, what, trace, cycle);
+    scenario::replay(&script).expect("a trace can be replayed")
+}
+
+/// Like [`transcript`], for a search with reduced counters. If the order of the real counters
+/// departs from that of the reduced ones, it returns the steps alone.
+pub(super) fn reduced_transcript(
+    head: &str,
+    what: &str,
+    trace: &[String],
+    cycle: &[String],
+) -> String {
+    let script = script(head, what, trace, cycle);
+    scenario::replay(&script).unwrap_or_else(|_| {
+        format!("# With counters reduced to their differences; a replay departs from it.\n{script}")
+    })
+}
+
+fn script(head: &str, what: &str, trace: &[String], cycle: &[String]) -> String {
     let mut script = format!("# {what}\n{head}\n> start\n");
     for step in trace {
         let _ = writeln!(script, "> {step}");
@@ -295,5 +324,5 @@ pub(super) fn transcript(head: &str, what: &str, trace: &[String], cycle: &[Stri
         }
     }
     let _ = writeln!(script, "# {what}");
-    scenario::replay(&script).expect("a trace can be replayed")
+    script
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
+use super::describe::number;
 use super::interner::{Full, Interner};
 use super::plan::Plan;
 use super::properties::View;
@@ -66,7 +67,7 @@ pub(super) fn search(plan: &Plan, stops_at_minor: bool, watch: &mut Watch) -> Op
         return Some(Outcome::Broken { fault, trace });
     }
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let endless = plan.requests.contains(&ENDLESS);
+    let endless = plan.requests.contains(&ENDLESS) || plan.limits.crashes.are_endless();
     let roams = safety.first.len() > safety.system.envelopes;
     let checker = safety
         .checker()
@@ -196,7 +197,10 @@ impl Safety {
         let mut state = self.first.clone();
         let mut lines = Vec::new();
         for action in actions {
-            lines.push(self.system.describe(&self.interner(), &state, action));
+            lines.push(
+                self.system
+                    .describe(&self.interner(), &state, action, &number),
+            );
             match self.step(&state, action) {
                 Some(Ok(after)) => state = after,
                 Some(Err(fault)) => return (fault, lines),

@@ -2,9 +2,10 @@
 //! others request?
 //!
 //! A run is weakly fair if every duty that is continuously open from some point on is eventually
-//! fulfilled. The duties are that a message in flight arrives, that a node inside leaves, and that
-//! a crashed node recovers. A duty is open while an action that fulfils it is enabled. Requesting
-//! is not a duty, and a run may end when no duty is open.
+//! fulfilled. The duties are that a message in flight arrives, that a node inside leaves, that a
+//! crashed node recovers and, if nodes know their requests, that a node requests for which others
+//! wait. A duty is open while an action that fulfils it is enabled. Other requests are not a duty,
+//! and a run may end when no duty is open.
 //!
 //! A run in which a node waits forever eventually stays in one strongly connected component of the
 //! states in which this node waits. If a duty is open in all states of a component and fulfilled on
@@ -22,7 +23,10 @@ use super::system::{Action, Duty};
 /// node that has one. The cycle is empty if the run ends.
 pub(super) fn find(graph: &mut Graph) -> Option<(NodeId, Endless)> {
     let to_stay = States::to_stay(graph);
-    for node in NodeId::all(graph.system.nodes) {
+    let crashes = graph.system.limits.crashes;
+    // A node that crashes forever may wait forever.
+    let is_judged = |node: &NodeId| !(crashes.are_endless() && crashes.may_hit(*node));
+    for node in NodeId::all(graph.system.nodes).filter(is_judged) {
         if let Some(trap) = nearest_trap(graph, &to_stay, node) {
             let cycle = fair_cycle(graph, &trap);
             let way = graph.way_to(trap[0]);

@@ -30,6 +30,9 @@ pub(crate) trait Stepper: Any + Send + Sync {
     /// The clock of a node in this state.
     fn clock(&self, local: u32) -> u64;
 
+    /// See [`Algorithm::counter`].
+    fn counter(&self, local: u32, peer: NodeId) -> Option<u64>;
+
     /// The text of a message.
     fn describe(&self, message: u32) -> String;
 }
@@ -70,7 +73,7 @@ impl<A: Algorithm> StepperOf<A> {
         &self.locals[number as usize]
     }
 
-    fn message(&self, number: u32) -> &A::Message {
+    pub(super) fn message(&self, number: u32) -> &A::Message {
         &self.messages[number as usize]
     }
 
@@ -99,6 +102,7 @@ impl<A: Algorithm> StepperOf<A> {
             phase: state.phase(),
             has_token: state.has_token(),
             is_recovering: state.is_recovering(),
+            owes_request: state.owes_request(),
             request: tables.number_request(state.request_id()),
             broken: state.invariant().err(),
             may_be_forgotten: is_at_rest && differs(0),
@@ -137,7 +141,12 @@ impl<A: Algorithm> Stepper for StepperOf<A> {
         let node = cause.node;
         let result = match cause.event {
             NodeEvent::Request => world::step(&mut state, Event::Request(node), &mut out),
-            NodeEvent::Release => world::step(&mut state, Event::Release(node), &mut out),
+            NodeEvent::Release(again) => {
+                if let Some(again) = again {
+                    state.expect_request(again);
+                }
+                world::step(&mut state, Event::Release(node), &mut out)
+            }
             NodeEvent::Receive(from, message) => {
                 let message = self.message(message).clone();
                 let event = Event::Deliver {
@@ -162,6 +171,10 @@ impl<A: Algorithm> Stepper for StepperOf<A> {
             }
             NodeEvent::Forget(jump) => {
                 state = world::recreated(&state, &self.config.at(node), u64::from(jump));
+                Ok(())
+            }
+            NodeEvent::SetCounter(peer, count) => {
+                state.set_counter(peer, u64::from(count));
                 Ok(())
             }
         };
@@ -195,6 +208,10 @@ impl<A: Algorithm> Stepper for StepperOf<A> {
 
     fn clock(&self, local: u32) -> u64 {
         self.local(local).clock()
+    }
+
+    fn counter(&self, local: u32, peer: NodeId) -> Option<u64> {
+        self.local(local).counter(peer)
     }
 
     fn describe(&self, message: u32) -> String {

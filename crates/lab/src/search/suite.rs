@@ -39,7 +39,7 @@ pub const HEAD: [&str; 7] = [
 pub fn row(report: &Report) -> [String; 7] {
     let setting = &report.setting;
     let mut requests = setting.quota();
-    if setting.crashes > 0 {
+    if setting.crashes != Some(0) {
         requests += &format!(", {}", setting.crashes_text());
     }
     let mut verdict = report.verdict.text().to_owned();

@@ -22,8 +22,8 @@ pub(crate) enum Action {
     Deliver(usize),
     /// The message at this position among those in flight is lost: its receiver is down.
     Lose(usize),
-    /// The node crashes and loses its state.
-    Crash(NodeId),
+    /// The node crashes, loses its state, and recovers as this incarnation.
+    Crash(NodeId, u8),
     /// The crashed node restarts.
     Restart(NodeId),
     /// All messages sent to the node before it was advised have arrived.
@@ -41,6 +41,8 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Duty {
     Leave(NodeId),
+    /// The node requests, because others wait for its next request.
+    Request(NodeId),
     /// The oldest message of this channel arrives.
     ArriveInOrder(u32),
     /// This message arrives.
@@ -78,6 +80,9 @@ pub(crate) struct System {
     pub fences: bool,
     /// Number of tokens: one, or zero if this is not a token algorithm.
     pub tokens: usize,
+    /// Whether nodes count the tokens that they receive, and counts are reduced: see
+    /// [`failures`](super::failures).
+    pub counts: bool,
 }
 
 impl System {
@@ -94,6 +99,7 @@ impl System {
             envelopes: NODES + nodes,
             fences: limits.keep_history && limits.crashes.most == 0,
             tokens: 0,
+            counts: false,
         };
         let mut state = vec![0];
         for (node, &left) in NodeId::all(nodes).zip(&plan.requests) {
@@ -112,6 +118,13 @@ impl System {
             }
         }
         system.tokens = system.tokens(interner, &state);
+        // With a few crashes, counters stay as small as the number of requests.
+        let is_reduced = limits.crashes.most == 0 || limits.crashes.are_endless();
+        system.counts = is_reduced
+            && NodeId::all(nodes).any(|subject| {
+                let mut words = system.words(&state);
+                words.any(|(_, word)| interner.counter(word.local(), subject).is_some())
+            });
         Ok((system, state, entry))
     }
 
@@ -234,64 +247,14 @@ impl System {
         Ok(Entry::default())
     }
 
-    /// Adds the crashes, and the next steps of recovering nodes.
-    fn failures(&self, interner: &Interner, state: &[u32], actions: &mut Vec<Action>) {
-        let is_down = |word: PackedNode| interner.facts(word.local()).is_recovering;
-        for (node, word) in self.words(state) {
-            let neighbour_down = || {
-                let mut others = self.words(state);
-                others.any(|(other, word)| {
-                    other != node && is_down(word) && !interner.may_be_down_together(other, node)
-                })
-            };
-            let crashes = self.limits.crashes;
-            if History(state[0]).crashes() < crashes.most
-                && crashes.may_hit(node)
-                && (crashes.neighbours_too || !neighbour_down())
-            {
-                actions.push(Action::Crash(node));
-            }
-            if !is_down(word) {
-                continue;
-            }
-            if word.has_restarted() {
-                let mut envelopes = self.envelopes(state);
-                if !envelopes.any(|l| l.to() == node && l.is_before_advice()) {
-                    actions.push(Action::Settled(node));
-                }
-            } else if self
-                .envelopes(state)
-                .all(|envelope| envelope.from() != node)
-            {
-                actions.push(Action::Restart(node));
-            }
-        }
-        if self.limits.crashes.loses_messages {
-            self.losses(interner, state, actions);
-        }
-    }
-
-    /// Adds the losses of messages whose receiver is down.
-    fn losses(&self, interner: &Interner, state: &[u32], actions: &mut Vec<Action>) {
-        let is_lost = |action: &Action| {
-            let to = self.envelope(state, *action).map(PackedEnvelope::to);
-            let to = to.map(|to| self.word(state, to));
-            to.is_some_and(|to| interner.facts(to.local()).is_recovering && !to.has_restarted())
-        };
-        for index in 0..actions.len() {
-            if let Action::Deliver(place) = actions[index]
-                && is_lost(&actions[index])
-            {
-                actions.push(Action::Lose(place));
-            }
-        }
-    }
-
     /// The duty that an action fulfils, if any.
-    pub(super) fn duty(&self, state: &[u32], action: Action) -> Option<Duty> {
+    pub(super) fn duty(&self, interner: &Interner, state: &[u32], action: Action) -> Option<Duty> {
         match action {
+            Action::Request(node) if self.must_request(interner, self.word(state, node)) => {
+                Some(Duty::Request(node))
+            }
             Action::Request(_)
-            | Action::Crash(_)
+            | Action::Crash(..)
             | Action::Forget(_)
             | Action::ForgetAndJump(_)
             | Action::ForgetTogether(_) => None,
@@ -307,6 +270,17 @@ impl System {
         }
     }
 
+    /// What a node that leaves is told: whether it will request again.
+    pub(super) fn foreseen(&self, word: PackedNode) -> Option<bool> {
+        self.limits.known_requests.then(|| word.left() > 0)
+    }
+
+    /// Whether a node has to request: others wait for it, and it was told that it would.
+    pub(super) fn must_request(&self, interner: &Interner, word: PackedNode) -> bool {
+        let owes_request = interner.facts(word.local()).owes_request;
+        self.limits.known_requests && owes_request && word.left() > 0
+    }
+
     /// The envelope that an action delivers or loses, if any.
     pub(super) fn envelope(&self, state: &[u32], action: Action) -> Option<PackedEnvelope> {
         match action {
@@ -317,7 +291,7 @@ impl System {
         }
     }
 
-    fn cause(&self, state: &[u32], node: NodeId, event: NodeEvent) -> Cause {
+    pub(super) fn cause(&self, state: &[u32], node: NodeId, event: NodeEvent) -> Cause {
         Cause {
             node,
             local: self.word(state, node).local(),
@@ -340,7 +314,10 @@ impl System {
                 after[NODES + node.index()] = self.word(before, node).asked().0;
                 self.cause(before, node, NodeEvent::Request)
             }
-            Action::Release(node) => self.cause(before, node, NodeEvent::Release),
+            Action::Release(node) => {
+                let again = self.foreseen(self.word(before, node));
+                self.cause(before, node, NodeEvent::Release(again))
+            }
             Action::Deliver(place) => {
                 let envelope = PackedEnvelope(after.remove(self.envelopes + place));
                 let to = envelope.to();
@@ -353,12 +330,13 @@ impl System {
                 after.remove(self.envelopes + place);
                 return Ok(Entry::default());
             }
-            Action::Crash(node) => {
-                let history = History(before[0]).with_crash();
-                after[0] = history.0;
+            Action::Crash(node, incarnation) => {
+                if !self.limits.crashes.are_endless() {
+                    after[0] = History(before[0]).with_crash().0;
+                }
                 let word = self.word(before, node).with_restarted(false);
                 after[NODES + node.index()] = word.0;
-                self.cause(before, node, NodeEvent::Crash(history.crashes()))
+                self.cause(before, node, NodeEvent::Crash(incarnation))
             }
             Action::Restart(node) => {
                 after[NODES + node.index()] = self.word(before, node).with_restarted(true).0;
@@ -373,7 +351,11 @@ impl System {
             }
             Action::ForgetTogether(jumps) => return self.forget_together(interner, jumps, after),
         };
-        self.carry_out(interner, cause, after)
+        let entry = self.carry_out(interner, cause, after)?;
+        if self.counts {
+            self.reduce_counters(interner, after)?;
+        }
+        Ok(entry)
     }
 
     /// Applies a cause to its node and puts the messages it sends in flight.
@@ -453,36 +435,6 @@ impl System {
         let envelopes = &state[self.envelopes..];
         let place = network::place_of(self.limits.channels, envelopes, &envelope.0, channel);
         state.insert(self.envelopes + place, envelope.0);
-    }
-
-    /// Formats an action as a step of a scenario.
-    pub(super) fn describe(&self, interner: &Interner, state: &[u32], action: Action) -> String {
-        match action {
-            Action::Request(node) => format!("request {node}"),
-            Action::Release(node) => format!("release {node}"),
-            Action::Crash(node) => format!("crash {node}"),
-            Action::Restart(node) => format!("restart {node}"),
-            Action::Settled(node) => format!("settled {node}"),
-            Action::Forget(node) => format!("forget {node}"),
-            Action::ForgetAndJump(node) => {
-                let clock = interner.clock(self.word(state, node).local());
-                format!("forget {node} {}", clock + 1)
-            }
-            Action::ForgetTogether(None) => "forget all".to_owned(),
-            Action::ForgetTogether(Some(node)) => {
-                let clock = interner.clock(self.word(state, node).local());
-                format!("forget all {node} {}", clock + 1)
-            }
-            Action::Deliver(place) | Action::Lose(place) => {
-                let envelope = PackedEnvelope(state[self.envelopes + place]);
-                let message = interner.describe(envelope.message());
-                let verb = match action {
-                    Action::Lose(_) => "lose",
-                    _ => "deliver",
-                };
-                format!("{verb} {} {} {message}", envelope.from(), envelope.to())
-            }
-        }
     }
 }
 

@@ -17,6 +17,7 @@
 use soloist_algorithms::{Algorithm, Config, NodeId, Phase};
 
 use super::run::{Coming, Simulation};
+use super::trace::TraceKind;
 use super::{Crashes, Load, Random, Time};
 use crate::world::Event;
 
@@ -138,6 +139,7 @@ impl<A: Algorithm> Simulation<'_, A> {
     }
 
     fn crash_node(&mut self, node: NodeId) {
+        self.note(TraceKind::Crash, node);
         let Some(crashing) = &mut self.crashing else {
             return;
         };
@@ -190,6 +192,7 @@ impl<A: Algorithm> Simulation<'_, A> {
                 self.agenda.put(at, settled);
             }
             Stage::Settled => {
+                self.note(TraceKind::Settled, node);
                 let result = self.world.settled(node, &mut self.out);
                 self.carry_out(node, result, false);
             }
@@ -198,6 +201,7 @@ impl<A: Algorithm> Simulation<'_, A> {
 
     fn restart(&mut self, node: NodeId, incarnation: u32, wish: Wish) {
         self.events += 1;
+        self.note(TraceKind::Restart, node);
         let result = self.world.start(node, &mut self.out);
         self.carry_out(node, result, false);
         if let Some(crashing) = &self.crashing {
@@ -210,6 +214,7 @@ impl<A: Algorithm> Simulation<'_, A> {
             Wish::Ask(wanted_since) => self.request(node, wanted_since),
             Wish::AskAgain => {
                 self.events += 1;
+                self.note(TraceKind::Request, node);
                 let result = self.world.apply(Event::Request(node), &mut self.out);
                 self.carry_out(node, result, false);
             }
@@ -281,7 +286,7 @@ mod tests {
             entries: 500,
             ..Setup::new(VariantSet::default(), 15)
         };
-        let mut simulation = Simulation::<Raymond>::new(&setup, &config, Channels::Fifo);
+        let mut simulation = Simulation::<Raymond>::new(&setup, &config, Channels::Fifo, None);
         let mut most_down = 0;
         while !simulation.is_over() {
             let (at, coming) = simulation.agenda.next().expect("the run continues");

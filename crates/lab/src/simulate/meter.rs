@@ -8,6 +8,7 @@ use soloist_algorithms::{Message, NodeId};
 use super::Time;
 use super::overtaking::Overtaking;
 use super::samples::{Samples, Summary};
+use super::window::{Doubled, Sums, Window};
 
 /// Maximum number of message kinds of an algorithm.
 const KINDS_MAX: usize = 16;
@@ -23,7 +24,15 @@ pub(super) struct Meter {
     idle_move: (Time, Time),
     bytes: u64,
     entries: u64,
-    entries_max: u64,
+    window: Window,
+    /// Number of entries at which something starts or ends next.
+    next_mark: u64,
+    /// The totals at the start of the measurement and at the end of twice the warm-up.
+    measured_from: Sums,
+    doubled_from: Sums,
+    /// The measurements, once the window has ended, and those after twice the warm-up.
+    measured: Option<Measures>,
+    doubled: Option<Doubled>,
     waiting: u32,
     inside: u32,
     /// Since when no node waits or is inside, if so, and the total time of that kind before. The
@@ -35,6 +44,7 @@ pub(super) struct Meter {
     response: Samples,
     sync_delay: Samples,
     overtaking: Overtaking,
+    keep_distributions: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -78,6 +88,19 @@ pub struct Measures {
     pub fairness: Fairness,
     /// Messages received per node, without idle moves.
     pub node_load: NodeLoad,
+    /// How the durations are distributed, if that was asked for.
+    #[serde(skip)]
+    pub distributions: Option<Distributions>,
+}
+
+/// How durations are distributed: the values that 1, 2, ... of
+/// [`DISTRIBUTION_STEPS`](super::DISTRIBUTION_STEPS) equal parts of them do not exceed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Distributions {
+    /// From request to entry.
+    pub response_time: Vec<f64>,
+    /// From a release while others wait to the next entry. Empty if there was none.
+    pub sync_delay: Vec<f64>,
 }
 
 /// How evenly the nodes were served.
@@ -100,9 +123,9 @@ pub struct NodeLoad {
 }
 
 impl Meter {
-    /// Counters for a cluster of `nodes`, `inside` of them inside at the start, with `entries` to
-    /// come.
-    pub(super) fn new(nodes: usize, inside: u32, entries: u64) -> Self {
+    /// Counters for a cluster of `nodes`, `inside` of them inside at the start.
+    pub(super) fn new(nodes: usize, inside: u32, window: Window, keep_distributions: bool) -> Self {
+        let entries = window.entries();
         Meter {
             nodes: vec![NodeMeter::default(); nodes],
             messages_by_kind: [0; KINDS_MAX],
@@ -111,7 +134,12 @@ impl Meter {
             idle_move: (Time::ZERO, Time::ZERO),
             bytes: 0,
             entries: 0,
-            entries_max: entries,
+            window,
+            next_mark: window.next_mark(0),
+            measured_from: Sums::default(),
+            doubled_from: Sums::default(),
+            measured: None,
+            doubled: None,
             waiting: 0,
             inside,
             quiet_since: (inside == 0).then_some(Time::ZERO),
@@ -120,6 +148,7 @@ impl Meter {
             response: Samples::new(entries),
             sync_delay: Samples::new(entries),
             overtaking: Overtaking::new(nodes),
+            keep_distributions,
         }
     }
 
@@ -140,7 +169,7 @@ impl Meter {
 
     /// Returns whether at least half of the expected entries were made.
     pub(super) fn is_half_done(&self) -> bool {
-        self.entries >= self.entries_max.div_ceil(2)
+        self.entries >= self.window.last_entry().div_ceil(2)
     }
 
     /// Number of entries.
@@ -170,7 +199,7 @@ impl Meter {
     }
 
     /// A node enters.
-    pub(super) fn entered(&mut self, node: NodeId, now: Time) {
+    pub(super) fn entered<M: Message>(&mut self, node: NodeId, now: Time) {
         self.waiting = self.waiting.saturating_sub(1); // a faulty node may enter without a request
         self.inside += 1;
         self.entries += 1;
@@ -181,6 +210,53 @@ impl Meter {
         if let Some(left_at) = self.left_at.take() {
             self.sync_delay.add(now - left_at);
         }
+        if self.entries == self.next_mark {
+            self.mark::<M>(now);
+        }
+    }
+
+    /// Starts or ends the measurement, or the one that checks the warm-up. Several of these may
+    /// fall on the same entry.
+    fn mark<M: Message>(&mut self, now: Time) {
+        let window = self.window;
+        if Some(self.entries) == window.ends() {
+            self.measured = Some(self.measure::<M>(now));
+        }
+        if Some(self.entries) == window.doubled_ends() {
+            let sums = self.sums() - self.doubled_from;
+            self.doubled = window.doubled(sums);
+        }
+        if Some(self.entries) == window.begins() {
+            self.start_over();
+        }
+        if Some(self.entries) == window.doubled_begins() {
+            self.doubled_from = self.sums();
+        }
+        self.next_mark = window.next_mark(self.entries);
+    }
+
+    fn sums(&self) -> Sums {
+        Sums {
+            messages: self.measured_from.messages + self.messages,
+            response: self.response.sum_of_all(),
+        }
+    }
+
+    /// Forgets what was counted so far, but not the state of the nodes.
+    fn start_over(&mut self) {
+        self.measured_from = self.sums();
+        self.messages = 0;
+        self.messages_by_kind = [0; KINDS_MAX];
+        self.bytes = 0;
+        self.idle_messages = 0.0;
+        self.quiet = Time::ZERO;
+        self.response.clear();
+        self.sync_delay.clear();
+        self.overtaking.forget_most();
+        for node in &mut self.nodes {
+            node.entries = 0;
+            node.received = 0;
+        }
     }
 
     /// A node leaves.
@@ -188,7 +264,7 @@ impl Meter {
         self.inside -= 1;
         if self.waiting > 0 {
             self.left_at = Some(now);
-        } else if self.inside == 0 && self.entries < self.entries_max {
+        } else if self.inside == 0 && self.entries < self.window.last_entry() {
             self.quiet_since = Some(now);
         }
     }
@@ -225,21 +301,33 @@ impl Meter {
         }
     }
 
-    /// Computes the measurements at the end of the run.
-    pub(super) fn measures<M: Message>(self, now: Time) -> Measures {
+    /// The measurements at the end of the run, and those after twice the warm-up.
+    pub(super) fn finish<M: Message>(mut self, now: Time) -> (Measures, Option<Doubled>) {
+        let measures = self.measured.take();
+        let measures = measures.unwrap_or_else(|| self.measure::<M>(now));
+        (measures, self.doubled)
+    }
+
+    /// Computes the measurements of what was counted so far.
+    fn measure<M: Message>(&mut self, now: Time) -> Measures {
+        let distributions = self.keep_distributions.then(|| Distributions {
+            response_time: self.response.distribution(),
+            sync_delay: self.sync_delay.distribution(),
+        });
         let quiet = match self.quiet_since {
             Some(since) => self.quiet + (now - since),
             None => self.quiet,
         };
         let kinds = M::KINDS.iter().zip(self.messages_by_kind);
         let received = self.nodes.iter().map(|node| node.received);
+        let entries = self.nodes.iter().map(|node| node.entries).sum::<u64>();
         Measures {
-            entries: self.entries,
+            entries,
             messages: self.messages,
-            messages_per_entry: ratio(self.messages as f64, self.entries as f64),
+            messages_per_entry: ratio(self.messages as f64, entries as f64),
             messages_by_kind: kinds.map(|(name, count)| (*name, count)).collect(),
             idle_messages_per_time: ratio(self.idle_messages, quiet.delays()),
-            bytes_per_entry: ratio(self.bytes as f64, self.entries as f64),
+            bytes_per_entry: ratio(self.bytes as f64, entries as f64),
             response_time: self.response.summary(),
             sync_delay: self.sync_delay.summary(),
             fairness: Fairness {
@@ -253,6 +341,7 @@ impl Meter {
                 ),
                 max: received.max().unwrap_or(0),
             },
+            distributions,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Discrete-event simulation: virtual time in message delays, seeded, repeatable bit for bit.
 //!
-//! Every run checks mutual exclusion at each step. The number of requests equals the number of
-//! entries given; after the last one the run drains, and no node may be left waiting.
+//! Every run checks mutual exclusion at each step, and no node may be left waiting when it ends.
+//! Without a warm-up, the number of requests equals the number of entries given, and the whole run
+//! is measured. With one, the given number of entries after the warm-up is measured; the load
+//! continues until then, and the run drains without being measured.
 //!
 //! How messages are counted: a hop over a logical link is one message; a node's messages to itself
 //! count as none. A token that never rests moves even if no node wants it. Such a move, sent while
@@ -12,13 +14,18 @@
 
 mod agenda;
 mod crashes;
+mod delay;
+mod distribution;
 mod meter;
 mod overtaking;
 mod random;
+mod requesters;
 mod run;
 mod samples;
 mod settings;
 mod time;
+mod trace;
+mod window;
 
 use std::sync::Arc;
 
@@ -30,11 +37,16 @@ use soloist_algorithms::{
 
 pub(crate) use overtaking::Overtaking;
 
-pub use meter::{Fairness, Measures, NodeLoad};
+pub use delay::{Delay, DelayMatrix, MatrixError};
+pub use distribution::Distribution;
+pub use meter::{Distributions, Fairness, Measures, NodeLoad};
 pub use random::Random;
-pub use samples::Summary;
-pub use settings::{Crashes, Delay, Hold, Load, SettingError};
+pub use requesters::Requesters;
+pub use samples::{DISTRIBUTION_STEPS, Summary};
+pub use settings::{Crashes, Hold, Load, SettingError};
 pub use time::Time;
+pub use trace::{TraceEvent, TraceKind, Tracer};
+pub use window::Doubled;
 
 use crate::channels;
 use crate::report::label;
@@ -53,8 +65,10 @@ pub struct Setup<C = Choice> {
     pub shape: ShapeSpec,
     /// The initial state.
     pub start: Start,
-    /// Which nodes request, and when.
+    /// When nodes request.
     pub load: Load,
+    /// Which nodes request.
+    pub requesters: Requesters,
     /// How long messages are in flight.
     pub delay: Delay,
     /// Whether messages between two nodes arrive in the order sent. Defaults to the algorithm's
@@ -62,12 +76,17 @@ pub struct Setup<C = Choice> {
     pub channels: Option<Channels>,
     /// How long a node stays inside.
     pub hold: Hold,
-    /// Number of requests, and so the expected number of entries.
+    /// Number of entries that are measured. Without a warm-up, also the number of requests.
     pub entries: u64,
+    /// Entries before the measurement starts, or `None` to measure the whole run. Bursts and
+    /// crashes have no steady state, and so no warm-up.
+    pub warm_up: Option<u64>,
     /// How often nodes crash, if they do.
     pub crashes: Option<Crashes>,
     /// The seed of all randomness.
     pub seed: u64,
+    /// Whether the measurements include distributions, for which all durations are sorted.
+    pub distributions: bool,
 }
 
 impl Setup {
@@ -82,19 +101,22 @@ impl Setup {
             shape: self.shape.clone(),
             start: self.start,
             load: self.load,
-            delay: self.delay,
+            requesters: self.requesters.clone(),
+            delay: self.delay.clone(),
             channels: self.channels,
             hold: self.hold,
             entries: self.entries,
+            warm_up: self.warm_up,
             crashes: self.crashes,
             seed: self.seed,
+            distributions: self.distributions,
         }
     }
 }
 
 impl<C> Setup<C> {
     /// 10,000 entries under heavy load, exponential delays of mean 1, one delay inside, seed 1, the
-    /// paper's own shape, the token at node 0, and no crashes.
+    /// paper's own shape, the token at node 0, no warm-up and no crashes.
     pub fn new(choice: C, nodes: usize) -> Self {
         Setup {
             choice,
@@ -102,19 +124,22 @@ impl<C> Setup<C> {
             shape: ShapeSpec::Default,
             start: Start::idle(NodeId::new(0)),
             load: Load::Heavy,
-            delay: Delay::Exponential(1.0),
+            requesters: Requesters::All,
+            delay: Delay::Same(Distribution::Exponential(1.0)),
             channels: None,
             hold: Hold::ONE,
             entries: Setup::ENTRIES,
+            warm_up: None,
             crashes: None,
             seed: 1,
+            distributions: false,
         }
     }
 }
 
-/// The parameters and the results of a run.
+/// The parameters and the results of a run, or with other measurements, of several.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Report {
+pub struct Report<M = Measures> {
     /// The algorithm, or the preset that stands for it.
     pub algorithm: &'static str,
     /// The variants in use, separated by commas.
@@ -123,19 +148,24 @@ pub struct Report {
     pub shape: String,
     /// Number of nodes.
     pub nodes: usize,
-    /// Which nodes request, and when.
+    /// When nodes request.
     pub load: String,
+    /// Which nodes request.
+    pub requesters: String,
     /// How long messages are in flight.
     pub delay: String,
     /// Whether messages arrive in the order sent.
     pub channels: String,
     /// How long a node stays inside.
-    pub hold: f64,
+    pub hold: String,
     /// The seed of all randomness.
     pub seed: u64,
     /// The measurements.
     #[serde(flatten)]
-    pub measures: Measures,
+    pub measures: M,
+    /// With a warm-up: the means after twice as much of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubled: Option<Doubled>,
     /// Number of safety violations: two nodes inside, a message refused.
     pub violations: u64,
     /// The first violation.
@@ -152,7 +182,7 @@ pub struct Report {
     pub events: u64,
 }
 
-impl Report {
+impl<M> Report<M> {
     /// Returns whether there was no violation and every request was served.
     pub fn is_well(&self) -> bool {
         self.violations == 0 && self.unserved == 0
@@ -192,6 +222,12 @@ pub enum SimulateError {
         /// The algorithms that do, separated by commas.
         able: String,
     },
+    /// The delays do not fit the cluster.
+    #[error("delay: {0}")]
+    Delay(String),
+    /// The nodes that are to request do not fit the cluster or the load.
+    #[error("requesters: {0}")]
+    Requesters(String),
     /// Virtual time overflowed.
     #[error(
         "virtual time ran out after {0} entries: use shorter holds, delays and pauses, or fewer entries"
@@ -210,9 +246,27 @@ pub enum SimulateError {
 /// assert_eq!(report.measures.messages_per_entry, 18.0); // 2(N-1), exactly
 /// ```
 pub fn simulate(setup: &Setup, progress: &mut dyn FnMut(u64)) -> Result<Report, SimulateError> {
+    run_choice(setup, progress, None)
+}
+
+/// Simulates one run like [`simulate`], and calls `tracer` with every event.
+pub fn simulate_traced(
+    setup: &Setup,
+    progress: &mut dyn FnMut(u64),
+    tracer: Tracer<'_>,
+) -> Result<Report, SimulateError> {
+    run_choice(setup, progress, Some(tracer))
+}
+
+fn run_choice(
+    setup: &Setup,
+    progress: &mut dyn FnMut(u64),
+    tracer: Option<Tracer<'_>>,
+) -> Result<Report, SimulateError> {
     let mut report = setup.choice.kind.visit(Simulate {
         setup: &setup.own(),
         progress,
+        tracer: tracer.map(|tracer| tracer as Tracer<'_>),
     })?;
     report.algorithm = setup.choice.name;
     Ok(report)
@@ -224,12 +278,18 @@ pub fn simulate_own<A: Algorithm>(
     setup: &Setup<VariantSet>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Report, SimulateError> {
-    Simulate { setup, progress }.visit::<A>()
+    Simulate {
+        setup,
+        progress,
+        tracer: None,
+    }
+    .visit::<A>()
 }
 
 struct Simulate<'a> {
     setup: &'a Setup<VariantSet>,
     progress: &'a mut dyn FnMut(u64),
+    tracer: Option<Tracer<'a>>,
 }
 
 impl Visitor for Simulate<'_> {
@@ -243,6 +303,10 @@ impl Visitor for Simulate<'_> {
                 nodes: setup.nodes,
                 most: A::NODES_MAX,
             });
+        }
+        setup.requesters.check(setup.nodes, setup.load)?;
+        if let Some(misfit) = setup.delay.misfit(setup.nodes) {
+            return Err(SimulateError::Delay(misfit));
         }
         let shape: Arc<A::Shape> = Arc::new(setup.shape.build(setup.nodes)?);
         let config = Config {
@@ -264,9 +328,15 @@ impl Visitor for Simulate<'_> {
         let channels = setup
             .channels
             .unwrap_or_else(|| channels::assumed::<A>(setup.choice, setup.crashes.is_some()));
-        let outcome = Simulation::<A>::new(setup, &config, channels).run(self.progress);
+        assert!(
+            setup.warm_up.is_none() || setup.load != Load::Burst && setup.crashes.is_none(),
+            "bursts and crashes have no warm-up"
+        );
+        let outcome =
+            Simulation::<A>::new(setup, &config, channels, self.tracer).run(self.progress);
         let Outcome {
             measures,
+            doubled,
             violations,
             first_fault,
             unserved,
@@ -289,11 +359,13 @@ impl Visitor for Simulate<'_> {
             shape: shape.to_string(),
             nodes: setup.nodes,
             load: setup.load.to_string(),
+            requesters: setup.requesters.to_string(),
             delay: setup.delay.to_string(),
             channels: channels.to_string(),
-            hold: setup.hold.delays(),
+            hold: setup.hold.to_string(),
             seed: setup.seed,
             measures,
+            doubled,
             violations,
             first_violation: first_fault.as_ref().map(Fault::to_string),
             unserved,

@@ -92,6 +92,11 @@ impl Overtaking {
         self.most
     }
 
+    /// Forgets the maximum, but not who waits.
+    pub(crate) fn forget_most(&mut self) {
+        self.most = 0;
+    }
+
     fn add(&mut self, slot: u32, change: i32) {
         let mut index = slot as usize + 1;
         while index < self.sums.len() {

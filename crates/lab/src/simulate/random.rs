@@ -25,6 +25,18 @@ impl Random {
         }
     }
 
+    /// The generator of one of many equals, such as a node, so that what one draws does not depend
+    /// on when others draw.
+    pub fn of_one(seed: u64, stream: u64, number: usize) -> Self {
+        // The number goes into the state: streams of the same state are similar to each other.
+        let start = mix(seed).wrapping_add(number as u64);
+        let state = u128::from(mix(start)) << 64 | u128::from(mix(!start));
+        Random {
+            generator: Pcg64::new(state, u128::from(stream)),
+            logarithms: &LOGARITHMS,
+        }
+    }
+
     /// A uniform integer below `bound` (the bias, less than bound/2^64, is negligible).
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -40,6 +52,13 @@ impl Random {
         let bits = self.generator.next_u64();
         Time::from_delays(mean * minus_log_of_unit(self.logarithms, bits))
     }
+}
+
+/// Spreads the bits of a number: the finaliser of SplitMix64.
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
 }
 
 /// Number of steps between 1 and 2 in the table of logarithms.
@@ -79,6 +98,27 @@ mod tests {
                 (minus_log_of_unit(&LOGARITHMS, bits) - expected).abs() < 2e-8,
                 "{bits:x}"
             );
+        }
+    }
+
+    /// The numbers of neighbouring nodes and seeds are not correlated.
+    #[test]
+    fn equals_draw_independently() {
+        let draws = |seed, number| {
+            let mut random = Random::of_one(seed, 5, number);
+            (0..10_000)
+                .map(|_| random.unit() - 0.5)
+                .collect::<Vec<f64>>()
+        };
+        let correlation = |one: &[f64], other: &[f64]| {
+            let products = one.iter().zip(other).map(|(one, other)| one * other);
+            12.0 * products.sum::<f64>() / one.len() as f64
+        };
+        let first = draws(1, 0);
+        assert!((correlation(&first, &first) - 1.0).abs() < 0.05);
+        for (seed, number) in [(1, 1), (1, 2), (1, 64), (2, 0), (0, 1)] {
+            let found = correlation(&first, &draws(seed, number));
+            assert!(found.abs() < 0.05, "seed {seed}, number {number}: {found}");
         }
     }
 

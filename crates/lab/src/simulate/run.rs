@@ -10,7 +10,10 @@ use soloist_algorithms::{
 use super::agenda::Agenda;
 use super::crashes::{Crashing, Stage};
 use super::meter::{Charge, Measures, Meter};
-use super::{Load, Random, Setup, Time};
+use super::requesters::Crowd;
+use super::trace::{TraceEvent, TraceKind, Tracer};
+use super::window::{Doubled, Window};
+use super::{Hold, Load, Random, Setup, Time};
 use crate::world::{Event, Fault, World};
 
 /// Interval of progress reports, in events.
@@ -21,6 +24,8 @@ const PROGRESS_EVERY: u64 = 1 << 16;
 pub(super) struct Outcome {
     /// The measurements.
     pub measures: Measures,
+    /// The means after twice the warm-up.
+    pub doubled: Option<Doubled>,
     /// Number of safety violations.
     pub violations: u64,
     /// The first violation.
@@ -71,13 +76,21 @@ pub(super) struct Simulation<'a, A: Algorithm> {
     pub(super) out: Outbox<A::Message>,
     pub(super) meter: Meter,
     delays: Random,
+    /// The nodes and times of requests that do not depend on what happens at a node.
     demands: Random,
+    /// The nodes that request.
+    crowd: Crowd,
+    /// Each node's own pauses and holds, so that all algorithms see the same demand. Empty if
+    /// neither is random.
+    users: Vec<Random>,
     /// FIFO channels only: when the last message of each channel arrives.
     last_arrivals: Option<FxHashMap<(NodeId, NodeId), Time>>,
     /// Messages in flight that are not idle moves.
     charged_under_way: u64,
     /// Number of requests made or scheduled so far.
     planned: u64,
+    /// Which part of the run is measured.
+    window: Window,
     /// Open loads: the times of demands that wait at a busy node.
     backlog: Vec<VecDeque<Time>>,
     /// The state of crashes and recoveries, if nodes crash.
@@ -91,6 +104,8 @@ pub(super) struct Simulation<'a, A: Algorithm> {
     first_fault: Option<Fault>,
     /// A node refused an event, so the run is meaningless from here on.
     broken: bool,
+    /// Receives every event, if anyone wants them.
+    tracer: Option<Tracer<'a>>,
 }
 
 impl<'a, A: Algorithm> Simulation<'a, A> {
@@ -99,23 +114,31 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         setup: &'a Setup<VariantSet>,
         config: &Config<A::Shape>,
         channels: Channels,
+        tracer: Option<Tracer<'a>>,
     ) -> Self {
         let world = World::new(&config.place.shape, config.start, config.variants);
         let nodes = world.len();
         let open = matches!(setup.load, Load::Poisson(_));
+        let draws = matches!(setup.load, Load::Think(_)) || setup.hold.constant().is_none();
         let inside = world.inside();
+        let window = Window::new(setup.warm_up, setup.entries);
         let mut simulation = Simulation {
             setup,
             world,
             agenda: Agenda::new(),
             now: Time::ZERO,
             out: Outbox::new(),
-            meter: Meter::new(nodes, inside, setup.entries),
+            meter: Meter::new(nodes, inside, window, setup.distributions),
             delays: Random::new(setup.seed, 1),
             demands: Random::new(setup.seed, 2),
+            crowd: Crowd::new(&setup.requesters, nodes),
+            users: (0..if draws { nodes } else { 0 })
+                .map(|node| Random::of_one(setup.seed, 5, node))
+                .collect(),
             last_arrivals: (channels == Channels::Fifo).then(FxHashMap::default),
             charged_under_way: 0,
             planned: 0,
+            window,
             backlog: vec![VecDeque::new(); if open { nodes } else { 0 }],
             crashing: setup
                 .crashes
@@ -126,6 +149,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             violations: 0,
             first_fault: None,
             broken: false,
+            tracer,
         };
         simulation.begin();
         simulation
@@ -137,8 +161,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             self.carry_out(node, result, false);
         }
         if let Some(node) = self.setup.start.inside {
-            self.agenda
-                .put(self.setup.hold.span(), Coming::Release(node, 0));
+            let leaves_at = hold(self.setup.hold, &mut self.users, node);
+            self.agenda.put(leaves_at, Coming::Release(node, 0));
         }
         self.plan_crash();
         match self.setup.load {
@@ -146,6 +170,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             Load::Poisson(rate) => self.plan_demand(rate),
             Load::Heavy | Load::Burst | Load::Think(_) => {
                 for node in NodeId::all(self.world.len()) {
+                    if !self.crowd.includes(node) {
+                        continue;
+                    }
                     match (self.world.node(node).phase(), self.setup.load) {
                         // The node that starts inside requests after it has left.
                         (Phase::Waiting | Phase::Inside, _) => {}
@@ -191,8 +218,10 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             self.violations += 1;
             self.first_fault.get_or_insert(Fault::Endless);
         }
+        let (measures, doubled) = self.meter.finish::<A::Message>(self.now);
         Outcome {
-            measures: self.meter.measures::<A::Message>(self.now),
+            measures,
+            doubled,
             violations: self.violations,
             first_fault: self.first_fault,
             unserved,
@@ -205,7 +234,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 
     /// Returns whether every request was served and at most a restless token is in flight.
     pub(super) fn is_over(&self) -> bool {
-        self.meter.entries() == self.setup.entries
+        self.meter.entries() == self.planned
+            && !self.has_turns()
             && self.meter.is_quiet()
             && self.charged_under_way == 0
             && self.all_are_up()
@@ -216,6 +246,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             Coming::Request(node) => self.request(node, self.now),
             Coming::Release(node, incarnation) if incarnation == self.incarnation(node) => {
                 self.events += 1;
+                self.note(TraceKind::Leave, node);
                 let result = self.world.apply(Event::Release(node), &mut self.out);
                 self.meter.left(self.now);
                 self.carry_out(node, result, false);
@@ -231,6 +262,9 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 self.events += 1;
                 self.charged_under_way -= u64::from(charge == Charge::Entry);
                 self.meter.received(from, to, charge, asking);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer(&traced(self.now, TraceKind::Receive, to, from, &message));
+                }
                 let unneeded = charge == Charge::Entry && self.meter.is_quiet();
                 if self.meter.is_stalled() || unneeded {
                     // A roaming token reaches one node at a time.
@@ -258,6 +292,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             return;
         }
         self.events += 1;
+        self.note(TraceKind::Request, node);
         let result = self.world.apply(Event::Request(node), &mut self.out);
         let sends = self.out.sends().count();
         self.meter.requested(node, self.now, wanted_since, sends);
@@ -271,12 +306,16 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             self.broken |= matches!(fault, Fault::Refused { .. });
             self.first_fault.get_or_insert(fault);
         }
+        let nodes = self.world.len();
         for effect in self.out.drain() {
             match effect {
                 Effect::Enter => {
-                    self.meter.entered(node, self.now);
+                    if let Some(tracer) = &mut self.tracer {
+                        tracer(&event(self.now, TraceKind::Enter, node));
+                    }
+                    self.meter.entered::<A::Message>(node, self.now);
                     self.in_vain = 0;
-                    let leaves_at = self.now + self.setup.hold.span();
+                    let leaves_at = self.now + hold(self.setup.hold, &mut self.users, node);
                     let crashing = self.crashing.as_ref();
                     let incarnation = crashing.map_or(0, |crashing| crashing.incarnation(node));
                     self.agenda
@@ -286,7 +325,11 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                     assert_ne!(node, to, "a node does not send to itself");
                     let charge = self.meter.sent(&message);
                     self.charged_under_way += u64::from(charge == Charge::Entry);
-                    let mut at = self.now + self.setup.delay.draw(&mut self.delays);
+                    let delay = &self.setup.delay;
+                    let mut at = self.now + delay.draw(nodes, node, to, &mut self.delays);
+                    if let Some(tracer) = &mut self.tracer {
+                        tracer(&traced(self.now, TraceKind::Send, node, to, &message));
+                    }
                     if let Some(last_arrivals) = &mut self.last_arrivals {
                         let last = last_arrivals.entry((node, to)).or_default();
                         at = at.max(*last);
@@ -312,9 +355,26 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         }
     }
 
+    /// Traces an event of a node that is not about a message.
+    pub(super) fn note(&mut self, kind: TraceKind, node: NodeId) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer(&event(self.now, kind, node));
+        }
+    }
+
+    /// Returns whether more requests are to be made: until the number of entries is planned, or,
+    /// after a warm-up, until the last entry of the window was made.
+    fn has_turns(&self) -> bool {
+        let so_far = match self.setup.warm_up {
+            None => self.planned,
+            Some(_) => self.meter.entries(),
+        };
+        so_far < self.window.last_entry()
+    }
+
     /// Takes one of the remaining requests, if any, and returns whether there was one.
     fn take_turn(&mut self) -> bool {
-        let left = self.planned < self.setup.entries;
+        let left = self.has_turns();
         self.planned += u64::from(left);
         left
     }
@@ -323,6 +383,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     pub(super) fn ask_again(&mut self, node: NodeId) {
         match self.setup.load {
             Load::Light => {}
+            // The node started inside.
+            _ if !self.crowd.includes(node) => {}
             // After a burst only the node that started inside has yet to request.
             Load::Heavy | Load::Burst => {
                 if self.take_turn() {
@@ -340,7 +402,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 
     fn think(&mut self, node: NodeId, mean: f64) {
         if self.take_turn() {
-            let asks_at = self.now + self.demands.exponential(mean);
+            let pause = self.crowd.pause(node, mean);
+            let asks_at = self.now + self.users[node.index()].exponential(pause);
             self.agenda.put(asks_at, Coming::Request(node));
         }
     }
@@ -352,8 +415,8 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             && self.meter.is_quiet()
             && self.meter.entries() == self.planned;
         if all_quiet && self.take_turn() {
-            let nodes = self.world.len() as u64;
-            let node = NodeId::from_index(self.demands.below(nodes) as usize);
+            let nodes = self.world.len();
+            let node = self.crowd.pick(&mut self.demands);
             let asks_at = self.now + self.demands.exponential(nodes as f64);
             self.agenda.put(asks_at, Coming::Request(node));
         }
@@ -372,12 +435,48 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
         let Load::Poisson(rate) = self.setup.load else {
             unreachable!("only an open load has demands")
         };
-        let node = NodeId::from_index(self.demands.below(self.world.len() as u64) as usize);
+        let node = self.crowd.pick(&mut self.demands);
         if self.world.node(node).phase() == Phase::Idle && !self.is_off(node) {
             self.request(node, self.now);
         } else {
             self.backlog[node.index()].push_back(self.now);
         }
         self.plan_demand(rate);
+    }
+}
+
+/// Draws how long a node stays inside.
+fn hold(hold: Hold, users: &mut [Random], node: NodeId) -> Time {
+    match hold.constant() {
+        Some(hold) => hold,
+        None => hold.draw(&mut users[node.index()]),
+    }
+}
+
+/// An event of a node that is not about a message.
+fn event(now: Time, event: TraceKind, node: NodeId) -> TraceEvent {
+    TraceEvent {
+        time: now.delays(),
+        event,
+        node: node.index() as u32,
+        peer: None,
+        message: None,
+        text: None,
+    }
+}
+
+/// An event of a node and a message.
+fn traced<M: Message>(
+    now: Time,
+    kind: TraceKind,
+    node: NodeId,
+    peer: NodeId,
+    message: &M,
+) -> TraceEvent {
+    TraceEvent {
+        peer: Some(peer.index() as u32),
+        message: Some(M::KINDS[message.kind()]),
+        text: Some(message.to_string()),
+        ..event(now, kind, node)
     }
 }

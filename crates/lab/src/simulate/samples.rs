@@ -8,6 +8,9 @@ use super::Time;
 /// percentiles. Mean and maximum always cover all samples.
 const KEPT_MAX: usize = 1 << 22;
 
+/// Number of quantiles that describe a distribution.
+pub const DISTRIBUTION_STEPS: usize = 200;
+
 /// A series of measured durations.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {
@@ -16,6 +19,8 @@ pub(super) struct Samples {
     count: u64,
     sum: u128,
     max: Time,
+    /// The sum of the samples that were cleared.
+    cleared_sum: u128,
 }
 
 /// Mean, percentiles and maximum of measured durations, in message delays. All zero if there are
@@ -30,6 +35,8 @@ pub struct Summary {
     pub p99: f64,
     /// The maximum.
     pub max: f64,
+    /// The number of durations.
+    pub count: u64,
 }
 
 impl Samples {
@@ -42,7 +49,23 @@ impl Samples {
             count: 0,
             sum: 0,
             max: Time::ZERO,
+            cleared_sum: 0,
         }
+    }
+
+    /// Removes all samples.
+    pub(super) fn clear(&mut self) {
+        self.cleared_sum += self.sum;
+        self.kept.clear();
+        self.stride = 1;
+        self.count = 0;
+        self.sum = 0;
+        self.max = Time::ZERO;
+    }
+
+    /// The sum of all samples in ticks, with those that were cleared.
+    pub(super) fn sum_of_all(&self) -> u128 {
+        self.cleared_sum + self.sum
     }
 
     /// Adds a sample.
@@ -65,8 +88,21 @@ impl Samples {
         self.max = self.max.max(span);
     }
 
-    /// Summarises the samples.
-    pub(super) fn summary(mut self) -> Summary {
+    /// The durations that 1, 2, ... of [`DISTRIBUTION_STEPS`] equal parts of the samples do not
+    /// exceed, in message delays. Empty if there are no samples.
+    pub(super) fn distribution(&mut self) -> Vec<f64> {
+        if self.count == 0 {
+            return Vec::new();
+        }
+        self.kept.sort_unstable();
+        let rank = |step: usize| (step * self.kept.len()).div_ceil(DISTRIBUTION_STEPS);
+        let steps = 1..DISTRIBUTION_STEPS;
+        let values = steps.map(|step| self.kept[rank(step).max(1) - 1].delays());
+        values.chain([self.max.delays()]).collect()
+    }
+
+    /// Summarises the samples. Their order changes, which matters only for thinning.
+    pub(super) fn summary(&mut self) -> Summary {
         if self.count == 0 {
             return Summary::default();
         }
@@ -82,6 +118,7 @@ impl Samples {
             p50: quantile(0.50),
             p99: quantile(0.99),
             max: self.max.delays(),
+            count: self.count,
         }
     }
 }
@@ -103,9 +140,26 @@ mod tests {
                 mean: 50.5,
                 p50: 50.0,
                 p99: 99.0,
-                max: 100.0
+                max: 100.0,
+                count: 100,
             }
         );
+    }
+
+    #[test]
+    fn a_distribution_rises_to_the_maximum() {
+        assert!(Samples::new(0).distribution().is_empty());
+        let mut samples = Samples::new(1000);
+        for value in (1..=1000).rev() {
+            samples.add(Time::from_delays(f64::from(value)));
+        }
+        let steps = samples.distribution();
+        assert_eq!(steps.len(), DISTRIBUTION_STEPS);
+        assert_eq!((steps[0], steps[99], steps[199]), (5.0, 500.0, 1000.0));
+        assert!(steps.is_sorted());
+        let mut one = Samples::new(1);
+        one.add(Time::from_delays(7.0));
+        assert_eq!(one.distribution(), vec![7.0; DISTRIBUTION_STEPS]);
     }
 
     #[test]

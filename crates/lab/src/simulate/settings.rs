@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Random, Time};
+use super::{Distribution, Random, Time};
 
 /// Accepted range of numbers of message delays, and of requests per delay. Smaller numbers would be
 /// less than a tick of virtual time; with larger ones, time would soon overflow.
@@ -20,7 +20,7 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    fn new(what: &'static str, given: &str, reason: impl Into<String>) -> Self {
+    pub(super) fn new(what: &'static str, given: &str, reason: impl Into<String>) -> Self {
         SettingError {
             what,
             given: given.to_owned(),
@@ -35,7 +35,12 @@ impl SettingError {
 }
 
 /// Parses a number within these bounds, or 0 if that is allowed.
-fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64, SettingError> {
+pub(super) fn number(
+    what: &'static str,
+    given: &str,
+    text: &str,
+    zero: bool,
+) -> Result<f64, SettingError> {
     let bad = |reason: &str| SettingError::new(what, given, reason);
     let value: f64 = text
         .parse()
@@ -45,72 +50,6 @@ fn number(what: &'static str, given: &str, text: &str, zero: bool) -> Result<f64
         true if value == 0.0 => Ok(0.0), // also for -0
         true => Err(bad("use 0, or a number from 1e-6 to 1e9")),
         false => Err(bad("use a number above 0, from 1e-6 to 1e9")),
-    }
-}
-
-/// How long a message is in flight.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Delay {
-    /// Always the same.
-    Constant(f64),
-    /// Uniformly distributed between two bounds.
-    Uniform(f64, f64),
-    /// Exponentially distributed with this mean.
-    Exponential(f64),
-}
-
-impl Delay {
-    /// Draws the delay of one message.
-    pub fn draw(self, random: &mut Random) -> Time {
-        let delay = match self {
-            Delay::Constant(delay) => Time::from_delays(delay),
-            Delay::Uniform(low, high) => Time::from_delays(low + (high - low) * random.unit()),
-            Delay::Exponential(mean) => random.exponential(mean),
-        };
-        delay.max(Time::TICK)
-    }
-}
-
-impl FromStr for Delay {
-    type Err = SettingError;
-
-    fn from_str(given: &str) -> Result<Self, SettingError> {
-        const WHAT: &str = "delay";
-        let (name, parameter) = given.split_once(':').unwrap_or((given, ""));
-        let mean = || match parameter {
-            "" => Ok(1.0),
-            _ => number(WHAT, given, parameter, false),
-        };
-        match name {
-            "constant" => Ok(Delay::Constant(mean()?)),
-            "exponential" => Ok(Delay::Exponential(mean()?)),
-            "uniform" if parameter.is_empty() => Ok(Delay::Uniform(0.5, 1.5)),
-            "uniform" => {
-                let (low, high) = parameter.split_once("..").ok_or_else(|| {
-                    SettingError::new(WHAT, given, "write the bounds as uniform:LOW..HIGH")
-                })?;
-                let low = number(WHAT, given, low, true)?;
-                let high = number(WHAT, given, high, false)?;
-                if low > high {
-                    return Err(SettingError::new(WHAT, given, "the bounds are reversed"));
-                }
-                Ok(Delay::Uniform(low, high))
-            }
-            _ => {
-                let allowed = "use constant[:MEAN], uniform[:LOW..HIGH] or exponential[:MEAN]";
-                Err(SettingError::new(WHAT, given, allowed))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Delay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Delay::Constant(mean) => write!(f, "constant:{mean}"),
-            Delay::Uniform(low, high) => write!(f, "uniform:{low}..{high}"),
-            Delay::Exponential(mean) => write!(f, "exponential:{mean}"),
-        }
     }
 }
 
@@ -209,20 +148,23 @@ impl fmt::Display for Crashes {
 
 /// How long a node stays inside, in message delays.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Hold(f64);
+pub struct Hold(Distribution);
 
 impl Hold {
     /// One message delay.
-    pub const ONE: Hold = Hold(1.0);
+    pub const ONE: Hold = Hold(Distribution::Constant(1.0));
 
-    /// The duration as virtual time.
-    pub fn span(self) -> Time {
-        Time::from_delays(self.0)
+    /// Draws the duration of a hold.
+    pub(super) fn draw(self, random: &mut Random) -> Time {
+        self.0.draw(random)
     }
 
-    /// The duration in message delays.
-    pub fn delays(self) -> f64 {
-        self.0
+    /// The duration of a hold, if all are the same.
+    pub(super) fn constant(self) -> Option<Time> {
+        match self.0 {
+            Distribution::Constant(span) => Some(Time::from_delays(span)),
+            _ => None,
+        }
     }
 }
 
@@ -230,12 +172,18 @@ impl FromStr for Hold {
     type Err = SettingError;
 
     fn from_str(given: &str) -> Result<Self, SettingError> {
-        Ok(Hold(number("hold", given, given, true)?))
+        Ok(Hold(Distribution::number_or_name(
+            "hold", given, given, true,
+        )?))
     }
 }
 
+/// A constant is shown as a number.
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self.0 {
+            Distribution::Constant(span) => span.fmt(f),
+            distribution => distribution.fmt(f),
+        }
     }
 }

@@ -8,14 +8,14 @@ use soloist_algorithms::{
 };
 
 use crate::ShapeSpec;
-use crate::simulate::{Crashes, Delay, Hold, Load, Random, Setup};
+use crate::simulate::{Crashes, Delay, Distribution, Hold, Load, Random, Requesters, Setup};
 
 pub use many::{Failure, Swarm, Tally, run};
 
-const DELAYS: [Delay; 3] = [
-    Delay::Constant(1.0),
-    Delay::Uniform(0.0, 2.0),
-    Delay::Exponential(1.0),
+const DELAYS: [Distribution; 3] = [
+    Distribution::Constant(1.0),
+    Distribution::Uniform(0.0, 2.0),
+    Distribution::Exponential(1.0),
 ];
 
 /// The largest cluster in a swarm.
@@ -82,15 +82,18 @@ pub fn setup_among(among: Among, seed: u64) -> Setup {
         shape: kind.visit(PickShape(nodes, &mut random)),
         start: *pick(&[Start::idle(node), Start::inside(node)], &mut random),
         load,
-        delay: DELAYS[take_turns(DELAYS.len())],
+        requesters: Requesters::All,
+        delay: Delay::Same(DELAYS[take_turns(DELAYS.len())]),
         channels: Some(channels),
         hold: hold.parse::<Hold>().expect("a number"),
         entries: match load {
             Load::Burst => nodes as u64,
             _ => 50 + random.below(450),
         },
+        warm_up: None,
         crashes: None,
         seed,
+        distributions: false,
     };
     let may_crash = kind.visit(MayCrash {
         variants: choice.variants,
@@ -131,7 +134,7 @@ pub fn command(setup: &Setup) -> String {
         .map_or_else(String::new, |crashes| format!(" --crashes {crashes}"));
     format!(
         "soloist lab run --algorithm {} --nodes {}{shape}{variant}{start} --load {} --delay \
-         {}{channels} --hold {} --entries {}{crashes} --seed {}",
+         {}{channels} --hold {} --entries {}{crashes} --seed {} --seeds 1",
         setup.choice.name,
         setup.nodes,
         setup.load,

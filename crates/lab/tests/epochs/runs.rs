@@ -191,8 +191,8 @@ fn every_mutant_of_the_epochs_is_caught() {
         Mutant::NoBackOff,
     ];
     let mut missed = Vec::new();
-    for mutant in Mutant::ALL {
-        if elsewhere.contains(&mutant) {
+    for &mutant in Mutant::ALL {
+        if mutant.part() != "epochs" || elsewhere.contains(&mutant) {
             continue;
         }
         // Only names with the same hash show this one.

@@ -111,7 +111,7 @@ const STOP_IN_CHANGE: Case = Case {
         stops: 1,
         ..NO_FAULTS
     },
-    states: Some([148_641, 339_151]),
+    states: Some([148_639, 339_150]),
 };
 
 const SLOW_AND_CUT: Case = Case {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use soloist_algorithms::chaudhuri_karaata::{AS_PUBLISHED, ChaudhuriKaraata};
+use soloist_algorithms::chaudhuri_karaata::{AS_PUBLISHED, ChaudhuriKaraata, REPAIRS};
 use soloist_algorithms::shape::Mesh;
 use soloist_algorithms::{
     Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase, Shape, Start, VariantSet,
@@ -222,4 +222,50 @@ fn one_privileged_plane_at_any_time() {
             );
         }
     }
+}
+
+/// The printed rules with some of their repairs.
+fn partly_repaired(form: &str, requests: &[u8], repairs: &[usize]) -> Bounds<Mesh> {
+    let published = as_published(form, requests);
+    let add = |set: VariantSet, repair: &usize| set.with(REPAIRS[*repair]);
+    Bounds {
+        variants: repairs.iter().fold(published.variants, add),
+        ..published
+    }
+}
+
+/// The smaller repair: REQUESTs still go to all planes.
+#[test]
+fn the_smaller_repair_is_live_and_keeps_to_theorem_4() {
+    let meshes: [(&str, &[u8]); 6] = [
+        ("1x1x2", &[3, 3]),
+        ("1x1x3", &[2, 2, 2]),
+        ("2x1x2", &[2, 2, 2]),
+        ("1x2x2", &[1, 1, 1, 1]),
+        ("2x2x1", &[2, 2, 2, 2]),
+        ("1x1x4", &[1, 1, 1, 1]),
+    ];
+    for (form, requests) in meshes {
+        holds::<ChaudhuriKaraata>(&partly_repaired(form, requests, &[0, 1]));
+    }
+}
+
+/// C1 and C2 without C3: planes that ask once, but not again.
+#[test]
+fn planes_that_do_not_ask_again_wait_forever() {
+    for (form, requests) in [("1x1x3", &[0, 1, 1][..]), ("2x1x2", &[1, 1, 1])] {
+        let outcome = search::<ChaudhuriKaraata>(&partly_repaired(form, requests, &[1]));
+        deadlocks(outcome);
+    }
+}
+
+/// C3 without C1 and C2.
+#[test]
+fn planes_that_ask_each_time_outgrow_theorem_4() {
+    let bounds = partly_repaired("1x1x3", &[0, 6, 6], &[0]);
+    let outcome = search::<ChaudhuriKaraata>(&bounds);
+    let Outcome::Broken { fault, .. } = &outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert!(fault.to_string().contains("Theorem 4"), "{fault}");
 }

@@ -1,5 +1,6 @@
 //! Numbers of states and transitions that another checker counts, which was written independently
-//! and keeps the same things in a state. A state or a step missed here would show.
+//! and keeps the same things in a state. A state or a step missed here would show. The numbers of
+//! the crash test are our own, as that test says.
 
 use soloist_algorithms::Channels::{self, Any, Fifo};
 use soloist_algorithms::{Choice, NodeId, Start};
@@ -182,6 +183,11 @@ fn the_plane_as_printed_deadlocks_with_the_same_requesters_as_elsewhere() {
 }
 
 /// The middle node of a line crashes. Loss of what reaches it while it is down does no harm.
+///
+/// Unlike the other numbers in this file, these are our own. The other checker has the same verdict
+/// and 16,473 states without losses. With the token at node 1 there are 17,123 here, and with the
+/// longer wait of §8.7 17,377. No setting that we tried gives 16,473, and we do not know which part
+/// of a state differs, so these counts only guard against changes.
 #[test]
 fn crashes_of_one_node_with_and_without_losses_hold() {
     let mut case = case("raymond", "line", Fifo, &[2; 3]);

@@ -151,12 +151,6 @@ impl Algorithm for LowestFirst {
     }
 }
 
-impl std::fmt::Display for LowestFirst {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} asking={}", self.phase, self.asking)
-    }
-}
-
 /// Nodes 1 and 2 take turns so fast that node 3 is never the lowest.
 #[test]
 fn a_node_that_is_never_the_lowest_starves() {

@@ -1,5 +1,6 @@
 use soloist_algorithms::lodha_kshemkalyani::{
-    AS_PUBLISHED, CLOCK_EVERYWHERE, LodhaKshemkalyani, LodhaKshemkalyaniMessage, ONE_REPLY,
+    AS_PUBLISHED, CLOCK_EVERYWHERE, LATE_REPLY, LodhaKshemkalyani, LodhaKshemkalyaniMessage,
+    ONE_REPLY,
 };
 use soloist_algorithms::shape::Complete;
 use soloist_algorithms::{Channels, NodeId, RequestId, Start, Variant, VariantSet};
@@ -51,6 +52,27 @@ fn holds_for_every_node_that_starts_inside() {
     holds_from_any_start::<Fair>(&[2]);
     holds_from_any_start::<Fair>(&[2, 2]);
     holds_from_any_start::<Fair>(&[2, 1, 1]);
+}
+
+/// The second improvement of §5, where nodes know whether they will request again.
+fn foreseeing(requests: &[u8], variants: &[Variant]) -> Bounds<Complete> {
+    let mut bounds = with(requests, variants);
+    bounds.limits.known_requests = true;
+    bounds
+}
+
+#[test]
+fn holds_with_late_replies_if_nodes_know_their_requests() {
+    holds::<Fair>(&foreseeing(&[3, 3], &[LATE_REPLY]));
+    holds::<Fair>(&foreseeing(&[2, 2, 1], &[LATE_REPLY]));
+    holds::<Fair>(&foreseeing(&[2, 2], &[LATE_REPLY, CLOCK_EVERYWHERE]));
+}
+
+/// A node that believes that it will request again, and does not, leaves the other waiting.
+#[test]
+fn late_replies_deadlock_if_the_next_request_never_comes() {
+    deadlocks(search::<Fair>(&with(&[1, 1], &[LATE_REPLY])));
+    holds::<Fair>(&foreseeing(&[1, 1], &[LATE_REPLY]));
 }
 
 /// §5, the third improvement.

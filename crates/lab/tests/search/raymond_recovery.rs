@@ -8,7 +8,7 @@ use std::sync::Arc;
 use soloist_algorithms::raymond::*;
 use soloist_algorithms::shape::Tree;
 use soloist_algorithms::{Channels, NodeId, Shape, Start, VariantSet};
-use soloist_lab::search::{Bounds, Crashes, Limits, Outcome, search};
+use soloist_lab::search::{Bounds, Crashes, ENDLESS, Limits, Outcome, search};
 use soloist_lab::world::Fault;
 
 use crate::holds;
@@ -142,4 +142,94 @@ fn neighbours_down_together_make_no_second_token() {
             }
         }
     }
+}
+
+/// These nodes of a tree crash again and again, over FIFO channels, and nodes request as often as
+/// given.
+fn crashing_endlessly(
+    (form, requests): (&str, &[u8]),
+    crashing: &[u32],
+    variants: &[soloist_algorithms::Variant],
+) -> Bounds<Tree> {
+    let none = VariantSet::default();
+    Bounds {
+        shape: Arc::new(Tree::parse(form, requests.len()).unwrap()),
+        variants: variants
+            .iter()
+            .fold(none, |set, variant| set.with(*variant)),
+        limits: Limits {
+            crashes: Crashes {
+                most: ENDLESS,
+                nodes: Some(crashing.iter().fold(0, |set, node| set | 1 << node)),
+                ..Crashes::default()
+            },
+            states_max: 1_000_000,
+            ..Limits::new(Channels::Fifo)
+        },
+        ..Bounds::of::<Raymond>(requests)
+    }
+}
+
+/// A line around node 1.
+const LINE: (&str, &[u8]) = ("line", &[ENDLESS; 3]);
+
+/// A star around node 0, which does not request.
+const STAR: (&str, &[u8]) = ("star:3", &[0, ENDLESS, ENDLESS, ENDLESS]);
+
+#[track_caller]
+fn starves(bounds: &Bounds<Tree>) {
+    let outcome = search::<Raymond>(bounds);
+    let Outcome::Starved { cycle, .. } = &outcome else {
+        panic!("{outcome:#?}");
+    };
+    assert!(cycle.iter().any(|step| step.starts_with("crash")));
+}
+
+/// §8.4: "it is possible that a neighboring node Y could be starved by the loss of order". So with
+/// the rotation that replaces the counters by default.
+#[test]
+fn rotation_does_not_prevent_starvation() {
+    starves(&crashing_endlessly(LINE, &[1], &[]));
+}
+
+/// §8.4: "it will prevent starvation".
+#[test]
+fn counters_prevent_starvation() {
+    holds::<Raymond>(&crashing_endlessly(LINE, &[1], &[COUNTERS]));
+    holds::<Raymond>(&crashing_endlessly(LINE, &[1], &[COUNTERS, PIGGYBACK]));
+    let mut star = crashing_endlessly(STAR, &[0], &[COUNTERS]);
+    star.limits.crashes.gap_max = 1;
+    holds::<Raymond>(&star);
+    // Without a limit of crashes, and with one.
+    let mut few = crashing_endlessly(("line", &[1; 3]), &[0, 1, 2], &[COUNTERS]);
+    few.limits.crashes.most = 2;
+    holds::<Raymond>(&few);
+}
+
+/// The outcome does not depend on where gaps between counters are cut off.
+#[test]
+fn wider_gaps_between_counters_change_nothing() {
+    let bounds = |gap_max| {
+        let mut bounds = crashing_endlessly(LINE, &[1], &[COUNTERS]);
+        bounds.limits.crashes.gap_max = gap_max;
+        bounds
+    };
+    for gap_max in [1, 3, 5] {
+        holds::<Raymond>(&bounds(gap_max));
+    }
+    // Without gaps there is no order.
+    starves(&bounds(0));
+}
+
+/// The paper does not say where the node itself goes in a rebuilt queue. Before its neighbours, as
+/// with `greedy`, it enters again and again.
+#[test]
+fn a_node_first_in_its_rebuilt_queue_starves_its_neighbours() {
+    starves(&crashing_endlessly(LINE, &[1], &[COUNTERS, GREEDY]));
+}
+
+/// A crash of a neighbour that counts resets its counters, so that it goes first again.
+#[test]
+fn crashes_of_a_counting_neighbour_starve_the_others() {
+    starves(&crashing_endlessly(LINE, &[0, 1], &[COUNTERS]));
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use soloist_api::session::{
-    Acquire, ClientMessage, Code, Hello, Left, NodeMessage, Numbered, Promise, Release, Resume,
-    Secret,
+    Acquire, Cancel, ClientMessage, Code, Hello, Left, NodeMessage, Numbered, Promise, Release,
+    Resume, Secret,
 };
 use soloist_api::{Fence, Moment};
+use soloist_core::Mutant;
 
 pub(crate) const LOCK: &str = "a";
 
@@ -19,6 +20,8 @@ pub(crate) enum Phase {
     Held(u64, Fence),
     /// The release of a hold is not answered yet.
     Releasing(u64),
+    /// The request was given up for one on another node, and its cancellation is not answered yet.
+    Cancelling(u64),
 }
 
 /// A session as the client knows it.
@@ -33,6 +36,10 @@ pub(crate) struct Credentials {
 pub(crate) struct Client {
     pub phase: Phase,
     pub credentials: Option<Credentials>,
+    /// The session on another node that it has left, until the session here has begun.
+    left: Option<Left>,
+    /// Whether it has told the other node of an unanswered release when it left.
+    pub has_named_release: bool,
     /// The node that it uses.
     pub node: usize,
     /// The number of its last message.
@@ -51,6 +58,8 @@ pub(crate) struct Client {
     pub is_welcome: bool,
     /// A planted fault: it counts promises from when they arrive.
     counts_from_arrival: bool,
+    /// A planted fault: it uses a grant that it reads after it has left the session.
+    uses_late_grants: bool,
     /// Sends everything again after a resume, also what was handled.
     pub resends_all: bool,
 }
@@ -61,17 +70,22 @@ impl Hash for Client {
         (&self.sent, self.relies_until, &self.catches_up).hash(hasher);
         let known = self.credentials.as_ref().map(|known| known.node);
         (known, self.resends_all, self.is_welcome).hash(hasher);
+        self.has_named_release.hash(hasher);
         for n in self.unanswered.keys() {
             n.hash(hasher);
         }
+        let left = self.left.as_ref();
+        left.map(|left| (left.seen, &left.release)).hash(hasher);
     }
 }
 
 impl Client {
-    pub(crate) fn new(resends_all: bool, counts_from_arrival: bool) -> Self {
+    pub(crate) fn new(resends_all: bool, planted: Option<Mutant>) -> Self {
         Client {
             phase: Phase::Idle,
             credentials: None,
+            left: None,
+            has_named_release: false,
             node: 0,
             n: 0,
             seen: 0,
@@ -80,7 +94,8 @@ impl Client {
             relies_until: Moment::default(),
             catches_up: None,
             is_welcome: false,
-            counts_from_arrival,
+            counts_from_arrival: planted == Some(Mutant::PromiseFromArrival),
+            uses_late_grants: planted == Some(Mutant::LeftGrantUsed),
             resends_all,
         }
     }
@@ -96,26 +111,49 @@ impl Client {
         self.is_welcome = false;
         let mut hello = Hello::default();
         match self.credentials.clone() {
-            Some(known) if known.node == self.node => {
+            Some(known) => {
                 hello.resume = Some(Resume {
                     session: known.session,
                     secret: known.secret,
                     seen: self.seen,
                 });
             }
-            Some(known) => {
-                hello.left = Some(Left {
-                    node: known.node.to_string(),
-                    session: known.session,
-                    secret: known.secret,
-                    seen: self.seen,
-                    release: Vec::new(),
-                });
+            None => {
                 self.forget();
+                hello.left = self.left.clone();
             }
-            None => self.forget(),
         }
         ClientMessage::Hello(hello)
+    }
+
+    /// Leaves the session for one on another node. Returns the client of that one. This one keeps
+    /// its hold, sends unanswered releases again, and gives up a request that waits.
+    pub(crate) fn leave(&mut self) -> Client {
+        let mut next = self.clone();
+        next.forget();
+        next.phase = Phase::Idle;
+        let releases = self.unanswered.values();
+        let releases = releases.filter_map(|message| match message {
+            ClientMessage::Release(release) => Some(release.hold),
+            _ => None,
+        });
+        next.left = self.credentials.clone().map(|known| Left {
+            node: known.node.to_string(),
+            session: known.session,
+            secret: known.secret,
+            seen: self.seen,
+            release: releases.collect(),
+        });
+        self.has_named_release = matches!(self.phase, Phase::Releasing(_));
+        if let Phase::Asked(request) = self.phase {
+            self.unanswered.remove(&request);
+            self.n += 1;
+            let (n, seen) = (self.n, Some(self.seen));
+            let cancel = ClientMessage::Cancel(Cancel { n, request, seen });
+            self.unanswered.insert(n, cancel);
+            self.phase = Phase::Cancelling(n);
+        }
+        next
     }
 
     /// Starts from the beginning, with another session.
@@ -186,6 +224,7 @@ impl Client {
         match message {
             NodeMessage::Welcome(welcome) => {
                 self.is_welcome = true;
+                self.left = None;
                 self.credentials = Some(Credentials {
                     node: self.node,
                     session: welcome.session,
@@ -210,15 +249,19 @@ impl Client {
             }
             NodeMessage::Granted(granted) => {
                 self.unanswered.remove(&granted.n);
-                if self.phase != Phase::Asked(granted.n) {
+                let is_given_up = matches!(self.phase, Phase::Cancelling(_));
+                if self.phase != Phase::Asked(granted.n) && !is_given_up {
                     return Err(format!(
                         "request {} is granted in {:?}",
                         granted.n, self.phase
                     ));
                 }
-                self.phase = Phase::Held(granted.n, granted.fence);
-                self.relies_until = Moment::default();
-                self.trust(now, granted.promise)?;
+                // The cancellation releases a grant that comes too late.
+                if !is_given_up || self.uses_late_grants {
+                    self.phase = Phase::Held(granted.n, granted.fence);
+                    self.relies_until = Moment::default();
+                    self.trust(now, granted.promise)?;
+                }
             }
             NodeMessage::Lost(lost) => {
                 let until = lost.promise.until(self.sent_at(lost.promise)?);
@@ -249,7 +292,8 @@ impl Client {
     /// A request was answered, with an outcome or a refusal.
     fn answered(&mut self, n: u64) {
         self.unanswered.remove(&n);
-        if self.phase == Phase::Asked(n) || self.phase == Phase::Releasing(n) {
+        let is_it = [Phase::Asked(n), Phase::Releasing(n), Phase::Cancelling(n)];
+        if is_it.contains(&self.phase) {
             self.phase = Phase::Idle;
         }
     }

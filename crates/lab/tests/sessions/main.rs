@@ -1,13 +1,16 @@
 //! Every interleaving of one client with a session, one lock, and a rival on another node: when the
 //! client requests, releases and pings, when its connection breaks, when it resumes or moves to the
-//! other node, when each message arrives, when time passes, and when the node drains or loses its
-//! lease.
+//! other node, when that one makes the first one end what was left, when the client resumes the
+//! session that it has left, when each message arrives, when time passes, and when the node drains
+//! or loses its lease. A client moves whatever it has: a request that waits, a hold that it keeps
+//! and releases on the first node, or a release that was not acknowledged.
 //!
 //! The client never works on what the lock protects while the rival is inside. And from each state,
 //! once the client has a connection and all messages have arrived, client and nodes agree on what
 //! the client holds, and no request waits in vain.
 
 mod client;
+mod properties;
 mod steps;
 mod world;
 
@@ -55,6 +58,10 @@ const LAPSES: Case = Case {
     ..QUIET
 };
 const MOVES: Case = Case { moves: 1, ..QUIET };
+const RETURNS: Case = Case {
+    returns: 1,
+    ..MOVES
+};
 const INTRUDES: Case = Case {
     intrusions: 1,
     cuts: 0,
@@ -101,6 +108,15 @@ fn all_interleavings_of_a_client_that_moves_are_safe() {
 }
 
 #[test]
+fn all_interleavings_of_a_client_that_returns_to_the_session_that_it_has_left_are_safe() {
+    is_safe(RETURNS);
+    is_safe(Case {
+        requests: 2,
+        ..RETURNS
+    });
+}
+
+#[test]
 fn a_wrong_secret_resumes_nothing() {
     is_safe(INTRUDES);
 }
@@ -127,16 +143,32 @@ fn more_interleavings_of_sessions_are_safe() {
         ticks: 3,
         ..QUIET
     });
+    is_safe(Case {
+        ticks: 2,
+        ..RETURNS
+    });
+    is_safe(Case {
+        drains: 1,
+        ..RETURNS
+    });
+    is_safe(Case {
+        cuts: 2,
+        returns: 2,
+        ..RETURNS
+    });
 }
 
 /// Planted faults, each with a search that shows it.
-const SHOWN: [(Mutant, Case); 7] = [
+const SHOWN: [(Mutant, Case); 10] = [
     (Mutant::GrantUntold, QUIET),
     (Mutant::EndWhenWritten, DRAINS),
     (Mutant::PromiseFromArrival, EXPIRES),
     (Mutant::RequestTwice, RESENDS),
     (Mutant::AnySecret, INTRUDES),
     (Mutant::GrantLeft, MOVES),
+    (Mutant::ReleaseLeft, MOVES),
+    (Mutant::KeptHoldEnded, MOVES),
+    (Mutant::LeftGrantUsed, RETURNS),
     (Mutant::DrainBeyondHolds, DRAINS),
 ];
 

@@ -5,25 +5,27 @@ use soloist_core::sessions::ConnectionId;
 use soloist_lab::breadth_first::{self, Space};
 
 use super::client::Phase;
-use super::world::{Connection, HERE, RIVAL, State, THERE, TICK, lock};
+use super::world::{Connection, HERE, RIVAL, Role, State, THERE, TICK, lock};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     /// The client opens a connection: a new session, or to resume the one it has.
-    Connect,
+    Connect(Role),
     /// The client opens a connection to the other node.
     Move,
+    /// The other node makes the first one end what the client left there.
+    Leave,
     Acquire,
-    Release,
+    Release(Role),
     Ping,
     /// The client's connection breaks. What it sent may still arrive.
-    Cut,
+    Cut(Role),
     /// The node notices that a connection has ended.
     Notice(usize),
     /// A message of the client arrives.
     Up(usize),
     /// A message of the node arrives.
-    Down,
+    Down(Role),
     Tick,
     Drain,
     /// Another client tries to resume the session without its secret.
@@ -44,21 +46,32 @@ impl Space for State {
             let is_gone = !connection.is_open && !connection.is_over && connection.up.is_empty();
             may(Action::Notice(number), is_gone);
         }
-        let open = self.open().map(|open| &self.connections[open]);
+        for role in [Role::Now, Role::Before] {
+            let Some(client) = self.client_of(role) else {
+                continue;
+            };
+            let open = self.open(role).map(|open| &self.connections[open]);
+            may(
+                Action::Down(role),
+                open.is_some_and(|open| !open.down.is_empty()),
+            );
+            may(Action::Cut(role), open.is_some() && left.cuts > 0);
+            let connects = match role {
+                Role::Now => true,
+                Role::Before => left.returns > 0,
+            };
+            may(Action::Connect(role), open.is_none() && connects);
+            let is_held = matches!(client.phase, Phase::Held(..));
+            let releases = open.is_some() && client.is_welcome && is_held;
+            may(Action::Release(role), releases);
+        }
+        let open = self.open(Role::Now);
         let is_welcome = open.is_some() && self.client.is_welcome;
-        let phase = self.client.phase;
-        may(Action::Down, open.is_some_and(|open| !open.down.is_empty()));
-        may(Action::Connect, open.is_none());
-        may(Action::Cut, open.is_some() && left.cuts > 0);
-        let is_settled = matches!(phase, Phase::Idle | Phase::Asked(_));
         let moves = open.is_none() && left.moves > 0 && self.client.node == HERE;
-        may(Action::Move, moves && is_settled);
-        let acquires = phase == Phase::Idle && left.requests > 0;
+        may(Action::Move, moves);
+        may(Action::Leave, self.leaving.is_some());
+        let acquires = self.client.phase == Phase::Idle && left.requests > 0;
         may(Action::Acquire, is_welcome && acquires);
-        may(
-            Action::Release,
-            is_welcome && matches!(phase, Phase::Held(..)),
-        );
         may(Action::Ping, is_welcome && left.pings > 0);
         may(Action::Tick, left.ticks > 0);
         may(Action::Drain, left.drains > 0);
@@ -73,34 +86,38 @@ impl Space for State {
     fn apply(&mut self, action: Action) -> Result<(), String> {
         let now = self.now;
         match action {
-            Action::Connect => self.connect(self.next_node()),
+            Action::Connect(role) => {
+                if role == Role::Before {
+                    self.left.returns -= 1;
+                }
+                self.connect(role);
+            }
             Action::Move => {
                 self.left.moves -= 1;
-                if matches!(self.client.phase, Phase::Asked(_)) {
-                    self.client.phase = Phase::Idle;
-                    self.left.requests += 1;
-                }
-                self.connect(THERE);
+                self.leave();
+                self.connect(Role::Now);
             }
+            Action::Leave => self.end_left()?,
             Action::Acquire => {
                 self.left.requests -= 1;
                 let message = self.client.acquire(now);
-                self.send(message);
+                self.send(Role::Now, message);
             }
-            Action::Release => {
-                if let Phase::Held(hold, _) = self.client.phase {
-                    let message = self.client.release(now, hold);
-                    self.send(message);
+            Action::Release(role) => {
+                let client = self.client_mut(role);
+                if let Phase::Held(hold, _) = client.phase {
+                    let message = client.release(now, hold);
+                    self.send(role, message);
                 }
             }
             Action::Ping => {
                 self.left.pings -= 1;
                 let message = self.client.ping(now);
-                self.send(message);
+                self.send(Role::Now, message);
             }
-            Action::Cut => {
+            Action::Cut(role) => {
                 self.left.cuts -= 1;
-                self.cut();
+                self.cut(role);
             }
             Action::Notice(number) => {
                 self.connections[number].is_over = true;
@@ -111,7 +128,7 @@ impl Space for State {
                 }
             }
             Action::Up(number) => self.up(number)?,
-            Action::Down => self.down()?,
+            Action::Down(role) => self.down(role)?,
             Action::Tick => {
                 self.left.ticks -= 1;
                 self.now = now + TICK;
@@ -155,7 +172,11 @@ impl Space for State {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.comes_to_an_end()
+        self.comes_to_an_end(false)?;
+        match self.before {
+            Some(_) => self.comes_to_an_end(true),
+            None => Ok(()),
+        }
     }
 
     fn fingerprint(&self) -> u128 {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use soloist_algorithms::{Choice, NodeId};
-use soloist_api::session::{ClientMessage, Closed, Code, Hello, NodeMessage, Resume, Secret};
+use soloist_api::session::{ClientMessage, Closed, Code, Hello, Left, NodeMessage, Resume, Secret};
 use soloist_api::{LockName, Moment};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
@@ -17,10 +17,9 @@ use soloist_core::name_hash::HashKey;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_core::sessions::{ConnectionId, SessionId, Teller};
 use soloist_core::{Incarnation, Mutant, Tuning};
-use soloist_lab::breadth_first::{Shared, Space};
+use soloist_lab::breadth_first::Shared;
 
 use super::client::{Client, LOCK, Phase};
-use super::steps::Action;
 
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 pub(crate) const TICK: Duration = Duration::from_secs(1);
@@ -33,9 +32,17 @@ pub(crate) const THERE: usize = 1;
 
 pub(crate) const RIVAL: &str = "the rival";
 
+/// Which of its sessions the client uses: the one that it has now, or the one that it has left.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Role {
+    Now,
+    Before,
+}
+
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub node: usize,
+    pub role: Role,
     pub session: Option<SessionId>,
     pub up: VecDeque<Rc<ClientMessage>>,
     pub down: VecDeque<Rc<NodeMessage>>,
@@ -49,6 +56,7 @@ impl Hash for Connection {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (
             self.node,
+            self.role,
             self.session.is_some(),
             self.is_open,
             self.is_over,
@@ -75,6 +83,8 @@ pub(crate) struct Case {
     /// The client's node loses its lease at the first tick.
     pub lapses: bool,
     pub moves: u8,
+    /// How often the client connects to the node that it has left.
+    pub returns: u8,
     pub intrusions: u8,
     pub resends_all: bool,
 }
@@ -88,6 +98,7 @@ pub(crate) const QUIET: Case = Case {
     drains: 0,
     lapses: false,
     moves: 0,
+    returns: 0,
     intrusions: 0,
     resends_all: false,
 };
@@ -97,6 +108,10 @@ pub(crate) struct State {
     pub tables: [Shared<Table>; 2],
     pub connections: Vec<Connection>,
     pub client: Client,
+    /// The client of the session that was left: it keeps a hold there, and releases it there.
+    pub before: Option<Client>,
+    /// What the other node is to end on the first one.
+    pub leaving: Option<Left>,
     pub rival: Option<HoldId>,
     pub rival_waits: bool,
     pub now: Moment,
@@ -109,7 +124,10 @@ pub(crate) struct State {
 
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (&self.tables, &self.connections, &self.client).hash(hasher);
+        (&self.tables, &self.connections).hash(hasher);
+        (&self.client, &self.before).hash(hasher);
+        let leaving = self.leaving.as_ref();
+        leaving.map(|left| (left.seen, &left.release)).hash(hasher);
         (self.rival.is_some(), self.rival_waits, self.now).hash(hasher);
         (self.epoch, self.left, self.is_drained, self.valid_until).hash(hasher);
     }
@@ -134,6 +152,7 @@ pub(crate) fn table(me: usize, planted: Option<Mutant>) -> Table {
         limits: Limits::default(),
         locks_max: 10,
         forget_after: Duration::from_secs(3600),
+        turns_away_after: None,
         seed: [me as u8; 32],
     });
     table.tune(Tuning {
@@ -148,10 +167,9 @@ impl State {
         let mut state = State {
             tables: [HERE, THERE].map(|me| Shared::new(table(me, planted))),
             connections: Vec::new(),
-            client: Client::new(
-                case.resends_all,
-                planted == Some(Mutant::PromiseFromArrival),
-            ),
+            client: Client::new(case.resends_all, planted),
+            before: None,
+            leaving: None,
             rival: None,
             rival_waits: false,
             now: Moment::default(),
@@ -261,15 +279,40 @@ impl State {
         }
     }
 
-    pub(crate) fn open(&self) -> Option<usize> {
-        self.connections.iter().position(|one| one.is_open)
+    pub(crate) fn client_of(&self, role: Role) -> Option<&Client> {
+        match role {
+            Role::Now => Some(&self.client),
+            // Once it has nothing there, it does not come back.
+            Role::Before => {
+                let before = self.before.as_ref();
+                before.filter(|before| before.phase != Phase::Idle)
+            }
+        }
     }
 
-    pub(crate) fn connect(&mut self, node: usize) {
-        self.client.node = node;
-        let hello = self.client.hello(self.now);
+    pub(crate) fn client_mut(&mut self, role: Role) -> &mut Client {
+        match role {
+            Role::Now => &mut self.client,
+            Role::Before => self.before.as_mut().expect("it has left a session"),
+        }
+    }
+
+    pub(crate) fn open(&self, role: Role) -> Option<usize> {
+        let mut connections = self.connections.iter();
+        connections.position(|one| one.is_open && one.role == role)
+    }
+
+    pub(crate) fn connect(&mut self, role: Role) {
+        let (now, is_drained) = (self.now, self.is_drained);
+        let client = self.client_mut(role);
+        // A node that drains takes no new session, and the other one does.
+        if client.credentials.is_none() && is_drained {
+            client.node = THERE;
+        }
+        let (node, hello) = (client.node, client.hello(now));
         self.connections.push(Connection {
             node,
+            role,
             session: None,
             up: VecDeque::from([Rc::new(hello)]),
             down: VecDeque::new(),
@@ -278,22 +321,35 @@ impl State {
         });
     }
 
-    /// The node to connect to. One that drains takes no new session, and the other one does.
-    pub(crate) fn next_node(&self) -> usize {
-        let is_new = self.client.credentials.is_none();
-        match is_new && self.is_drained {
-            true => THERE,
-            false => self.client.node,
+    /// The client continues on the other node. A request that waits is made again there.
+    pub(crate) fn leave(&mut self) {
+        if matches!(self.client.phase, Phase::Asked(_)) {
+            self.left.requests += 1;
         }
+        let mut next = self.client.leave();
+        next.node = THERE;
+        self.before = Some(std::mem::replace(&mut self.client, next));
     }
 
-    pub(crate) fn send(&mut self, message: ClientMessage) {
-        let open = self.open().expect("it has a connection");
+    /// The other node makes the first one end what the client left there.
+    pub(crate) fn end_left(&mut self) -> Result<(), String> {
+        let left = self.leaving.take().expect("something was left");
+        let node = left.node.parse().expect("a node");
+        let (session, secret) = (left.session.parse(), left.secret.0.parse());
+        let (session, secret) = (session.expect("an id"), secret.expect("a secret"));
+        self.change(node, |table, now, out| {
+            table.leave_session(now, session, secret, left.seen, &left.release, out)
+        })?;
+        Ok(())
+    }
+
+    pub(crate) fn send(&mut self, role: Role, message: ClientMessage) {
+        let open = self.open(role).expect("it has a connection");
         self.connections[open].up.push_back(Rc::new(message));
     }
 
-    pub(crate) fn cut(&mut self) {
-        let open = self.open().expect("it has a connection");
+    pub(crate) fn cut(&mut self, role: Role) {
+        let open = self.open(role).expect("it has a connection");
         self.connections[open].is_open = false;
         self.connections[open].down.clear();
     }
@@ -323,14 +379,8 @@ impl State {
         hello: &Hello,
     ) -> Result<(), String> {
         let id = ConnectionId(number as u64);
-        if let Some(left) = &hello.left {
-            let old = left.node.parse().expect("a node");
-            let (session, secret) = (left.session.parse(), left.secret.0.parse());
-            let (session, secret) = (session.expect("an id"), secret.expect("a secret"));
-            self.change(old, |table, now, out| {
-                table.leave_session(now, session, secret, left.seen, &left.release, out)
-            })?;
-        }
+        // The node does it later: the first node may not answer at once.
+        self.leaving = hello.left.clone().or(self.leaving.take());
         let session = match &hello.resume {
             Some(resume) => {
                 let session: SessionId = resume.session.parse().expect("an id");
@@ -372,16 +422,17 @@ impl State {
         })
     }
 
-    pub(crate) fn down(&mut self) -> Result<(), String> {
-        let open = self.open().expect("it has a connection");
+    pub(crate) fn down(&mut self, role: Role) -> Result<(), String> {
+        let open = self.open(role).expect("it has a connection");
         let message = self.connections[open].down.pop_front().expect("a message");
         let is_closed = matches!(*message, NodeMessage::Closed(_));
-        let resends = self.client.receive(self.now, (*message).clone())?;
+        let now = self.now;
+        let resends = self.client_mut(role).receive(now, (*message).clone())?;
         for message in resends {
-            self.send(message);
+            self.send(role, message);
         }
         if is_closed {
-            self.cut();
+            self.cut(role);
         }
         Ok(())
     }
@@ -392,6 +443,7 @@ impl State {
         let number = self.connections.len();
         self.connections.push(Connection {
             node: known.node,
+            role: Role::Now,
             session: None,
             up: VecDeque::new(),
             down: VecDeque::new(),
@@ -408,54 +460,5 @@ impl State {
             true => Err("a session was resumed with a wrong secret".to_owned()),
             false => Ok(()),
         }
-    }
-
-    pub(crate) fn excludes(&self) -> Result<(), String> {
-        if self.client.relies(self.now) && self.rival.is_some() {
-            return Err("the client works while the rival is inside".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Lets the client connect, all messages arrive and the rival leave. Then client and nodes must
-    /// agree.
-    pub(crate) fn comes_to_an_end(&self) -> Result<(), String> {
-        let mut end = self.clone();
-        for _ in 0..1000 {
-            let up = end.connections.iter().position(|one| !one.up.is_empty());
-            let down = end
-                .open()
-                .filter(|&open| !end.connections[open].down.is_empty());
-            if let Some(number) = up {
-                end.up(number)?;
-            } else if down.is_some() {
-                end.down()?;
-            } else if end.rival.is_some() {
-                end.apply(Action::RivalReleases)?;
-            } else if end.open().is_none() {
-                end.connect(end.next_node());
-            } else {
-                return end.agrees();
-            }
-        }
-        Err("messages never stop".to_owned())
-    }
-
-    pub(crate) fn agrees(&self) -> Result<(), String> {
-        let phase = self.client.phase;
-        if matches!(phase, Phase::Asked(_) | Phase::Releasing(_)) {
-            return Err(format!("the client is {phase:?} and nothing happens"));
-        }
-        let mut held = [0, 0];
-        if matches!(phase, Phase::Held(..)) {
-            held[self.client.node] = 1;
-        }
-        let holds = [self.tables[HERE].holds(), self.tables[THERE].holds()];
-        if holds != held {
-            return Err(format!(
-                "the client is {phase:?}, and the nodes have {holds:?} holds"
-            ));
-        }
-        Ok(())
     }
 }

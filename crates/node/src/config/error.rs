@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::{KeepersError, Members, NodesError};
+use super::{Config, KeepersError, Members, NodesError};
 use soloist_api::{Address, AddressError, DurationError, NodeName, NodeNameError};
 use soloist_core::limits::Limits;
 use soloist_core::rules::RuleProblem;
@@ -107,6 +107,12 @@ pub enum Problem {
         /// The address in `[keepers]`.
         keeper: Address,
     },
+    /// The number of threads is out of range.
+    #[error(
+        "invalid number of threads {0}: use a whole number from 1 to {most}",
+        most = Config::IO_THREADS_MOST
+    )]
+    IoThreads(i64),
     /// The clock drift is out of range.
     #[error(
         "invalid drift of {0} percent: use a whole number from {least} to {most}",
@@ -198,4 +204,7 @@ pub enum Problem {
     /// Protection for a TCP address that is not set.
     #[error("it has no effect without api.listen: set that, or remove this")]
     NothingToProtect,
+    /// The dashboard's page without a TCP address.
+    #[error("a browser cannot use the Unix socket: set api.listen, or run `soloist ui` instead")]
+    NoBrowser,
 }

@@ -38,6 +38,7 @@ struct Raw {
     data: Option<Text>,
     lease: Option<Text>,
     drift: Option<Spanned<i64>>,
+    io_threads: Option<Spanned<i64>>,
     tls: Option<Spanned<RawTls>>,
     #[serde(default)]
     locks: RawLocks,
@@ -89,6 +90,7 @@ struct RawApi {
     listen: Option<Text>,
     token_file: Option<Text>,
     tls: Option<Spanned<RawApiTls>>,
+    ui: Option<Spanned<bool>>,
 }
 
 #[derive(Deserialize)]
@@ -185,9 +187,20 @@ fn convert(raw: &Raw, folder: &Path) -> Result<Config, Wrong> {
         api: api(&raw.api, folder)?,
         limits: limits(&raw.limits)?,
         metrics: raw.metrics.clone(),
+        io_threads: io_threads(raw)?,
         name,
         members,
     })
+}
+
+fn io_threads(raw: &Raw) -> Result<usize, Wrong> {
+    let Some(given) = &raw.io_threads else {
+        return Ok(Config::IO_THREADS);
+    };
+    let threads = usize::try_from(*given.get_ref()).ok();
+    let threads = threads.filter(|threads| (1..=Config::IO_THREADS_MOST).contains(threads));
+    let problem = || Problem::IoThreads(*given.get_ref());
+    threads.ok_or_else(|| wrong(given, "io_threads", problem()))
 }
 
 fn listen(raw: &Raw) -> Result<Option<Address>, Wrong> {
@@ -347,7 +360,18 @@ fn api(raw: &RawApi, folder: &Path) -> Result<Api, Wrong> {
         socket: socket(raw, folder)?,
         access: socket_access(raw)?,
         tcp: api_tcp(raw, folder)?,
+        ui: api_ui(raw)?,
     })
+}
+
+fn api_ui(raw: &RawApi) -> Result<bool, Wrong> {
+    match &raw.ui {
+        Some(at) if *at.get_ref() && raw.listen.is_none() => {
+            Err(wrong(at, "api.ui", Problem::NoBrowser))
+        }
+        Some(ui) => Ok(*ui.get_ref()),
+        None => Ok(false),
+    }
 }
 
 /// The system's limit for the path of a Unix socket, excluding the terminating zero.

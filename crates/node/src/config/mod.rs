@@ -13,6 +13,7 @@
 //! data = "data"                       # folder for persistent state; this is the default
 //! lease = "3s"                        # a node that fails is evicted after this; 500ms to 1h
 //! drift = 5                           # how far clock rates may differ, in percent; 1 to 50
+//! io_threads = 1                      # threads of `soloist node` for all connections
 //!
 //! [keepers]                           # 3 or 5 nodes that replicate the membership (1 in a
 //! a = "10.0.0.1:7401"                 # small cluster); other nodes join and leave freely
@@ -28,7 +29,7 @@
 //! algorithm = "raymond"               # for all locks; this is the default
 //! variant = ""                        # variants, separated by commas
 //! shape = ""                          # as in `soloist lab run --shape`; empty: the algorithm's own
-//! max_local_turns = 1                 # waiters of its own that a node serves before it passes on
+//! max_local_turns = 4                 # waiters of its own that a node serves before it passes on
 //! ttl_default = "10s"                 # how long a hold lasts if it is not renewed
 //! ttl_max = "1h"                      # a client may not ask for more
 //!
@@ -111,6 +112,9 @@ pub struct Config {
     pub limits: Limits,
     /// Settings of metrics.
     pub metrics: Metrics,
+    /// Number of threads that `soloist node` runs on. A node inside a program runs on the program's
+    /// own runtime.
+    pub io_threads: usize,
 }
 
 /// How links are protected.
@@ -167,6 +171,8 @@ pub struct Api {
     pub access: SocketAccess,
     /// The TCP address, if any.
     pub tcp: Option<ApiTcp>,
+    /// Whether the dashboard's page is served at `/ui`.
+    pub ui: bool,
 }
 
 /// The users that may connect to the Unix socket, as permissions of its file.
@@ -204,6 +210,7 @@ impl Api {
             socket: socket.into(),
             access: SocketAccess::default(),
             tcp: None,
+            ui: false,
         }
     }
 }
@@ -259,6 +266,13 @@ pub struct Metrics {
 const LONGEST: u64 = 4 << 20;
 
 impl Config {
+    /// The default of `io_threads`. Locks need little computation, and a message between threads
+    /// costs more than handling it.
+    pub const IO_THREADS: usize = 1;
+
+    /// The largest `io_threads`.
+    pub const IO_THREADS_MOST: usize = 1024;
+
     /// Reads a configuration file. Paths in it are relative to its folder.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let name = file.display().to_string();

@@ -14,6 +14,7 @@ use soloist_api::ErrorKind;
 
 use super::error::Failure;
 use super::listen::ApiError;
+use super::ui::Pass;
 use soloist_transport::Stranger;
 use soloist_transport::sha256;
 
@@ -64,10 +65,26 @@ impl Token {
     }
 }
 
+/// What a request must carry.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub token: Token,
+    /// The cookie of pages that have shown the token, if the node serves a page.
+    pub pass: Option<Pass>,
+}
+
+impl Guard {
+    fn admits(&self, request: &Request) -> bool {
+        let shown = bearer(request.headers());
+        shown.is_some_and(|shown| self.token.is(shown))
+            || self.pass.as_ref().is_some_and(|pass| pass.admits(request))
+    }
+}
+
 /// Middleware that passes a request on if it carries the token.
-pub(super) async fn check(State(token): State<Token>, request: Request, next: Next) -> Response {
+pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     match bearer(request.headers()) {
-        Some(shown) if token.is(shown) => {
+        _ if guard.admits(&request) => {
             if let Some(stranger) = request.extensions().get::<Arc<Stranger>>() {
                 stranger.recognize();
             }

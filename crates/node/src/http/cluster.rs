@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::stream::StreamExt;
+use soloist_api::dashboard::Overview;
 use soloist_api::{Cluster, NodeHealth, NodeInfo, NodeState};
 use tokio::time::{Instant, timeout_at};
 
@@ -34,6 +35,7 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(20);
     responses((status = 200, description = "The cluster", body = Cluster)),
 ))]
 pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
+    let departed = api.node.departed().await;
     let _one_of_few = api.node.shared.looking.acquire().await;
     let shared = &api.node.shared;
     let led = ask_leader(shared).await;
@@ -43,7 +45,7 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
         (core.member_state(), core.members())
     };
     let mut nodes = nodes(shared, led.as_ref(), &members);
-    let mut answers = ask_all(&api.node, &Question::Health);
+    let mut answers = ask_all(&api.node, |_| Question::Health);
     while let Some((name, answer)) = answers.next().await {
         let node = nodes.iter_mut().find(|node| node.name == name.as_str());
         if let (Some(node), Some(Answer::Health(health))) = (node, answer) {
@@ -75,7 +77,20 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
         leader: led.map(|led| led.leader.to_string()),
         algorithm: default.map_or("", |rule| rule.choice().name).to_owned(),
         nodes,
+        departed,
     })
+}
+
+/// Judge the cluster
+///
+/// What is wrong, what is well, and what to do, as this node sees it. A node without a lease
+/// does not know the state of the others, and says so.
+#[cfg_attr(feature = "schema", utoipa::path(
+    get, path = "/v1/overview", tag = "cluster",
+    responses((status = 200, description = "The overview", body = Overview)),
+))]
+pub(super) async fn overview(State(api): State<Api>) -> Json<Overview> {
+    Json(api.node.look().await.overview)
 }
 
 async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
@@ -182,7 +197,7 @@ async fn change_keepers(api: &Api, change: membership::Question) -> Result<Statu
             Ok(Reply::Done) => return Ok(StatusCode::NO_CONTENT),
             Ok(Reply::Refused(reason)) => return Err(Failure::conflict(reason)),
             Ok(Reply::HandsOver(former)) => former,
-            Ok(Reply::Cluster(_)) => {
+            Ok(Reply::Cluster(_) | Reply::Overview(_)) => {
                 let reason = "unexpected answer".to_owned();
                 return Err(Failure::unavailable(reason));
             }
@@ -211,7 +226,10 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let membership = &shared.keeping.membership;
     let keeper = membership.keeper();
     let keepers_refused = keeper.as_ref().map_or(0, |keeper| keeper.refusals());
+    let keeper_view = keeper.as_ref().map(|keeper| keeper.view());
     let links = shared.links().counters();
+    let peers = shared.links().status().into_iter();
+    let peers = peers.map(|link| (link.name, link.out_up)).collect();
     let observed = {
         let mut core = shared.core();
         core.look(shared);
@@ -226,14 +244,18 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
             },
             members: core.members().len(),
             lease: until.map_or(Duration::ZERO, |until| until.since(Moment::now())),
-            leads: keeper.is_some_and(|keeper| keeper.view().leads),
+            leads: keeper_view.as_ref().is_some_and(|view| view.leads),
+            store_ok: keeper_view.map(|view| view.stopped.is_none()),
+            certificate_ends_s: shared.certificate_ends_ms.map(|ends| ends / 1000),
             fences_used: if is_current { counts.fence.used() } else { 0.0 },
             locks: table.locks(),
             holds: table.holds(),
             waiters: table.waiters(),
+            longest_wait: table.longest_wait(Moment::now()).unwrap_or_default(),
             sessions: table.sessions(),
             counts: counts.clone(),
             links,
+            peers,
             refused: membership.refused.count() + keepers_refused,
             refused_elsewhere: membership.refused_by.count(),
         }

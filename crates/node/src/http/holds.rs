@@ -22,13 +22,17 @@ use soloist_core::locks::{Grant, HoldError, HoldId};
 fn describe(shared: &Shared, core: &NodeState, grant: &Grant) -> Result<Hold, Failure> {
     let promise = core.promise(grant.hold);
     let until = promise.map_err(|error| gone(core, grant.hold, error))?;
-    let valid_for = until.map(|until| shared.lease().told(until.since(Moment::now())));
+    let now = Moment::now();
+    let valid_for = until.map(|until| shared.lease().told(until.since(now)));
+    let expires = core.table().expires(grant.hold);
+    let expires = expires.expect("the table has the hold");
     let ending = core.is_draining().then_some(EndReason::NodeStopped);
     Ok(Hold {
         hold: grant.hold.to_string(),
         fence: grant.fence,
         lock: grant.lock.to_string(),
         valid_for_ms: valid_for.map_or(u64::MAX, milliseconds),
+        expires_in_ms: expires.map_or(u64::MAX, |at| milliseconds(at.since(now))),
         ending,
     })
 }
@@ -77,9 +81,8 @@ pub(super) async fn hold(
     let held = {
         let mut core = shared.core();
         core.look(shared);
-        let promise = core.promise(id);
-        promise.map_err(|error| gone(&core, id, error))?;
-        core.hold(id).expect("the table has the hold")
+        let held = core.hold(id);
+        held.map_err(|error| gone(&core, id, error))?
     };
     if !limit.is_zero() {
         let _one_of_many = api.long.place(&client)?;
@@ -125,11 +128,12 @@ pub(super) async fn renew(
     let ttl = request.ttl_ms.map(Duration::from_millis);
     let mut core = shared.core();
     let renewed = core.drive(shared, |part, now, out| {
-        part.table_mut(now, out).renew(now, id, ttl)
+        let table = part.table_mut(now, out);
+        table.renew(now, id, ttl)?;
+        table.grant(id)
     });
-    renewed.map_err(|error| gone(&core, id, error))?;
-    let held = core.hold(id).expect("it was just renewed");
-    Ok(Json(describe(shared, &core, &held.grant)?))
+    let grant = renewed.map_err(|error| gone(&core, id, error))?;
+    Ok(Json(describe(shared, &core, &grant)?))
 }
 
 /// Release a hold

@@ -57,6 +57,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
+    /// The configuration asks for the dashboard, and this program does not contain it.
+    #[error("api.ui needs the dashboard's page, which this program does not have: remove it")]
+    NoPage,
     /// The socket's path is too long for the system.
     #[error(
         "the path of the API's socket, {}, has {length} bytes (maximum: {max}): choose a shorter \

@@ -13,10 +13,12 @@ mod listen;
 mod locks;
 mod long;
 mod openapi;
+mod origin;
 mod request;
 mod requests;
 mod session;
 mod socket;
+mod ui;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -26,19 +28,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, post, put};
+use bytes::Bytes;
 use soloist_api::compiled_here;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use listen::ApiError;
+pub use ui::{PAGE_HEADERS, PageFiles, cookies};
 
 use crate::{Node, files};
-use auth::Token;
+use auth::{Guard, Token};
 use listen::Door;
 use long::LongRequests;
 use session::ConnectionIds;
+use session::left::ENDINGS_MAX;
 use socket::SocketFile;
+use ui::{Page, Pass};
 
 /// Timeout for requests to end when the API stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -56,6 +62,8 @@ struct ApiState {
     /// Slots for long-running requests. At most three quarters of a listener's connections may have
     /// one, which leaves room for requests that renew and release.
     long: LongRequests,
+    /// Slots for ending what clients left on other nodes.
+    endings: LongRequests,
 }
 
 impl Deref for Api {
@@ -114,17 +122,38 @@ pub async fn serve(node: &Node) -> Result<ApiServer, ApiError> {
     serve_within(node, files::limit()).await
 }
 
+/// As [`serve`], for a program that has the files of the dashboard's page: the node serves them at
+/// `/ui` if its configuration says so.
+pub fn serve_with_page(
+    node: &Node,
+    page: PageFiles,
+) -> impl Future<Output = Result<ApiServer, ApiError>> + Send {
+    compiled_here(listen_and_serve(node, files::limit(), Some(page)))
+}
+
 /// As [`serve`], with as many connections as if this process could open only this many files. Half
 /// of them are for clients.
 pub fn serve_within(
     node: &Node,
     files_max: u64,
 ) -> impl Future<Output = Result<ApiServer, ApiError>> + Send {
-    compiled_here(listen_and_serve(node, files_max))
+    compiled_here(listen_and_serve(node, files_max, None))
 }
 
-async fn listen_and_serve(node: &Node, files_max: u64) -> Result<ApiServer, ApiError> {
+async fn listen_and_serve(
+    node: &Node,
+    files_max: u64,
+    page: Option<PageFiles>,
+) -> Result<ApiServer, ApiError> {
     let config = &node.shared.config.api;
+    let page = match (config.ui, page) {
+        (false, _) => None,
+        (true, None) => return Err(ApiError::NoPage),
+        (true, Some(files)) => Some(Page {
+            files,
+            pass: Pass::new(node.name()),
+        }),
+    };
     let tcp = match &config.tcp {
         Some(tcp) => Some(listen::open_tcp(tcp).await?),
         None => None,
@@ -142,10 +171,11 @@ async fn listen_and_serve(node: &Node, files_max: u64) -> Result<ApiServer, ApiE
         cut: cut.clone(),
         connections: ConnectionIds::default(),
         long: LongRequests::new(long_max),
+        endings: LongRequests::new(ENDINGS_MAX),
     }));
     let door = |token: Option<Token>, certificate| {
         let has_token = token.is_some();
-        let router = router(api.clone(), token, certificate);
+        let router = router(api.clone(), token, certificate, page.as_ref());
         Door::new(router, &stopping, &cut, &tasks, connections_max, has_token)
     };
     tasks.spawn(listen::unix(listener, door(None, false)));
@@ -208,36 +238,52 @@ impl Drop for ApiServer {
     }
 }
 
+/// All paths of the API.
+fn routes(document: Bytes) -> [(&'static str, MethodRouter<Api>); 15] {
+    let description = get(move || openapi::serve(document.clone()));
+    let keeper = put(cluster::promote).delete(cluster::demote);
+    [
+        ("/v1/locks", get(locks::locks)),
+        ("/v1/locks/{name}", get(locks::lock)),
+        ("/v1/locks/{name}/acquire", post(locks::acquire)),
+        ("/v1/requests/{request}", delete(requests::give_up)),
+        ("/v1/holds/{hold}", get(holds::hold).delete(holds::release)),
+        ("/v1/holds/{hold}/renew", post(holds::renew)),
+        ("/v1/cluster", get(cluster::cluster)),
+        ("/v1/overview", get(cluster::overview)),
+        ("/v1/cluster/keepers/{node}", keeper),
+        ("/v1/events", get(events::events)),
+        ("/v1/session", get(session::session)),
+        ("/metrics", get(cluster::metrics)),
+        ("/openapi.json", description),
+        ("/healthz", get(cluster::healthz)),
+        ("/readyz", get(cluster::readyz)),
+    ]
+}
+
 /// Routes all paths. `/openapi.json` says whether a token or a certificate is required.
-fn router(api: Api, token: Option<Token>, certificate: bool) -> Router {
+fn router(api: Api, token: Option<Token>, certificate: bool, page: Option<&Page>) -> Router {
     let document = openapi::document(&api.node.shared.config, token.is_some(), certificate);
-    let guarded = Router::new()
-        .route("/v1/locks", get(locks::locks))
-        .route("/v1/locks/{name}", get(locks::lock))
-        .route("/v1/locks/{name}/acquire", post(locks::acquire))
-        .route("/v1/requests/{request}", delete(requests::give_up))
-        .route("/v1/holds/{hold}", get(holds::hold).delete(holds::release))
-        .route("/v1/holds/{hold}/renew", post(holds::renew))
-        .route("/v1/cluster", get(cluster::cluster))
-        .route(
-            "/v1/cluster/keepers/{node}",
-            put(cluster::promote).delete(cluster::demote),
-        )
-        .route("/v1/events", get(events::events))
-        .route("/v1/session", get(session::session))
-        .route("/metrics", get(cluster::metrics))
-        .route(
-            "/openapi.json",
-            get(move || openapi::serve(document.clone())),
-        )
-        .fallback(error::no_such_path);
-    let guarded = match token {
-        Some(token) => guarded.layer(axum::middleware::from_fn_with_state(token, auth::check)),
-        None => guarded,
-    };
+    let (mut guarded, mut open) = (Router::new(), Router::new());
+    for (path, methods) in routes(document) {
+        if openapi::OPEN.contains(&path) {
+            open = open.route(path, methods);
+        } else {
+            guarded = guarded.route(path, methods);
+        }
+    }
+    if let Some(page) = page {
+        guarded = guarded.merge(page.guarded_routes());
+        open = open.merge(page.open_routes());
+    }
+    let mut guarded = guarded.fallback(error::no_such_path);
+    if let Some(token) = token {
+        let pass = page.map(|page| page.pass.clone());
+        let guard = Guard { token, pass };
+        guarded = guarded.layer(axum::middleware::from_fn_with_state(guard, auth::check));
+    }
     guarded
-        .route("/healthz", get(cluster::healthz))
-        .route("/readyz", get(cluster::readyz))
+        .merge(open)
         .method_not_allowed_fallback(error::no_such_method)
         .with_state(api)
 }

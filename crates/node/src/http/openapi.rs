@@ -13,17 +13,16 @@ use crate::node::event::milliseconds;
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Paths that need no token.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 pub(super) async fn serve(document: Bytes) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document)
 }
 
-/// Returns the description with this node's own limits and authentication.
+/// Returns the description with this node's own limits, and the authentication of a listener.
 pub(super) fn document(config: &Config, token: bool, certificate: bool) -> Bytes {
     let mut document = serde_json::from_str(DESCRIPTION).expect("a test reads it");
     limit(&mut document, milliseconds(config.ttl.max));
-    add_failures(&mut document, token);
     demand(&mut document, token, certificate);
     document.to_string().into()
 }
@@ -43,68 +42,32 @@ fn limit(document: &mut Value, ttl_max: u64) {
     }
 }
 
-/// Adds the failures that every request may have.
-fn add_failures(document: &mut Value, token: bool) {
-    let failure = |description: &str| {
-        let schema = json!({ "$ref": "#/components/schemas/Error" });
-        json!({ "description": description, "content": { "application/json": { "schema": schema } } })
-    };
-    for (path, operation) in operations(document) {
-        let has_body = operation.get("requestBody").is_some();
-        let responses = &mut operation["responses"];
-        if responses.get("503").is_none() {
-            responses["503"] = failure("The node is stopping");
-        }
-        let is_open = OPEN.contains(&path.as_str());
-        if token && !is_open {
-            responses["401"] = failure("No token, or a wrong one");
-        }
-        if has_body {
-            responses["408"] = failure("The body did not arrive in time");
-            responses["413"] = failure("The body is too long");
-            responses["415"] = failure("The body is not JSON");
-        }
-    }
-}
-
-/// Adds the authentication that clients need.
+/// Replaces the authentication that some listener may require by what this one does.
 fn demand(document: &mut Value, token: bool, certificate: bool) {
-    let mut schemes = json!({});
     let mut all = json!({});
     if token {
-        schemes["token"] = json!({ "type": "http", "scheme": "bearer" });
         all["token"] = json!([]);
     }
     if certificate {
-        schemes["certificate"] = json!({ "type": "mutualTLS" });
         all["certificate"] = json!([]);
-    }
-    if token || certificate {
-        document["components"]["securitySchemes"] = schemes;
-        document["security"] = json!([all]);
-    }
-    if certificate {
         // The connection itself requires it.
         for path in OPEN {
             document["paths"][path]["get"]["security"] = json!([{ "certificate": [] }]);
         }
     }
-}
-
-fn operations(document: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
-    let paths = document["paths"].as_object_mut().into_iter().flatten();
-    paths.flat_map(|(path, item)| {
-        let operations = item.as_object_mut().into_iter().flatten();
-        operations.map(move |(_, operation)| (path, operation))
-    })
+    document["security"] = json!([all]);
 }
 
 #[cfg(all(test, feature = "schema"))]
 mod tests {
-    use utoipa::OpenApi;
+    use serde_json::Value;
+    use utoipa::openapi::path::{Operation, PathItem};
+    use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+    use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
+    use utoipa::{Modify, OpenApi};
 
-    use super::super::{cluster, events, holds, locks, requests};
-    use super::DESCRIPTION;
+    use super::super::{cluster, events, holds, locks, requests, routes, session};
+    use super::{DESCRIPTION, OPEN};
 
     #[derive(OpenApi)]
     #[openapi(
@@ -112,6 +75,9 @@ mod tests {
             title = "Soloist",
             description = "Named locks, agreed upon by the nodes of a cluster: the API of one node."
         ),
+        servers((url = "/", description = "The listener that this description came from")),
+        // A listener's own description has the one of these that it requires.
+        security((), ("token" = []), ("certificate" = []), ("token" = [], "certificate" = [])),
         paths(
             locks::acquire,
             locks::lock,
@@ -121,15 +87,18 @@ mod tests {
             holds::renew,
             holds::release,
             cluster::cluster,
+            cluster::overview,
             cluster::promote,
             cluster::demote,
             cluster::metrics,
             cluster::healthz,
             cluster::readyz,
             events::events,
+            session::session,
             describe_itself,
         ),
-        components(schemas(soloist_api::Error))
+        components(schemas(soloist_api::Error)),
+        modifiers(&Common)
     )]
     struct Description;
 
@@ -144,6 +113,73 @@ mod tests {
     )]
     fn describe_itself() {}
 
+    /// What all operations have in common.
+    struct Common;
+
+    impl Modify for Common {
+        fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+            let components = document.components.as_mut().expect("it has schemas");
+            let token = Http::builder()
+                .scheme(HttpAuthScheme::Bearer)
+                .description(Some(
+                    "The content of the node's `token_file`. Only over TCP.",
+                ));
+            components.add_security_scheme("token", SecurityScheme::Http(token.build()));
+            let certificate = SecurityScheme::MutualTls {
+                description: Some("A certificate of `client_ca`. Only over TLS.".to_owned()),
+                deprecated: None,
+                extensions: None,
+            };
+            components.add_security_scheme("certificate", certificate);
+            for (path, item) in &mut document.paths.paths {
+                operations(item).for_each(|operation| complete(path, operation));
+            }
+        }
+    }
+
+    fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+        let methods = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+        ];
+        methods.into_iter().flatten()
+    }
+
+    /// Adds the failures that every request may have, and that bodies may be left out.
+    fn complete(path: &str, operation: &mut Operation) {
+        let responses = &mut operation.responses.responses;
+        let mut add = |status: &str, detail: &str| {
+            let failure = responses.entry(status.to_owned());
+            failure.or_insert_with(|| failure_response(detail).into());
+        };
+        add("503", "The node is stopping");
+        if !OPEN.contains(&path) {
+            add(
+                "401",
+                "No token, or a wrong one, on a listener that requires it",
+            );
+        }
+        if let Some(RefOr::T(body)) = &mut operation.request_body {
+            body.required = Some(Required::False);
+            add(
+                "403",
+                "A page of another origin, in a browser, sent no body",
+            );
+            add("408", "The body did not arrive in time");
+            add("413", "The body is too long");
+            add("415", "The body is not JSON");
+        }
+    }
+
+    fn failure_response(detail: &str) -> Response {
+        let schema = Ref::from_schema_name("Error");
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new().description(detail);
+        response.content("application/json", content).build()
+    }
+
     #[test]
     fn the_description_is_the_one_made_from_the_code() {
         let made = Description::openapi().to_pretty_json().expect("it is JSON") + "\n";
@@ -157,5 +193,16 @@ mod tests {
             "openapi.json does not match the code: run UPDATE_OPENAPI=1 cargo test -p \
              soloist-node --lib openapi"
         );
+    }
+
+    /// A test of the API compares the methods of each path.
+    #[test]
+    fn the_description_has_every_path_of_the_router_and_no_other() {
+        let document: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
+        let described = document["paths"].as_object().expect("it has paths").keys();
+        let described: Vec<&str> = described.map(String::as_str).collect();
+        let mut routed: Vec<&str> = routes(Default::default()).map(|(path, _)| path).into();
+        routed.sort_unstable();
+        assert_eq!(described, routed);
     }
 }

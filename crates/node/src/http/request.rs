@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use soloist_api::ErrorKind;
 
 use super::error::Failure;
+use super::origin;
 use soloist_api::LockName;
 use soloist_api::{NodeName, NodeNameError};
 use soloist_core::locks::{Client, HoldId, RequestId, WAIT_MAX};
@@ -111,26 +112,32 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// The body, as JSON.
+/// The body, as JSON. An empty body has the default.
 pub(super) struct Content<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for Content<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        // Also required because a page in a browser cannot send this type to another origin without
-        // a preflight request.
-        if !is_json(&request) {
+        let is_json = is_json(&request);
+        let (head, body) = request.into_parts();
+        let body = whole(body, BODY_WITHIN).await?;
+        // A page in a browser can send other types, and no body, to another origin without a
+        // preflight request.
+        if body.is_empty() {
+            origin::check_page(&head.headers)?;
+            return Ok(Content(T::default()));
+        }
+        if !is_json {
             return Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 ErrorKind::BadRequest,
                 "the body must be JSON, with the header `content-type: application/json`",
             ));
         }
-        let body = whole(request.into_body(), BODY_WITHIN).await?;
         // serde would accept an array as the fields in order.
         if body.trim_ascii_start().first() != Some(&b'{') {
-            let detail = "the body must be a JSON object: send `{}` for the defaults";
+            let detail = "the body must be a JSON object: send none for the defaults";
             return Err(Failure::bad_request(detail));
         }
         let content = serde_json::from_slice(&body);

@@ -1,9 +1,9 @@
 //! `/v1/session`: a WebSocket over which a client holds locks. The messages are those of
 //! [`soloist_api::session`], and [`soloist_core::sessions`] decides what they do.
 
+mod attempts;
 mod connection;
-mod left;
-mod origin;
+pub(super) mod left;
 mod process;
 
 use std::sync::Arc;
@@ -24,11 +24,13 @@ use soloist_api::session::{
 use tokio::time::timeout;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::Api;
 use super::error::Failure;
 use super::locks::ANONYMOUS;
 use super::request::Who;
+use super::{Api, origin};
 use crate::node::sessions::{Newcomer, Outgoing, Returning};
+use crate::node::shared::Shared;
+use crate::node::state::NodeState;
 use connection::Connection;
 use soloist_core::locks::Client;
 use soloist_core::sessions::{ConnectionId, SessionId};
@@ -77,6 +79,19 @@ impl ConnectionIds {
     }
 }
 
+/// Open a session
+///
+/// A WebSocket over which a client holds any number of locks. Its messages are not part of this
+/// description.
+#[cfg_attr(feature = "schema", utoipa::path(
+    get, path = "/v1/session", tag = "locks",
+    responses(
+        (status = 101, description = "A WebSocket"),
+        (status = 400, description = "Not a WebSocket", body = soloist_api::Error),
+        (status = 403, description = "A foreign web page, or an unknown host", body = soloist_api::Error),
+        (status = 429, description = "Too many requests wait on this node", body = soloist_api::Error),
+    ),
+))]
 pub(super) async fn session(
     State(api): State<Api>,
     Who(client): Who,
@@ -84,7 +99,8 @@ pub(super) async fn session(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
-    origin::check(&headers, line.kind, &api.node.shared.config)?;
+    origin::check_host(&headers, line.kind, &api.node.shared.config)?;
+    origin::check_page(&headers)?;
     let upgrade = upgrade.map_err(|error| {
         Failure::bad_request(format!(
             "this path takes a WebSocket: {}",
@@ -147,28 +163,35 @@ async fn greet(
     let shared = &api.node.shared;
     let id = api.connections.next();
     let outgoing = Arc::new(Outgoing::default());
-    let session = match &hello.resume {
-        Some(resume) => resumed(api, client, resume, id, &outgoing),
-        None => opened(api, client, &hello, id, &outgoing),
+    let principal = client.clone();
+    let session = {
+        let mut core = shared.living().ok_or_else(|| Some(stopping()))?;
+        let session = match &hello.resume {
+            Some(resume) => resumed(&mut core, shared, client, resume, id, &outgoing),
+            None => opened(&mut core, shared, client, &hello, id, &outgoing),
+        };
+        let session = session.map_err(Some)?;
+        let process = process.map(|process| process.watch(shared, session, id));
+        core.watch_process(session, id, process);
+        session
     };
-    let session = session.map_err(Some)?;
-    if let Some(process) = process {
-        tokio::spawn(process.end_with(api.node.clone(), session));
-    }
     if let Some(left) = hello.left {
-        tokio::spawn(left::end(Arc::clone(shared), left));
+        // A client has one time to live.
+        let ttl = hello.ttl_ms.map(Duration::from_millis);
+        let ttl = ttl.unwrap_or(shared.config.ttl.default);
+        tokio::spawn(left::end(api.clone(), principal, left, ttl));
     }
     Ok(Connection::new(api.clone(), id, session, outgoing))
 }
 
 fn opened(
-    api: &Api,
+    core: &mut NodeState,
+    shared: &Shared,
     client: Client,
     hello: &Hello,
     id: ConnectionId,
     outgoing: &Arc<Outgoing>,
 ) -> Result<SessionId, Closed> {
-    let shared = &api.node.shared;
     let owner = hello.name.as_deref().unwrap_or(ANONYMOUS);
     check_owner(owner).map_err(|error| closed(Code::BadRequest, error))?;
     let ttl_default = shared.config.ttl.default;
@@ -177,19 +200,18 @@ fn opened(
         owner: owner.into(),
         ttl: hello.ttl_ms.map_or(ttl_default, Duration::from_millis),
     };
-    let mut core = shared.living().ok_or_else(stopping)?;
     let opened = core.open_session(shared, newcomer, id, outgoing);
     opened.map_err(|error| closed(error.session_code(), error))
 }
 
 fn resumed(
-    api: &Api,
+    core: &mut NodeState,
+    shared: &Shared,
     client: Client,
     resume: &Resume,
     id: ConnectionId,
     outgoing: &Arc<Outgoing>,
 ) -> Result<SessionId, Closed> {
-    let shared = &api.node.shared;
     let unknown = |error: &dyn ToString| closed(Code::NoSuchSession, error.to_string());
     let session = resume.session.parse();
     let session: SessionId = session.map_err(|error| unknown(&error))?;
@@ -200,7 +222,6 @@ fn resumed(
         secret,
         seen: resume.seen,
     };
-    let mut core = shared.living().ok_or_else(stopping)?;
     let resumed = core.resume_session(shared, &returning, id, outgoing);
     resumed.map_err(|error| unknown(&error))?;
     shared.metrics.count_session_resumed();

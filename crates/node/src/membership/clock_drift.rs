@@ -27,7 +27,8 @@ struct Seen {
     /// The start of the previous window and of the current one.
     before: Option<Mark>,
     this: Option<Mark>,
-    is_told: bool,
+    /// By how many percent it runs too fast, if that was reported.
+    told: Option<i64>,
 }
 
 /// By how many milliseconds a node's clock was ahead of the leader's, and when.
@@ -76,7 +77,7 @@ impl Clocks {
             last: Ahead::default(),
             before: None,
             this: None,
-            is_told: false,
+            told: None,
         };
         let seen = self.seen.entry(node.name.clone()).or_insert_with(begin);
         if seen.incarnation != node.incarnation {
@@ -93,12 +94,21 @@ impl Clocks {
         let apart = ahead.saturating_sub(begun.ahead);
         let margin = here.saturating_mul(i128::from(self.margin)) / 100;
         let is_apart = apart.saturating_abs() > margin + milliseconds(self.jitter);
-        if seen.is_told || !is_apart {
+        if seen.told.is_some() || !is_apart {
             return None;
         }
-        seen.is_told = true;
         let percent = apart.saturating_mul(100) / here.max(1);
-        Some(percent.clamp(-1000, 1000) as i64)
+        seen.told = Some(percent.clamp(-1000, 1000) as i64);
+        seen.told
+    }
+
+    /// The nodes whose current incarnation was reported, by name, with the percentage.
+    pub(super) fn apart(&self) -> Vec<(NodeName, i64)> {
+        let apart = self.seen.iter();
+        let apart = apart.filter_map(|(name, seen)| Some((name.clone(), seen.told?)));
+        let mut apart: Vec<_> = apart.collect();
+        apart.sort_unstable();
+        apart
     }
 }
 

@@ -13,7 +13,7 @@ use soloist_core::locks::HeldLock;
 use soloist_core::name_hash::{HashKey, NameHash};
 use soloist_core::rows::Rows;
 
-use super::wire::{ClusterView, FromKeeper, FromNode, Question, Reply};
+use super::wire::{ClusterView, FromKeeper, FromNode, LeaderView, Question, Reply};
 use crate::golden::GoldenBytes;
 use crate::keepers::KeeperNode;
 use crate::keepers::rpc;
@@ -222,6 +222,7 @@ fn from_node(golden: &mut GoldenBytes) {
         ("ask for the cluster", Question::Cluster),
         ("ask to promote", Question::Promote(name("b"))),
         ("ask to demote", Question::Demote(name("b"))),
+        ("ask for an overview", Question::Overview),
     ] {
         let number = 5;
         golden.add(label, &FromNode::Question { number, question });
@@ -274,11 +275,17 @@ fn from_keeper(golden: &mut GoldenBytes) {
         is_changing: true,
         members: vec![(member("a", 1), 9_000)],
     };
+    let overview = LeaderView {
+        cluster: view.clone(),
+        joining: vec![name("c")],
+        clocks: vec![(name("b"), -3)],
+    };
     for (label, reply) in [
         ("reply with the cluster", Reply::Cluster(view)),
         ("reply: done", Reply::Done),
         ("reply: refused", Reply::Refused("because".to_owned())),
         ("reply: hands over", Reply::HandsOver(name("a"))),
+        ("reply with an overview", Reply::Overview(overview)),
     ] {
         let number = 5;
         golden.add(label, &FromKeeper::Reply { number, reply });

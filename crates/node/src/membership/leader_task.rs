@@ -23,15 +23,18 @@ use super::wire::{FromKeeper, Question, Reply};
 use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
 use crate::mutant::Mutant;
+use crate::node::event::unix_ms;
 use soloist_api::NodeName;
 use soloist_core::Term;
 use soloist_core::cluster_identity::{ClusterId, ClusterIdentity};
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::message::ToKeepers;
-use soloist_core::epochs::roster::{Applied, Command, Member};
+use soloist_core::epochs::roster::{Applied, Change, Command, Member};
 use soloist_core::keepers::StoreClaim;
 use soloist_core::name_hash::HashKeys;
+use soloist_core::notice::Notice;
+use soloist_core::record::Note;
 
 /// Capacity of the leader task's event queue.
 const EVENTS_MAX: usize = 1024;
@@ -99,6 +102,8 @@ pub(super) async fn run_leader(membership: Arc<Membership>, keeper: Arc<Keeper>)
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let mut task = LeaderTask::new(&membership, &keeper, term, cluster, events);
         membership.leader_events.send_replace(Some(sender));
+        let elected = Note::Elected { term: term.0 };
+        membership.journal().note(unix_ms(Duration::ZERO), elected);
         tracing::info!(term = term.0, "this keeper became the leader");
         task.run().await;
         // No command of this task is proposed from here on.
@@ -415,6 +420,7 @@ impl<'o> LeaderTask<'o> {
         let mut out = LeaderEffects::default();
         let roster = self.keeper.roster();
         act(leader, clock.now, &roster, &mut out);
+        self.note_departures(&out);
         log(out.notices);
         for (member, message) in out.sends {
             let incarnation = member.incarnation;
@@ -433,6 +439,29 @@ impl<'o> LeaderTask<'o> {
         }
         if let Some(command) = out.propose {
             self.propose(command);
+        }
+    }
+
+    /// Notes which members the change that is about to begin leaves out, and why.
+    fn note_departures(&self, out: &LeaderEffects) {
+        let Some(Command::Begin(Change { epoch, .. })) = &out.propose else {
+            return;
+        };
+        let mut journal = self.membership.journal();
+        for notice in &out.notices {
+            let note = match notice {
+                Notice::Left(node) => Note::Left {
+                    node: node.to_string(),
+                    epoch: *epoch,
+                },
+                Notice::Evicted { member, reason } => Note::Evicted {
+                    node: member.to_string(),
+                    epoch: *epoch,
+                    reason: reason.clone(),
+                },
+                _ => continue,
+            };
+            journal.note(unix_ms(Duration::ZERO), note);
         }
     }
 

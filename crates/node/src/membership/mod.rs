@@ -34,7 +34,7 @@ mod serve;
 mod wire;
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -45,15 +45,17 @@ use tokio_util::task::TaskTracker;
 pub use bootstrap::FIRST_START;
 pub(crate) use leader_client::{LeaderClient, LeaderClientTask, LeaderListener};
 pub use probe::{Shown, probe};
-pub(crate) use wire::{ClusterView, Question, Reply};
+pub(crate) use wire::{ClusterView, LeaderView, Question, Reply};
 
 use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::{Members, Nodes};
 use crate::keepers::{Keeper, KeeperError, KeeperNode, Settings, Store, StoreError};
 use crate::mutant::Planted;
+use crate::node::event::unix_us;
 use crate::node::fault::Fault;
 use soloist_core::cluster_identity::ClusterIdentity;
 use soloist_core::epochs::lease::Lease;
+use soloist_core::record::Journal;
 use soloist_transport::Refusals;
 use soloist_transport::{ConnectionError, Dialled, Endpoint, Purpose};
 
@@ -98,6 +100,8 @@ pub(crate) struct Membership {
     pub stop: CancellationToken,
     fault: Arc<Fault>,
     pub planted: Planted,
+    /// What this node noted about its cluster.
+    journal: Mutex<Journal>,
 }
 
 /// Why a node cannot be a keeper.
@@ -167,7 +171,13 @@ impl Membership {
             stop: CancellationToken::new(),
             fault,
             planted: Planted::from_env(),
+            journal: Mutex::new(Journal::new(unix_us())),
         }
+    }
+
+    /// What this node noted about its cluster. The mutex is never held while another one is locked.
+    pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// This node's keeper, if it runs one.
@@ -236,7 +246,7 @@ impl Membership {
     }
 
     /// The first keepers, as Raft nodes.
-    fn first_keepers(&self) -> Vec<KeeperNode> {
+    pub(crate) fn first_keepers(&self) -> Vec<KeeperNode> {
         let first = self.first.iter();
         first
             .map(|(_, name, address)| KeeperNode {

@@ -83,6 +83,8 @@ pub(crate) enum Question {
     Promote(NodeName),
     /// Make this keeper an ordinary node.
     Demote(NodeName),
+    /// Report everything that only the leader knows.
+    Overview,
 }
 
 /// Replies to a [`Question`].
@@ -96,6 +98,17 @@ pub(crate) enum Reply {
     /// The keeper to be removed is this one, which leads. It hands leadership over: ask the next
     /// leader.
     HandsOver(NodeName),
+    Overview(LeaderView),
+}
+
+/// What only the leader knows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct LeaderView {
+    pub cluster: ClusterView,
+    /// Nodes that want to join.
+    pub joining: Vec<NodeName>,
+    /// Nodes whose clocks run at another rate, and by how many percent they run too fast.
+    pub clocks: Vec<(NodeName, i64)>,
 }
 
 /// The cluster, as the leader sees it.

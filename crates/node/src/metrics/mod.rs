@@ -21,17 +21,21 @@ use page::{Histogram, Page};
 
 /// The name and the help of each metric.
 const HELP: &str = "\
+soloist_build_info Always 1; the label is the version of this node.
 soloist_epoch Epoch that this node is a member of; 0 if none.
 soloist_epochs_used_ratio Share of the generation's epochs that is used up, from 0 to 1.
 soloist_fences_used_ratio Share of the epoch's fences that is used up, from 0 to 1.
 soloist_members Number of members in the epoch.
 soloist_lease_seconds Time left of this node's lease; 0 if it is not a member.
 soloist_keeper_leads 1 if this node is the keepers' leader.
+soloist_keeper_store_ok 1 while this node's keeper works, 0 after its store failed. Absent if this node is not a keeper.
+soloist_certificate_expiry_timestamp_seconds When this node's certificate expires, in seconds since 1970. Absent without TLS between nodes.
 soloist_epochs_total Epochs that this node was a member of.
 soloist_lapses_total Number of times that this node's lease expired.
 soloist_locks Locks in use on this node.
 soloist_holds Holds on this node.
 soloist_waiters Waiters on this node.
+soloist_oldest_waiter_seconds How long the client that has waited longest on this node has waited; 0 if none waits.
 soloist_sessions Sessions of this node, with or without a connection.
 soloist_sessions_resumed_total Sessions resumed over another connection.
 soloist_session_connections_closed_total Connections of sessions that this node closed, by code.
@@ -47,6 +51,7 @@ soloist_hold_seconds Time from a grant to the end of the hold.
 soloist_hand_over_seconds Time from the end of a hold to the next grant on the same node, if the lock stayed there.
 soloist_epoch_standstill_seconds Time for which locks on this node were paused by a change of epoch.
 soloist_links_up Open links to peers.
+soloist_link_up 1 if the link to this peer is open, otherwise 0.
 soloist_frames_sent_total Frames sent, each counted once.
 soloist_frames_resent_total Frames sent again after a connection broke.
 soloist_connections_refused_total Connections that this node refused.
@@ -63,14 +68,22 @@ pub(crate) struct Observed {
     pub lease: Duration,
     /// Whether this node is the keepers' leader.
     pub leads: bool,
+    /// Whether this node's keeper works, or `None` if it has none.
+    pub store_ok: Option<bool>,
+    /// When this node's certificate expires, in seconds since 1970.
+    pub certificate_ends_s: Option<u64>,
     /// Used share of the epoch's fences.
     pub fences_used: f64,
     pub locks: usize,
     pub holds: usize,
     pub waiters: usize,
+    /// How long the client has waited that has waited longest.
+    pub longest_wait: Duration,
     pub sessions: usize,
     pub counts: Counts,
     pub links: Counters,
+    /// The peers, and whether the link to each is open.
+    pub peers: Vec<(String, bool)>,
     /// Connections other than links that this node refused.
     pub refused: u64,
     /// Connections other than links that other nodes refused.
@@ -185,12 +198,20 @@ impl Metrics {
     fn standing(&self, now: &Observed, page: &mut Page) {
         let epochs = 1_u64 << Generation::EPOCH_BITS;
         let epochs_used = (now.epoch % epochs) as f64 / epochs as f64;
+        let version = env!("CARGO_PKG_VERSION");
+        page.gauges("soloist_build_info", [(("version", version), 1)]);
         page.gauge("soloist_epoch", now.epoch);
         page.gauge("soloist_epochs_used_ratio", epochs_used);
         page.gauge("soloist_fences_used_ratio", now.fences_used);
         page.gauge("soloist_members", now.members);
         page.gauge("soloist_lease_seconds", now.lease.as_secs_f64());
         page.gauge("soloist_keeper_leads", u8::from(now.leads));
+        if let Some(ok) = now.store_ok {
+            page.gauge("soloist_keeper_store_ok", u8::from(ok));
+        }
+        if let Some(ends) = now.certificate_ends_s {
+            page.gauge("soloist_certificate_expiry_timestamp_seconds", ends);
+        }
         page.counter("soloist_epochs_total", self.epochs.load(Relaxed));
         page.counter("soloist_lapses_total", self.lapses.load(Relaxed));
     }
@@ -200,6 +221,8 @@ impl Metrics {
         page.gauge("soloist_locks", now.locks);
         page.gauge("soloist_holds", now.holds);
         page.gauge("soloist_waiters", now.waiters);
+        let longest = now.longest_wait.as_secs_f64();
+        page.gauge("soloist_oldest_waiter_seconds", longest);
         page.counter("soloist_entries_total", self.entries.load(Relaxed));
         let losses = self
             .losses
@@ -242,6 +265,9 @@ impl Metrics {
 fn connections(now: &Observed, page: &mut Page) {
     let links = &now.links;
     page.gauge("soloist_links_up", links.links_up);
+    let peers = now.peers.iter();
+    let peers = peers.map(|(peer, is_up)| (("peer", peer.as_str()), u64::from(*is_up)));
+    page.gauges("soloist_link_up", peers);
     page.counter("soloist_frames_sent_total", links.frames_sent);
     page.counter("soloist_frames_resent_total", links.frames_resent);
     page.counter(
@@ -303,16 +329,45 @@ mod tests {
 
     /// The golden file has all metrics of running nodes: a test in `tests/api/golden.rs` sees to
     /// that.
+    const GOLDEN: &str = include_str!("../../tests/golden/metrics.txt");
+
+    fn exported() -> BTreeSet<&'static str> {
+        let families = GOLDEN.lines().filter(|line| !line.starts_with(' '));
+        let exported: BTreeSet<_> = families.filter_map(|line| line.split(' ').next()).collect();
+        assert!(exported.len() > 20, "{exported:?}");
+        exported
+    }
+
+    /// All names of metrics in a text.
+    fn mentioned(text: &str) -> BTreeSet<&str> {
+        let words = text.split(|byte: char| !byte.is_ascii_lowercase() && byte != '_');
+        words.filter(|word| word.starts_with("soloist_")).collect()
+    }
+
     #[test]
     fn the_manual_lists_exactly_the_metrics_that_are_exported() {
-        let golden = include_str!("../../tests/golden/metrics.txt");
-        let families = golden.lines().filter(|line| !line.starts_with(' '));
-        let exported: BTreeSet<&str> = families.filter_map(|line| line.split(' ').next()).collect();
         let manual = include_str!("../../../../docs/operations.md");
-        let words = manual.split(|byte: char| !byte.is_ascii_lowercase() && byte != '_');
-        let documented: BTreeSet<&str> =
-            words.filter(|word| word.starts_with("soloist_")).collect();
-        assert_eq!(exported, documented);
-        assert!(exported.len() > 20, "{exported:?}");
+        assert_eq!(exported(), mentioned(manual));
+    }
+
+    #[test]
+    fn dashboards_and_alerts_use_metrics_that_are_exported() {
+        let files = [
+            include_str!("../../../../contrib/grafana/soloist.json"),
+            include_str!("../../../../contrib/prometheus/alerts.yml"),
+        ];
+        let exported = exported();
+        for file in files {
+            let used = mentioned(file);
+            assert!(used.len() > 8, "{used:?}");
+            for name in used {
+                // A histogram has three kinds of series.
+                let family = name.strip_suffix("_bucket").unwrap_or(name);
+                assert!(exported.contains(family), "no node exports {name}");
+            }
+        }
+        let json = serde_json::from_str::<serde_json::Value>(files[0]);
+        let panels = json.expect("the dashboard is JSON")["panels"].clone();
+        assert!(panels.as_array().is_some_and(|panels| panels.len() > 10));
     }
 }

@@ -32,6 +32,20 @@ impl Page {
         self.line(name, Labels(&[]), value);
     }
 
+    /// A gauge with a label.
+    pub(super) fn gauges<'a>(
+        &mut self,
+        name: &str,
+        series: impl IntoIterator<Item = ((&'static str, &'a str), u64)>,
+    ) {
+        for (index, (label, value)) in series.into_iter().enumerate() {
+            if index == 0 {
+                self.metric(name, "gauge");
+            }
+            self.line(name, Labels(&[label]), value);
+        }
+    }
+
     pub(super) fn counter(&mut self, name: &str, value: u64) {
         self.counters(name, [([], value)]);
     }

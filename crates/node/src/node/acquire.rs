@@ -14,6 +14,7 @@ use super::inquiry::{self, Question};
 use super::state::{Answer, Asked, SharedHold};
 use crate::Moment;
 use soloist_api::LockName;
+pub(crate) use soloist_api::obstacle::{Obstacle, earlier, held_by, unknown};
 use soloist_core::locks::{Denial, HoldId, LockRequest, LockView, RequestError, TRY_MAX, Ticket};
 
 /// Interval at which the nodes are asked, in the meantime, whether anybody has got it.
@@ -53,16 +54,6 @@ pub(crate) enum NotAcquired {
     Ended(HoldId),
 }
 
-/// Why a lock was not granted in time, as all nodes together see it.
-pub(crate) enum Obstacle {
-    /// It is held.
-    Held { owner: String, node: String },
-    /// Nobody holds it now, but others were earlier.
-    Earlier,
-    /// It is not known whether it is held, for this reason.
-    Unknown(String),
-}
-
 impl Node {
     /// Waits until the lock is granted or denied. Cancel safe.
     pub(crate) async fn acquire(
@@ -71,8 +62,7 @@ impl Node {
         ask: LockRequest,
         if_dropped: IfDropped,
     ) -> Result<Arc<SharedHold>, NotAcquired> {
-        // A task that acquires and releases in a loop must let the peers' messages through.
-        tokio::task::consume_budget().await;
+        self.shared.links_first.stand_back().await;
         let stopped = || NotAcquired::NodeStopped(name.clone());
         let asked = {
             let mut core = self.shared.living().ok_or_else(stopped)?;
@@ -96,7 +86,7 @@ impl Node {
         };
         let answer = answer.map_err(|_| NotAcquired::Superseded(name.clone()))?;
         answer.map_err(|denial| match denial {
-            Denial::NotGranted => NotAcquired::NotGranted(name.clone()),
+            Denial::NotGranted | Denial::NotMember => NotAcquired::NotGranted(name.clone()),
             Denial::NodeStopped => stopped(),
         })
     }
@@ -153,7 +143,7 @@ impl Node {
     pub(crate) async fn somebody_before(&self, name: &LockName, asked: Moment) {
         let question = Question::Lock(name.to_string());
         loop {
-            let mut answers = ask_all(self, &question);
+            let mut answers = ask_all(self, |_| question.clone());
             while let Some((_, answer)) = answers.next().await {
                 let Some(inquiry::Answer::Lock(Some(view))) = answer else {
                     continue;
@@ -168,15 +158,7 @@ impl Node {
 
     /// Asks all nodes why a lock was not granted in time.
     pub(crate) async fn obstacle(&self, name: &LockName) -> Obstacle {
-        let lock = self.lock_info(name).await;
-        match (lock.holder, lock.reason) {
-            (Some(holder), _) => Obstacle::Held {
-                owner: holder.owner,
-                node: holder.node,
-            },
-            (None, Some(reason)) => Obstacle::Unknown(reason),
-            (None, None) => Obstacle::Earlier,
-        }
+        Obstacle::of(self.lock_info(name).await)
     }
 
     /// Why a lock that nobody was seen with was not granted to a request that may not wait.
@@ -186,21 +168,6 @@ impl Node {
              down or slow"
         ))
     }
-}
-
-/// Names the holder of a lock. Users of the HTTP API and of the command line both read this.
-pub(crate) fn held_by(lock: &LockName, owner: &str, node: &str) -> String {
-    format!("lock {lock:?} is held by {owner} on node {node}")
-}
-
-/// Says that a lock was not granted in time although nobody holds it now.
-pub(crate) fn earlier(lock: &LockName) -> String {
-    format!("lock {lock:?} was not granted in time: other waiters came first")
-}
-
-/// Says that nobody knows whether a lock is held.
-pub(crate) fn unknown(lock: &LockName, reason: &str) -> String {
-    format!("unknown whether lock {lock:?} is held: {reason}")
 }
 
 /// Returns whether the lock is held there, or has a waiter that has waited for longer than this. If

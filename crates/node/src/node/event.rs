@@ -47,8 +47,14 @@ impl Events {
     }
 }
 
-/// Converts a lock event for subscribers.
-pub(super) fn of(event: &LockEvent, node: &str) -> Event {
+/// Converts a lock event of this time, in milliseconds since 1970, for subscribers.
+pub(super) fn of(event: &LockEvent, at_unix_ms: u64, node: &str) -> Event {
+    let mut event = untimed(event, node);
+    event.at_unix_ms = at_unix_ms;
+    event
+}
+
+fn untimed(event: &LockEvent, node: &str) -> Event {
     match event {
         LockEvent::Waiting { lock, owner, .. } => Event {
             lock: lock.to_string(),
@@ -96,7 +102,11 @@ pub(super) fn of(event: &LockEvent, node: &str) -> Event {
             denial,
             ..
         } => Event {
-            reason: (*denial == Denial::NodeStopped).then_some(EndReason::NodeStopped),
+            reason: match denial {
+                Denial::NotGranted => None,
+                Denial::NodeStopped => Some(EndReason::NodeStopped),
+                Denial::NotMember => Some(EndReason::EpochLost),
+            },
             ..gave_up(lock, owner, *waited, node)
         },
         LockEvent::Cancelled {
@@ -117,7 +127,7 @@ fn gave_up(lock: &LockName, owner: &str, waited: Duration, node: &str) -> Event 
     }
 }
 
-fn empty(event: EventKind, node: &str) -> Event {
+pub(super) fn empty(event: EventKind, node: &str) -> Event {
     Event {
         event,
         at_unix_ms: unix_ms(Duration::ZERO),
@@ -128,6 +138,7 @@ fn empty(event: EventKind, node: &str) -> Event {
         after_us: None,
         reason: None,
         missed: None,
+        cursor: None,
     }
 }
 
@@ -135,6 +146,13 @@ fn empty(event: EventKind, node: &str) -> Event {
 pub(crate) fn unix_ms(ago: Duration) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     milliseconds(now.unwrap_or_default().saturating_sub(ago))
+}
+
+/// Returns the wall-clock time in microseconds since 1970. Numbers that start from it are higher
+/// than those of this node's earlier lives.
+pub(crate) fn unix_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    microseconds(now.unwrap_or_default())
 }
 
 /// Returns whole milliseconds, saturating.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use soloist_api::{Holder, LockInfo, LockList, LockState, Waiter};
+use soloist_api::{Event, Holder, LockInfo, LockList, LockState, Waiter};
 
 use super::event::{milliseconds, unix_ms};
 use super::inquiry::{Answer, Question};
+use super::kept::RECENT_MAX;
 use crate::{Moment, Node};
 use soloist_api::{LockName, NodeName};
 use soloist_core::Incarnation;
@@ -15,17 +16,17 @@ use soloist_core::locks::LockView;
 use soloist_transport::links::LinkStatus;
 
 /// Maximum number of locks in one answer.
-const LOCKS_MAX: usize = 1000;
+pub(super) const LOCKS_MAX: usize = 1000;
 
 /// Approximate maximum size of one answer in bytes. A slow reader keeps it in memory.
-const BYTES_MAX: usize = 512 << 10;
+pub(super) const BYTES_MAX: usize = 512 << 10;
 
 /// Asks all nodes, except those known to be unreachable: a question to them would only wait in the
-/// link's buffer.
-pub(crate) fn ask_all<'a>(
-    node: &'a Node,
-    question: &'a Question,
-) -> FuturesUnordered<impl Future<Output = (NodeName, Option<Answer>)> + 'a> {
+/// link's buffer. `question` returns the question for a node.
+pub(crate) fn ask_all<Q: Fn(&str) -> Question>(
+    node: &Node,
+    question: Q,
+) -> FuturesUnordered<impl Future<Output = (NodeName, Option<Answer>)> + use<'_, Q>> {
     let shared = &node.shared;
     let Some((me, members)) = shared
         .living()
@@ -50,9 +51,10 @@ pub(crate) fn ask_all<'a>(
         let is_down = links.get(&incarnation).is_some_and(is_down);
         let reachable = incarnation == me.incarnation || !is_down;
         let name = member.name.clone();
+        let question = question(name.as_str());
         async move {
             if reachable {
-                (name, shared.ask(incarnation, question).await)
+                (name, shared.ask(incarnation, &question).await)
             } else {
                 (name, None)
             }
@@ -63,7 +65,7 @@ pub(crate) fn ask_all<'a>(
 
 /// Returns whether the link to a peer was tried and failed. A link that was never used is not down:
 /// its first frame opens it.
-fn is_down(link: &LinkStatus) -> bool {
+pub(super) fn is_down(link: &LinkStatus) -> bool {
     let is_used = link.frames_sent > 0 || link.buffered_frames > 0;
     is_used && !link.out_up && link.last_error.is_some()
 }
@@ -71,10 +73,31 @@ fn is_down(link: &LinkStatus) -> bool {
 impl Node {
     /// Asks all nodes about a lock.
     pub(crate) async fn lock_info(&self, name: &LockName) -> LockInfo {
-        let shared = &self.shared;
-        let _one_of_few = shared.looking.acquire().await;
+        let _one_of_few = self.shared.looking.acquire().await;
+        self.seen_lock(name).await
+    }
+
+    /// As [`lock_info`](Node::lock_info), for a caller that has a place among the few already.
+    pub(crate) async fn seen_lock(&self, name: &LockName) -> LockInfo {
         let seen = look(self, Question::Lock(name.to_string())).await;
-        seen.lock(name.as_str(), shared.algorithm(name.as_str()))
+        seen.lock(name.as_str(), self.shared.algorithm(name.as_str()))
+    }
+
+    /// Asks all nodes for the last events of a lock. Returns them oldest first.
+    pub(crate) async fn recent_events_of(&self, name: &LockName) -> Vec<Event> {
+        let _one_of_few = self.shared.looking.acquire().await;
+        let mut events = Vec::new();
+        let mut answers = ask_all(self, |_| Question::Recent(name.to_string()));
+        while let Some((node, answer)) = answers.next().await {
+            if let Some(Answer::Recent(rows)) = answer {
+                let rows = rows.into_iter();
+                events.extend(rows.map(|row| row.into_event(node.as_str())));
+            }
+        }
+        // In the same millisecond, a release comes before the next grant: fences rise.
+        events.sort_by_key(|event| (event.at_unix_ms, event.fence));
+        events.drain(..events.len().saturating_sub(RECENT_MAX));
+        events
     }
 
     /// Asks all nodes about the locks after this one, as many as fit into an answer.
@@ -84,63 +107,105 @@ impl Node {
         let seen = look(self, Question::Locks(after)).await;
         seen.page(|name| shared.algorithm(name).to_owned())
     }
+
+    /// Asks all nodes about the locks with this prefix after this one, as many as fit into an
+    /// answer.
+    pub(crate) async fn lock_list_with(&self, prefix: &str, after: Option<String>) -> LockList {
+        let mut page = self.lock_list(after.max(before(prefix))).await;
+        // Locks are sorted by name, so those with the prefix follow each other.
+        let is_past = |name: &str| !name.starts_with(prefix) && name > prefix;
+        if page.next.as_deref().is_some_and(is_past) {
+            page.next = None;
+        }
+        page.locks.retain(|lock| lock.name.starts_with(prefix));
+        page
+    }
+}
+
+/// Returns a text before all names with this prefix, and after nearly all other names before them.
+pub(super) fn before(prefix: &str) -> Option<String> {
+    let mut text = prefix.to_owned();
+    let last = text.pop()?;
+    let previous = char::from_u32(u32::from(last).checked_sub(1)?);
+    // Between U+D7FF and U+E000 there are no characters.
+    text.push(previous.unwrap_or('\u{d7ff}'));
+    text.push(char::MAX);
+    Some(text)
 }
 
 /// What the nodes reported about locks, and which nodes did not answer.
-struct Seen {
+pub(super) struct Seen {
     /// State of a lock for which no holder was reported.
-    nobody: LockState,
+    pub nobody: LockState,
     /// Why something may be missing.
-    reason: Option<String>,
+    pub reason: Option<String>,
     /// By lock: the nodes that reported it, and what they reported.
-    locks: BTreeMap<String, Vec<Sight>>,
-    silent: Vec<String>,
+    pub locks: BTreeMap<String, Vec<Sight>>,
+    /// Sorted, once all have answered.
+    pub silent: Vec<String>,
     /// Last name up to which the lists of all nodes are complete, or `None` if they are complete to
     /// the end.
     complete_to: Option<String>,
+    /// Number of the locks that were asked for by name which all nodes have examined.
+    pub examined: usize,
 }
 
 /// A lock as one node sees it.
-struct Sight {
+pub(super) struct Sight {
     node: String,
     view: LockView,
     /// When the answer arrived. The time until all answers are merged is added to its durations.
     at: Moment,
 }
 
-/// Asks all nodes about one lock or about all locks.
+/// Asks all nodes about one lock, about some or about all.
 async fn look(node: &Node, question: Question) -> Seen {
-    let mut seen = Seen {
-        nobody: LockState::Free,
-        reason: None,
-        locks: BTreeMap::new(),
-        silent: Vec::new(),
-        complete_to: None,
-    };
-    let after = match &question {
-        Question::Locks(after) => after.as_deref(),
-        Question::Lock(_) | Question::Health | Question::LeaveSession(_) => None,
-    };
-    let mut answers = ask_all(node, &question);
-    while let Some((name, answer)) = answers.next().await {
-        seen.take(name.as_str(), answer, after);
-    }
-    seen.silent.sort_unstable();
-    let silence = || format!("no answer from {}", seen.silent.join(", "));
-    let is_silent = !seen.silent.is_empty();
-    seen.reason = node
-        .shared
-        .why_unknown()
-        .or_else(|| is_silent.then(silence));
-    seen.nobody = match node.shared.living().map(|core| core.member_state()) {
-        Some(MemberState::Member(_)) if seen.silent.is_empty() => LockState::Free,
-        Some(MemberState::Member(_) | MemberState::Outside) | None => LockState::Unknown,
-        Some(MemberState::Changing(_)) => LockState::Changing,
-    };
+    let mut seen = Seen::nothing();
+    seen.look(node, question).await;
+    seen.conclude(node);
     seen
 }
 
 impl Seen {
+    /// Before anybody was asked.
+    pub(super) fn nothing() -> Self {
+        Seen {
+            nobody: LockState::Free,
+            reason: None,
+            locks: BTreeMap::new(),
+            silent: Vec::new(),
+            complete_to: None,
+            examined: usize::MAX,
+        }
+    }
+
+    /// Asks all nodes, and takes their answers.
+    pub(super) async fn look(&mut self, node: &Node, question: Question) {
+        let after = match &question {
+            Question::Locks(after) => after.as_deref(),
+            _ => None,
+        };
+        let mut answers = ask_all(node, |_| question.clone());
+        while let Some((name, answer)) = answers.next().await {
+            self.take(name.as_str(), answer, after);
+        }
+    }
+
+    /// Concludes what it means that some nodes did not answer.
+    pub(super) fn conclude(&mut self, node: &Node) {
+        self.silent.sort_unstable();
+        self.silent.dedup();
+        let silence = || format!("no answer from {}", self.silent.join(", "));
+        let is_silent = !self.silent.is_empty();
+        let shared = &node.shared;
+        self.reason = shared.why_unknown().or_else(|| is_silent.then(silence));
+        self.nobody = match shared.living().map(|core| core.member_state()) {
+            Some(MemberState::Member(_)) if !is_silent => LockState::Free,
+            Some(MemberState::Member(_) | MemberState::Outside) | None => LockState::Unknown,
+            Some(MemberState::Changing(_)) => LockState::Changing,
+        };
+    }
+
     /// Takes a node's answer to a question about locks after this name.
     fn take(&mut self, node: &str, answer: Option<Answer>, after: Option<&str>) {
         // A list whose `next` does not advance would be requested forever.
@@ -148,7 +213,11 @@ impl Seen {
         let (views, next) = match answer {
             Some(Answer::Lock(view)) => (view.into_iter().collect(), None),
             Some(Answer::Locks { locks, next }) if leads_on(&next) => (locks, next),
-            Some(Answer::Locks { .. } | Answer::Health(_) | Answer::Left(_)) | None => {
+            Some(Answer::Views { locks, examined }) => {
+                self.examined = self.examined.min(examined as usize);
+                (locks, None)
+            }
+            _ => {
                 self.silent.push(node.to_owned());
                 return;
             }
@@ -205,13 +274,13 @@ impl Seen {
 }
 
 /// Returns the approximate size of a lock in an answer, in bytes.
-fn weight(lock: &LockInfo) -> usize {
+pub(super) fn weight(lock: &LockInfo) -> usize {
     let owners = lock.waiters.iter().map(|waiter| waiter.owner.len() + 80);
     let silent = lock.silent.iter().map(|node| node.len() + 3);
     lock.name.len() + 400 + owners.sum::<usize>() + silent.sum::<usize>()
 }
 
-fn merge(
+pub(super) fn merge(
     name: &str,
     algorithm: &str,
     sights: Vec<Sight>,
@@ -242,7 +311,7 @@ fn merge(
         fence: holder.fence,
         held_for_ms: milliseconds(holder.held_for),
         since_unix_ms: unix_ms(holder.held_for),
-        valid_for_ms: holder.valid_for.map(milliseconds),
+        expires_in_ms: holder.expires_in.map(milliseconds),
     });
     let state = match &holder {
         Some(_) => LockState::Held,
@@ -265,5 +334,20 @@ fn merge(
         waiting,
         silent,
         reason: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_after_what_comes_before_it() {
+        for prefix in ["a", "a/", "a/b", "\u{e000}", "!"] {
+            let before = before(prefix).unwrap();
+            assert!(before.as_str() < prefix, "{before:?} {prefix:?}");
+        }
+        assert!(before("b").unwrap().as_str() > "azzz");
+        assert_eq!(before(""), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Questions between nodes: the holders and waiters of a lock, and a node's health.
+//! Questions between nodes: the holders and waiters of a lock, a node's health, and what it has
+//! kept for dashboards.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+use super::kept::{EventRow, Kept, KeptEvents};
+use super::longest::Longest;
 use super::sessions::LeftSession;
 use super::shared::Shared;
 use crate::Moment;
@@ -23,11 +26,11 @@ const ANSWER: u8 = 3;
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum size of an answer, so that it fits into a frame.
-const ANSWER_BYTES_MAX: usize = 512 << 10;
+pub(super) const ANSWER_BYTES_MAX: usize = 512 << 10;
 
 /// Bytes filled and locks examined while the table is locked and everything else waits for it.
 const PIECE_BYTES: usize = 16 << 10;
-const PIECE_LOOKS: usize = 128;
+pub(super) const PIECE_LOOKS: usize = 128;
 
 /// Maximum number of such pieces per answer. If most locks are idle, it takes many pieces to fill
 /// an answer.
@@ -44,6 +47,28 @@ pub(crate) enum Question {
     Health,
     /// End what a client left behind when it moved to another node.
     LeaveSession(LeftSession),
+    /// What the node has kept for dashboards: the seconds since 1970 from `seconds_from` on, and
+    /// the notes after `notes_after`.
+    Kept { seconds_from: u64, notes_after: u64 },
+    /// Some of the node's lock events, for each watcher of the node that asks.
+    Events(Vec<EventsAsked>),
+    /// The last events of this lock on the node.
+    Recent(String),
+    /// The locks with this prefix that clients have waited for longest on the node, by name only.
+    Longest(String),
+    /// The holders and waiters of these locks on the node.
+    Views(Vec<String>),
+}
+
+/// Some lock events of a node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct EventsAsked {
+    /// The events after this number. Without it, only the number of the last one.
+    pub after: Option<u64>,
+    /// No event before this time, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Only events of locks with this prefix.
+    pub prefix: String,
 }
 
 /// The answer to a [`Question`].
@@ -58,6 +83,17 @@ pub(crate) enum Answer {
     Health(Health),
     /// Whether the node had that session.
     Left(bool),
+    Kept(Box<Kept>),
+    /// In the order of the question. What does not fit is left out at the end.
+    Events(Vec<KeptEvents>),
+    Recent(Vec<EventRow>),
+    Longest(Longest),
+    Views {
+        /// Those that are held or waited for on the node.
+        locks: Vec<LockView>,
+        /// Number of locks of the question that were examined. The others did not fit.
+        examined: u64,
+    },
 }
 
 /// Health of a node.
@@ -130,6 +166,17 @@ impl Shared {
                 Some(Answer::Lock(view))
             }
             Question::Locks(after) => self.locks_after(after.as_deref()),
+            Question::Kept {
+                seconds_from,
+                notes_after,
+            } => {
+                let kept = self.kept(*seconds_from, *notes_after)?;
+                Some(Answer::Kept(Box::new(kept)))
+            }
+            Question::Events(asked) => self.events_after(asked).map(Answer::Events),
+            Question::Recent(lock) => self.recent_events(lock).map(Answer::Recent),
+            Question::Longest(prefix) => self.longest(prefix).map(Answer::Longest),
+            Question::Views(names) => self.views(names),
             Question::LeaveSession(left) => {
                 Some(Answer::Left(self.living()?.leave_session(self, left)))
             }
@@ -215,11 +262,115 @@ fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use soloist_api::Fence;
-    use soloist_core::locks::{HolderView, WaiterView};
+    use soloist_api::{EndReason, Fence};
+    use soloist_core::locks::{HolderView, LockEvent, WaiterView};
+    use soloist_core::record::{Gap, Note, Noted, Report, Second};
 
     use super::*;
     use crate::golden::GoldenBytes;
+    use crate::node::longest::LockWait;
+
+    fn kept_question() -> Question {
+        Question::Kept {
+            seconds_from: 1_700_000_000,
+            notes_after: 300,
+        }
+    }
+
+    fn events_question() -> Question {
+        Question::Events(vec![EventsAsked {
+            after: Some(300),
+            since_ms: 1_700_000_000_000,
+            prefix: "a/".to_owned(),
+        }])
+    }
+
+    fn kept() -> Kept {
+        let mut second = Second {
+            entries: 2,
+            lost: 1,
+            ..Second::default()
+        };
+        second.wait.note(Duration::from_millis(1));
+        let note = |note| Noted { at_ms: 5, note };
+        let node = || "b".to_owned();
+        let notes = [
+            Note::Installed {
+                epoch: 7,
+                before: Some(6),
+                members: 3,
+                joined: vec![node()],
+                gone: vec![node()],
+                stood_still_us: Some(38_000),
+            },
+            Note::Left {
+                node: node(),
+                epoch: 7,
+            },
+            Note::Evicted {
+                node: node(),
+                epoch: 7,
+                reason: "because".to_owned(),
+            },
+            Note::Elected { term: 4 },
+            Note::Lost {
+                reason: EndReason::EpochLost,
+                holds: 2,
+                locks: vec!["x".to_owned()],
+            },
+            Note::LinkDown {
+                to: node(),
+                reason: "because".to_owned(),
+            },
+            Note::LinkUp { to: node() },
+        ];
+        Kept {
+            report: Report {
+                version: "0.1.0".to_owned(),
+                locks: 3,
+                holds: 2,
+                waiters: 1,
+                links_up: 4,
+                certificate_ends_ms: Some(1_800_000_000_000),
+                keeper_stopped: Some("because".to_owned()),
+                links_down: vec![(node(), 900)],
+                oldest_wait: Some(("x".to_owned(), "one".to_owned(), 900)),
+            },
+            since_s: 1_700_000_000,
+            now_s: 1_700_000_002,
+            seconds: vec![(1_700_000_001, second)],
+            notes: (300..).zip(notes.map(note)).collect(),
+        }
+    }
+
+    fn events() -> KeptEvents {
+        let lock = LockName::new("x").unwrap();
+        let event = LockEvent::Ended {
+            hold: "00112233445566778899aabbccddeeff".parse().unwrap(),
+            lock,
+            owner: "one".into(),
+            fence: Fence::first_of(7),
+            end: EndReason::Expired,
+            held: Duration::from_millis(900),
+        };
+        KeptEvents {
+            gap: Gap::Items(3),
+            events: vec![EventRow::new(300, 1_700_000_000_000, &event)],
+            last: 300,
+            is_cut: false,
+        }
+    }
+
+    fn longest() -> Longest {
+        Longest {
+            locks: vec![LockWait {
+                name: "x".to_owned(),
+                waited_for: Some(Duration::from_millis(900)),
+                held_for: None,
+            }],
+            held: 3,
+        }
+    }
 
     #[test]
     fn questions_and_answers_have_golden_bytes() {
@@ -228,10 +379,23 @@ mod tests {
             Question::Lock(_)
             | Question::Locks(_)
             | Question::Health
-            | Question::LeaveSession(_) => {}
+            | Question::LeaveSession(_)
+            | Question::Kept { .. }
+            | Question::Events(_)
+            | Question::Recent(_)
+            | Question::Longest(_)
+            | Question::Views(_) => {}
         };
         let _ = |answer| match answer {
-            Answer::Lock(_) | Answer::Locks { .. } | Answer::Health(_) | Answer::Left(_) => {}
+            Answer::Lock(_)
+            | Answer::Locks { .. }
+            | Answer::Health(_)
+            | Answer::Left(_)
+            | Answer::Kept(_)
+            | Answer::Events(_)
+            | Answer::Recent(_)
+            | Answer::Longest(_)
+            | Answer::Views { .. } => {}
         };
         let mut golden = GoldenBytes::default();
         let left = LeftSession {
@@ -246,6 +410,11 @@ mod tests {
             ("ask for more locks", Question::Locks(Some("x".to_owned()))),
             ("ask for health", Question::Health),
             ("leave a session", Question::LeaveSession(left)),
+            ("ask what was kept", kept_question()),
+            ("ask for events", events_question()),
+            ("ask for a lock's events", Question::Recent("x".to_owned())),
+            ("ask for waits", Question::Longest("a/".to_owned())),
+            ("ask for some locks", Question::Views(vec!["x".to_owned()])),
         ] {
             golden.add_bytes(label, &encode(QUESTION, &(300_u64, question)));
         }
@@ -257,7 +426,7 @@ mod tests {
                 owner: "one".to_owned(),
                 fence: Fence::first_of(7),
                 held_for: Duration::from_millis(1_500),
-                valid_for: Some(Duration::from_secs(30)),
+                expires_in: Some(Duration::from_secs(30)),
             }),
             waiters: vec![WaiterView {
                 owner: "two".to_owned(),
@@ -276,12 +445,21 @@ mod tests {
             locks: vec![lock.clone()],
             next: Some("x".to_owned()),
         };
+        let views = Answer::Views {
+            locks: vec![lock.clone()],
+            examined: 1,
+        };
         for (label, answer) in [
             ("no lock", Answer::Lock(None)),
             ("a lock", Answer::Lock(Some(lock))),
             ("locks", locks),
             ("health", Answer::Health(health)),
             ("left", Answer::Left(true)),
+            ("what was kept", Answer::Kept(Box::new(kept()))),
+            ("events", Answer::Events(vec![events()])),
+            ("a lock's events", Answer::Recent(events().events)),
+            ("waits", Answer::Longest(longest())),
+            ("some locks", views),
         ] {
             let bytes = encode(ANSWER, &(300_u64, &answer));
             assert_eq!(decode::<(u64, Answer)>(&bytes[1..]), Some((300, answer)));

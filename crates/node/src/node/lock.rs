@@ -11,7 +11,7 @@ use soloist_api::{
 use soloist_core::locks::{Client, LockRequest, RequestError};
 
 use super::Node;
-use super::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, unknown};
+use super::acquire::{IfDropped, NotAcquired, unknown};
 use super::state::SharedHold;
 
 impl Locks for Node {
@@ -51,20 +51,7 @@ impl Locks for Node {
 impl Node {
     async fn acquire_error(&self, error: NotAcquired) -> AcquireError {
         match error {
-            NotAcquired::NotGranted(lock) => match self.obstacle(&lock).await {
-                Obstacle::Held { owner, node } => AcquireError::NotGranted {
-                    detail: held_by(&lock, &owner, &node),
-                    lock,
-                },
-                Obstacle::Earlier => AcquireError::NotGranted {
-                    detail: earlier(&lock),
-                    lock,
-                },
-                Obstacle::Unknown(reason) => AcquireError::Unknown {
-                    detail: unknown(&lock, &reason),
-                    lock,
-                },
-            },
+            NotAcquired::NotGranted(lock) => self.obstacle(&lock).await.error(lock),
             NotAcquired::NotSeen(lock) => AcquireError::Unknown {
                 detail: unknown(&lock, &self.why_not_seen()),
                 lock,

@@ -1,11 +1,19 @@
 //! A running node: its lock table, links and timer, and the guards that it hands out.
 
 pub(crate) mod acquire;
+pub(crate) mod all_events;
 pub(crate) mod event;
+mod event_rounds;
 pub(crate) mod fault;
+pub(crate) mod follow;
 pub(crate) mod gather;
 pub(crate) mod inquiry;
+mod kept;
+mod links_first;
 mod lock;
+mod longest;
+pub(crate) mod lookout;
+mod memory;
 mod notice;
 pub(crate) mod sessions;
 pub(crate) mod shared;
@@ -29,6 +37,7 @@ use crate::config::Config;
 use crate::keepers::KeeperNode;
 use crate::membership::{LeaderClient, LeaderClientTask, Membership, MembershipError};
 use fault::Fault;
+use links_first::LinksFirst;
 use notice::Notices;
 use shared::{Keeping, Shared};
 use soloist_core::Incarnation;
@@ -49,8 +58,8 @@ const FORGET_AFTER: Duration = Duration::from_secs(10);
 /// A node. Cheap to clone; it runs until it is [stopped](Node::stop).
 ///
 /// Its locks are those of the trait [`Locks`](crate::Locks).
-// Methods: acquiring in `acquire.rs` and `lock.rs`, events in `event.rs`, views of all nodes in
-// `gather.rs`.
+// Methods: acquiring in `acquire.rs` and `lock.rs`, events in `event.rs` and `all_events.rs`, views
+// of all nodes in `gather.rs`, `lookout.rs` and `follow.rs`.
 #[derive(Clone)]
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
@@ -82,6 +91,9 @@ pub enum StartError {
     /// Its links cannot be started.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// A socket pair within the process cannot be created.
+    #[error("cannot create a socket pair: {0}; raise the limit of open files")]
+    Sockets(io::Error),
     /// Its saved cluster state cannot be used.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -146,6 +158,7 @@ impl Node {
             limits: config.limits,
             locks_max: LOCKS_MAX,
             forget_after: FORGET_AFTER,
+            turns_away_after: Some(config.members.lease.outside_max()),
             seed: rand::random(),
         });
         let core = core(&config, table);
@@ -153,7 +166,17 @@ impl Node {
         let (keeping, client_task) = keep(&config, endpoint, memory, &fault);
         let membership = Arc::clone(&keeping.membership);
         let (notices, log) = Notices::new();
-        let shared = Shared::new(config, core, keeping, notices, Arc::clone(&fault));
+        let links_first = LinksFirst::new().map_err(StartError::Sockets)?;
+        let mut shared = Shared::new(
+            config,
+            core,
+            keeping,
+            notices,
+            Arc::clone(&fault),
+            links_first,
+        );
+        let expires_s = identity.as_ref().map(Identity::expires_unix_s);
+        shared.certificate_ends_ms = expires_s.map(|seconds| seconds.saturating_mul(1000));
         let shared = Arc::new(shared);
         membership.begin().await?;
         let links = match Links::start(settings, listener, shared.clone()) {

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use soloist_api::session::{ClientMessage, NodeMessage};
 use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::shared::Shared;
 use super::state::NodeState;
+use crate::mutant::Mutant;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::locks::{Client, NoSuchSession, Remaining, RequestError};
 use soloist_core::sessions::{ConnectionId, SessionId, SessionSecret, Teller};
@@ -129,6 +131,9 @@ impl NodeState {
         connection: ConnectionId,
         message: ClientMessage,
     ) -> Remaining {
+        if let ClientMessage::Acquire(_) = message {
+            (shared.keeping.membership.planted).panic_if(Mutant::PanicInState);
+        }
         self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             table.receive_from_session(now, session, connection, message, &mut out.locks)
@@ -156,8 +161,33 @@ impl NodeState {
         });
     }
 
-    /// Ends a session: gives up its requests and releases its holds.
-    pub(crate) fn end_session(&mut self, shared: &Shared, session: SessionId) {
+    /// Ends a session with the process that opened its last connection, or with none. Replaces
+    /// what an earlier connection wished.
+    pub(crate) fn watch_process(
+        &mut self,
+        session: SessionId,
+        connection: ConnectionId,
+        process: Option<AbortOnDropHandle<()>>,
+    ) {
+        let is_there = self.table().has_session(session);
+        match process.filter(|_| is_there) {
+            Some(process) => drop(self.processes.insert(session, (connection, process))),
+            None => drop(self.processes.remove(&session)),
+        }
+    }
+
+    /// Ends a session, unless it was resumed by a later connection: gives up its requests and
+    /// releases its holds.
+    pub(crate) fn end_session_with_process(
+        &mut self,
+        shared: &Shared,
+        session: SessionId,
+        connection: ConnectionId,
+    ) {
+        let watched = self.processes.get(&session);
+        if watched.is_none_or(|(by, _)| *by != connection) {
+            return;
+        }
         self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             table.end_session(now, session, &mut out.locks);

@@ -1,13 +1,19 @@
 //! State that a node's tasks, links and callers share.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
 use soloist_api::Event;
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::event::unix_ms;
+use super::event_rounds::EventRounds;
 use super::fault::{Fault, LockedCore};
+use super::follow::Follow;
 use super::inquiry::{self, Inquiries};
+use super::links_first::LinksFirst;
+use super::longest::LongestFound;
 use super::notice::Notices;
 use super::state::NodeState;
 use crate::config::Config;
@@ -19,21 +25,33 @@ use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
+use soloist_core::record::Journal;
 use soloist_transport::links::{Handler, LinkChange, Links, Peer, Serving};
 use soloist_transport::{Arrival, Code, Declined, Purpose, Refusal};
 
-// Methods: questions from node to node in `inquiry.rs`.
+// Methods: questions from node to node in `inquiry.rs`, what is kept for dashboards in `kept.rs`.
 pub(crate) struct Shared {
     pub config: Config,
     /// Owner of requests of this process that name none.
     pub owner: Arc<str>,
     core: Mutex<NodeState>,
+    pub links_first: LinksFirst,
     /// Set once, immediately after this is created: links report to this value.
     pub links: OnceLock<Links>,
     pub inquiries: Inquiries,
     /// Limits concurrent questions to all nodes. Each needs memory for all their answers.
     pub looking: Semaphore,
     pub events: broadcast::Sender<Event>,
+    /// The dashboards that follow the cluster from this node.
+    pub follow: Follow,
+    /// The clients that watch the events of all nodes from this node.
+    pub event_rounds: EventRounds,
+    /// What this node found lately of the longest waits in the cluster.
+    pub longest_found: LongestFound,
+    /// When this node was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When its certificate expires, in milliseconds since 1970, if it has one.
+    pub certificate_ends_ms: Option<u64>,
     pub metrics: Metrics,
     /// Wakes the timer when something is due earlier than it expects.
     pub alarm: Notify,
@@ -70,6 +88,7 @@ impl Shared {
         keeping: Keeping,
         notices: Notices,
         fault: Arc<Fault>,
+        links_first: LinksFirst,
     ) -> Self {
         let owner = format!("{}, process {}", config.name, std::process::id());
         Shared {
@@ -78,10 +97,16 @@ impl Shared {
             metrics: Metrics::new(config.metrics.lock_names),
             config,
             core: Mutex::new(core),
+            links_first,
             links: OnceLock::new(),
             inquiries: Inquiries::default(),
             looking: Semaphore::new(LOOKING_MAX),
             events: broadcast::Sender::new(EVENTS_MAX),
+            follow: Follow::default(),
+            event_rounds: EventRounds::default(),
+            longest_found: LongestFound::default(),
+            started_ms: unix_ms(Duration::ZERO),
+            certificate_ends_ms: None,
             alarm: Notify::new(),
             no_hold_left: Notify::new(),
             keeping,
@@ -167,6 +192,25 @@ impl Shared {
         }
     }
 
+    /// Returns what this node noted about its cluster. Dashboards are updated soon after.
+    pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.follow.news.notify_one();
+        self.keeping.membership.journal()
+    }
+
+    /// Notes in the journal that a link broke or works again.
+    fn note_link(&self, peer: &str, change: &LinkChange) {
+        let mut journal = self.journal();
+        let at_ms = unix_ms(Duration::ZERO);
+        match change {
+            LinkChange::Up => journal.link_up(at_ms, peer),
+            LinkChange::Down { reason } | LinkChange::Refused { reason } => {
+                journal.link_down(at_ms, peer, reason);
+            }
+            LinkChange::Goodbye | LinkChange::Full => {}
+        }
+    }
+
     /// Sends a message to the keepers' leader. It may be lost.
     pub(crate) fn send_to_leader(&self, me: &Member, message: ToKeepers) {
         self.keeping.leader_client.send(me.clone(), message);
@@ -189,6 +233,7 @@ impl Handler for Shared {
         from: Incarnation,
         frames: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), String> {
+        let _passing = self.links_first.pass();
         for frame in frames {
             match frame.first() {
                 Some(&kind) if wire::is_lock(kind) => {
@@ -202,6 +247,7 @@ impl Handler for Shared {
     }
 
     fn link_changed(&self, peer: &str, change: LinkChange) {
+        self.note_link(peer, &change);
         match change {
             LinkChange::Up => tracing::info!(peer, "link up"),
             LinkChange::Goodbye => tracing::debug!(peer, "link closed: the peer is stopping"),

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use soloist_api::{EndReason, Reading};
 use tokio::sync::{Notify, oneshot};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::event;
+use super::event::{self, unix_ms};
+use super::memory::Memory;
 use super::notice::Notice;
 use super::sessions::Outgoing;
 use super::shared::Shared;
@@ -24,9 +26,10 @@ use soloist_core::locks::{
     Client, Denial, Grant, HoldError, HoldId, LockEvent, LockRequest, ReceiveError, RequestError,
     RequestId, Resumed, Table, Ticket,
 };
-use soloist_core::sessions::ConnectionId;
+use soloist_core::sessions::{ConnectionId, SessionId};
 
-/// A hold, shared by its holder and the node.
+/// A hold, shared by the node and those who wait for its end: a guard in this process, or a request
+/// of the HTTP API. Sessions are told of the ends of their holds and need none.
 pub(crate) struct SharedHold {
     pub grant: Grant,
     end: OnceLock<EndReason>,
@@ -79,6 +82,8 @@ pub(crate) struct NodeState {
     pub(super) effects: MemberEffects,
     /// The connections of sessions.
     pub(super) connections: HashMap<ConnectionId, Arc<Outgoing>>,
+    /// The processes that sessions end with, and the connections that wished so.
+    pub(super) processes: HashMap<SessionId, (ConnectionId, AbortOnDropHandle<()>)>,
     /// The members that links go to.
     members: Arc<[Member]>,
     member_state: MemberState,
@@ -91,11 +96,14 @@ pub(crate) struct NodeState {
     /// When a refusal to let this node join was last logged.
     refusal_told: Option<Moment>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
+    /// Holds whose end somebody may wait for.
     holds: HashMap<HoldId, Arc<SharedHold>>,
     /// When the timer will wake up.
     alarm: Option<Moment>,
     /// The last clock reading, to detect that the machine slept.
     clock: Reading,
+    /// What dashboards are shown later.
+    memory: Memory,
 }
 
 impl NodeState {
@@ -105,6 +113,7 @@ impl NodeState {
             part,
             effects: MemberEffects::default(),
             connections: HashMap::new(),
+            processes: HashMap::new(),
             members: Arc::default(),
             frozen_since: None,
             stood_still: None,
@@ -114,6 +123,7 @@ impl NodeState {
             holds: HashMap::new(),
             alarm: None,
             clock: Reading::take(),
+            memory: Memory::new(),
         }
     }
 
@@ -154,6 +164,16 @@ impl NodeState {
         self.stood_still
     }
 
+    /// Returns since when the epoch has been changing, if it is.
+    pub(crate) fn changing_since(&self) -> Option<Moment> {
+        self.frozen_since
+    }
+
+    /// Returns what this node remembers for dashboards.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     pub(crate) fn member_state(&self) -> MemberState {
         self.part.member_state()
     }
@@ -180,8 +200,14 @@ impl NodeState {
         });
     }
 
-    pub(crate) fn hold(&self, hold: HoldId) -> Option<Arc<SharedHold>> {
-        self.holds.get(&hold).cloned()
+    /// Returns a hold, to wait for its end.
+    pub(crate) fn hold(&mut self, hold: HoldId) -> Result<Arc<SharedHold>, HoldError> {
+        if let Some(held) = self.holds.get(&hold) {
+            return Ok(Arc::clone(held));
+        }
+        let held = SharedHold::new(self.table().grant(hold)?);
+        self.holds.insert(hold, Arc::clone(&held));
+        Ok(held)
     }
 
     pub(crate) fn acquire(
@@ -204,9 +230,9 @@ impl NodeState {
             // A request that was sent again is answered here; the earlier sender gets no answer.
             Resumed::Waits(ticket) => self.listen(ticket),
             Resumed::Holds(hold) => match self.hold(hold) {
-                Some(held) => Asked::Granted(held),
+                Ok(held) => Asked::Granted(held),
                 // The hold expired when the clock was read for this call.
-                None => Asked::Ended(hold),
+                Err(_) => Asked::Ended(hold),
             },
             Resumed::Ended(hold) => Asked::Ended(hold),
         })
@@ -340,6 +366,9 @@ impl NodeState {
             shared.send_to_leader(self.part.me(), message);
         }
         self.push(shared);
+        for session in self.effects.locks.ended_sessions.drain(..) {
+            self.processes.remove(&session);
+        }
         self.tell(shared);
         self.stand(shared);
         self.set_alarm(shared);
@@ -376,22 +405,32 @@ impl NodeState {
             MemberState::Member(epoch) => {
                 self.stood_still = self.frozen_since.take().map(|since| now.since(since));
                 shared.metrics.count_epoch(self.stood_still);
+                let (members, time) = (&self.members, self.stood_still);
+                self.memory.install(shared, epoch, members, time);
                 let members = self.members.len();
                 shared.notices.push(Notice::Epoch { epoch, members });
             }
             MemberState::Changing(_) => {
                 self.frozen_since = self.frozen_since.or(Some(now));
             }
-            MemberState::Outside => self.frozen_since = None,
+            MemberState::Outside => {
+                self.frozen_since = None;
+                self.memory.leave();
+            }
         }
         shared.member_state.send_replace(member_state);
     }
 
     fn tell(&mut self, shared: &Shared) {
+        let at_ms = match self.effects.locks.events.is_empty() {
+            true => 0,
+            false => unix_ms(Duration::ZERO),
+        };
         for event in &self.effects.locks.events {
             shared.metrics.note(event);
+            self.memory.note(shared, at_ms, event);
             if shared.events.receiver_count() > 0 {
-                let _ = shared.events.send(event::of(event, shared.name()));
+                let _ = shared.events.send(event::of(event, at_ms, shared.name()));
             }
             match event {
                 LockEvent::Granted { ticket, grant, .. } => {
@@ -401,9 +440,9 @@ impl NodeState {
                         let lock = grant.lock.clone();
                         shared.notices.push(Notice::FencesHalfUsed { epoch, lock });
                     }
-                    let held = SharedHold::new(grant.clone());
-                    self.holds.insert(grant.hold, Arc::clone(&held));
                     if let Some(sender) = self.waiting.remove(ticket) {
+                        let held = SharedHold::new(grant.clone());
+                        self.holds.insert(grant.hold, Arc::clone(&held));
                         // A waiter dropped at this moment takes the hold out of the channel and
                         // releases it.
                         let _ = sender.send(Ok(held));
@@ -415,10 +454,11 @@ impl NodeState {
                     }
                 }
                 LockEvent::Ended { hold, end, .. } => {
-                    let held = self.holds.remove(hold).expect("it was granted");
-                    let first = held.end.set(*end);
-                    first.expect("a hold ends once");
-                    held.ended.notify_waiters();
+                    if let Some(held) = self.holds.remove(hold) {
+                        let first = held.end.set(*end);
+                        first.expect("a hold ends once");
+                        held.ended.notify_waiters();
+                    }
                     if self.part.table().holds() == 0 {
                         shared.no_hold_left.notify_waiters();
                     }

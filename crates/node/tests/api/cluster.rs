@@ -3,12 +3,16 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::json;
-use soloist_api::{Cluster, Hold, LockInfo};
+use soloist_api::{Cluster, Hold, LockInfo, NodeName};
+use soloist_core::epochs::lease::Lease;
 use soloist_core::limits::Limits;
 use soloist_core::rules::{RuleSettings, Rules};
 use soloist_node::Node;
-use soloist_node::config::{Api, Config, Metrics, Security, Ttl};
+use soloist_node::config::{Api, Config, Members, Metrics, Security, Ttl};
+use soloist_node::http::{self, ApiServer};
+use soloist_node::identity::{Authority, Identity};
 use soloist_testing::alone::alone;
 use soloist_testing::served;
 use soloist_testing::wait::found;
@@ -75,9 +79,24 @@ pub(crate) async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonel
     let data = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
-    let name: soloist_api::NodeName = "n1".parse().unwrap();
+    let name: NodeName = "n1".parse().unwrap();
+    let authority = Authority::new("test").unwrap();
+    let issued = authority.issue(&name, &[]).unwrap();
+    let identity = Identity::from_pem(authority.certificate(), &issued.certificate, &issued.key);
     let members = alone(&name, &address, data.path());
     let config = Config {
+        limits,
+        metrics,
+        ..config(name, members, api)
+    };
+    let identity = Some(identity.unwrap());
+    let node = Node::start_on(config, identity, listener).await.unwrap();
+    node.ready().await;
+    Lonely { node, _data: data }
+}
+
+fn config(name: NodeName, members: Members, api: Api) -> Config {
+    Config {
         name,
         members,
         listen: None,
@@ -85,12 +104,88 @@ pub(crate) async fn limited(api: Api, metrics: Metrics, limits: Limits) -> Lonel
         rules: Rules::for_any(&RuleSettings::default(), &[]).unwrap(),
         ttl: Ttl::default(),
         api,
-        limits,
-        metrics,
+        limits: Limits::default(),
+        metrics: Metrics::default(),
+        io_threads: Config::IO_THREADS,
+    }
+}
+
+/// Three nodes, of which the only keeper is not started: the others serve the API and are not
+/// members.
+pub(crate) struct Forming {
+    keeper: Option<(Config, TcpListener)>,
+    nodes: Vec<Node>,
+    servers: Vec<ApiServer>,
+    /// Clients of the nodes that are not keepers.
+    pub https: Vec<Http>,
+    folder: TempDir,
+}
+
+impl Forming {
+    /// Waiters keep their places much longer than a test takes.
+    const LEASE: Lease = Lease {
+        length: Duration::from_secs(60),
+        drift: 5,
     };
-    let node = Node::start_on(config, None, listener).await.unwrap();
-    node.ready().await;
-    Lonely { node, _data: data }
+
+    pub(crate) async fn start() -> Self {
+        let mut forming = Forming {
+            keeper: None,
+            nodes: Vec::new(),
+            servers: Vec::new(),
+            https: Vec::new(),
+            folder: TempDir::new().unwrap(),
+        };
+        let folder = forming.folder.path().to_owned();
+        let mut keeper: Option<Members> = None;
+        for node in ["n1", "n2", "n3"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().into();
+            let name: NodeName = node.parse().unwrap();
+            let data = folder.join(node);
+            let api = Api::at(folder.join(format!("{node}.sock")));
+            let Some(keeper) = &keeper else {
+                let members = Members {
+                    lease: Self::LEASE,
+                    ..alone(&name, &address, &data)
+                };
+                keeper = Some(members.clone());
+                forming.keeper = Some((config(name, members, api), listener));
+                continue;
+            };
+            let members = Members {
+                address,
+                data,
+                ..keeper.clone()
+            };
+            let config = config(name, members, api);
+            let node = Node::start_on(config, None, listener).await.unwrap();
+            let server = http::serve(&node).await.unwrap();
+            forming.https.push(Http::Unix(server.socket().to_owned()));
+            forming.servers.push(server);
+            forming.nodes.push(node);
+        }
+        forming
+    }
+
+    /// Starts the keeper, and waits until all nodes are members.
+    pub(crate) async fn form(&mut self) {
+        let (config, listener) = self.keeper.take().expect("it is not started");
+        let keeper = Node::start_on(config, None, listener).await.unwrap();
+        self.nodes.push(keeper);
+        until("all are members", async || {
+            let mut nodes = self.nodes.iter();
+            nodes.all(|node| node.members() == 3).then_some(())
+        })
+        .await;
+    }
+
+    pub(crate) async fn stop(self) {
+        join_all(self.nodes.iter().map(|node| node.stop(Duration::ZERO))).await;
+        for server in self.servers {
+            server.stop().await;
+        }
+    }
 }
 
 impl Served {

@@ -3,11 +3,45 @@
 use std::time::{Duration, Instant};
 
 use hyper::Method;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
 use serde_json::json;
 use soloist_api::{EndReason, ErrorKind, Hold, LockInfo, LockState};
 
 use crate::cluster::{served, until};
 use crate::http::request;
+
+#[tokio::test]
+async fn a_lock_is_acquired_and_renewed_without_a_body() {
+    let served = served(1).await;
+    let http = &served.https[0];
+    let send = async |path: &str, name: HeaderName, value: &'static str| {
+        let mut request = request(Method::POST, path, None);
+        request
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+        http.send(request).await
+    };
+    for (name, value) in [
+        (ACCEPT, "*/*"),
+        (CONTENT_TYPE, "application/json"),
+        (CONTENT_TYPE, "application/x-www-form-urlencoded"),
+        (ORIGIN, "http://node"),
+    ] {
+        let hold: Hold = send("/v1/locks/a/acquire", name.clone(), value).await.ok();
+        let renew = format!("/v1/holds/{}/renew", hold.hold);
+        let renewed: Hold = send(&renew, name, value).await.ok();
+        assert_eq!(renewed.hold, hold.hold);
+        // A browser sends this for any page, without asking the node first.
+        let foreign = "http://evil.example";
+        let refused = send(&renew, ORIGIN, foreign).await.error(403);
+        assert!(refused.detail.contains(foreign), "{}", refused.detail);
+        assert_eq!(http.release(&hold).await.status, 204);
+        send("/v1/locks/a/acquire", ORIGIN, foreign)
+            .await
+            .error(403);
+    }
+    served.stop().await;
+}
 
 #[tokio::test]
 async fn a_lock_is_acquired_renewed_seen_and_released() {
@@ -18,24 +52,25 @@ async fn a_lock_is_acquired_renewed_seen_and_released() {
     assert_eq!(hold.lock, "nightly");
     assert_eq!(hold.hold.len(), 32);
     assert!((1..=5_000).contains(&hold.valid_for_ms), "{hold:?}");
+    assert!((1..=5_000).contains(&hold.expires_in_ms), "{hold:?}");
 
     let path = format!("/v1/holds/{}", hold.hold);
     let seen: Hold = http.get(&path).await.ok();
     assert_eq!((&seen.hold, seen.fence), (&hold.hold, hold.fence));
     let renew = format!("{path}/renew");
     let renewed = http.post(&renew, json!({ "ttl_ms": 60_000 }));
-    let _: Hold = renewed.await.ok();
-    // The holder's `valid_for_ms` is also limited by its node's lease; the one in the lock's view
-    // is not.
-    let info: LockInfo = http.get("/v1/locks/nightly").await.ok();
-    assert!(info.holder.unwrap().valid_for_ms > Some(50_000));
+    let renewed: Hold = renewed.await.ok();
+    assert!(renewed.expires_in_ms > 50_000, "{renewed:?}");
+    // The promise is also limited by the node's lease.
+    assert!(renewed.valid_for_ms < 50_000, "{renewed:?}");
     // Without `ttl_ms`, the hold is renewed for the same time as before.
-    let _: Hold = http.post(&format!("{path}/renew"), json!({})).await.ok();
+    let renewed: Hold = http.send(request(Method::POST, &renew, None)).await.ok();
+    assert!(renewed.expires_in_ms > 50_000, "{renewed:?}");
 
     let info: LockInfo = served.https[2].get("/v1/locks/nightly").await.ok();
     assert_eq!(info.state, LockState::Held);
     let holder = info.holder.unwrap();
-    assert!(holder.valid_for_ms > Some(50_000), "{holder:?}");
+    assert!(holder.expires_in_ms > Some(50_000), "{holder:?}");
     assert_eq!(
         (holder.owner.as_str(), holder.node.as_str()),
         ("ünï 1", "n1")

@@ -1,8 +1,10 @@
 //! Sessions over real sockets.
 
 mod hostile;
+mod memory;
 mod moving;
 mod python;
+mod trying;
 
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ use crate::http::{Http, Stream};
 use crate::tcp::{Files, TOKEN, loopback, tls};
 
 /// How long a message may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection of a session.
 pub(crate) struct Socket {
@@ -32,7 +34,16 @@ pub(crate) struct Socket {
 impl Socket {
     /// Opens a WebSocket with these additional headers.
     pub(crate) async fn open(http: &Http, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
-        let mut request = "ws://localhost/v1/session".into_client_request()?;
+        Self::open_at(http, "/v1/session", headers).await
+    }
+
+    /// As [`open`](Self::open), at this path.
+    pub(crate) async fn open_at(
+        http: &Http,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Self, Error> {
+        let mut request = format!("ws://localhost{path}").into_client_request()?;
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).unwrap();
             request.headers_mut().insert(*name, value);
@@ -72,13 +83,21 @@ impl Socket {
         self.try_send(message).await.unwrap();
     }
 
+    /// Sends all messages in one write.
+    pub(crate) async fn send_at_once(&mut self, messages: impl IntoIterator<Item = Message>) {
+        for message in messages {
+            self.stream.feed(message).await.unwrap();
+        }
+        self.stream.flush().await.unwrap();
+    }
+
     pub(crate) async fn try_send(&mut self, message: Message) -> Result<(), Error> {
         self.stream.send(message).await
     }
 
     /// The next message, or `None` at the end of the connection.
     pub(crate) async fn try_next(&mut self) -> Option<NodeMessage> {
-        let next = timeout(PATIENCE, self.stream.next()).await;
+        let next = timeout(TIMEOUT, self.stream.next()).await;
         match next.expect("a message comes in time")? {
             Ok(Message::Text(text)) => Some(serde_json::from_str(&text).unwrap()),
             Ok(Message::Close(_)) | Err(_) => None,
@@ -299,7 +318,7 @@ async fn a_stopping_node_tells_its_sessions_and_waits_for_their_releases() {
     assert!(!stop.is_finished(), "the hold is still certain");
     socket.release(3, 1).await;
     assert_eq!(socket.done().await, 3);
-    timeout(PATIENCE, stop).await.unwrap().unwrap();
+    timeout(TIMEOUT, stop).await.unwrap().unwrap();
     served.stop().await;
 }
 
@@ -330,7 +349,10 @@ async fn queries_and_events_share_the_connection() {
     };
     let holder = answer.lock.holder.expect("it is held");
     assert_eq!((answer.n, holder.node), (4, welcome.node));
-    assert!(holder.valid_for_ms.is_some(), "it expires with its session");
+    assert!(
+        holder.expires_in_ms.is_some(),
+        "it expires with its session"
+    );
     socket.send(json!({ "locks": { "n": 5 } })).await;
     let NodeMessage::Locks(answer) = socket.next().await else {
         panic!("no answer");

@@ -54,7 +54,7 @@ async fn waiters_of_all_nodes_are_seen_from_every_node_in_order() {
         assert_eq!(seen, expected);
         let holder = info.holder.unwrap();
         assert_eq!((holder.node.as_str(), holder.fence), ("n2", hold.fence));
-        assert!(holder.valid_for_ms.unwrap() <= 60_000);
+        assert!(holder.expires_in_ms.unwrap() <= 60_000);
     }
     assert_eq!(served.https[1].release(&hold).await.status, 204);
     for wait in waits {
@@ -314,6 +314,52 @@ async fn metrics_have_their_names_and_no_lock_labels() {
     served.stop().await;
 }
 
+/// Returns the value of a series in a node's metrics.
+async fn metric(http: &Http, series: &str) -> Option<f64> {
+    let answer = http.get("/metrics").await;
+    let text = str::from_utf8(&answer.body).unwrap();
+    let mut lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+    let (_, value) = lines.find(|(known, _)| *known == series)?;
+    Some(value.parse().unwrap())
+}
+
+#[tokio::test]
+async fn metrics_show_the_longest_wait_and_the_links() {
+    let served = served(2).await;
+    let [http, other] = &served.https[..] else {
+        panic!("two nodes");
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let build = format!("soloist_build_info{{version=\"{version}\"}}");
+    assert_eq!(metric(http, &build).await, Some(1.0));
+    let store = "soloist_keeper_store_ok";
+    let stores = [metric(http, store).await, metric(other, store).await];
+    assert!(stores.contains(&Some(1.0)), "{stores:?}");
+    let oldest = "soloist_oldest_waiter_seconds";
+    assert_eq!(metric(http, oldest).await, Some(0.0));
+    let hold = http.hold("a").await;
+    let waits = http.acquire("a", json!({ "ttl_ms": 60_000 }));
+    let longer = until("the waiter has waited", async || {
+        let first = metric(http, oldest).await.filter(|waited| *waited > 0.0)?;
+        let second = metric(http, oldest).await?;
+        (second > first).then_some(())
+    });
+    let release = async {
+        longer.await;
+        assert_eq!(http.release(&hold).await.status, 204);
+    };
+    let (granted, ()) = tokio::join!(waits, release);
+    let granted: Hold = granted.ok();
+    assert_eq!(metric(http, oldest).await, Some(0.0));
+    assert_eq!(http.release(&granted).await.status, 204);
+    let link = r#"soloist_link_up{peer="n2"}"#;
+    until("the link is up", async || {
+        (metric(http, link).await == Some(1.0)).then_some(())
+    })
+    .await;
+    served.stop().await;
+}
+
 #[tokio::test]
 async fn lock_names_are_labels_if_enabled() {
     let folder = TempDir::new().unwrap();
@@ -333,48 +379,40 @@ async fn lock_names_are_labels_if_enabled() {
     server.stop().await;
 }
 
+/// A test beside the router compares the paths, and the file `openapi.json` is compared with the
+/// code.
 #[tokio::test]
-async fn the_description_has_every_path_with_its_answers() {
+async fn the_description_has_the_methods_of_every_path_and_their_failures() {
     let served = served(1).await;
-    let document: Value = served.https[0].get("/openapi.json").await.ok();
-    for (path, method, statuses) in [
-        ("/v1/locks", "get", &[200, 400, 503][..]),
-        ("/v1/locks/{name}", "get", &[200, 400, 503]),
-        (
-            "/v1/locks/{name}/acquire",
-            "post",
-            &[200, 400, 408, 409, 410, 413, 415, 429, 503],
-        ),
-        ("/v1/requests/{request}", "delete", &[204, 400, 404, 503]),
-        ("/v1/holds/{hold}", "get", &[200, 400, 404, 410, 429, 503]),
-        ("/v1/holds/{hold}", "delete", &[204, 404, 410, 503]),
-        (
-            "/v1/holds/{hold}/renew",
-            "post",
-            &[200, 400, 404, 408, 410, 413, 415, 503],
-        ),
-        ("/v1/cluster", "get", &[200, 503]),
-        ("/v1/cluster/keepers/{node}", "put", &[204, 400, 409, 503]),
-        (
-            "/v1/cluster/keepers/{node}",
-            "delete",
-            &[204, 400, 409, 503],
-        ),
-        ("/v1/events", "get", &[200, 503]),
-        ("/metrics", "get", &[200, 503]),
-        ("/healthz", "get", &[200, 503]),
-        ("/readyz", "get", &[200, 503]),
-        ("/openapi.json", "get", &[200, 503]),
-    ] {
-        let responses = document["paths"][path][method]["responses"].as_object();
-        let responses = responses.unwrap_or_else(|| panic!("{method} {path}"));
-        let found: Vec<u16> = responses.keys().map(|key| key.parse().unwrap()).collect();
-        assert_eq!(found, statuses, "{method} {path}");
+    let http = &served.https[0];
+    let document: Value = http.get("/openapi.json").await.ok();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let answer = http.send(request(Method::OPTIONS, path, None)).await;
+        let allowed = answer.headers["allow"].to_str().unwrap().to_lowercase();
+        let allowed = allowed.split(',').filter(|method| *method != "head");
+        let described = item.as_object().unwrap().keys().map(String::as_str);
+        assert_eq!(
+            allowed.collect::<BTreeSet<_>>(),
+            described.collect::<BTreeSet<_>>(),
+            "{path}"
+        );
+        for (method, operation) in item.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            let is_open = ["/healthz", "/readyz"].contains(&path.as_str());
+            assert!(responses.contains_key("503"), "{method} {path}");
+            assert_eq!(responses.contains_key("401"), !is_open, "{method} {path}");
+            let has_body = operation.get("requestBody").is_some();
+            assert_eq!(responses.contains_key("415"), has_body, "{method} {path}");
+        }
     }
+    assert_eq!(document["servers"][0]["url"], "/");
+    let schemes = document["components"]["securitySchemes"].as_object();
+    assert!(schemes.unwrap().keys().eq(["certificate", "token"]));
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let acquire = &schemas["AcquireRequest"]["properties"];
     assert_eq!(acquire["ttl_ms"]["maximum"], 3_600_000);
     assert_eq!(acquire["wait_ms"]["maximum"], 86_400_000);
+    assert_eq!(schemas["Hold"]["properties"]["fence"]["type"], "string");
     assert!(schemas["Error"]["properties"]["reason"].is_object());
     served.stop().await;
 }

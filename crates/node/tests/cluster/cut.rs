@@ -111,6 +111,7 @@ fn config(me: usize, members: Members, algorithm: &str) -> Config {
         api: Api::at("not served"),
         limits: Limits::default(),
         metrics: Metrics::default(),
+        io_threads: Config::IO_THREADS,
     }
 }
 

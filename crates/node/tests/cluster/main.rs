@@ -3,6 +3,7 @@
 mod cut;
 mod forgetting;
 mod listen;
+mod starving;
 
 use std::time::Duration;
 

@@ -51,12 +51,13 @@ fn the_smallest_file_has_sensible_defaults() {
     let config = with("");
     assert_eq!(config.security, Security::Insecure);
     assert_eq!(config.rules.rule("x").choice().name, "raymond");
-    assert_eq!(config.rules.rule("x").max_local_turns(), 1);
+    assert_eq!(config.rules.rule("x").max_local_turns(), 4);
     assert_eq!(config.ttl.default, Duration::from_secs(10));
     assert_eq!(config.ttl.max, Duration::from_secs(3600));
     assert_eq!(config.api.socket, Path::new("conf/soloist.sock"));
     assert_eq!(config.api.tcp, None);
     assert!(!config.metrics.lock_names);
+    assert_eq!(config.io_threads, 1);
     assert_eq!(config.address().to_string(), "127.0.0.1:7401");
 }
 
@@ -232,6 +233,10 @@ fn wrong_rules_are_reported() {
             &[":8: locks.max_local_turns", turns, "1 to 1000000"],
         );
     }
+    for threads in ["0", "-1", "1025"] {
+        let text = HEAD.replacen("name", &format!("io_threads = {threads}\nname"), 1);
+        refused(&text, &["io_threads", threads, "1 to 1024"]);
+    }
     let many = "[[lock]]\npattern = \"x\"\n".repeat(1025);
     refused_with(&many, &["1025 (maximum: 1024)"]);
 }
@@ -256,6 +261,14 @@ fn wrong_durations_are_reported() {
     );
     let config = with("[locks]\nttl_max = \"5s\"");
     assert_eq!(config.ttl.default, Duration::from_secs(5));
+}
+
+#[test]
+fn the_dashboard_is_off_by_default_and_needs_a_tcp_address() {
+    assert!(!with("").api.ui);
+    assert!(with("[api]\nlisten = \"127.0.0.1:7400\"\nui = true").api.ui);
+    assert!(!with("[api]\nui = false").api.ui);
+    refused_with("[api]\nui = true", &[":8: api.ui", "soloist ui"]);
 }
 
 #[test]
@@ -367,7 +380,7 @@ fn nodes_agree_only_on_what_matters() {
         "[api]\nsocket = \"other\"\nlisten = \"127.0.0.1:1\"",
         "[metrics]\nlock_names = true",
         "[locks]\nalgorithm = \"tree\"",
-        "[locks]\nalgorithm = \"raymond\"\nvariant = \"\"\nshape = \" \"\nmax_local_turns = 1",
+        "[locks]\nalgorithm = \"raymond\"\nvariant = \"\"\nshape = \" \"\nmax_local_turns = 4",
     ] {
         assert_eq!(fingerprint(more), base, "{more}");
     }
@@ -402,8 +415,8 @@ fn the_agreement_is_text_that_can_be_compared() {
     let config = with("[[lock]]\npattern = \"a b/*\"\nalgorithm = \"ring\"");
     let expected = "soloist protocol 1
 kept lease_ms=3000 drift=5
-lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=1
-default algorithm=raymond variant= shape= max_local_turns=1
+lock 5:a b/* algorithm=le-lann variant=resting shape= max_local_turns=4
+default algorithm=raymond variant= shape= max_local_turns=4
 ";
     assert_eq!(config.agreement(), expected);
     // SHA-256 of the text, computed by sha256sum. Other versions must produce the same hash.
@@ -414,7 +427,7 @@ default algorithm=raymond variant= shape= max_local_turns=1
         .collect();
     assert_eq!(
         hex,
-        "5a8f45f422c9633f5c580bfa4b8470986bb8b52c3fa1ab4099377c5014429ce1"
+        "15f8bb9783bee2b8f19a9e45a0e1345859f4b0158ef42e1c2e4c6020ef63596b"
     );
 }
 

@@ -155,7 +155,7 @@ fn members_agree_on_leases_not_on_names() {
     let config = parse(&text("a", "lease = \"1500ms\"")).unwrap();
     let expected = "soloist protocol 1
 kept lease_ms=1500 drift=5
-default algorithm=raymond variant= shape= max_local_turns=1
+default algorithm=raymond variant= shape= max_local_turns=4
 ";
     assert_eq!(config.agreement(), expected);
     let fingerprint = |text: &str| parse(text).unwrap().fingerprint();

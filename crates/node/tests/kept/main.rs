@@ -44,6 +44,8 @@ async fn start_in(
     tls: bool,
     lease: Lease,
 ) -> LocalCluster {
+    // `cargo test` runs several of these tests in one process.
+    soloist_node::files::raise_limit();
     let settings = LocalSettings {
         tls,
         lease,

@@ -57,6 +57,7 @@ async fn joiner(name: &str, lease: Lease, cluster: &LocalCluster, folder: &TempD
         ttl: Ttl::default(),
         limits: Limits::default(),
         metrics: Metrics::default(),
+        io_threads: Config::IO_THREADS,
     };
     Node::start_on(config, identity, listener).await.unwrap()
 }

@@ -13,7 +13,7 @@ use crate::net::{
 };
 
 /// Settings with which the back-off after failed attempts would soon reach hours.
-fn impatient(me: &str) -> Settings {
+fn retrying_soon(me: &str) -> Settings {
     let mut settings = settings(me);
     settings.limits.retry_min = Duration::from_millis(5);
     settings.limits.retry_max = Duration::from_secs(24 * 3600);
@@ -22,7 +22,10 @@ fn impatient(me: &str) -> Settings {
 
 async fn nodes() -> (Node, Node) {
     let ((at_a, _), (at_b, _)) = (listener().await, listener().await);
-    (lone(impatient("a"), at_a), lone(impatient("b"), at_b))
+    (
+        lone(retrying_soon("a"), at_a),
+        lone(retrying_soon("b"), at_b),
+    )
 }
 
 fn nothing_went_wrong(node: &Node) {

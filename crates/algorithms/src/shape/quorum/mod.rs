@@ -7,7 +7,7 @@ mod singer;
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::{Shape, ShapeError, check_nodes};
+use super::{Plan, Shape, ShapeError, check_nodes};
 use crate::NodeId;
 use crate::mutant::Mutant;
 
@@ -156,6 +156,11 @@ impl Shape for Quorums {
 
     fn samples(_nodes: usize) -> Vec<String> {
         [SINGER, CYCLIC, GRID, MAJORITY].map(str::to_owned).to_vec()
+    }
+
+    fn plan(&self) -> Plan {
+        let sets = NodeId::all(self.nodes).map(|node| self.set(node).to_vec());
+        Plan::Quorums(sets.collect())
     }
 
     /// Parses one set per line, `i: a b c` or `i: {a, b, c}`, with nodes numbered from 0. `#`

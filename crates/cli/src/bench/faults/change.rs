@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use soloist_bench::{Bound, Measured, Samples};
 use soloist_core::rules::RuleSettings;
 use soloist_node::{Guard, Locks};
 
 use crate::bench::single::cluster;
-use crate::bench::{Bound, Measured, Samples};
 
 /// A longer change means that something is wrong.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ pub(super) async fn measure(nodes: usize, locks: usize, times: usize) -> Result<
     let name = format!("{}, {nodes} nodes, {locks} locks", super::CHANGE);
     let mut measured = Measured::new(name, "standstill on a node", seconds, &samples);
     measured.bound = Some(Bound {
-        what: "500 ms",
+        what: "500 ms".to_owned(),
         us: 500_000.0,
     });
     Ok(measured)

@@ -7,9 +7,10 @@ mod takeover;
 use std::time::Duration;
 
 use anyhow::Result;
+use soloist_bench::Report;
 use soloist_core::epochs::lease::Lease;
 
-use super::{Report, floors};
+use super::floors;
 
 /// The default lease and the shortest one.
 fn leases() -> [Duration; 2] {
@@ -54,8 +55,8 @@ fn takeover_name(lease: Duration) -> String {
     format!("takeover, lease {lease:?}")
 }
 
-pub(super) async fn measure(report: &mut Report<'_>) -> Result<()> {
-    let quick = report.args.quick;
+pub(super) async fn measure(report: &mut Report) -> Result<()> {
+    let quick = report.is_quick;
     let times = |full: usize| if quick { full.div_ceil(5) } else { full };
     let rounds = |full: usize| if quick { full / 10 } else { full };
     report.add(floors::tls(rounds(20_000)).await?)?;

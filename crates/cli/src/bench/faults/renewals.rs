@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use soloist_api::Moment;
+use soloist_bench::{Measured, Samples};
 use soloist_core::Incarnation;
 use soloist_core::epochs::leader::{Leader, LeaderEffects};
 use soloist_core::epochs::lease::Lease;
@@ -16,7 +17,6 @@ use soloist_core::name_hash::HashKeys;
 use soloist_core::rules::{RuleSettings, Rules};
 
 use crate::bench::single::cluster;
-use crate::bench::{Measured, Samples};
 
 const WHAT: &str = "messages between nodes and the keepers' leader";
 
@@ -90,6 +90,7 @@ impl Simulation {
                 limits: Limits::default(),
                 locks_max: 1,
                 forget_after: Duration::from_secs(10),
+                turns_away_after: None,
                 seed: [0; 32],
             });
             Participant::new(me, table, lease, now)

@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::process::Signal;
+use soloist_bench::{Bound, Measured, Samples};
 use soloist_client::{Client, Guard, Locks};
 use soloist_core::epochs::lease::Lease;
-use soloist_core::rules::RuleSettings;
 
-use crate::bench::{Bound, Measured, Samples};
-use crate::processes::Processes;
+use crate::processes::{Processes, Settings};
 
 const LOCK: &str = "bench";
 /// The node that is stopped. It is not a keeper.
@@ -21,7 +20,7 @@ pub(super) async fn killed(name: String, lease: Duration, times: usize) -> Resul
     let what = "kill -9 of the holder's node to the next entry";
     let mut measured = again_and_again(name, what, lease, times, Signal::KILL).await?;
     measured.bound = Some(Bound {
-        what: "lease + 0.5 s",
+        what: "lease + 0.5 s".to_owned(),
         us: (lease + Duration::from_millis(500)).as_secs_f64() * 1e6,
     });
     Ok(measured)
@@ -35,7 +34,7 @@ pub(super) async fn leaving(times: usize) -> Result<Measured> {
     let name = super::LEAVE.to_owned();
     let mut measured = again_and_again(name, what, lease, times, Signal::TERM).await?;
     measured.bound = Some(Bound {
-        what: "100 ms",
+        what: "100 ms".to_owned(),
         us: 100_000.0,
     });
     Ok(measured)
@@ -48,7 +47,12 @@ async fn again_and_again(
     times: usize,
     signal: Signal,
 ) -> Result<Measured> {
-    let mut processes = Processes::start(NODES, lease, RuleSettings::ALGORITHM).await?;
+    let settings = Settings {
+        nodes: NODES,
+        lease,
+        ..Settings::default()
+    };
+    let mut processes = Processes::start(settings).await?;
     let mut samples = Samples::default();
     let begin = Instant::now();
     for turn in 0..times {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use soloist_lab::epochs::text;
 
 use crate::Verdict;
-use crate::lab::replay::Text;
+use crate::lab::replay::{Text, read};
 
 /// Replay a run of epochs or keepers as text, such as a search prints for a violation
 ///
@@ -20,6 +20,6 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<Verdict> {
-        self.text.replay(text::replay)
+        self.text.replay(&read(&self.text.file)?, text::replay)
     }
 }

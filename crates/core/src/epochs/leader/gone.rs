@@ -1,13 +1,15 @@
 //! Members that the leader gives up: those that do not report in time, and those that others cannot
 //! reach.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::partitions::Staying;
 use super::{Known, Leader, LeaderEffects, NAMED};
 use crate::mutant::Mutant;
 use crate::notice::Notice;
-use soloist_api::Moment;
+use crate::record::names;
+use soloist_api::{Moment, NodeName};
 
 /// A node that is a member for less than this counts as flapping. If that happens repeatedly, it
 /// must wait before it may join.
@@ -52,15 +54,17 @@ impl Leader {
     ) {
         for known in self.members.iter().filter(|known| known.until <= now) {
             let name = &known.member.name;
-            let is_apart = || !self.partitions.bars(now, name, |_| true).is_empty();
+            let apart_from = self.partitions.bars(now, name, |_| true);
             let reason = match known {
                 Known { has_left: true, .. } => {
                     notices.push(Notice::Left(name.clone()));
                     continue;
                 }
-                _ if is_apart() => "it and other members cannot reach each other",
-                known if is_changing && !known.report.is_whole() => "it did not report in time",
-                _ => "its lease expired",
+                _ if !apart_from.is_empty() => apart(apart_from),
+                known if is_changing && !known.report.is_whole() => {
+                    "it did not report in time".to_owned()
+                }
+                _ => "its lease expired".to_owned(),
             };
             let member = name.clone();
             notices.push(Notice::Evicted { member, reason });
@@ -121,4 +125,16 @@ impl Leader {
             self.partitions.bar(now, &self.lease, name, apart_from);
         }
     }
+}
+
+/// The reason to evict a member that cannot reach these others.
+fn apart(others: Vec<NodeName>) -> String {
+    let others: BTreeSet<&str> = others.iter().map(NodeName::as_str).collect();
+    let mut named: Vec<&str> = others.iter().copied().take(NAMED).collect();
+    let more = match others.len() - named.len() {
+        0 => None,
+        more => Some(format!("{more} more")),
+    };
+    named.extend(more.as_deref());
+    format!("it and {} cannot reach each other", names(&named))
 }

@@ -21,8 +21,6 @@ pub(super) fn judge(view: &View, newcomer: NodeId) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt;
-
     use soloist_algorithms::central::{Central, CentralMessage};
     use soloist_algorithms::shape::Complete;
     use soloist_algorithms::{Algorithm, Config, Info, Outbox, Phase, Place, Violation};
@@ -67,12 +65,6 @@ mod tests {
 
         fn phase(&self) -> Phase {
             self.1
-        }
-    }
-
-    impl fmt::Display for Bold {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.1.fmt(f)
         }
     }
 

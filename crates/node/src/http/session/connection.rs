@@ -1,6 +1,6 @@
 //! One connection of a session, from its welcome to its end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -8,29 +8,35 @@ use axum::extract::ws::{Message, WebSocket};
 use futures_util::SinkExt;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use soloist_api::LockName;
 use soloist_api::session::{
-    ClientMessage, Closed, ClusterAnswer, Code, Done, Failure, LockAnswer, LocksAnswer, NodeMessage,
+    ClientMessage, Closed, ClusterAnswer, Code, Done, Failure, LockAnswer, LockOrder, LocksAnswer,
+    NodeMessage,
 };
-use soloist_api::{Event, LockName};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
+use super::super::events::Watching;
 use super::super::{Api, cluster};
-use super::{WRITE_WITHIN, closed, stopping};
+use super::attempts::Attempts;
+use super::{CLOSE_WITHIN, WRITE_WITHIN, closed, stopping};
 use crate::Moment;
-use crate::node::Events;
+use crate::node::follow::Following;
 use crate::node::sessions::Outgoing;
-use soloist_core::locks::{Remaining, TRY_MAX};
+use soloist_core::locks::Remaining;
 use soloist_core::sessions::{ConnectionId, SessionId};
 
 /// Maximum number of messages that are handled before their answers are written.
 const BATCH_MAX: usize = 256;
 
-/// Maximum number of queries at a time. Beyond that, the client's messages are not read.
+/// Maximum number of queries at a time.
 const JOBS_MAX: usize = 64;
 
-/// A query, or a search for an obstacle to a request that may not wait.
-type Job = BoxFuture<'static, Option<NodeMessage>>;
+/// Maximum number of queries that wait for others. Beyond that, queries are refused. The client's
+/// messages are read all the same: pings and releases must not wait for queries.
+const QUERIES_WAITING_MAX: usize = 1024;
+
+/// A query that is being answered.
+type Job = BoxFuture<'static, NodeMessage>;
 
 pub(super) struct Connection {
     api: Api,
@@ -42,9 +48,11 @@ pub(super) struct Connection {
     /// Answers to queries, and events.
     later: VecDeque<NodeMessage>,
     jobs: FuturesUnordered<Job>,
-    /// Ends the jobs of requests that may not wait, once they are decided.
-    tries: HashMap<u64, CancellationToken>,
-    events: Option<Events>,
+    /// Queries that wait for a job to end.
+    queries: VecDeque<Job>,
+    attempts: Attempts,
+    events: Option<Watch>,
+    following: Option<Following>,
 }
 
 impl Drop for Connection {
@@ -64,6 +72,7 @@ impl Connection {
         outgoing: Arc<Outgoing>,
     ) -> Self {
         Connection {
+            attempts: Attempts::new(api.clone(), session),
             api,
             id,
             session,
@@ -71,8 +80,9 @@ impl Connection {
             urgent: VecDeque::new(),
             later: VecDeque::new(),
             jobs: FuturesUnordered::new(),
-            tries: HashMap::new(),
+            queries: VecDeque::new(),
             events: None,
+            following: None,
         }
     }
 
@@ -92,17 +102,20 @@ impl Connection {
                 biased;
                 () = api.stopping.cancelled() => return Err(Some(stopping())),
                 () = self.outgoing.ready() => {}
-                received = socket.recv(), if self.jobs.len() < JOBS_MAX => {
+                // Before further messages, of which there may always be one.
+                Some(answer) = self.jobs.next(), if !self.jobs.is_empty() => {
+                    self.later.push_back(answer);
+                    self.jobs.extend(self.queries.pop_front());
+                }
+                received = socket.recv() => {
                     self.handle(read(received)?)?;
                     self.handle_more(socket)?;
                 }
-                Some(answer) = self.jobs.next(), if !self.jobs.is_empty() => {
-                    self.later.extend(answer);
-                }
                 event = next_event(&mut self.events) => match event {
-                    Some(event) => self.later.push_back(NodeMessage::Event(event)),
+                    Some(event) => self.later.push_back(event),
                     None => self.events = None,
                 },
+                news = next_news(&mut self.following) => self.later.extend(news),
             }
         }
     }
@@ -110,9 +123,6 @@ impl Connection {
     /// Handles messages that have arrived already, so that their answers leave in one write.
     fn handle_more(&mut self, socket: &mut WebSocket) -> Result<(), Option<Closed>> {
         for _ in 1..BATCH_MAX {
-            if self.jobs.len() >= JOBS_MAX {
-                break;
-            }
             match socket.recv().now_or_never() {
                 Some(received) => self.handle(read(received)?)?,
                 None => break,
@@ -121,11 +131,31 @@ impl Connection {
         Ok(())
     }
 
+    /// Handles what the client sent before it closed the connection. A client that exits does not
+    /// wait for the answers to its last messages.
+    async fn handle_rest(&mut self, socket: &mut WebSocket) {
+        let rest = async {
+            while let Ok(message) = read(socket.recv().await) {
+                if self.handle(message).is_err() {
+                    return;
+                }
+                // Nobody reads the answers.
+                self.later.clear();
+            }
+        };
+        let _ = timeout(CLOSE_WITHIN, rest).await;
+    }
+
     fn handle(&mut self, message: Option<ClientMessage>) -> Result<(), Option<Closed>> {
         let Some(message) = message else {
             return Ok(());
         };
         let shared = &self.api.node.shared;
+        // Before the request exists: it must not count as its own predecessor.
+        let asked = Moment::now();
+        if let ClientMessage::Cancel(cancel) = &message {
+            self.attempts.decided(cancel.request);
+        }
         let remaining = {
             let mut core = shared.living().ok_or_else(|| Some(stopping()))?;
             core.receive_from_session(shared, self.session, self.id, message)
@@ -133,75 +163,83 @@ impl Connection {
         match remaining {
             Remaining::Nothing => {}
             Remaining::Answer(query) => self.answer(query),
-            Remaining::Try(n, lock) => self.look_for_others(n, lock),
+            Remaining::Try(n, lock) => self.attempts.look_for_others(n, lock, asked),
         }
         Ok(())
     }
 
     fn answer(&mut self, query: ClientMessage) {
+        if self.queries.len() >= QUERIES_WAITING_MAX {
+            let n = query.n().unwrap_or_default();
+            let detail = format!(
+                "{} queries wait for an answer: wait for some of the answers, then ask again",
+                JOBS_MAX + QUERIES_WAITING_MAX
+            );
+            return self.later.push_back(refused(n, Code::TooMany, detail));
+        }
         let api = self.api.clone();
         let done = |n| NodeMessage::Done(Done { n, seq: None });
         let job: Job = match query {
             ClientMessage::Lock(query) => match LockName::new(&query.lock) {
                 Ok(name) => Box::pin(async move {
-                    let lock = api.node.lock_info(&name).await;
-                    Some(NodeMessage::Lock(LockAnswer { n: query.n, lock }))
+                    let (lock, recent) =
+                        tokio::join!(api.node.lock_info(&name), api.node.recent_events_of(&name));
+                    let n = query.n;
+                    NodeMessage::Lock(LockAnswer { n, lock, recent })
                 }),
-                Err(error) => {
-                    let failure = Failure {
-                        n: query.n,
-                        seq: None,
-                        code: Code::BadRequest,
-                        detail: error.to_string(),
-                        reason: None,
-                    };
-                    return self.later.push_back(NodeMessage::Error(failure));
-                }
+                Err(error) => return self.later.push_back(bad_request(query.n, &error)),
             },
             ClientMessage::Locks(query) => Box::pin(async move {
-                let page = api.node.lock_list(query.after).await;
-                Some(NodeMessage::Locks(LocksAnswer { n: query.n, page }))
+                let prefix = query.prefix.unwrap_or_default();
+                let (page, total) = match query.sort {
+                    Some(LockOrder::Wait) => {
+                        let (page, total) = api.node.longest_waits(&prefix).await;
+                        (page, Some(total))
+                    }
+                    None => (api.node.lock_list_with(&prefix, query.after).await, None),
+                };
+                let n = query.n;
+                NodeMessage::Locks(LocksAnswer { n, page, total })
             }),
             ClientMessage::Cluster(query) => Box::pin(async move {
                 let cluster = cluster::cluster(State(api)).await.0;
-                Some(NodeMessage::Cluster(ClusterAnswer {
+                NodeMessage::Cluster(ClusterAnswer {
                     n: query.n,
                     cluster,
-                }))
+                })
             }),
             ClientMessage::Watch(watch) => {
-                self.events = Some(api.node.events());
-                return self.later.push_back(done(watch.n));
+                let prefix = watch.prefix.unwrap_or_default();
+                let after = watch.after.as_deref();
+                match Watching::start(&api.node, watch.all, prefix, after) {
+                    Ok(events) => {
+                        let answer = Some(done(watch.n));
+                        self.events = Some(Watch { events, answer });
+                    }
+                    Err(error) => self.later.push_back(bad_request(watch.n, &error)),
+                }
+                return;
             }
             ClientMessage::Unwatch(unwatch) => {
                 self.events = None;
                 return self.later.push_back(done(unwatch.n));
             }
+            ClientMessage::Follow(follow) => {
+                self.following = Some(api.node.follow());
+                return self.later.push_back(done(follow.n));
+            }
+            ClientMessage::Unfollow(unfollow) => {
+                self.following = None;
+                return self.later.push_back(done(unfollow.n));
+            }
             // The table answers all others.
             _ => return,
         };
-        self.jobs.push(job);
-    }
-
-    /// Denies a request that may not wait as soon as another one is found to be earlier.
-    fn look_for_others(&mut self, n: u64, lock: LockName) {
-        let (node, session) = (self.api.node.clone(), self.session);
-        let decided = CancellationToken::new();
-        self.tries.insert(n, decided.clone());
-        let job = async move {
-            let asked = Moment::now();
-            tokio::select! {
-                () = decided.cancelled() => {}
-                found = timeout(TRY_MAX, node.somebody_before(&lock, asked)) => {
-                    let shared = &node.shared;
-                    if let (Ok(()), Some(mut core)) = (found, shared.living()) {
-                        core.refuse_try(shared, session, n);
-                    }
-                }
-            }
-            None
-        };
-        self.jobs.push(Box::pin(job));
+        if self.jobs.len() < JOBS_MAX {
+            self.jobs.push(job);
+        } else {
+            self.queries.push_back(job);
+        }
     }
 
     /// Writes everything that is ready, in one write if it fits the buffer.
@@ -217,8 +255,8 @@ impl Connection {
         let writing = async {
             for message in self.urgent.drain(..).chain(self.later.drain(..)) {
                 match &message {
-                    NodeMessage::Granted(granted) => decide(&mut self.tries, granted.n),
-                    NodeMessage::Error(failure) => decide(&mut self.tries, failure.n),
+                    NodeMessage::Granted(granted) => self.attempts.decided(granted.n),
+                    NodeMessage::Error(failure) => self.attempts.decided(failure.n),
                     _ => {}
                 }
                 if let NodeMessage::Closed(closed) = message {
@@ -236,6 +274,7 @@ impl Connection {
             },
             Ok(Err(error)) => {
                 tracing::debug!("a session's connection ended: {error}");
+                self.handle_rest(socket).await;
                 Err(None)
             }
             Err(_) => Err(Some(too_slow())),
@@ -247,18 +286,46 @@ fn too_slow() -> Closed {
     closed(Code::TooSlow, "the client does not read its messages")
 }
 
-fn decide(tries: &mut HashMap<u64, CancellationToken>, n: u64) {
-    if let Some(decided) = tries.remove(&n) {
-        decided.cancel();
+/// What a client watches.
+struct Watch {
+    events: Watching,
+    /// The answer to `watch`, until the events have begun.
+    answer: Option<NodeMessage>,
+}
+
+/// Waits for an event, or forever if the client does not watch. The first message is the answer to
+/// `watch`.
+async fn next_event(watch: &mut Option<Watch>) -> Option<NodeMessage> {
+    let Some(watch) = watch else {
+        return std::future::pending().await;
+    };
+    if watch.answer.is_some() {
+        watch.events.begin().await;
+        return watch.answer.take();
+    }
+    watch.events.next().await.map(NodeMessage::Event)
+}
+
+/// Waits for news of the cluster, or forever if the client does not follow.
+async fn next_news(following: &mut Option<Following>) -> Vec<NodeMessage> {
+    match following {
+        Some(following) => following.next().await,
+        None => std::future::pending().await,
     }
 }
 
-/// Waits for an event, or forever if the client does not watch.
-async fn next_event(events: &mut Option<Events>) -> Option<Event> {
-    match events {
-        Some(events) => events.next().await,
-        None => std::future::pending().await,
-    }
+fn bad_request(n: u64, error: &dyn ToString) -> NodeMessage {
+    refused(n, Code::BadRequest, error.to_string())
+}
+
+fn refused(n: u64, code: Code, detail: String) -> NodeMessage {
+    NodeMessage::Error(Failure {
+        n,
+        seq: None,
+        code,
+        detail,
+        reason: None,
+    })
 }
 
 /// Reads a message. `None` is a frame without one. The error is why the connection ends.

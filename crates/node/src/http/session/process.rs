@@ -1,19 +1,22 @@
 //! Sessions that end with their client's process.
+//!
+//! The system tells the process that connected by its id. If that process ends before its hello is
+//! read, within ten seconds, and another one has the connection, then the id may belong to a third
+//! process by then, and the session ends with that one. `SO_PEERPIDFD` would rule this out, but
+//! rustix does not have it yet. No other client is affected.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use soloist_api::session::{Closed, Code, Hello};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Line, closed};
-use crate::Node;
-use soloist_core::sessions::SessionId;
-
-/// Interval at which to look whether the session still exists.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+use crate::node::shared::Shared;
+use soloist_core::sessions::{ConnectionId, SessionId};
 
 /// The process of a client.
 pub(super) struct Process(AsyncFd<OwnedFd>);
@@ -44,19 +47,26 @@ pub(super) fn watched(hello: &Hello, line: &Line) -> Result<Option<Process>, Clo
 }
 
 impl Process {
-    /// Ends the session when the process has ended.
-    pub(super) async fn end_with(self, node: Node, session: SessionId) {
-        loop {
-            let ended = tokio::time::timeout(LOOK_EVERY, self.0.readable()).await;
-            let Some(mut core) = node.shared.living() else {
-                return;
-            };
-            if ended.is_ok() {
-                return core.end_session(&node.shared, session);
-            }
-            if !core.table().has_session(session) {
-                return;
-            }
+    /// Watches the process until the returned value is dropped. When it has ended, so does the
+    /// session that this connection has started or resumed.
+    pub(super) fn watch(
+        self,
+        shared: &Arc<Shared>,
+        session: SessionId,
+        connection: ConnectionId,
+    ) -> AbortOnDropHandle<()> {
+        // The node keeps the task, so the task does not keep the node.
+        let shared = Arc::downgrade(shared);
+        let watching = self.end_session(shared, session, connection);
+        AbortOnDropHandle::new(tokio::spawn(watching))
+    }
+
+    async fn end_session(self, shared: Weak<Shared>, id: SessionId, connection: ConnectionId) {
+        let _ = self.0.readable().await;
+        if let Some(shared) = shared.upgrade()
+            && let Some(mut core) = shared.living()
+        {
+            core.end_session_with_process(&shared, id, connection);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::stores::Appointment;
 use super::{Connection, Done, LeaderTask, reply_to};
 use crate::Moment;
 use crate::keepers::KeeperNode;
-use crate::membership::wire::{ClusterView, Question, Reply};
+use crate::membership::wire::{ClusterView, LeaderView, Question, Reply};
 use soloist_api::NodeName;
 use soloist_core::epochs::leader::Leader;
 
@@ -34,6 +34,7 @@ impl LeaderTask<'_> {
     pub(super) fn answer(&mut self, connection: Connection, number: u64, question: Question) {
         let change = match question {
             Question::Cluster => Err(Reply::Cluster(self.cluster())),
+            Question::Overview => Err(Reply::Overview(self.overview())),
             Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
                 Err(Reply::Refused(
                     "another change of the keepers is in progress; try again".to_owned(),
@@ -83,6 +84,15 @@ impl LeaderTask<'_> {
             epoch: roster.begun().map_or(0, |change| change.epoch),
             is_changing: roster.is_changing(),
             members: members.collect(),
+        }
+    }
+
+    fn overview(&self) -> LeaderView {
+        let joining = self.leader.iter().flat_map(Leader::candidates);
+        LeaderView {
+            cluster: self.cluster(),
+            joining: joining.map(|member| member.name.clone()).collect(),
+            clocks: self.clocks.apart(),
         }
     }
 

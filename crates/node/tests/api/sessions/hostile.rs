@@ -1,5 +1,6 @@
 //! Clients that break the protocol. Each is told why, and nobody else notices.
 
+use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
 use soloist_api::session::{Code, MESSAGE_BYTES_MAX, NodeMessage};
 use soloist_node::http;
@@ -7,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Socket;
-use crate::cluster::{lonely, served, until};
+use crate::cluster::{Forming, lonely, served, until};
 use crate::http::Http;
 use crate::tcp::{Files, loopback};
 
@@ -179,6 +180,69 @@ async fn a_client_that_never_reads_is_cut_and_disturbs_nobody() {
     served.stop().await;
 }
 
+/// More messages than may wait to be written to a client.
+const FLOOD: u64 = 20_000;
+
+/// The node reads on only as fast as its answers leave, so none is dropped, and the others go on.
+#[tokio::test]
+async fn a_client_that_sends_faster_than_it_is_answered_is_slowed_down() {
+    let served = served(1).await;
+    let http = &served.https[0];
+    let (socket, _) = Socket::start(http).await;
+    let (mut other, _) = Socket::start(http).await;
+    let (mut sink, mut stream) = socket.stream.split();
+    let flood = async {
+        for n in 1..=FLOOD {
+            let ping = json!({ "ping": { "n": n } }).to_string();
+            sink.send(Message::text(ping)).await.unwrap();
+        }
+    };
+    let answers = async {
+        for n in 1..=FLOOD {
+            let message = stream.next().await.expect("it is open").unwrap();
+            let pong: NodeMessage = serde_json::from_str(message.to_text().unwrap()).unwrap();
+            let NodeMessage::Pong(pong) = pong else {
+                panic!("{pong:?}");
+            };
+            assert_eq!(pong.n, n);
+        }
+    };
+    let served_meanwhile = async {
+        for n in (1..100).step_by(2) {
+            other.acquire(n, "b").await;
+            other.granted().await;
+            other.release(n + 1, n).await;
+            other.done().await;
+        }
+    };
+    tokio::join!(flood, answers, served_meanwhile);
+    served.stop().await;
+}
+
+/// No node knows who holds these locks, so each answer takes a second.
+#[tokio::test]
+async fn many_slow_requests_delay_neither_pings_nor_other_clients() {
+    const REQUESTS: u64 = 200;
+    let forming = Forming::start().await;
+    let http = &forming.https[0];
+    let (mut socket, _) = Socket::start(http).await;
+    let (mut other, _) = Socket::start(http).await;
+    for n in 1..=REQUESTS {
+        let lock = format!("lock {n}");
+        socket
+            .send(json!({ "acquire": { "n": n, "lock": lock, "wait_ms": 0 } }))
+            .await;
+    }
+    socket.send(json!({ "ping": { "n": REQUESTS + 1 } })).await;
+    other.send(json!({ "ping": { "n": 1 } })).await;
+    assert!(matches!(other.next().await, NodeMessage::Pong(_)));
+    assert!(matches!(socket.next().await, NodeMessage::Pong(_)));
+    for _ in 0..REQUESTS {
+        assert_eq!(socket.error().await.0, Code::Unavailable);
+    }
+    forming.stop().await;
+}
+
 #[tokio::test]
 async fn a_client_that_reports_nothing_as_seen_is_busy() {
     let served = served(1).await;
@@ -220,5 +284,49 @@ async fn bytes_that_are_no_frames_end_the_connection() {
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
     assert!(answer.contains("bad-message"), "{answer}");
+    served.stop().await;
+}
+
+/// Number of processes that this one watches.
+fn watched() -> usize {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let links = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    let watched = links.filter(|link| link.to_string_lossy().contains("pidfd"));
+    watched.count()
+}
+
+async fn watches(count: usize) {
+    until(&format!("{count} processes are watched"), async || {
+        (watched() == count).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_resumed_in_a_loop_watches_one_process() {
+    let served = served(1).await;
+    let http = &served.https[0];
+    let hello = json!({ "ttl_ms": 600_000, "ends_with_process": true });
+    let mut socket = Socket::hello(http, hello.clone()).await;
+    let welcome = socket.welcome().await;
+    let resume = json!({ "session": welcome.session, "secret": welcome.secret });
+    for _ in 0..100 {
+        let again = json!({ "resume": resume, "ends_with_process": true });
+        socket = Socket::hello(http, again).await;
+        socket.welcome().await;
+    }
+    watches(1).await;
+    // The last hello counts.
+    let mut socket = Socket::resume(http, &welcome, 0).await;
+    socket.welcome().await;
+    watches(0).await;
+    // Watchers end with their sessions.
+    for _ in 0..100 {
+        let mut socket = Socket::hello(http, hello.clone()).await;
+        socket.welcome().await;
+        socket.send(json!({ "end": { "n": 1 } })).await;
+        assert_eq!(socket.done().await, 1);
+    }
+    watches(0).await;
     served.stop().await;
 }

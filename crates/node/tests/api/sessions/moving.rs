@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use soloist_api::LockInfo;
-use soloist_api::session::Welcome;
+use soloist_api::session::{NodeMessage, Welcome};
 
 use super::Socket;
-use crate::cluster::{served, until};
+use crate::cluster::{Forming, served, until};
 use crate::http::Http;
 
 /// Opens a session on another node, and names the one that was left.
@@ -84,4 +84,20 @@ async fn a_session_is_left_only_with_its_secret() {
     old.release(2, 1).await;
     assert_eq!(old.done().await, 2);
     served.stop().await;
+}
+
+/// The nodes are no members while the client moves, and the request is granted when they are.
+#[tokio::test]
+async fn what_was_left_is_ended_as_soon_as_the_nodes_are_members() {
+    let mut forming = Forming::start().await;
+    let (mut old, welcome) = Socket::start(&forming.https[0]).await;
+    old.acquire(1, "a").await;
+    old.send(json!({ "ping": { "n": 2 } })).await;
+    assert!(matches!(old.next().await, NodeMessage::Pong(_)));
+    drop(old);
+    let mut new = moved(&forming.https[1], &welcome, 0, &[]).await;
+    forming.form().await;
+    new.acquire(1, "a").await;
+    assert_eq!(new.granted().await.n, 1);
+    forming.stop().await;
 }

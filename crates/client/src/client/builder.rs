@@ -1,0 +1,67 @@
+//! Settings of a client.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use soloist_api::compiled_here;
+use tokio::runtime::Handle;
+
+use super::{Client, Current, Inner};
+use crate::acquire::myself;
+use crate::session::{Session, Settings};
+use crate::{ClientError, Target};
+
+/// Settings of a client, see [`Client::builder`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing happens until `connect` is called"]
+pub struct ClientBuilder {
+    ttl: Option<Duration>,
+    ends_with_process: bool,
+}
+
+impl ClientBuilder {
+    /// Sets the time to live of the client's session, which all its holds share. The session is
+    /// renewed in the background; if the process dies, others wait this long for its locks.
+    /// Defaults to the node's setting. Nodes refuse requests with a time to live that is longer
+    /// than they allow.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Whether the node ends the client's session as soon as this process has ended, so that others
+    /// need not wait for the time to live. Works over Unix sockets only: nodes refuse requests with
+    /// it elsewhere. Defaults to false.
+    pub fn ends_with_process(mut self, ends: bool) -> Self {
+        self.ends_with_process = ends;
+        self
+    }
+
+    /// Connects to a node, see [`Client::connect`].
+    pub fn connect(
+        self,
+        target: Target,
+    ) -> impl Future<Output = Result<Client, ClientError>> + Send {
+        compiled_here(self.connect_to(target))
+    }
+
+    async fn connect_to(self, target: Target) -> Result<Client, ClientError> {
+        let (nodes, node) = Client::find(&target).await?;
+        let settings = Settings {
+            name: myself(),
+            ttl: self.ttl,
+            ends_with_process: self.ends_with_process,
+            has_others: nodes.len() > 1,
+        };
+        let session = Session::new(Arc::clone(&nodes[node]), &settings, None);
+        let inner = Inner {
+            nodes,
+            current: Mutex::new(Current { node, session }),
+            runtime: Handle::current(),
+            settings,
+        };
+        Ok(Client {
+            inner: Arc::new(inner),
+        })
+    }
+}
