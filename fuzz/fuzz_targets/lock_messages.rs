@@ -24,6 +24,7 @@ fn table(kind: Kind) -> Table {
         limits: Limits::default(),
         locks_max: 100,
         forget_after: Duration::from_secs(10),
+        turns_away_after: None,
         seed: [1; 32],
     });
     let epoch = Epoch {
