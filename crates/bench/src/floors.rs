@@ -11,9 +11,12 @@ use std::time::Instant;
 
 use crate::{Cores, Measured, Placement, Samples, workloads};
 
-pub(crate) const UNIX: &str = "unix";
-pub(crate) const TCP: &str = "tcp";
-pub(crate) const HOPS: &str = "three hops";
+/// A byte through a Unix socket and back.
+pub const UNIX: &str = "unix";
+/// A byte through TCP and back.
+pub const TCP: &str = "tcp";
+/// A byte through two processes and back.
+pub const HOPS: &str = "three hops";
 pub(crate) const ALL: [&str; 3] = [UNIX, TCP, HOPS];
 
 /// The three floors of a placement.

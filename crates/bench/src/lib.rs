@@ -6,7 +6,7 @@
 //! against it.
 
 mod course;
-mod floors;
+pub mod floors;
 mod measured;
 mod placement;
 mod report;

@@ -59,6 +59,14 @@ struct Results {
     measured: Vec<Measured>,
 }
 
+impl Results {
+    /// The result of a row of the table, if it was measured.
+    fn find(&self, row: &str) -> Option<&Measured> {
+        let mut rows = self.measured.iter();
+        rows.find(|measured| measured.workload == row)
+    }
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
     let mut all = vec![soloist::measure(&args)?];

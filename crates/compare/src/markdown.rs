@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use soloist_bench::workloads::{WORKLOADS, name};
-use soloist_bench::{Measured, Placement, microseconds, rate};
+use soloist_bench::{Measured, Placement, floors, microseconds, rate};
 
 use crate::Results;
 
@@ -30,14 +30,31 @@ fn replaced(text: &str, tables: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}{tables}{END}{after}"))
 }
 
-/// One table per placement. A dash is what was not measured.
+/// One table per placement, below its floors. A dash is what was not measured.
 fn tables(all: &[Results]) -> String {
     let mut text = format!("\nMeasured on {}.\n", machine());
     for placement in [Placement::TwoCores, Placement::OneCore, Placement::Free] {
         text += &format!("\n### {}\n\n", heading(placement));
+        text += &floors(all, placement);
         text += &table(all, placement);
     }
     text + "\n"
+}
+
+/// What the machine can do with this placement, which is measured with the first system.
+fn floors(all: &[Results], placement: Placement) -> String {
+    let p50 = |floor| {
+        let row = name(placement, floor);
+        let found = all.iter().find_map(|results| results.find(&row));
+        cell(found.and_then(median))
+    };
+    format!(
+        "Floors, p50: a round trip of one byte takes {} through a Unix socket and {} through TCP, and \
+         its way through two processes and back takes {}.\n\n",
+        p50(floors::UNIX),
+        p50(floors::TCP),
+        p50(floors::HOPS)
+    )
 }
 
 fn heading(placement: Placement) -> &'static str {
@@ -57,21 +74,14 @@ fn table(all: &[Results], placement: Placement) -> String {
     text += &"--:|".repeat(WORKLOADS.len() + 3);
     text += "\n";
     for results in all {
-        let find = |workload: &str| {
-            let row = name(placement, workload);
-            results
-                .measured
-                .iter()
-                .find(|measured| measured.workload == row)
-        };
+        let find = |workload: &str| results.find(&name(placement, workload));
         let mut cells = vec![results.title.clone()];
         cells.extend(WORKLOADS.map(|workload| {
             let per_second = |found: &Measured| rate(found.operations_per_second);
             cell(find(workload.name).map(per_second))
         }));
         let hand_over = find(&format!("hand-over of {CONTENDED}"));
-        let hand_over = hand_over.and_then(|found| found.times.as_ref());
-        cells.push(cell(hand_over.map(|times| microseconds(times.p50_us))));
+        cells.push(cell(hand_over.and_then(median)));
         let contended = find(CONTENDED);
         let overtaken = contended.and_then(|found| found.overtaken);
         cells.push(cell(overtaken.map(|times| times.to_string())));
@@ -82,6 +92,11 @@ fn table(all: &[Results], placement: Placement) -> String {
         text += &format!("| {} |\n", cells.join(" | "));
     }
     text
+}
+
+fn median(measured: &Measured) -> Option<String> {
+    let times = measured.times.as_ref();
+    times.map(|times| microseconds(times.p50_us))
 }
 
 fn cell(value: Option<String>) -> String {
@@ -126,5 +141,17 @@ mod tests {
         let table = table(&[results], Placement::Free);
         let last = table.lines().last().unwrap();
         assert_eq!(last, format!("| one | 1000 |{}", " – |".repeat(8)));
+    }
+
+    #[test]
+    fn floors_stand_above_the_table() {
+        let row = |floor| name(Placement::OneCore, floor);
+        let samples: Samples = [std::time::Duration::from_micros(9)].into_iter().collect();
+        let results = Results {
+            title: "one".to_owned(),
+            measured: vec![Measured::new(row(floors::UNIX), "trip", 1.0, &samples)],
+        };
+        let text = floors(&[results], Placement::OneCore);
+        assert!(text.contains("takes 9.0 us through a Unix socket and – through TCP"));
     }
 }
