@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use soloist_api::compiled_here;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use crate::direct::{Connection, Direct};
 use crate::error::{Attempt, ClientError};
 use crate::target::{Place, Token};
 use crate::tls::Tls;
@@ -22,10 +22,6 @@ const KEEPALIVE_TIMES: u32 = 3;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// An open connection: a Unix socket, TCP or TLS.
-pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection for S {}
-
 pub(crate) type Stream = Box<dyn Connection>;
 
 /// A node, and how to connect to it.
@@ -59,10 +55,14 @@ impl Dialer {
 
     async fn open_without_end(&self) -> io::Result<Stream> {
         match &self.place {
-            Place::Unix { socket, .. } => Ok(Box::new(UnixStream::connect(socket).await?)),
+            Place::Unix { socket, .. } => {
+                let stream = UnixStream::connect(socket).await?;
+                Ok(Box::new(Direct::new(stream)))
+            }
             Place::Tcp { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await?;
                 keep_alive(&stream)?;
+                let stream = Direct::new(stream);
                 match &self.tls {
                     None => Ok(Box::new(stream)),
                     Some(tls) => {

@@ -78,6 +78,7 @@ pub mod blocking;
 mod client;
 mod clock;
 mod dial;
+mod direct;
 mod error;
 mod events;
 pub mod gate;

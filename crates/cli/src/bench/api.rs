@@ -53,6 +53,7 @@ pub(super) async fn measure(args: &Args, report: &mut Report) -> Result<()> {
         let cluster = Cluster {
             processes: processes.await?,
             max_local_turns: args.max_local_turns,
+            spin: Duration::from_micros(args.spin.into()),
         };
         cores.pin_as_client(placement).context(pinned)?;
         workloads::measure(report, &cluster, placement)?;
@@ -65,6 +66,7 @@ pub(super) async fn measure(args: &Args, report: &mut Report) -> Result<()> {
 struct Cluster {
     processes: Processes,
     max_local_turns: u32,
+    spin: Duration,
 }
 
 impl System for Cluster {
@@ -76,7 +78,8 @@ impl System for Cluster {
 
     async fn connect(&self, server: usize) -> Result<Session, Failure> {
         let target = self.processes.target(server + 1);
-        let client = soloist_client::Client::connect(target).await?;
+        let settings = soloist_client::Client::builder().spin(self.spin);
+        let client = settings.connect(target).await?;
         Ok(Session { client, held: None })
     }
 

@@ -74,6 +74,11 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     io_threads: u16,
 
+    /// How many microseconds clients spin before they sleep, see `ClientBuilder::spin`
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "api",
+          value_parser = clap::value_parser!(u16).range(..=1000))]
+    spin: u16,
+
     /// Do a tenth of the work; with --faults, cause a fifth of the faults
     #[arg(long)]
     quick: bool,

@@ -17,6 +17,7 @@ use crate::{ClientError, Target};
 pub struct ClientBuilder {
     ttl: Option<Duration>,
     ends_with_process: bool,
+    spin: Duration,
 }
 
 impl ClientBuilder {
@@ -37,6 +38,18 @@ impl ClientBuilder {
         self
     }
 
+    /// How long a caller looks for its answer before its thread sleeps. Defaults to zero: it sleeps
+    /// at once.
+    ///
+    /// An uncontended acquisition takes some tens of microseconds, and waking a thread is a large
+    /// part of that. If the machine has a core to spare, 20 to 50 µs of spinning save it. The client
+    /// spins only while one task waits for an answer, and rarely if answers come later than that.
+    /// Meanwhile it blocks its thread, so spin in a runtime that has nothing else to do.
+    pub fn spin(mut self, limit: Duration) -> Self {
+        self.spin = limit;
+        self
+    }
+
     /// Connects to a node, see [`Client::connect`].
     pub fn connect(
         self,
@@ -52,6 +65,7 @@ impl ClientBuilder {
             ttl: self.ttl,
             ends_with_process: self.ends_with_process,
             has_others: nodes.len() > 1,
+            spin: self.spin,
         };
         let session = Session::new(Arc::clone(&nodes[node]), &settings, None);
         let inner = Inner {

@@ -9,12 +9,13 @@ mod key;
 mod machine;
 mod raw;
 mod socket;
+mod spin;
 mod wakers;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use soloist_api::session::{Code, Left, NodeMessage};
 use soloist_api::{Fence, Loss};
@@ -28,6 +29,7 @@ use machine::{Machine, Out};
 pub use raw::RawSession;
 pub(crate) use socket::refused;
 use socket::{Broken, Socket};
+use spin::Spin;
 use wakers::Wakers;
 
 /// Why a request was not granted, or its release not confirmed.
@@ -44,6 +46,8 @@ pub(crate) struct Settings {
     pub ends_with_process: bool,
     /// Whether requests that wait can move to another node.
     pub has_others: bool,
+    /// How long callers spin, see [`Spin`].
+    pub spin: Duration,
 }
 
 /// A client's session with one node.
@@ -60,6 +64,7 @@ pub(crate) struct Session {
 struct State {
     machine: Machine<Arc<ClientError>>,
     out: Out,
+    spin: Spin,
     /// The connection, if there is one. It is there if and only if the machine is connected.
     socket: Option<Socket>,
     /// Why the last connection ended. `None` if the session ended with it.
@@ -96,6 +101,7 @@ impl Session {
             state: Mutex::new(State {
                 machine: Machine::new(settings.clone()),
                 out: Out::default(),
+                spin: Spin::new(settings.spin),
                 socket: None,
                 broken: None,
                 driver: Driver::NotStarted,
@@ -331,6 +337,9 @@ impl Session {
             if let Some(answer) = answer(&mut state.machine) {
                 return Poll::Ready(answer);
             }
+            if let Some(answer) = self.spin(id, &mut state, &mut answer) {
+                return Poll::Ready(answer);
+            }
             if state.driver == Driver::Gone {
                 self.abandon(&mut state);
                 if let Some(answer) = answer(&mut state.machine) {
@@ -340,6 +349,33 @@ impl Session {
             Poll::Pending
         })
         .await
+    }
+
+    /// Reads the connection again and again until the answer is there, if spinning is worth it and
+    /// nobody else waits for this connection.
+    fn spin<T>(
+        &self,
+        id: RequestId,
+        state: &mut State,
+        answer: &mut impl FnMut(&mut Machine<Arc<ClientError>>) -> Option<T>,
+    ) -> Option<T> {
+        if state.socket.is_none() || !self.wakers.is_only(id) {
+            return None;
+        }
+        let limit = state.spin.begin()?;
+        let begun = Instant::now();
+        state.set_direct(true);
+        let answered = loop {
+            self.exchange_for(Some(id), state, true);
+            let answered = answer(&mut state.machine);
+            if answered.is_some() || state.socket.is_none() || begun.elapsed() >= limit {
+                break answered;
+            }
+            std::hint::spin_loop();
+        };
+        state.set_direct(false);
+        state.spin.end(answered.is_some());
+        answered
     }
 
     /// Sends everything that is to be sent, and reads what has arrived if `read` is set. Wakes
@@ -406,6 +442,12 @@ impl State {
     fn give_up_all(&mut self, error: &Arc<ClientError>) {
         self.give_up(error, |_| true);
         self.machine.give_up_releases(error, &mut self.out);
+    }
+
+    fn set_direct(&mut self, is_direct: bool) {
+        if let Some(socket) = &mut self.socket {
+            socket.set_direct(is_direct);
+        }
     }
 
     fn cut(&mut self, why: Option<ClientError>) {

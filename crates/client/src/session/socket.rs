@@ -168,6 +168,12 @@ impl Socket {
         let _ = self.poll_flush(&mut Context::from_waker(Waker::noop()));
     }
 
+    /// Sets whether reads ask the kernel, see
+    /// [`Connection::set_direct`](crate::direct::Connection::set_direct).
+    pub(super) fn set_direct(&mut self, is_direct: bool) {
+        self.stream.get_mut().set_direct(is_direct);
+    }
+
     /// Reads the next message.
     pub(super) fn poll_read(
         &mut self,

@@ -56,6 +56,12 @@ impl Wakers {
         inner.callers.retain(|(caller, _)| *caller != id);
     }
 
+    /// Returns whether this caller is the only task that waits for what arrives.
+    pub(super) fn is_only(&self, id: RequestId) -> bool {
+        let inner = self.inner();
+        matches!(&inner.callers[..], [(caller, _)] if *caller == id) && inner.watchers.is_empty()
+    }
+
     /// Registers a task that waits for a change of a hold, until the next change.
     pub(super) fn watch(&self, id: RequestId, waker: &Waker) {
         let mut inner = self.inner();

@@ -1,6 +1,7 @@
 //! Tests of finding a node and of authentication.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use soloist_api::NodeName;
 use soloist_client::{Client, ClientError, Guard, Target};
@@ -97,6 +98,18 @@ async fn over_tls_with_a_token() {
         .with_token_file(&node.folder.path().join("token"));
     let client = Client::connect(file.unwrap()).await.unwrap();
     held(&client, "a").await.release().await.unwrap();
+}
+
+// The node needs a thread of its own: a caller that spins blocks its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spinning_client_over_tls() {
+    let node = Guarded::start(false).await;
+    let target = node.target().with_token(TOKEN).unwrap();
+    let client = Client::builder().spin(Duration::from_millis(5));
+    let client = client.connect(target).await.unwrap();
+    for _ in 0..50 {
+        held(&client, "a").await.release().await.unwrap();
+    }
 }
 
 #[tokio::test]

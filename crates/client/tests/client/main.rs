@@ -8,6 +8,7 @@ mod lock_api;
 mod looking;
 mod moving;
 mod resending;
+mod spinning;
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
