@@ -20,7 +20,7 @@ use crate::error::ClientError;
 use crate::http::{Answer, Call, Http};
 use crate::path::escaped;
 use crate::session::{RawSession, Session, SessionKey, Settings};
-use crate::target::Place;
+use crate::target::ApiAddress;
 use crate::tls::Tls;
 use crate::{Events, Target, TargetError};
 
@@ -117,7 +117,10 @@ impl Client {
         if !target.is_list() {
             return Ok((vec![Self::find_one(target).await?.into()], 0));
         }
-        let nodes = target.places.iter().map(|place| dialer(target, place));
+        let nodes = target
+            .addresses
+            .iter()
+            .map(|address| dialer(target, address));
         let nodes: Result<Vec<Dialer>, TargetError> = nodes.collect();
         let nodes: Vec<_> = nodes?
             .into_iter()
@@ -137,36 +140,40 @@ impl Client {
     async fn find_one(target: &Target) -> Result<Http, ClientError> {
         let (mut tried, mut silent) = (Vec::new(), None);
         let mut found: Option<Http> = None;
-        for place in &target.places {
-            if let Some(problem) = place.planted() {
+        for address in &target.addresses {
+            if let Some(problem) = address.planted() {
                 tried.push(crate::Attempt {
-                    place: place.to_string(),
+                    address: address.to_string(),
                     problem: problem.to_owned(),
                 });
                 continue;
             }
             match &found {
-                Some(found) if place.is_up() || place.is_same(&found.dialer.place) => continue,
+                Some(found) if address.is_up() || address.is_same(&found.dialer.address) => {
+                    continue;
+                }
                 _ => {}
             }
-            let node = Http::new(dialer(target, place)?);
+            let node = Http::new(dialer(target, address)?);
             match node.open().await {
                 Ok(()) => {}
                 Err(ClientError::Unreachable(attempts)) => {
-                    silent = silent.or(place.exists().then_some(place));
+                    silent = silent.or(address.exists().then_some(address));
                     tried.extend(attempts);
                     continue;
                 }
                 Err(other) => return Err(other),
             }
             let other = match &found {
-                Some(found) => Some(found.dialer.place.to_string()),
-                None if place.is_up() => silent.map(|silent| format!("{silent} (does not answer)")),
+                Some(found) => Some(found.dialer.address.to_string()),
+                None if address.is_up() => {
+                    silent.map(|silent| format!("{silent} (does not answer)"))
+                }
                 None => None,
             };
             if let Some(other) = other {
-                let place = place.to_string();
-                return Err(ClientError::Ambiguous { place, other });
+                let address = address.to_string();
+                return Err(ClientError::Ambiguous { address, other });
             }
             found = Some(node);
         }
@@ -176,12 +183,12 @@ impl Client {
     /// Returns whether this client is connected to the cluster of `soloist up` because the target
     /// did not name a node and no other node was found.
     pub fn is_last_resort(&self) -> bool {
-        self.inner.node().dialer.place.is_up()
+        self.inner.node().dialer.address.is_up()
     }
 
     /// Address of the node that is used, as text.
-    pub fn place(&self) -> String {
-        self.inner.node().dialer.place.to_string()
+    pub fn address(&self) -> String {
+        self.inner.node().dialer.address.to_string()
     }
 
     pub(crate) fn session(&self) -> Arc<Session> {
@@ -210,7 +217,7 @@ impl Client {
         let opened = timeout(TIMEOUT, RawSession::open(Arc::clone(&node))).await;
         opened.unwrap_or_else(|_| {
             Err(ClientError::Silent {
-                place: node.dialer.place.to_string(),
+                address: node.dialer.address.to_string(),
                 after: TIMEOUT,
             })
         })
@@ -386,19 +393,19 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("node", &self.place())
+            .field("node", &self.address())
             .finish_non_exhaustive()
     }
 }
 
-/// How to connect to one of the target's places.
-pub(crate) fn dialer(target: &Target, place: &Place) -> Result<Dialer, TargetError> {
-    let tls = Tls::new(target, place)?;
-    if target.token.is_some() && tls.is_none() && !place.is_local() {
-        return Err(TargetError::TokenInTheClear(place.to_string()));
+/// How to connect to one of the target's addresses.
+pub(crate) fn dialer(target: &Target, address: &ApiAddress) -> Result<Dialer, TargetError> {
+    let tls = Tls::new(target, address)?;
+    if target.token.is_some() && tls.is_none() && !address.is_local() {
+        return Err(TargetError::TokenInTheClear(address.to_string()));
     }
     Ok(Dialer {
-        place: place.clone(),
+        address: address.clone(),
         tls,
         token: target.token.clone(),
     })
@@ -425,15 +432,15 @@ mod tests {
 
     /// A target like the default one, but with its sockets in `folder`.
     fn target(folder: &Path) -> Target {
-        let place = |name: &str, origin| Place::Unix {
+        let address = |name: &str, origin| ApiAddress::Unix {
             socket: folder.join(name),
             origin,
         };
         Target {
-            places: vec![
-                place("system", Origin::System),
-                place("folder", Origin::Folder),
-                place("up", Origin::Up),
+            addresses: vec![
+                address("system", Origin::System),
+                address("folder", Origin::Folder),
+                address("up", Origin::Up),
             ],
             ..Target::socket("unused")
         }
@@ -447,10 +454,10 @@ mod tests {
         let connect = || Client::connect(target(folder.path()));
         let _up = listen("up");
         let client = connect().await.unwrap();
-        assert!(client.is_last_resort(), "{}", client.place());
+        assert!(client.is_last_resort(), "{}", client.address());
         let system = listen("system");
         let client = connect().await.unwrap();
-        assert!(client.place().ends_with("system"), "{}", client.place());
+        assert!(client.address().ends_with("system"), "{}", client.address());
         assert!(!client.is_last_resort());
         // The same socket under another path is not a second node.
         std::os::unix::fs::symlink(at("system"), at("folder")).unwrap();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::direct::{Connection, Direct};
 use crate::error::{Attempt, ClientError};
-use crate::target::{Place, Token};
+use crate::target::{ApiAddress, Token};
 use crate::tls::Tls;
 
 /// Timeout for opening a connection.
@@ -26,7 +26,7 @@ pub(crate) type Stream = Box<dyn Connection>;
 
 /// A node, and how to connect to it.
 pub(crate) struct Dialer {
-    pub place: Place,
+    pub address: ApiAddress,
     pub tls: Option<Tls>,
     pub token: Option<Token>,
 }
@@ -47,19 +47,19 @@ impl Dialer {
                 _ => error.to_string(),
             };
             ClientError::Unreachable(vec![Attempt {
-                place: self.place.to_string(),
+                address: self.address.to_string(),
                 problem,
             }])
         })
     }
 
     async fn open_without_end(&self) -> io::Result<Stream> {
-        match &self.place {
-            Place::Unix { socket, .. } => {
+        match &self.address {
+            ApiAddress::Unix { socket, .. } => {
                 let stream = UnixStream::connect(socket).await?;
                 Ok(Box::new(Direct::new(stream)))
             }
-            Place::Tcp { host, port, .. } => {
+            ApiAddress::Tcp { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await?;
                 keep_alive(&stream)?;
                 let stream = Direct::new(stream);
@@ -76,10 +76,10 @@ impl Dialer {
 
     /// The header `Host`.
     pub(crate) fn host(&self) -> String {
-        match &self.place {
-            Place::Unix { .. } => "localhost".to_owned(),
-            Place::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
-            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
+        match &self.address {
+            ApiAddress::Unix { .. } => "localhost".to_owned(),
+            ApiAddress::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+            ApiAddress::Tcp { host, port, .. } => format!("{host}:{port}"),
         }
     }
 
@@ -88,14 +88,14 @@ impl Dialer {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> ClientError {
         ClientError::Broken {
-            place: self.place.to_string(),
+            address: self.address.to_string(),
             source: source.into(),
         }
     }
 
     pub(crate) fn garbled(&self, what: impl Into<String>) -> ClientError {
         ClientError::Garbled {
-            place: self.place.to_string(),
+            address: self.address.to_string(),
             what: what.into(),
         }
     }

@@ -26,36 +26,36 @@ pub enum ClientError {
     Unreachable(Vec<Attempt>),
     /// The target does not name a node, and there is more than one.
     #[error(
-        "there is a node at {place} and another at {other}: choose one with --api or SOLOIST_API, \
-         such as --api {place}"
+        "there is a node at {address} and another at {other}: choose one with --api or SOLOIST_API, \
+         such as --api {address}"
     )]
     Ambiguous {
         /// A node that answers.
-        place: String,
+        address: String,
         /// Another node, which may not answer.
         other: String,
     },
     /// The connection broke. The node may or may not have processed the request.
-    #[error("the connection to {place} broke: {source}")]
+    #[error("the connection to {address} broke: {source}")]
     Broken {
         /// Address of the node.
-        place: String,
+        address: String,
         /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The request timed out. The node may or may not have processed it.
-    #[error("no answer from {place} within {after:?}")]
+    #[error("no answer from {address} within {after:?}")]
     Silent {
         /// Address of the node.
-        place: String,
+        address: String,
         /// The timeout.
         after: Duration,
     },
     /// The response is not one that a Soloist node sends.
-    #[error("invalid response from {place}, which may not be a Soloist node: {what}")]
+    #[error("invalid response from {address}, which may not be a Soloist node: {what}")]
     Garbled {
         /// Address that answered.
-        place: String,
+        address: String,
         /// What is wrong with the response.
         what: String,
     },
@@ -90,16 +90,16 @@ impl ClientError {
     pub(crate) fn copy(&self) -> Self {
         match self {
             ClientError::Unreachable(attempts) => ClientError::Unreachable(attempts.clone()),
-            ClientError::Broken { place, source } => ClientError::Broken {
-                place: place.clone(),
+            ClientError::Broken { address, source } => ClientError::Broken {
+                address: address.clone(),
                 source: source.to_string().into(),
             },
-            ClientError::Silent { place, after } => ClientError::Silent {
-                place: place.clone(),
+            ClientError::Silent { address, after } => ClientError::Silent {
+                address: address.clone(),
                 after: *after,
             },
-            ClientError::Garbled { place, what } => ClientError::Garbled {
-                place: place.clone(),
+            ClientError::Garbled { address, what } => ClientError::Garbled {
+                address: address.clone(),
                 what: what.clone(),
             },
             ClientError::Refused {
@@ -111,7 +111,7 @@ impl ClientError {
             // Connecting reports these, before there is a session.
             ClientError::Target(_) | ClientError::Thread(_) | ClientError::Ambiguous { .. } => {
                 ClientError::Broken {
-                    place: String::new(),
+                    address: String::new(),
                     source: self.to_string().into(),
                 }
             }
@@ -144,14 +144,14 @@ impl ClientError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
     /// Address that was tried.
-    pub place: String,
+    pub address: String,
     /// Why it failed.
     pub problem: String,
 }
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
+        write!(f, "{}: {}", self.address, self.problem)
     }
 }
 

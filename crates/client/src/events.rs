@@ -9,7 +9,7 @@ use hyper::{Method, StatusCode};
 use soloist_api::{ErrorKind, Event};
 
 use crate::ClientError;
-use crate::http::{Call, Http, Line};
+use crate::http::{Call, Http, HttpConnection};
 
 /// Maximum length of an event.
 const EVENT_BYTES_MAX: usize = 1 << 20;
@@ -20,7 +20,7 @@ pub struct Events {
     body: Incoming,
     /// Bytes that have arrived and were not returned yet.
     received: Vec<u8>,
-    line: Line,
+    connection: HttpConnection,
 }
 
 impl fmt::Debug for Events {
@@ -35,11 +35,11 @@ impl Events {
             method: Method::GET,
             path,
         };
-        let (line, response) = node.start(&call).await?;
+        let (connection, response) = node.start(&call).await?;
         if response.status() != StatusCode::OK {
             let status = response.status();
-            let place = &node.dialer.place;
-            let detail = format!("{place} refuses to send its events: status {status}");
+            let address = &node.dialer.address;
+            let detail = format!("{address} refuses to send its events: status {status}");
             return Err(ClientError::refused(
                 status.as_u16(),
                 ErrorKind::Other,
@@ -50,7 +50,7 @@ impl Events {
             node: Arc::clone(node),
             body: response.into_body(),
             received: Vec::new(),
-            line,
+            connection,
         })
     }
 
@@ -73,7 +73,7 @@ impl Events {
             if self.received.len() > EVENT_BYTES_MAX {
                 return Err(self.garbled("an event longer than 1 MiB"));
             }
-            match self.line.drive(self.body.frame()).await {
+            match self.connection.drive(self.body.frame()).await {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(self.node.dialer.broken(error)),
                 Some(Ok(frame)) => {

@@ -28,12 +28,12 @@ pub(crate) struct Http {
     pub dialer: Dialer,
     /// A connection that was opened to find the node, and not used yet.
     fresh: Mutex<Option<Stream>>,
-    idle: Mutex<Vec<Line>>,
+    idle: Mutex<Vec<HttpConnection>>,
 }
 
 /// An open connection. One request uses it at a time. Dropping it closes it, also in the middle of
 /// a request.
-pub(crate) struct Line {
+pub(crate) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
     /// Moves the bytes, in the task that waits for the response: a task of its own would double the
     /// switches between tasks. `None` when it has ended.
@@ -42,10 +42,10 @@ pub(crate) struct Line {
 
 type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
-impl Line {
+impl HttpConnection {
     async fn over(stream: Stream) -> hyper::Result<Self> {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        Ok(Line {
+        Ok(HttpConnection {
             sender,
             driver: Some(Box::pin(connection)),
         })
@@ -137,14 +137,14 @@ impl Http {
         limit: Duration,
     ) -> Result<Answer, ClientError> {
         let exchange = async {
-            let (mut line, response) = self.start(&call).await?;
-            let answer = line.drive(self.read(response)).await?;
-            self.keep(line);
+            let (mut connection, response) = self.start(&call).await?;
+            let answer = connection.drive(self.read(response)).await?;
+            self.keep(connection);
             Ok(answer)
         };
         let result = timeout(limit, exchange).await.unwrap_or_else(|_| {
             Err(ClientError::Silent {
-                place: self.dialer.place.to_string(),
+                address: self.dialer.address.to_string(),
                 after: limit,
             })
         });
@@ -159,17 +159,17 @@ impl Http {
     pub(crate) async fn start(
         &self,
         call: &Call<'_>,
-    ) -> Result<(Line, Response<Incoming>), ClientError> {
-        if let Some(mut line) = self.reuse().await
-            && let Ok(response) = line.send(self.request(call)?).await
+    ) -> Result<(HttpConnection, Response<Incoming>), ClientError> {
+        if let Some(mut connection) = self.reuse().await
+            && let Ok(response) = connection.send(self.request(call)?).await
         {
-            return Ok((line, response));
+            return Ok((connection, response));
         }
-        let line = Line::over(self.dialer.open().await?).await;
-        let mut line = line.map_err(|error| self.dialer.broken(error))?;
-        let sent = line.send(self.request(call)?).await;
+        let connection = HttpConnection::over(self.dialer.open().await?).await;
+        let mut connection = connection.map_err(|error| self.dialer.broken(error))?;
+        let sent = connection.send(self.request(call)?).await;
         let response = sent.map_err(|error| self.dialer.broken(error))?;
-        Ok((line, response))
+        Ok((connection, response))
     }
 
     fn request(&self, call: &Call<'_>) -> Result<Request<Full<Bytes>>, ClientError> {
@@ -192,28 +192,28 @@ impl Http {
         Ok(Answer { status, body })
     }
 
-    async fn reuse(&self) -> Option<Line> {
+    async fn reuse(&self) -> Option<HttpConnection> {
         if let Some(stream) = self.take_fresh()
-            && let Ok(line) = Line::over(stream).await
+            && let Ok(connection) = HttpConnection::over(stream).await
         {
-            return Some(line);
+            return Some(connection);
         }
         loop {
-            let mut line = self.idle().pop()?;
-            if line.is_open().await {
-                return Some(line);
+            let mut connection = self.idle().pop()?;
+            if connection.is_open().await {
+                return Some(connection);
             }
         }
     }
 
-    fn keep(&self, line: Line) {
+    fn keep(&self, connection: HttpConnection) {
         let mut idle = self.idle();
-        if idle.len() < IDLE_MAX && line.driver.is_some() {
-            idle.push(line);
+        if idle.len() < IDLE_MAX && connection.driver.is_some() {
+            idle.push(connection);
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Line>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<HttpConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,7 +37,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Addresses, tried in this order.
-    pub(crate) places: Vec<Place>,
+    pub(crate) addresses: Vec<ApiAddress>,
     pub(crate) token: Option<Token>,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
@@ -45,7 +45,7 @@ pub struct Target {
 
 /// Address of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ApiAddress {
     Unix { socket: PathBuf, origin: Origin },
     Tcp { host: String, port: u16, tls: bool },
 }
@@ -63,11 +63,11 @@ pub(crate) enum Origin {
     Up,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ApiAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Unix { socket, .. } => write!(f, "unix:{}", socket.display()),
-            Place::Tcp { host, port, tls } => {
+            ApiAddress::Unix { socket, .. } => write!(f, "unix:{}", socket.display()),
+            ApiAddress::Tcp { host, port, tls } => {
                 let scheme = if *tls { "https" } else { "http" };
                 if host.contains(':') {
                     write!(f, "{scheme}://[{host}]:{port}")
@@ -136,10 +136,10 @@ pub enum TargetError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The CA, the certificate and its key, or the host name cannot be used for TLS.
-    #[error("cannot use TLS with {place}: {problem}")]
+    #[error("cannot use TLS with {address}: {problem}")]
     Tls {
         /// Address of the node.
-        place: String,
+        address: String,
         /// What is wrong.
         problem: String,
     },
@@ -150,7 +150,7 @@ pub enum TargetError {
 /// socket.
 impl Default for Target {
     fn default() -> Self {
-        let unix = |socket, origin| Place::Unix { socket, origin };
+        let unix = |socket, origin| ApiAddress::Unix { socket, origin };
         Target::at(vec![
             unix(SYSTEM_SOCKET.into(), Origin::System),
             unix(LOCAL_SOCKET.into(), Origin::Folder),
@@ -160,9 +160,9 @@ impl Default for Target {
 }
 
 impl Target {
-    fn at(places: Vec<Place>) -> Self {
+    fn at(addresses: Vec<ApiAddress>) -> Self {
         Target {
-            places,
+            addresses,
             token: None,
             ca: None,
             certificate: None,
@@ -195,8 +195,8 @@ impl Target {
         let mut targets = targets.into_iter();
         let mut first = targets.next().unwrap_or_default();
         first
-            .places
-            .extend(targets.flat_map(|target| target.places));
+            .addresses
+            .extend(targets.flat_map(|target| target.addresses));
         first
     }
 
@@ -206,16 +206,16 @@ impl Target {
         if !self.is_list() {
             return vec![self.clone()];
         }
-        let alone = |place: &Place| Target {
-            places: vec![place.clone()],
+        let alone = |address: &ApiAddress| Target {
+            addresses: vec![address.clone()],
             ..self.clone()
         };
-        self.places.iter().map(alone).collect()
+        self.addresses.iter().map(alone).collect()
     }
 
-    /// Whether this names several nodes, as opposed to places where a node may be.
+    /// Whether this names several nodes, as opposed to addresses where a node may be.
     pub(crate) fn is_list(&self) -> bool {
-        self.places.len() > 1 && self.places.iter().all(Place::is_named)
+        self.addresses.len() > 1 && self.addresses.iter().all(ApiAddress::is_named)
     }
 
     fn parse_one(text: &str) -> Result<Self, TargetError> {
@@ -263,7 +263,7 @@ impl Target {
         match port {
             _ if host.is_empty() => Err(wrong("no host")),
             None => Err(wrong("missing or invalid port (1 to 65535)")),
-            Some(port) => Ok(Target::at(vec![Place::Tcp {
+            Some(port) => Ok(Target::at(vec![ApiAddress::Tcp {
                 host: host.to_owned(),
                 port,
                 tls,
@@ -273,7 +273,7 @@ impl Target {
 
     /// A node's Unix socket.
     pub fn socket(path: impl Into<PathBuf>) -> Self {
-        Target::at(vec![Place::Unix {
+        Target::at(vec![ApiAddress::Unix {
             socket: path.into(),
             origin: Origin::Named,
         }])
@@ -359,11 +359,11 @@ impl Target {
     }
 }
 
-impl Place {
+impl ApiAddress {
     /// Returns why the socket must not be used, if another user may have created it.
     pub(crate) fn planted(&self) -> Option<&'static str> {
         // Only root can create a socket in the system's folder.
-        let Place::Unix {
+        let ApiAddress::Unix {
             socket,
             origin: Origin::Folder | Origin::Up,
         } = self
@@ -378,12 +378,12 @@ impl Place {
 
     /// Returns whether the user named it.
     fn is_named(&self) -> bool {
-        !matches!(self, Place::Unix { origin, .. } if *origin != Origin::Named)
+        !matches!(self, ApiAddress::Unix { origin, .. } if *origin != Origin::Named)
     }
 
     /// Returns whether this is the cluster of `soloist up`, tried as the last resort.
     pub(crate) fn is_up(&self) -> bool {
-        let Place::Unix { origin, .. } = self else {
+        let ApiAddress::Unix { origin, .. } = self else {
             return false;
         };
         *origin == Origin::Up
@@ -392,14 +392,16 @@ impl Place {
     /// Returns whether the socket exists, even if no node listens on it. Always true for TCP.
     pub(crate) fn exists(&self) -> bool {
         match self {
-            Place::Unix { socket, .. } => fs::symlink_metadata(socket).is_ok(),
-            Place::Tcp { .. } => true,
+            ApiAddress::Unix { socket, .. } => fs::symlink_metadata(socket).is_ok(),
+            ApiAddress::Tcp { .. } => true,
         }
     }
 
     /// Returns whether both are the same socket, even under different paths.
-    pub(crate) fn is_same(&self, other: &Place) -> bool {
-        let (Place::Unix { socket, .. }, Place::Unix { socket: other, .. }) = (self, other) else {
+    pub(crate) fn is_same(&self, other: &ApiAddress) -> bool {
+        let (ApiAddress::Unix { socket, .. }, ApiAddress::Unix { socket: other, .. }) =
+            (self, other)
+        else {
             return self == other;
         };
         let same = |one: &Path| fs::metadata(one).map(|found| (found.dev(), found.ino()));
@@ -409,8 +411,8 @@ impl Place {
     /// Returns whether traffic to this address stays on this machine.
     pub(crate) fn is_local(&self) -> bool {
         match self {
-            Place::Unix { .. } => true,
-            Place::Tcp { host, .. } => {
+            ApiAddress::Unix { .. } => true,
+            ApiAddress::Tcp { host, .. } => {
                 let address: Result<IpAddr, _> = host.parse();
                 host == "localhost" || address.is_ok_and(|address| address.is_loopback())
             }
@@ -431,32 +433,32 @@ fn variable(name: &'static str) -> Result<Option<String>, TargetError> {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> String {
-        Target::parse(text).unwrap().places[0].to_string()
+    fn address(text: &str) -> String {
+        Target::parse(text).unwrap().addresses[0].to_string()
     }
 
     #[test]
     fn targets_are_parsed() {
-        assert_eq!(place("unix:/a/b.sock"), "unix:/a/b.sock");
-        assert_eq!(place("unix:///a/b.sock"), "unix:/a/b.sock");
-        assert_eq!(place("unix:b.sock"), "unix:b.sock");
-        assert_eq!(place("./b.sock"), "unix:./b.sock");
-        assert_eq!(place("https://host:7400/"), "https://host:7400");
-        assert_eq!(place("http://[::1]:7400"), "http://[::1]:7400");
+        assert_eq!(address("unix:/a/b.sock"), "unix:/a/b.sock");
+        assert_eq!(address("unix:///a/b.sock"), "unix:/a/b.sock");
+        assert_eq!(address("unix:b.sock"), "unix:b.sock");
+        assert_eq!(address("./b.sock"), "unix:./b.sock");
+        assert_eq!(address("https://host:7400/"), "https://host:7400");
+        assert_eq!(address("http://[::1]:7400"), "http://[::1]:7400");
     }
 
     #[test]
     fn several_nodes_are_separated_by_commas() {
         let target = Target::parse("unix:/a.sock, https://host:7400,./b.sock").unwrap();
-        let places: Vec<String> = target.places.iter().map(Place::to_string).collect();
+        let addresses: Vec<String> = target.addresses.iter().map(ApiAddress::to_string).collect();
         assert_eq!(
-            places,
+            addresses,
             ["unix:/a.sock", "https://host:7400", "unix:./b.sock"]
         );
         assert!(target.is_list());
         let nodes = target.nodes();
-        assert_eq!((nodes.len(), nodes[1].places.len()), (3, 1));
-        assert_eq!(nodes[1].places[0].to_string(), "https://host:7400");
+        assert_eq!((nodes.len(), nodes[1].addresses.len()), (3, 1));
+        assert_eq!(nodes[1].addresses[0].to_string(), "https://host:7400");
         assert_eq!(Target::default().nodes(), [Target::default()]);
         assert!(!Target::parse("./b.sock").unwrap().is_list());
         assert!(!Target::default().is_list());

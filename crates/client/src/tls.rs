@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use crate::target::Place;
+use crate::target::ApiAddress;
 use crate::{Target, TargetError};
 
 /// TLS settings for connections to one node.
@@ -18,20 +18,20 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Loads the settings for `place`, or returns `None` if it does not use TLS.
-    pub(crate) fn new(target: &Target, place: &Place) -> Result<Option<Self>, TargetError> {
-        let Place::Tcp {
+    /// Loads the settings for `address`, or returns `None` if it does not use TLS.
+    pub(crate) fn new(target: &Target, address: &ApiAddress) -> Result<Option<Self>, TargetError> {
+        let ApiAddress::Tcp {
             host, tls: true, ..
-        } = place
+        } = address
         else {
             return Ok(None);
         };
         let problem = |problem: String| TargetError::Tls {
-            place: place.to_string(),
+            address: address.to_string(),
             problem,
         };
         let ca = target.ca.as_ref();
-        let ca = ca.ok_or_else(|| TargetError::NoCa(place.to_string()))?;
+        let ca = ca.ok_or_else(|| TargetError::NoCa(address.to_string()))?;
         let mut roots = RootCertStore::empty();
         for certificate in certificates(ca)? {
             let added = roots.add(certificate);

@@ -60,9 +60,9 @@ impl Args {
             signal = signals.next() => return ended_by(signal),
         };
         if client.is_last_resort() {
-            let place = client.place();
+            let address = client.address();
             output::complain(&format!(
-                "note: no node was found; using the cluster of `soloist up` ({place})"
+                "note: no node was found; using the cluster of `soloist up` ({address})"
             ));
         }
         let mut process = GuardProcess::start(self.grace)?;

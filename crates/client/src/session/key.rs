@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionKey {
     /// Address of the node, as [`Target::parse`] reads it.
-    pub(super) place: String,
+    pub(super) address: String,
     pub(super) session: String,
     pub(super) secret: Secret,
 }
@@ -30,7 +30,7 @@ pub struct SessionKey {
 impl fmt::Debug for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionKey")
-            .field("place", &self.place)
+            .field("address", &self.address)
             .finish_non_exhaustive()
     }
 }
@@ -40,8 +40,8 @@ impl SessionKey {
     /// them any more, for example because the process that did has died. Authenticates as
     /// [`Target::from_env`] says, and tries again while the node cannot be reached.
     pub async fn end(&self) -> Result<(), ClientError> {
-        let target = Target::parse(&self.place)?.with_env()?;
-        let dialer = dialer(&target, &target.places[0])?;
+        let target = Target::parse(&self.address)?.with_env()?;
+        let dialer = dialer(&target, &target.addresses[0])?;
         loop {
             let hello = Hello {
                 resume: Some(Resume {

@@ -216,7 +216,7 @@ impl Session {
         let state = self.state();
         let known = state.machine.known()?;
         Some(SessionKey {
-            place: self.node.dialer.place.to_string(),
+            address: self.node.dialer.address.to_string(),
             session: known.session.clone(),
             secret: known.secret.clone(),
         })

@@ -72,7 +72,7 @@ pub(super) async fn open(
         Ok(Ok((sent, welcome, socket))) => Ok((socket, sent, welcome)),
         Ok(Err(refusal)) => Err(refusal),
         Err(_) => Err(Refusal::Error(ClientError::Silent {
-            place: dialer.place.to_string(),
+            address: dialer.address.to_string(),
             after: limit,
         })),
     }

@@ -133,7 +133,7 @@ impl Outside {
 
     fn has_moved(&self, client: &Client) -> bool {
         let socket = self.member.socket(0).display().to_string();
-        client.place().ends_with(&socket)
+        client.address().ends_with(&socket)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::Moment;
 use crate::membership::{self, ClusterView, Reply};
 use crate::metrics::Observed;
 use crate::node::gather::ask_all;
-use crate::node::inquiry::{Answer, Question};
+use crate::node::inquiry::{NodeAnswer, NodeQuestion};
 use crate::node::shared::Shared;
 use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::roster::Member;
@@ -45,10 +45,10 @@ pub(super) async fn cluster(State(api): State<Api>) -> Json<Cluster> {
         (core.member_state(), core.members())
     };
     let mut nodes = nodes(shared, led.as_ref(), &members);
-    let mut answers = ask_all(&api.node, |_| Question::Health);
+    let mut answers = ask_all(&api.node, |_| NodeQuestion::Health);
     while let Some((name, answer)) = answers.next().await {
         let node = nodes.iter_mut().find(|node| node.name == name.as_str());
-        if let (Some(node), Some(Answer::Health(health))) = (node, answer) {
+        if let (Some(node), Some(NodeAnswer::Health(health))) = (node, answer) {
             node.health = Some(NodeHealth {
                 version: health.version,
                 locks: health.locks,
@@ -96,7 +96,7 @@ pub(super) async fn overview(State(api): State<Api>) -> Json<Overview> {
 async fn ask_leader(shared: &Shared) -> Option<ClusterView> {
     let leader_client = &shared.keeping.leader_client;
     match leader_client
-        .ask(membership::Question::Cluster, TIMEOUT)
+        .ask(membership::LeaderQuestion::Cluster, TIMEOUT)
         .await
     {
         Ok(Reply::Cluster(view)) => Some(view),
@@ -164,7 +164,7 @@ pub(super) async fn promote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
 ) -> Result<StatusCode, Failure> {
-    change_keepers(&api, membership::Question::Promote(name)).await
+    change_keepers(&api, membership::LeaderQuestion::Promote(name)).await
 }
 
 /// Make a keeper an ordinary node
@@ -182,12 +182,15 @@ pub(super) async fn demote(
     State(api): State<Api>,
     NodeOf(name): NodeOf,
 ) -> Result<StatusCode, Failure> {
-    change_keepers(&api, membership::Question::Demote(name)).await
+    change_keepers(&api, membership::LeaderQuestion::Demote(name)).await
 }
 
 /// Asks the leader for this change. A leader does not remove itself from the keepers: it hands
 /// over, and the next leader is asked.
-async fn change_keepers(api: &Api, change: membership::Question) -> Result<StatusCode, Failure> {
+async fn change_keepers(
+    api: &Api,
+    change: membership::LeaderQuestion,
+) -> Result<StatusCode, Failure> {
     let _one_of_few = api.node.shared.looking.acquire().await;
     let leader_client = &api.node.shared.keeping.leader_client;
     let deadline = Instant::now() + CHANGE_TIMEOUT;

@@ -31,7 +31,7 @@ use super::{Api, origin};
 use crate::node::sessions::{Newcomer, Outgoing, Returning};
 use crate::node::shared::Shared;
 use crate::node::state::NodeState;
-use connection::Connection;
+use connection::SessionConnection;
 use soloist_core::locks::Client;
 use soloist_core::sessions::{ConnectionId, SessionId};
 use soloist_transport::Stranger;
@@ -144,7 +144,7 @@ async fn greet(
     socket: &mut WebSocket,
     client: Client,
     line: &Arc<Line>,
-) -> Result<Connection, Option<Closed>> {
+) -> Result<SessionConnection, Option<Closed>> {
     let first = tokio::select! {
         first = timeout(HELLO_WITHIN, socket.recv()) => first,
         () = api.stopping.cancelled() => return Err(Some(stopping())),
@@ -181,7 +181,7 @@ async fn greet(
         let ttl = ttl.unwrap_or(shared.config.ttl.default);
         tokio::spawn(left::end(api.clone(), principal, left, ttl));
     }
-    Ok(Connection::new(api.clone(), id, session, outgoing))
+    Ok(SessionConnection::new(api.clone(), id, session, outgoing))
 }
 
 fn opened(

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::peer::{CallError, Entries, Peer, Times};
 use super::pre_vote::PreVote;
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, Request};
+use super::rpc::{self, FRAME_BYTES_MAX, Request, RpcAnswer};
 use super::settings::Settings;
 use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Types};
@@ -26,9 +26,9 @@ use soloist_transport::Purpose;
 
 /// Connections to the other keepers, one each, shared by everything in Raft. Clones share them.
 #[derive(Clone)]
-pub(super) struct Network(Arc<Shared>);
+pub(super) struct Network(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     me: u64,
     settings: Settings,
     successor: Successor,
@@ -55,7 +55,7 @@ impl Network {
         successor: Successor,
         stop: CancellationToken,
     ) -> Self {
-        Network(Arc::new(Shared {
+        Network(Arc::new(Inner {
             me,
             settings,
             successor,
@@ -78,11 +78,11 @@ impl Network {
         };
         let answer = self.0.peer(id, keeper).call(content, None, limit).await;
         let answer = answer.ok().and_then(|bytes| rpc::decode(&bytes).ok());
-        matches!(answer, Some(Answer::PreVote(true)))
+        matches!(answer, Some(RpcAnswer::PreVote(true)))
     }
 }
 
-impl Shared {
+impl Inner {
     fn peer(&self, id: u64, keeper: &KeeperNode) -> Arc<Peer> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         match peers.get(&id) {
@@ -133,7 +133,7 @@ impl Client {
         request: &Request,
         entries: Option<Entries>,
         limit: Duration,
-    ) -> CallResult<Answer, E> {
+    ) -> CallResult<RpcAnswer, E> {
         let content = rpc::encode(request).map_err(|error| NetworkError::new(&error))?;
         if content.len() + 8 > FRAME_BYTES_MAX {
             return Err(too_long(request, content.len()));
@@ -141,7 +141,7 @@ impl Client {
         let answer = self.peer.call(content, entries, limit).await;
         let answer = answer.map_err(|error| self.failed(kind, error, limit))?;
         match rpc::decode(&answer) {
-            Ok(Answer::Stopped(reason)) => {
+            Ok(RpcAnswer::Stopped(reason)) => {
                 let stopped = AnyError::error(format!("{} has stopped: {reason}", self.keeper));
                 Err(Unreachable::new(&stopped).into())
             }
@@ -203,7 +203,7 @@ impl RaftNetwork<Types> for Client {
         let request = Request::Append(request);
         let kind = RPCTypes::AppendEntries;
         match self.ask(kind, &request, entries, option.hard_ttl()).await? {
-            Answer::Append(answer) => Ok(answer),
+            RpcAnswer::Append(answer) => Ok(answer),
             _ => Err(unasked()),
         }
     }
@@ -216,12 +216,14 @@ impl RaftNetwork<Types> for Client {
         let request = Request::Snapshot(request);
         let kind = RPCTypes::InstallSnapshot;
         match self.ask(kind, &request, None, option.hard_ttl()).await? {
-            Answer::Snapshot(answer) => Ok(answer),
-            Answer::Mismatch(mismatch) => Err(RPCError::RemoteError(RemoteError::new_with_node(
-                self.id,
-                self.keeper.clone(),
-                RaftError::APIError(mismatch.into()),
-            ))),
+            RpcAnswer::Snapshot(answer) => Ok(answer),
+            RpcAnswer::Mismatch(mismatch) => {
+                Err(RPCError::RemoteError(RemoteError::new_with_node(
+                    self.id,
+                    self.keeper.clone(),
+                    RaftError::APIError(mismatch.into()),
+                )))
+            }
             _ => Err(unasked()),
         }
     }
@@ -236,7 +238,7 @@ impl RaftNetwork<Types> for Client {
             .ask(RPCTypes::Vote, &request, None, option.hard_ttl())
             .await?
         {
-            Answer::Vote(answer) => Ok(answer),
+            RpcAnswer::Vote(answer) => Ok(answer),
             _ => Err(unasked()),
         }
     }
@@ -248,25 +250,25 @@ impl RaftNetwork<Types> for Client {
 }
 
 /// Passes a peer's request to Raft and returns Raft's answer.
-pub(super) async fn answer(raft: &super::Raft, pre_vote: &PreVote, request: Request) -> Answer {
-    let stopped = |fatal: &Fatal<u64>| Answer::Stopped(super::error::reason(fatal));
+pub(super) async fn answer(raft: &super::Raft, pre_vote: &PreVote, request: Request) -> RpcAnswer {
+    let stopped = |fatal: &Fatal<u64>| RpcAnswer::Stopped(super::error::reason(fatal));
     match request {
-        Request::PreVote { last_log } => Answer::PreVote(pre_vote.would_vote(last_log).await),
+        Request::PreVote { last_log } => RpcAnswer::PreVote(pre_vote.would_vote(last_log).await),
         Request::Append(request) => match raft.append_entries(request).await {
-            Ok(answer) => Answer::Append(answer),
+            Ok(answer) => RpcAnswer::Append(answer),
             Err(RaftError::Fatal(fatal)) => stopped(&fatal),
             Err(RaftError::APIError(never)) => match never {},
         },
         Request::Vote(request) => match raft.vote(request).await {
-            Ok(answer) => Answer::Vote(answer),
+            Ok(answer) => RpcAnswer::Vote(answer),
             Err(RaftError::Fatal(fatal)) => stopped(&fatal),
             Err(RaftError::APIError(never)) => match never {},
         },
         Request::Snapshot(request) => match raft.install_snapshot(request).await {
-            Ok(answer) => Answer::Snapshot(answer),
+            Ok(answer) => RpcAnswer::Snapshot(answer),
             Err(RaftError::Fatal(fatal)) => stopped(&fatal),
             Err(RaftError::APIError(InstallSnapshotError::SnapshotMismatch(mismatch))) => {
-                Answer::Mismatch(mismatch)
+                RpcAnswer::Mismatch(mismatch)
             }
         },
     }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, NO_REQUEST};
+use super::rpc::{self, FRAME_BYTES_MAX, NO_REQUEST, RpcAnswer};
 use super::successor::Successor;
 use super::types::{KeeperNode, LogId, Vote};
 use soloist_transport::Backoff;
@@ -82,7 +82,7 @@ impl Peer {
         stop: CancellationToken,
     ) -> Self {
         let (calls, inbox) = mpsc::channel(WAITING_MAX);
-        let connection = Connection {
+        let task = PeerTask {
             endpoint,
             purpose,
             keeper,
@@ -93,7 +93,7 @@ impl Peer {
         tokio::spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = connection.keep(inbox) => {}
+                () = task.keep(inbox) => {}
             }
         });
         Peer {
@@ -164,7 +164,7 @@ fn has_failed(answer: &Answered) -> bool {
     }
 }
 
-struct Connection {
+struct PeerTask {
     endpoint: Endpoint,
     purpose: Purpose,
     keeper: KeeperNode,
@@ -173,7 +173,7 @@ struct Connection {
     last_error: Option<String>,
 }
 
-impl Connection {
+impl PeerTask {
     /// Dials when there is a request and no connection.
     async fn keep(mut self, mut calls: mpsc::Receiver<Call>) {
         let mut backoff = Backoff::new(RETRY_MIN, self.times.retry_max);
@@ -349,7 +349,7 @@ async fn take_answers(reader: &mut (impl AsyncRead + Unpin), unanswered: &Unansw
         unanswered.sign_of_life();
         if number == NO_REQUEST {
             return match rpc::decode(&content) {
-                Ok(Answer::Refused(reason)) => format!("refused: {}", shown(&reason)),
+                Ok(RpcAnswer::Refused(reason)) => format!("refused: {}", shown(&reason)),
                 _ => "an answer without a request".to_owned(),
             };
         }

@@ -51,7 +51,7 @@ pub(super) enum Request {
 
 /// From the keeper that was dialled.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum RpcAnswer {
     /// The connection closes, for this reason.
     Refused(String),
     /// This keeper has stopped, for this reason.
@@ -68,9 +68,9 @@ pub(super) enum Answer {
     Mismatch(openraft::error::SnapshotMismatch),
 }
 
-impl Answer {
+impl RpcAnswer {
     pub(super) fn refused(reason: &str) -> Self {
-        Answer::Refused(shown(reason))
+        RpcAnswer::Refused(shown(reason))
     }
 }
 
@@ -282,7 +282,7 @@ pub mod fuzzing {
 
     /// Decodes an answer, and returns it encoded again.
     pub fn answer(content: &[u8]) -> Option<Vec<u8>> {
-        let answer: Answer = decode(content).ok()?;
+        let answer: RpcAnswer = decode(content).ok()?;
         Some(encode(&answer).expect("an answer that was read can be written"))
     }
 }
@@ -360,15 +360,15 @@ mod tests {
         ]
     }
 
-    fn answers() -> Vec<(&'static str, Answer)> {
+    fn answers() -> Vec<(&'static str, RpcAnswer)> {
         let _ = |answer| match answer {
-            Answer::Refused(_)
-            | Answer::Stopped(_)
-            | Answer::Append(_)
-            | Answer::Vote(_)
-            | Answer::Snapshot(_)
-            | Answer::PreVote(_)
-            | Answer::Mismatch(_) => {}
+            RpcAnswer::Refused(_)
+            | RpcAnswer::Stopped(_)
+            | RpcAnswer::Append(_)
+            | RpcAnswer::Vote(_)
+            | RpcAnswer::Snapshot(_)
+            | RpcAnswer::PreVote(_)
+            | RpcAnswer::Mismatch(_) => {}
         };
         let vote = Vote::new(4, 0xab);
         let segment = |offset| SnapshotSegmentId {
@@ -391,25 +391,25 @@ mod tests {
                 AppendEntriesResponse::HigherVote(vote),
             ),
         ];
-        let append = append.map(|(label, response)| (label, Answer::Append(response)));
+        let append = append.map(|(label, response)| (label, RpcAnswer::Append(response)));
         let voted = VoteResponse {
             vote,
             vote_granted: true,
             last_log_id: Some(log_id(7)),
         };
         let mut all = vec![
-            ("refused", Answer::Refused("because".to_owned())),
-            ("stopped", Answer::Stopped("because".to_owned())),
+            ("refused", RpcAnswer::Refused("because".to_owned())),
+            ("stopped", RpcAnswer::Stopped("because".to_owned())),
         ];
         all.extend(append);
         all.extend([
-            ("voted", Answer::Vote(voted)),
+            ("voted", RpcAnswer::Vote(voted)),
             (
                 "snapshot taken",
-                Answer::Snapshot(InstallSnapshotResponse { vote }),
+                RpcAnswer::Snapshot(InstallSnapshotResponse { vote }),
             ),
-            ("pre-vote", Answer::PreVote(true)),
-            ("snapshot mismatch", Answer::Mismatch(mismatch)),
+            ("pre-vote", RpcAnswer::PreVote(true)),
+            ("snapshot mismatch", RpcAnswer::Mismatch(mismatch)),
         ]);
         all
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::gate::Gate;
 use super::network::answer;
 use super::pre_vote::PreVote;
-use super::rpc::{self, Answer, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request};
+use super::rpc::{self, FRAME_BYTES_MAX, FrameError, NO_REQUEST, Request, RpcAnswer};
 use super::types::Raft;
 use soloist_api::NodeName;
 use soloist_transport::Refusals;
@@ -145,7 +145,7 @@ impl Served {
         };
         let reason = format!("{peer}: {reason}");
         tracing::warn!("a connection from a keeper was refused: {reason}");
-        if let Ok(last) = rpc::frame(NO_REQUEST, &Answer::refused(&reason)) {
+        if let Ok(last) = rpc::frame(NO_REQUEST, &RpcAnswer::refused(&reason)) {
             farewell(reader, writer, &last).await;
         }
         ServeEnd::Refused(reason)
@@ -169,7 +169,7 @@ impl Served {
 async fn write(
     writer: &mut (impl AsyncWrite + Unpin),
     number: u64,
-    answer: &Answer,
+    answer: &RpcAnswer,
 ) -> Result<(), ServeEnd> {
     let frame = rpc::frame(number, answer).map_err(|error| ServeEnd::Broken(error.to_string()))?;
     let written = async {
@@ -190,7 +190,7 @@ struct Answering {
     pre_vote: Arc<PreVote>,
     raft: Raft,
     space: Arc<Semaphore>,
-    answers: JoinSet<(u64, Answer, OwnedSemaphorePermit)>,
+    answers: JoinSet<(u64, RpcAnswer, OwnedSemaphorePermit)>,
 }
 
 impl Answering {

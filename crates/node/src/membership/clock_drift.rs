@@ -16,10 +16,10 @@ pub(super) struct Clocks {
     margin: u32,
     jitter: Duration,
     window: Duration,
-    seen: HashMap<NodeName, Seen>,
+    seen: HashMap<NodeName, NodeClock>,
 }
 
-struct Seen {
+struct NodeClock {
     /// The node's incarnation. Another one may run on another machine.
     incarnation: Incarnation,
     /// The last messages.
@@ -72,7 +72,7 @@ impl Clocks {
     /// exceeds the tolerance and was not reported for this incarnation yet.
     pub(super) fn compare(&mut self, node: &Member, now: Moment, clock: u64) -> Option<i64> {
         let own = milliseconds(now.since(Moment::default()));
-        let begin = || Seen {
+        let begin = || NodeClock {
             incarnation: node.incarnation,
             last: Ahead::default(),
             before: None,

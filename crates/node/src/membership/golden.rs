@@ -13,7 +13,7 @@ use soloist_core::locks::HeldLock;
 use soloist_core::name_hash::{HashKey, NameHash};
 use soloist_core::rows::Rows;
 
-use super::wire::{ClusterView, FromKeeper, FromNode, LeaderView, Question, Reply};
+use super::wire::{ClusterView, FromKeeper, FromNode, LeaderQuestion, LeaderView, Reply};
 use crate::golden::GoldenBytes;
 use crate::keepers::KeeperNode;
 use crate::keepers::rpc;
@@ -219,10 +219,10 @@ fn from_node(golden: &mut GoldenBytes) {
         );
     }
     for (label, question) in [
-        ("ask for the cluster", Question::Cluster),
-        ("ask to promote", Question::Promote(name("b"))),
-        ("ask to demote", Question::Demote(name("b"))),
-        ("ask for an overview", Question::Overview),
+        ("ask for the cluster", LeaderQuestion::Cluster),
+        ("ask to promote", LeaderQuestion::Promote(name("b"))),
+        ("ask to demote", LeaderQuestion::Demote(name("b"))),
+        ("ask for an overview", LeaderQuestion::Overview),
     ] {
         let number = 5;
         golden.add(label, &FromNode::Question { number, question });

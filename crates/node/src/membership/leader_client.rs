@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Membership;
 use super::conversation::Ended;
 use super::knock::{Leading, Tried, Unreached, Way};
-use super::wire::{Question, Reply};
+use super::wire::{LeaderQuestion, Reply};
 use crate::keepers::KeeperNode;
 use soloist_api::NodeName;
 use soloist_core::Incarnation;
@@ -79,7 +79,7 @@ pub(crate) struct NoLeader;
 /// Handle for sending to the keepers' leader.
 pub(crate) struct LeaderClient {
     messages: mpsc::Sender<(Member, ToKeepers)>,
-    questions: mpsc::Sender<(Question, oneshot::Sender<Reply>)>,
+    questions: mpsc::Sender<(LeaderQuestion, oneshot::Sender<Reply>)>,
     way: watch::Receiver<WayToLeader>,
     exchanged: Arc<AtomicU64>,
 }
@@ -117,7 +117,7 @@ impl LeaderClient {
     /// Asks the leader, and waits for the reply.
     pub(crate) async fn ask(
         &self,
-        question: Question,
+        question: LeaderQuestion,
         within: Duration,
     ) -> Result<Reply, NoLeader> {
         let (sender, reply) = oneshot::channel();
@@ -159,7 +159,7 @@ impl LeaderClient {
 pub(crate) struct LeaderClientTask {
     pub(super) membership: Arc<Membership>,
     pub(super) messages: mpsc::Receiver<(Member, ToKeepers)>,
-    pub(super) questions: mpsc::Receiver<(Question, oneshot::Sender<Reply>)>,
+    pub(super) questions: mpsc::Receiver<(LeaderQuestion, oneshot::Sender<Reply>)>,
     pub(super) way: watch::Sender<WayToLeader>,
     /// Index of the keeper that was tried last.
     next: usize,

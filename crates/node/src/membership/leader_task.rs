@@ -19,7 +19,7 @@ use self::stores::Stores;
 use super::Membership;
 use super::clock_drift::Clocks;
 use super::log::log;
-use super::wire::{FromKeeper, Question, Reply};
+use super::wire::{FromKeeper, LeaderQuestion, Reply};
 use crate::Moment;
 use crate::keepers::{Keeper, KeeperError, KeeperNode, View};
 use crate::mutant::Mutant;
@@ -51,7 +51,7 @@ pub(super) enum LeaderEvent {
     /// A node's connection has closed.
     Closed {
         name: NodeName,
-        connection: Connection,
+        connection: MemberConnection,
     },
     Message {
         from: Member,
@@ -59,14 +59,14 @@ pub(super) enum LeaderEvent {
         message: ToKeepers,
     },
     Question {
-        connection: Connection,
+        connection: MemberConnection,
         number: u64,
-        question: Question,
+        question: LeaderQuestion,
     },
     /// The store of a node's keeper, if it has one.
     Store {
         name: NodeName,
-        connection: Connection,
+        connection: MemberConnection,
         claim: Option<StoreClaim>,
     },
     /// A node that was appointed did not become a keeper.
@@ -74,7 +74,7 @@ pub(super) enum LeaderEvent {
 }
 
 /// A connection from a node, which may be closed by now.
-pub(super) type Connection = mpsc::WeakSender<FromKeeper>;
+pub(super) type MemberConnection = mpsc::WeakSender<FromKeeper>;
 
 /// Maximum number of connections per node name; beyond it, the oldest is closed. A node has more
 /// than one while dead ones are not detected, and two nodes may have the same name by mistake.
@@ -478,7 +478,7 @@ impl<'o> LeaderTask<'o> {
 }
 
 /// Sends a reply. It is lost if the connection is closed or its queue is full; the node asks again.
-fn reply_to(connection: &Connection, number: u64, reply: Reply) {
+fn reply_to(connection: &MemberConnection, number: u64, reply: Reply) {
     if let Some(sender) = connection.upgrade() {
         let _ = sender.try_send(FromKeeper::Reply { number, reply });
     }

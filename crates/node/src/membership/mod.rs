@@ -45,7 +45,7 @@ use tokio_util::task::TaskTracker;
 pub use bootstrap::FIRST_START;
 pub(crate) use leader_client::{LeaderClient, LeaderClientTask, LeaderListener};
 pub use probe::{Shown, probe};
-pub(crate) use wire::{ClusterView, LeaderView, Question, Reply};
+pub(crate) use wire::{ClusterView, LeaderQuestion, LeaderView, Reply};
 
 use crate::cluster_memory::{ClusterMemory, RememberError};
 use crate::config::{Members, Nodes};

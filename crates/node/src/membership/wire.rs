@@ -29,7 +29,10 @@ pub(super) enum FromNode {
         message: ToKeepers,
     },
     /// A query or command of an operator.
-    Question { number: u64, question: Question },
+    Question {
+        number: u64,
+        question: LeaderQuestion,
+    },
     /// The store of this node's keeper, if it has one. Sent first on every connection, and again
     /// when it changes.
     Store(Option<StoreClaim>),
@@ -76,7 +79,7 @@ pub(super) enum FromKeeper {
 
 /// Queries and commands of operators.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Question {
+pub(crate) enum LeaderQuestion {
     /// Report the state of the cluster.
     Cluster,
     /// Make this member a keeper.
@@ -87,7 +90,7 @@ pub(crate) enum Question {
     Overview,
 }
 
-/// Replies to a [`Question`].
+/// Replies to a [`LeaderQuestion`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Cluster(ClusterView),

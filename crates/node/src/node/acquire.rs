@@ -10,8 +10,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::Node;
 use super::gather::ask_all;
-use super::inquiry::{self, Question};
-use super::state::{Answer, Asked, SharedHold};
+use super::inquiry::{self, NodeQuestion};
+use super::state::{AcquireOutcome, Asked, SharedHold};
 use crate::Moment;
 use soloist_api::LockName;
 pub(crate) use soloist_api::obstacle::{Obstacle, earlier, held_by, unknown};
@@ -73,7 +73,7 @@ impl Node {
             Asked::Waits(ticket, answer) => (ticket, answer),
             Asked::Ended(hold) => return Err(NotAcquired::Ended(hold)),
         };
-        let mut waiting = Waiting {
+        let mut waiting = WaiterGuard {
             node: self,
             ticket,
             answer,
@@ -141,11 +141,11 @@ impl Node {
     /// Returns when another request holds the lock, or certainly began to wait for it before
     /// `asked`.
     pub(crate) async fn somebody_before(&self, name: &LockName, asked: Moment) {
-        let question = Question::Lock(name.to_string());
+        let question = NodeQuestion::Lock(name.to_string());
         loop {
             let mut answers = ask_all(self, |_| question.clone());
             while let Some((_, answer)) = answers.next().await {
-                let Some(inquiry::Answer::Lock(Some(view))) = answer else {
+                let Some(inquiry::NodeAnswer::Lock(Some(view))) = answer else {
                     continue;
                 };
                 if is_before(&view, Moment::now().since(asked)) {
@@ -178,14 +178,14 @@ fn is_before(view: &LockView, waited_for: Duration) -> bool {
 }
 
 /// A waiter. If it is dropped without an answer, `if_dropped` decides what happens to the request.
-struct Waiting<'n> {
+struct WaiterGuard<'n> {
     node: &'n Node,
     ticket: Ticket,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<AcquireOutcome>,
     if_dropped: IfDropped,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         if self.answer.is_terminated() {
             return;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Node;
 use super::all_events::Wanted;
 use super::gather::ask_all;
-use super::inquiry::{Answer, EventsAsked, Question};
+use super::inquiry::{EventsAsked, NodeAnswer, NodeQuestion};
 use super::kept::KeptEvents;
 
 /// Time between rounds, unless members had more than fits into an answer.
@@ -27,10 +27,10 @@ const ASKS_MAX: usize = 1024;
 
 /// The watchers that wait for the next round.
 #[derive(Default)]
-pub(crate) struct EventRounds(Mutex<Waiting>);
+pub(crate) struct EventRounds(Mutex<PendingAsks>);
 
 #[derive(Default)]
-struct Waiting {
+struct PendingAsks {
     asks: Vec<Ask>,
     /// Whether a task asks. It is started by the first watcher, and ends after the last.
     is_asking: bool,
@@ -50,25 +50,25 @@ pub(super) struct Round {
 }
 
 impl EventRounds {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn pending(&self) -> MutexGuard<'_, PendingAsks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes as many watchers as fit into a question. Returns `None` if there are none: then the
     /// task ends.
     fn take(&self) -> Option<Vec<Ask>> {
-        let mut waiting = self.waiting();
-        waiting.asks.retain(|ask| !ask.answer.is_closed());
+        let mut pending = self.pending();
+        pending.asks.retain(|ask| !ask.answer.is_closed());
         let mut bytes = 0;
         let fits = |ask: &&Ask| {
             bytes += ask.wanted.prefix.len();
             bytes <= PREFIX_BYTES_MAX
         };
-        let count = waiting.asks.iter().take(ASKS_MAX).take_while(fits).count();
+        let count = pending.asks.iter().take(ASKS_MAX).take_while(fits).count();
         // A prefix that is longer than a question may be has a round of its own.
-        let count = count.max(1).min(waiting.asks.len());
-        waiting.is_asking = count > 0;
-        (count > 0).then(|| waiting.asks.drain(..count).collect())
+        let count = count.max(1).min(pending.asks.len());
+        pending.is_asking = count > 0;
+        (count > 0).then(|| pending.asks.drain(..count).collect())
     }
 }
 
@@ -78,10 +78,10 @@ impl Node {
     pub(super) async fn events_in_round(&self, wanted: Wanted) -> Option<Round> {
         let (answer, received) = oneshot::channel();
         {
-            let mut waiting = self.shared.event_rounds.waiting();
-            waiting.asks.push(Ask { wanted, answer });
-            if !waiting.is_asking {
-                waiting.is_asking = true;
+            let mut pending = self.shared.event_rounds.pending();
+            pending.asks.push(Ask { wanted, answer });
+            if !pending.is_asking {
+                pending.is_asking = true;
                 tokio::spawn(ask_in_rounds(self.clone()));
             }
         }
@@ -110,9 +110,9 @@ async fn ask_in_rounds(node: Node) {
             }
         }
         if shared.stopped.is_cancelled() || shared.fault.has_happened() {
-            let mut waiting = shared.event_rounds.waiting();
-            waiting.asks.clear();
-            waiting.is_asking = false;
+            let mut pending = shared.event_rounds.pending();
+            pending.asks.clear();
+            pending.is_asking = false;
             return;
         }
     }
@@ -124,9 +124,9 @@ async fn ask_once(node: &Node, asks: Vec<Ask>) -> bool {
     let members = members.unwrap_or_else(|| Arc::new([]));
     let mut rounds: Vec<Vec<(NodeName, KeptEvents)>> = asks.iter().map(|_| Vec::new()).collect();
     let mut is_cut = false;
-    let mut answers = ask_all(node, |name| Question::Events(questions(&asks, name).0));
+    let mut answers = ask_all(node, |name| NodeQuestion::Events(questions(&asks, name).0));
     while let Some((name, answer)) = answers.next().await {
-        let Some(Answer::Events(kept)) = answer else {
+        let Some(NodeAnswer::Events(kept)) = answer else {
             continue;
         };
         let (asked, places) = questions(&asks, name.as_str());

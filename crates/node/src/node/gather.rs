@@ -6,7 +6,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use soloist_api::{Event, Holder, LockInfo, LockList, LockState, Waiter};
 
 use super::event::{milliseconds, unix_ms};
-use super::inquiry::{Answer, Question};
+use super::inquiry::{NodeAnswer, NodeQuestion};
 use super::kept::RECENT_MAX;
 use crate::{Moment, Node};
 use soloist_api::{LockName, NodeName};
@@ -23,10 +23,10 @@ pub(super) const BYTES_MAX: usize = 512 << 10;
 
 /// Asks all nodes, except those known to be unreachable: a question to them would only wait in the
 /// link's buffer. `question` returns the question for a node.
-pub(crate) fn ask_all<Q: Fn(&str) -> Question>(
+pub(crate) fn ask_all<Q: Fn(&str) -> NodeQuestion>(
     node: &Node,
     question: Q,
-) -> FuturesUnordered<impl Future<Output = (NodeName, Option<Answer>)> + use<'_, Q>> {
+) -> FuturesUnordered<impl Future<Output = (NodeName, Option<NodeAnswer>)> + use<'_, Q>> {
     let shared = &node.shared;
     let Some((me, members)) = shared
         .living()
@@ -79,7 +79,7 @@ impl Node {
 
     /// As [`lock_info`](Node::lock_info), for a caller that has a place among the few already.
     pub(crate) async fn seen_lock(&self, name: &LockName) -> LockInfo {
-        let seen = look(self, Question::Lock(name.to_string())).await;
+        let seen = look(self, NodeQuestion::Lock(name.to_string())).await;
         seen.lock(name.as_str(), self.shared.algorithm(name.as_str()))
     }
 
@@ -87,9 +87,9 @@ impl Node {
     pub(crate) async fn recent_events_of(&self, name: &LockName) -> Vec<Event> {
         let _one_of_few = self.shared.looking.acquire().await;
         let mut events = Vec::new();
-        let mut answers = ask_all(self, |_| Question::Recent(name.to_string()));
+        let mut answers = ask_all(self, |_| NodeQuestion::Recent(name.to_string()));
         while let Some((node, answer)) = answers.next().await {
-            if let Some(Answer::Recent(rows)) = answer {
+            if let Some(NodeAnswer::Recent(rows)) = answer {
                 let rows = rows.into_iter();
                 events.extend(rows.map(|row| row.into_event(node.as_str())));
             }
@@ -104,7 +104,7 @@ impl Node {
     pub(crate) async fn lock_list(&self, after: Option<String>) -> LockList {
         let shared = &self.shared;
         let _one_of_few = shared.looking.acquire().await;
-        let seen = look(self, Question::Locks(after)).await;
+        let seen = look(self, NodeQuestion::Locks(after)).await;
         seen.page(|name| shared.algorithm(name).to_owned())
     }
 
@@ -134,7 +134,7 @@ pub(super) fn before(prefix: &str) -> Option<String> {
 }
 
 /// What the nodes reported about locks, and which nodes did not answer.
-pub(super) struct Seen {
+pub(super) struct Gathered {
     /// State of a lock for which no holder was reported.
     pub nobody: LockState,
     /// Why something may be missing.
@@ -159,17 +159,17 @@ pub(super) struct Sight {
 }
 
 /// Asks all nodes about one lock, about some or about all.
-async fn look(node: &Node, question: Question) -> Seen {
-    let mut seen = Seen::nothing();
+async fn look(node: &Node, question: NodeQuestion) -> Gathered {
+    let mut seen = Gathered::nothing();
     seen.look(node, question).await;
     seen.conclude(node);
     seen
 }
 
-impl Seen {
+impl Gathered {
     /// Before anybody was asked.
     pub(super) fn nothing() -> Self {
-        Seen {
+        Gathered {
             nobody: LockState::Free,
             reason: None,
             locks: BTreeMap::new(),
@@ -180,9 +180,9 @@ impl Seen {
     }
 
     /// Asks all nodes, and takes their answers.
-    pub(super) async fn look(&mut self, node: &Node, question: Question) {
+    pub(super) async fn look(&mut self, node: &Node, question: NodeQuestion) {
         let after = match &question {
-            Question::Locks(after) => after.as_deref(),
+            NodeQuestion::Locks(after) => after.as_deref(),
             _ => None,
         };
         let mut answers = ask_all(node, |_| question.clone());
@@ -207,13 +207,13 @@ impl Seen {
     }
 
     /// Takes a node's answer to a question about locks after this name.
-    fn take(&mut self, node: &str, answer: Option<Answer>, after: Option<&str>) {
+    fn take(&mut self, node: &str, answer: Option<NodeAnswer>, after: Option<&str>) {
         // A list whose `next` does not advance would be requested forever.
         let leads_on = |next: &Option<String>| next.is_none() || next.as_deref() > after;
         let (views, next) = match answer {
-            Some(Answer::Lock(view)) => (view.into_iter().collect(), None),
-            Some(Answer::Locks { locks, next }) if leads_on(&next) => (locks, next),
-            Some(Answer::Views { locks, examined }) => {
+            Some(NodeAnswer::Lock(view)) => (view.into_iter().collect(), None),
+            Some(NodeAnswer::Locks { locks, next }) if leads_on(&next) => (locks, next),
+            Some(NodeAnswer::Views { locks, examined }) => {
                 self.examined = self.examined.min(examined as usize);
                 (locks, None)
             }

@@ -38,7 +38,7 @@ const PIECES_MAX: usize = 256;
 
 /// A question to a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Question {
+pub(crate) enum NodeQuestion {
     /// The holder and waiters of this lock on the node.
     Lock(String),
     /// The locks that are held or waited for on the node, by name, starting after this one.
@@ -71,9 +71,9 @@ pub(crate) struct EventsAsked {
     pub prefix: String,
 }
 
-/// The answer to a [`Question`].
+/// The answer to a [`NodeQuestion`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum NodeAnswer {
     Lock(Option<LockView>),
     Locks {
         locks: Vec<LockView>,
@@ -110,13 +110,13 @@ pub(crate) struct Health {
 #[derive(Default)]
 pub(crate) struct Inquiries {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, (Incarnation, oneshot::Sender<Answer>)>>,
+    open: Mutex<HashMap<u64, (Incarnation, oneshot::Sender<NodeAnswer>)>>,
 }
 
 impl Inquiries {
     fn open(
         &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<u64, (Incarnation, oneshot::Sender<Answer>)>> {
+    ) -> std::sync::MutexGuard<'_, HashMap<u64, (Incarnation, oneshot::Sender<NodeAnswer>)>> {
         self.open
             .lock()
             .expect("no thread panics while it has the mutex")
@@ -137,7 +137,11 @@ impl Drop for Open<'_> {
 
 impl Shared {
     /// Asks one node. Returns `None` if it does not answer in time.
-    pub(crate) async fn ask(&self, node: Incarnation, question: &Question) -> Option<Answer> {
+    pub(crate) async fn ask(
+        &self,
+        node: Incarnation,
+        question: &NodeQuestion,
+    ) -> Option<NodeAnswer> {
         if node == self.living()?.me().incarnation {
             return self.answer(question);
         }
@@ -156,35 +160,35 @@ impl Shared {
     }
 
     /// Answers a question, unless this node has failed.
-    fn answer(&self, question: &Question) -> Option<Answer> {
+    fn answer(&self, question: &NodeQuestion) -> Option<NodeAnswer> {
         match question {
-            Question::Lock(name) => {
+            NodeQuestion::Lock(name) => {
                 let mut core = self.living()?;
                 core.look(self);
                 let name = LockName::new(name).ok();
                 let view = name.and_then(|name| core.table().view(Moment::now(), &name));
-                Some(Answer::Lock(view))
+                Some(NodeAnswer::Lock(view))
             }
-            Question::Locks(after) => self.locks_after(after.as_deref()),
-            Question::Kept {
+            NodeQuestion::Locks(after) => self.locks_after(after.as_deref()),
+            NodeQuestion::Kept {
                 seconds_from,
                 notes_after,
             } => {
                 let kept = self.kept(*seconds_from, *notes_after)?;
-                Some(Answer::Kept(Box::new(kept)))
+                Some(NodeAnswer::Kept(Box::new(kept)))
             }
-            Question::Events(asked) => self.events_after(asked).map(Answer::Events),
-            Question::Recent(lock) => self.recent_events(lock).map(Answer::Recent),
-            Question::Longest(prefix) => self.longest(prefix).map(Answer::Longest),
-            Question::Views(names) => self.views(names),
-            Question::LeaveSession(left) => {
-                Some(Answer::Left(self.living()?.leave_session(self, left)))
+            NodeQuestion::Events(asked) => self.events_after(asked).map(NodeAnswer::Events),
+            NodeQuestion::Recent(lock) => self.recent_events(lock).map(NodeAnswer::Recent),
+            NodeQuestion::Longest(prefix) => self.longest(prefix).map(NodeAnswer::Longest),
+            NodeQuestion::Views(names) => self.views(names),
+            NodeQuestion::LeaveSession(left) => {
+                Some(NodeAnswer::Left(self.living()?.leave_session(self, left)))
             }
-            Question::Health => {
+            NodeQuestion::Health => {
                 let mut core = self.living()?;
                 core.look(self);
                 let table = core.table();
-                Some(Answer::Health(Health {
+                Some(NodeAnswer::Health(Health {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     locks: table.locks() as u64,
                     holds: table.holds() as u64,
@@ -196,7 +200,7 @@ impl Shared {
     }
 
     /// Returns the locks after this name. The table is locked for one piece at a time.
-    fn locks_after(&self, after: Option<&str>) -> Option<Answer> {
+    fn locks_after(&self, after: Option<&str>) -> Option<NodeAnswer> {
         let mut locks = Vec::new();
         let mut next = after.map(str::to_owned);
         let mut left = ANSWER_BYTES_MAX;
@@ -217,7 +221,7 @@ impl Shared {
             // The mutex is not fair: without this, the same thread would probably get it again.
             std::thread::yield_now();
         }
-        Some(Answer::Locks { locks, next })
+        Some(NodeAnswer::Locks { locks, next })
     }
 }
 
@@ -226,7 +230,7 @@ pub(super) fn receive(shared: &Shared, from: Incarnation, frame: &[u8]) -> Resul
     let unreadable = || format!("a frame of {} bytes that cannot be decoded", frame.len());
     match frame.split_first() {
         Some((&QUESTION, rest)) => {
-            let (number, question): (u64, Question) = decode(rest).ok_or_else(unreadable)?;
+            let (number, question): (u64, NodeQuestion) = decode(rest).ok_or_else(unreadable)?;
             if let Some(answer) = shared.answer(&question) {
                 let frame = encode(ANSWER, &(number, answer));
                 // If this is lost, the other node asks again.
@@ -235,7 +239,7 @@ pub(super) fn receive(shared: &Shared, from: Incarnation, frame: &[u8]) -> Resul
             Ok(())
         }
         Some((&ANSWER, rest)) => {
-            let (number, answer): (u64, Answer) = decode(rest).ok_or_else(unreadable)?;
+            let (number, answer): (u64, NodeAnswer) = decode(rest).ok_or_else(unreadable)?;
             let mut open = shared.inquiries.open();
             // Ignore an answer that is late or comes from another node.
             if open.get(&number).is_some_and(|(asked, _)| *asked == from)
@@ -270,15 +274,15 @@ mod tests {
     use crate::golden::GoldenBytes;
     use crate::node::longest::LockWait;
 
-    fn kept_question() -> Question {
-        Question::Kept {
+    fn kept_question() -> NodeQuestion {
+        NodeQuestion::Kept {
             seconds_from: 1_700_000_000,
             notes_after: 300,
         }
     }
 
-    fn events_question() -> Question {
-        Question::Events(vec![EventsAsked {
+    fn events_question() -> NodeQuestion {
+        NodeQuestion::Events(vec![EventsAsked {
             after: Some(300),
             since_ms: 1_700_000_000_000,
             prefix: "a/".to_owned(),
@@ -376,26 +380,26 @@ mod tests {
     fn questions_and_answers_have_golden_bytes() {
         // A new question or answer goes into the lists below.
         let _ = |question| match question {
-            Question::Lock(_)
-            | Question::Locks(_)
-            | Question::Health
-            | Question::LeaveSession(_)
-            | Question::Kept { .. }
-            | Question::Events(_)
-            | Question::Recent(_)
-            | Question::Longest(_)
-            | Question::Views(_) => {}
+            NodeQuestion::Lock(_)
+            | NodeQuestion::Locks(_)
+            | NodeQuestion::Health
+            | NodeQuestion::LeaveSession(_)
+            | NodeQuestion::Kept { .. }
+            | NodeQuestion::Events(_)
+            | NodeQuestion::Recent(_)
+            | NodeQuestion::Longest(_)
+            | NodeQuestion::Views(_) => {}
         };
         let _ = |answer| match answer {
-            Answer::Lock(_)
-            | Answer::Locks { .. }
-            | Answer::Health(_)
-            | Answer::Left(_)
-            | Answer::Kept(_)
-            | Answer::Events(_)
-            | Answer::Recent(_)
-            | Answer::Longest(_)
-            | Answer::Views { .. } => {}
+            NodeAnswer::Lock(_)
+            | NodeAnswer::Locks { .. }
+            | NodeAnswer::Health(_)
+            | NodeAnswer::Left(_)
+            | NodeAnswer::Kept(_)
+            | NodeAnswer::Events(_)
+            | NodeAnswer::Recent(_)
+            | NodeAnswer::Longest(_)
+            | NodeAnswer::Views { .. } => {}
         };
         let mut golden = GoldenBytes::default();
         let left = LeftSession {
@@ -405,16 +409,25 @@ mod tests {
             release: vec![3],
         };
         for (label, question) in [
-            ("ask for a lock", Question::Lock("x".to_owned())),
-            ("ask for the first locks", Question::Locks(None)),
-            ("ask for more locks", Question::Locks(Some("x".to_owned()))),
-            ("ask for health", Question::Health),
-            ("leave a session", Question::LeaveSession(left)),
+            ("ask for a lock", NodeQuestion::Lock("x".to_owned())),
+            ("ask for the first locks", NodeQuestion::Locks(None)),
+            (
+                "ask for more locks",
+                NodeQuestion::Locks(Some("x".to_owned())),
+            ),
+            ("ask for health", NodeQuestion::Health),
+            ("leave a session", NodeQuestion::LeaveSession(left)),
             ("ask what was kept", kept_question()),
             ("ask for events", events_question()),
-            ("ask for a lock's events", Question::Recent("x".to_owned())),
-            ("ask for waits", Question::Longest("a/".to_owned())),
-            ("ask for some locks", Question::Views(vec!["x".to_owned()])),
+            (
+                "ask for a lock's events",
+                NodeQuestion::Recent("x".to_owned()),
+            ),
+            ("ask for waits", NodeQuestion::Longest("a/".to_owned())),
+            (
+                "ask for some locks",
+                NodeQuestion::Views(vec!["x".to_owned()]),
+            ),
         ] {
             golden.add_bytes(label, &encode(QUESTION, &(300_u64, question)));
         }
@@ -441,28 +454,31 @@ mod tests {
             waiters: 1,
             links_up: 4,
         };
-        let locks = Answer::Locks {
+        let locks = NodeAnswer::Locks {
             locks: vec![lock.clone()],
             next: Some("x".to_owned()),
         };
-        let views = Answer::Views {
+        let views = NodeAnswer::Views {
             locks: vec![lock.clone()],
             examined: 1,
         };
         for (label, answer) in [
-            ("no lock", Answer::Lock(None)),
-            ("a lock", Answer::Lock(Some(lock))),
+            ("no lock", NodeAnswer::Lock(None)),
+            ("a lock", NodeAnswer::Lock(Some(lock))),
             ("locks", locks),
-            ("health", Answer::Health(health)),
-            ("left", Answer::Left(true)),
-            ("what was kept", Answer::Kept(Box::new(kept()))),
-            ("events", Answer::Events(vec![events()])),
-            ("a lock's events", Answer::Recent(events().events)),
-            ("waits", Answer::Longest(longest())),
+            ("health", NodeAnswer::Health(health)),
+            ("left", NodeAnswer::Left(true)),
+            ("what was kept", NodeAnswer::Kept(Box::new(kept()))),
+            ("events", NodeAnswer::Events(vec![events()])),
+            ("a lock's events", NodeAnswer::Recent(events().events)),
+            ("waits", NodeAnswer::Longest(longest())),
             ("some locks", views),
         ] {
             let bytes = encode(ANSWER, &(300_u64, &answer));
-            assert_eq!(decode::<(u64, Answer)>(&bytes[1..]), Some((300, answer)));
+            assert_eq!(
+                decode::<(u64, NodeAnswer)>(&bytes[1..]),
+                Some((300, answer))
+            );
             golden.add_bytes(label, &bytes);
         }
         golden.check("inquiry.txt");

@@ -15,8 +15,8 @@ use futures_util::stream::StreamExt;
 use serde::{Deserialize, Serialize};
 use soloist_api::{LockInfo, LockList, LockName};
 
-use super::gather::{BYTES_MAX, LOCKS_MAX, Seen, ask_all, before, merge, weight};
-use super::inquiry::{ANSWER_BYTES_MAX, Answer, PIECE_LOOKS, Question};
+use super::gather::{BYTES_MAX, Gathered, LOCKS_MAX, ask_all, before, merge, weight};
+use super::inquiry::{ANSWER_BYTES_MAX, NodeAnswer, NodeQuestion, PIECE_LOOKS};
 use super::shared::Shared;
 use crate::{Moment, Node};
 use soloist_core::locks::WaitView;
@@ -165,7 +165,7 @@ impl Shared {
     }
 
     /// Returns these locks as this node sees them, as many as fit.
-    pub(super) fn views(&self, names: &[String]) -> Option<Answer> {
+    pub(super) fn views(&self, names: &[String]) -> Option<NodeAnswer> {
         let mut locks = Vec::new();
         let mut examined = 0;
         let mut bytes = 0;
@@ -185,7 +185,7 @@ impl Shared {
             drop(core);
             std::thread::yield_now();
         }
-        Some(Answer::Views { locks, examined })
+        Some(NodeAnswer::Views { locks, examined })
     }
 }
 
@@ -212,12 +212,12 @@ impl Node {
 
     async fn find_longest_waits(&self, prefix: &str) -> Found {
         let at = Moment::now();
-        let mut seen = Seen::nothing();
+        let mut seen = Gathered::nothing();
         let mut ranks: HashMap<String, (Option<Duration>, Option<Duration>)> = HashMap::new();
         let mut held = 0_u64;
-        let mut answers = ask_all(self, |_| Question::Longest(prefix.to_owned()));
+        let mut answers = ask_all(self, |_| NodeQuestion::Longest(prefix.to_owned()));
         while let Some((node, answer)) = answers.next().await {
-            let Some(Answer::Longest(longest)) = answer else {
+            let Some(NodeAnswer::Longest(longest)) = answer else {
                 seen.silent.push(node.to_string());
                 continue;
             };
@@ -238,7 +238,7 @@ impl Node {
         ranks.truncate(LOCKS_MAX);
         let names: Vec<String> = ranks.into_iter().map(|(name, _)| name).collect();
         if !names.is_empty() {
-            seen.look(self, Question::Views(names.clone())).await;
+            seen.look(self, NodeQuestion::Views(names.clone())).await;
         }
         seen.conclude(self);
         let locks = self.seen_locks(&mut seen, &names);
@@ -255,7 +255,7 @@ impl Node {
     }
 
     /// Merges what the nodes reported about these locks, as far as it fits into an answer.
-    fn seen_locks(&self, seen: &mut Seen, names: &[String]) -> Vec<LockInfo> {
+    fn seen_locks(&self, seen: &mut Gathered, names: &[String]) -> Vec<LockInfo> {
         let mut locks = Vec::new();
         let mut bytes = 0;
         for name in names.iter().take(seen.examined) {

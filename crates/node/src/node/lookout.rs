@@ -16,7 +16,7 @@ use self::facts::Answers;
 use self::known::Known;
 use super::event::unix_ms;
 use super::gather::ask_all;
-use super::inquiry::{Answer, Question};
+use super::inquiry::{NodeAnswer, NodeQuestion};
 use crate::Node;
 use crate::membership::{self, Reply};
 use soloist_core::epochs::member::MemberState;
@@ -95,10 +95,10 @@ impl Lookout {
     async fn ask(&self, node: &Node, now_s: u64) -> Answers {
         let began = Instant::now();
         let leader_client = &node.shared.keeping.leader_client;
-        let leader = leader_client.ask(membership::Question::Overview, LEADER_TIMEOUT);
+        let leader = leader_client.ask(membership::LeaderQuestion::Overview, LEADER_TIMEOUT);
         let members = async {
             let mut kept = BTreeMap::new();
-            let question = |name: &str| Question::Kept {
+            let question = |name: &str| NodeQuestion::Kept {
                 seconds_from: match self.is_brief {
                     true => u64::MAX,
                     false => self.known.seconds_from(name, now_s),
@@ -109,7 +109,7 @@ impl Lookout {
             while let Some((name, answer)) = answers.next().await {
                 let took_ms = began.elapsed().as_secs_f64() * 1e3;
                 let answer = match answer {
-                    Some(Answer::Kept(answer)) => Some((*answer, took_ms)),
+                    Some(NodeAnswer::Kept(answer)) => Some((*answer, took_ms)),
                     _ => None,
                 };
                 kept.insert(name.to_string(), answer);

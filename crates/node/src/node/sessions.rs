@@ -22,29 +22,29 @@ const WAITING_MAX: usize = 1 << 14;
 /// Messages that wait to be written to a client's connection.
 #[derive(Default)]
 pub(crate) struct Outgoing {
-    messages: Mutex<Waiting>,
+    messages: Mutex<Queue>,
     ready: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Queue {
     messages: VecDeque<NodeMessage>,
     is_full: bool,
 }
 
 impl Outgoing {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.messages.lock().expect("no thread panicked in it")
     }
 
     fn push(&self, message: NodeMessage) {
-        let mut waiting = self.waiting();
-        if waiting.messages.len() >= WAITING_MAX {
-            waiting.is_full = true;
+        let mut queue = self.queue();
+        if queue.messages.len() >= WAITING_MAX {
+            queue.is_full = true;
         } else {
-            waiting.messages.push_back(message);
+            queue.messages.push_back(message);
         }
-        drop(waiting);
+        drop(queue);
         self.ready.notify_one();
     }
 
@@ -55,9 +55,9 @@ impl Outgoing {
 
     /// Takes all messages that wait. Returns whether some were dropped because there were too many.
     pub(crate) fn take(&self, messages: &mut VecDeque<NodeMessage>) -> bool {
-        let mut waiting = self.waiting();
-        messages.append(&mut waiting.messages);
-        waiting.is_full
+        let mut queue = self.queue();
+        messages.append(&mut queue.messages);
+        queue.is_full
     }
 }
 

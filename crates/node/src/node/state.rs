@@ -66,12 +66,12 @@ impl SharedHold {
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The final answer to a waiter.
-pub(crate) type Answer = Result<Arc<SharedHold>, Denial>;
+pub(crate) type AcquireOutcome = Result<Arc<SharedHold>, Denial>;
 
 /// Outcome of a request.
 pub(crate) enum Asked {
     Granted(Arc<SharedHold>),
-    Waits(Ticket, oneshot::Receiver<Answer>),
+    Waits(Ticket, oneshot::Receiver<AcquireOutcome>),
     /// The request had been granted when it was sent before, and its hold has ended.
     Ended(HoldId),
 }
@@ -95,7 +95,7 @@ pub(crate) struct NodeState {
     half_used: u64,
     /// When a refusal to let this node join was last logged.
     refusal_told: Option<Moment>,
-    waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
+    waiting: HashMap<Ticket, oneshot::Sender<AcquireOutcome>>,
     /// Holds whose end somebody may wait for.
     holds: HashMap<HoldId, Arc<SharedHold>>,
     /// When the timer will wake up.

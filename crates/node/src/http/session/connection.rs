@@ -38,7 +38,7 @@ const QUERIES_WAITING_MAX: usize = 1024;
 /// A query that is being answered.
 type Job = BoxFuture<'static, NodeMessage>;
 
-pub(super) struct Connection {
+pub(super) struct SessionConnection {
     api: Api,
     id: ConnectionId,
     session: SessionId,
@@ -55,7 +55,7 @@ pub(super) struct Connection {
     following: Option<Following>,
 }
 
-impl Drop for Connection {
+impl Drop for SessionConnection {
     fn drop(&mut self) {
         let shared = &self.api.node.shared;
         if let Some(mut core) = shared.living() {
@@ -64,14 +64,14 @@ impl Drop for Connection {
     }
 }
 
-impl Connection {
+impl SessionConnection {
     pub(super) fn new(
         api: Api,
         id: ConnectionId,
         session: SessionId,
         outgoing: Arc<Outgoing>,
     ) -> Self {
-        Connection {
+        SessionConnection {
             attempts: Attempts::new(api.clone(), session),
             api,
             id,

@@ -7,7 +7,7 @@ use soloist_core::locks::Client;
 use tokio::time::{sleep, timeout};
 
 use super::super::Api;
-use crate::node::inquiry::{Answer, Question};
+use crate::node::inquiry::{NodeAnswer, NodeQuestion};
 use crate::node::sessions::LeftSession;
 
 /// Number of sessions on other nodes that a node ends at a time. What is left beyond that expires.
@@ -25,7 +25,7 @@ pub(super) async fn end(api: Api, client: Client, left: Left, ttl: Duration) {
         tracing::debug!(node = left.node, "what client {client} left there expires");
         return;
     };
-    let question = Question::LeaveSession(LeftSession {
+    let question = NodeQuestion::LeaveSession(LeftSession {
         session: left.session,
         secret: left.secret.0,
         seen: left.seen,
@@ -43,7 +43,7 @@ pub(super) async fn end(api: Api, client: Client, left: Left, ttl: Duration) {
 }
 
 /// Asks the other node once. Returns whether nothing is left to do.
-async fn has_ended(api: &Api, node: &str, question: &Question) -> bool {
+async fn has_ended(api: &Api, node: &str, question: &NodeQuestion) -> bool {
     let shared = &api.node.shared;
     let Some(members) = shared.living().map(|core| core.members()) else {
         return true;
@@ -53,5 +53,5 @@ async fn has_ended(api: &Api, node: &str, question: &Question) -> bool {
         return false;
     };
     let answer = shared.ask(member.incarnation, question).await;
-    matches!(answer, Some(Answer::Left(_)))
+    matches!(answer, Some(NodeAnswer::Left(_)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::{Connection, LeaderTask, RETRY_AFTER, reply_to};
+use super::{LeaderTask, MemberConnection, RETRY_AFTER, reply_to};
 use crate::Moment;
 use crate::keepers::KeeperError;
 use crate::membership::wire::Reply;
@@ -25,11 +25,11 @@ pub(super) enum Done {
     /// Whether a majority follows, after the outcome of a command was left open.
     Reached(Result<(), KeeperError>),
     /// A change of the keepers, and the request that asked for it, if one did.
-    Changed(Option<(Connection, u64)>, Result<(), KeeperError>),
+    Changed(Option<(MemberConnection, u64)>, Result<(), KeeperError>),
     /// The id of a first keeper that has caught up.
     Learned(Result<u64, KeeperError>),
     /// Connections of nodes whose stores no longer count, with what to send them.
-    Judged(Result<Vec<(Connection, LeaderDecision)>, KeeperError>),
+    Judged(Result<Vec<(MemberConnection, LeaderDecision)>, KeeperError>),
 }
 
 /// Half of the epochs of a generation.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::stores::Appointment;
-use super::{Connection, Done, LeaderTask, reply_to};
+use super::{Done, LeaderTask, MemberConnection, reply_to};
 use crate::Moment;
 use crate::keepers::KeeperNode;
-use crate::membership::wire::{ClusterView, LeaderView, Question, Reply};
+use crate::membership::wire::{ClusterView, LeaderQuestion, LeaderView, Reply};
 use soloist_api::NodeName;
 use soloist_core::epochs::leader::Leader;
 
@@ -31,17 +31,22 @@ pub(super) enum KeeperChange {
 }
 
 impl LeaderTask<'_> {
-    pub(super) fn answer(&mut self, connection: Connection, number: u64, question: Question) {
+    pub(super) fn answer(
+        &mut self,
+        connection: MemberConnection,
+        number: u64,
+        question: LeaderQuestion,
+    ) {
         let change = match question {
-            Question::Cluster => Err(Reply::Cluster(self.cluster())),
-            Question::Overview => Err(Reply::Overview(self.overview())),
-            Question::Promote(_) | Question::Demote(_) if self.is_changing_keepers => {
+            LeaderQuestion::Cluster => Err(Reply::Cluster(self.cluster())),
+            LeaderQuestion::Overview => Err(Reply::Overview(self.overview())),
+            LeaderQuestion::Promote(_) | LeaderQuestion::Demote(_) if self.is_changing_keepers => {
                 Err(Reply::Refused(
                     "another change of the keepers is in progress; try again".to_owned(),
                 ))
             }
-            Question::Promote(node) => self.promotion(&node).map_err(Reply::Refused),
-            Question::Demote(node) => Ok(KeeperChange::Demote(node)),
+            LeaderQuestion::Promote(node) => self.promotion(&node).map_err(Reply::Refused),
+            LeaderQuestion::Demote(node) => Ok(KeeperChange::Demote(node)),
         };
         match change {
             Ok(change) => self.change_keepers(Some((connection, number)), change),
@@ -108,7 +113,7 @@ impl LeaderTask<'_> {
 
     pub(super) fn change_keepers(
         &mut self,
-        asked: Option<(Connection, u64)>,
+        asked: Option<(MemberConnection, u64)>,
         change: KeeperChange,
     ) {
         self.is_changing_keepers = true;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::decisions::Done;
 use super::questions::KeeperChange;
-use super::{Connection, LeaderTask};
+use super::{LeaderTask, MemberConnection};
 use crate::keepers::{Keeper, KeeperError, KeeperNode};
 use crate::membership::wire::FromKeeper;
 use soloist_api::NodeName;
@@ -37,7 +37,7 @@ pub(super) struct Stores {
 /// A claim, and the connection that it came on: two nodes may have the same name by mistake.
 #[derive(Clone)]
 pub(super) struct Claimed {
-    pub connection: Connection,
+    pub connection: MemberConnection,
     pub claim: Option<StoreClaim>,
 }
 
@@ -45,7 +45,7 @@ impl Stores {
     pub(super) fn claimed(
         &mut self,
         name: NodeName,
-        connection: Connection,
+        connection: MemberConnection,
         claim: Option<StoreClaim>,
     ) {
         let answered = claim.as_ref().map(|claim| claim.id);
@@ -81,7 +81,7 @@ pub(super) struct Appointment {
     id: u64,
     node: KeeperNode,
     cluster: ClusterIdentity,
-    connection: Connection,
+    connection: MemberConnection,
     answer: oneshot::Receiver<Result<(), String>>,
 }
 
@@ -200,7 +200,7 @@ impl LeaderTask<'_> {
 
     pub(super) fn judged(
         &mut self,
-        decisions: Result<Vec<(Connection, LeaderDecision)>, KeeperError>,
+        decisions: Result<Vec<(MemberConnection, LeaderDecision)>, KeeperError>,
     ) {
         self.stores.is_judging = false;
         match decisions {
