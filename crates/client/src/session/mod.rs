@@ -10,6 +10,7 @@ mod machine;
 mod raw;
 mod socket;
 mod spin;
+mod state;
 mod wakers;
 
 use std::future::poll_fn;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use soloist_api::session::{Code, Left, NodeMessage};
+use soloist_api::session::Left;
 use soloist_api::{Fence, Loss};
 use tokio::runtime::Handle;
 
@@ -28,8 +29,7 @@ pub(crate) use machine::{Hold, RequestId, Wait, Wish};
 use machine::{Machine, Out};
 pub use raw::RawSession;
 pub(crate) use socket::refused;
-use socket::{Broken, Socket};
-use spin::Spin;
+use state::{Driver, State};
 use wakers::Wakers;
 
 /// Why a request was not granted, or its release not confirmed.
@@ -61,36 +61,6 @@ pub(crate) struct Session {
     waker: Waker,
 }
 
-struct State {
-    machine: Machine<Arc<ClientError>>,
-    out: Out,
-    spin: Spin,
-    /// The connection, if there is one. It is there if and only if the machine is connected.
-    socket: Option<Socket>,
-    /// Why the last connection ended. `None` if the session ended with it.
-    broken: Option<ClientError>,
-    driver: Driver,
-    /// The session on another node that the client left for this one, until this one has begun.
-    left: Option<Left>,
-    /// Number of calls so far: tells the driver whether callers are active.
-    calls: u64,
-    /// Whether no more requests will come.
-    is_closing: bool,
-    /// Tasks that wait until everything was answered.
-    settling: Vec<Waker>,
-    /// Tasks that wait until the session begins.
-    opening: Vec<Waker>,
-}
-
-/// The task that keeps the session.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Driver {
-    NotStarted,
-    Runs,
-    /// Its runtime was shut down.
-    Gone,
-}
-
 impl Session {
     /// A session that starts with its first request.
     pub(crate) fn new(node: Arc<Http>, settings: &Settings, left: Option<Left>) -> Arc<Self> {
@@ -98,19 +68,7 @@ impl Session {
         Arc::new(Session {
             node,
             has_others: settings.has_others,
-            state: Mutex::new(State {
-                machine: Machine::new(settings.clone()),
-                out: Out::default(),
-                spin: Spin::new(settings.spin),
-                socket: None,
-                broken: None,
-                driver: Driver::NotStarted,
-                left,
-                calls: 0,
-                is_closing: false,
-                settling: Vec::new(),
-                opening: Vec::new(),
-            }),
+            state: Mutex::new(State::new(settings, left)),
             waker: Arc::clone(&wakers).into(),
             wakers,
         })
@@ -424,69 +382,6 @@ impl Session {
         state.cut(None);
         state.give_up_all(&Arc::new(error));
         self.wakers.wake_changed(&mut state.out.changed, None);
-    }
-}
-
-impl State {
-    fn update<T>(
-        &mut self,
-        change: impl FnOnce(&mut Machine<Arc<ClientError>>, Moment, &mut Out) -> T,
-    ) -> T {
-        change(&mut self.machine, Moment::now(), &mut self.out)
-    }
-
-    fn give_up(&mut self, error: &Arc<ClientError>, is_over: impl Fn(Wait) -> bool) {
-        self.update(|machine, now, out| machine.give_up(now, error, is_over, out));
-    }
-
-    fn give_up_all(&mut self, error: &Arc<ClientError>) {
-        self.give_up(error, |_| true);
-        self.machine.give_up_releases(error, &mut self.out);
-    }
-
-    fn set_direct(&mut self, is_direct: bool) {
-        if let Some(socket) = &mut self.socket {
-            socket.set_direct(is_direct);
-        }
-    }
-
-    fn cut(&mut self, why: Option<ClientError>) {
-        self.socket = None;
-        self.broken = why;
-        self.out.send.clear();
-        self.machine.cut();
-    }
-
-    /// The error is why the connection is over, or `None` if the session has ended.
-    fn exchange(&mut self, read: bool, context: &mut Context<'_>) -> Result<(), Option<Broken>> {
-        loop {
-            let Some(socket) = &mut self.socket else {
-                self.out.send.clear();
-                return Ok(());
-            };
-            for message in self.out.send.drain(..) {
-                socket.push(&message);
-            }
-            if let Poll::Ready(Err(broken)) = socket.poll_flush(context) {
-                return Err(Some(broken));
-            }
-            while read && let Poll::Ready(message) = socket.poll_read(context) {
-                let message = message.map_err(Some)?;
-                let now = Moment::now();
-                if let NodeMessage::Closed(closed) = message {
-                    if let Code::Expired | Code::Ended = closed.code {
-                        self.machine.end(now, &mut self.out);
-                        return Err(None);
-                    }
-                    return Err(Some(Broken::Closed(closed)));
-                }
-                let received = self.machine.receive(now, message, &mut self.out);
-                received.map_err(|violation| Some(Broken::Garbled(violation.to_string())))?;
-            }
-            if self.out.send.is_empty() {
-                return Ok(());
-            }
-        }
     }
 }
 
