@@ -42,9 +42,9 @@ impl ClientBuilder {
     /// at once.
     ///
     /// An uncontended acquisition takes some tens of microseconds, and waking a thread is a large
-    /// part of that. If the machine has a core to spare, 20 to 50 µs of spinning save it. The client
-    /// spins only while one task waits for an answer, and rarely if answers come later than that.
-    /// Meanwhile it blocks its thread, so spin in a runtime that has nothing else to do.
+    /// part of that. If the machine has a core to spare, 20 to 50 µs of spinning save it. The
+    /// client spins only while one task waits for an answer, and rarely if answers come later than
+    /// that. Meanwhile it blocks its thread, so spin in a runtime that has nothing else to do.
     pub fn spin(mut self, limit: Duration) -> Self {
         self.spin = limit;
         self
