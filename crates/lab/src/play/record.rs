@@ -12,7 +12,7 @@ use super::layout::layout;
 use super::ring::{Waits, is_circle, sentence};
 use super::types::{Change, Choice, Layout, Message, PlayFault, Question, State, Step};
 use super::{MESSAGES_MAX, STEPS_MAX, VALUES_MAX, captions};
-use crate::scenario::{Deed, Happening, Head, Posted, Witness};
+use crate::scenario::{Deed, Head, Posted, StageEvent, Witness};
 use crate::search::{Bounds, Crashes, Enabled, Follower, Limits};
 use crate::world::{Fault, World};
 
@@ -164,7 +164,7 @@ impl<'a> Recorder<'a> {
 
     fn messages<A: Algorithm>(
         &mut self,
-        event: &Happening<'_, A>,
+        event: &StageEvent<'_, A>,
         step: Option<usize>,
     ) -> Result<Vec<Message>, String> {
         let me = event.node.index();
@@ -243,7 +243,7 @@ impl<'a> Recorder<'a> {
     /// is too large.
     fn judge<A: Algorithm>(
         &mut self,
-        event: &Happening<'_, A>,
+        event: &StageEvent<'_, A>,
         world: &World<A>,
     ) -> Result<Option<Fault>, String> {
         if let Some(follower) = &mut self.follower {
@@ -350,7 +350,7 @@ impl<A: Algorithm> Witness<A> for Recorder<'_> {
         Ok(())
     }
 
-    fn happened(&mut self, event: Happening<'_, A>, world: &World<A>) -> Result<(), String> {
+    fn happened(&mut self, event: StageEvent<'_, A>, world: &World<A>) -> Result<(), String> {
         if let Deed::Start = event.deed {
             let messages = self.messages(&event, None)?;
             self.flight.extend(messages);

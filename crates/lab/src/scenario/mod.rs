@@ -48,7 +48,7 @@ pub use crate::script::{Difference, first_difference};
 use crate::search::CaseError;
 use crate::world::World;
 pub(crate) use head::Head;
-pub(crate) use stage::{Deed, Happening, Posted, Stage, Witness};
+pub(crate) use stage::{Deed, Posted, Stage, StageEvent, Witness};
 
 /// Why a text is not a valid scenario.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +123,7 @@ struct Transcript<'a> {
 }
 
 impl<A: Algorithm> Witness<A> for Transcript<'_> {
-    fn happened(&mut self, event: Happening<'_, A>, _: &World<A>) -> Result<(), String> {
+    fn happened(&mut self, event: StageEvent<'_, A>, _: &World<A>) -> Result<(), String> {
         let me = self.head.name(event.node);
         for effect in event.effects {
             let _ = match effect {

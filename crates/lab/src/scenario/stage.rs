@@ -39,7 +39,7 @@ pub(crate) trait Witness<A: Algorithm> {
     }
 
     /// Called after each event, with the cluster after it.
-    fn happened(&mut self, event: Happening<'_, A>, world: &World<A>) -> Result<(), String>;
+    fn happened(&mut self, event: StageEvent<'_, A>, world: &World<A>) -> Result<(), String>;
 
     /// The script shows a node's state.
     fn shown(&mut self, _node: NodeId, _world: &World<A>) -> Result<(), String> {
@@ -53,7 +53,7 @@ pub(crate) trait Witness<A: Algorithm> {
 }
 
 /// An event and its effects.
-pub(crate) struct Happening<'a, A: Algorithm> {
+pub(crate) struct StageEvent<'a, A: Algorithm> {
     pub deed: Deed<'a, A::Message>,
     /// Where it happened.
     pub node: NodeId,
@@ -312,14 +312,14 @@ impl<'a, A: Algorithm, W: Witness<A>> Stage<'a, A, W> {
         node: NodeId,
         result: Result<(), Fault>,
     ) -> Result<(), String> {
-        let happening = Happening {
+        let event = StageEvent {
             deed,
             node,
             effects: self.out.effects(),
             first_id: self.sent,
             fault: result.as_ref().err(),
         };
-        let noted = self.witness.happened(happening, &self.world);
+        let noted = self.witness.happened(event, &self.world);
         for effect in self.out.drain() {
             if let Effect::Send { to, message } = effect {
                 let from = node;

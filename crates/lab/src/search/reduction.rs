@@ -42,7 +42,7 @@ pub(super) fn applies(plan: &Plan) -> bool {
 
 /// Removes the actions that may be postponed, or returns the prospect whose [`notes`] have to be
 /// computed first.
-pub(super) fn postpone(
+pub(super) fn reduce(
     system: &System,
     interner: &Interner,
     state: &[u32],
@@ -273,7 +273,7 @@ mod tests {
             let mut all = Vec::new();
             self.system.actions(&self.interner, state, &mut all);
             let mut now = all.clone();
-            while let Err(prospect) = postpone(&self.system, &self.interner, state, &mut now) {
+            while let Err(prospect) = reduce(&self.system, &self.interner, state, &mut now) {
                 self.interner.find_notes(prospect).unwrap();
             }
             [all, now]

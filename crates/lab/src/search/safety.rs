@@ -13,7 +13,7 @@ use super::describe::number;
 use super::interner::{Full, Interner};
 use super::plan::Plan;
 use super::properties::View;
-use super::reduction::{self, postpone};
+use super::reduction::{self, reduce};
 use super::system::{Action, Entry, Halt, System};
 use super::{ENDLESS, Limit, Outcome, Pass, Progress, Watch};
 use crate::world::Fault;
@@ -34,7 +34,7 @@ struct Safety {
     /// Whether a minor fault ends the search like any other.
     stops_at_minor: bool,
     /// Whether partial-order reduction is applied.
-    postpones: bool,
+    reduces: bool,
     /// The search has ended, and the path to a fault is being reconstructed.
     is_over: AtomicBool,
     cut: AtomicUsize,
@@ -58,7 +58,7 @@ pub(super) fn search(plan: &Plan, stops_at_minor: bool, watch: &mut Watch) -> Op
         stopped: OnceLock::new(),
         is_minor_broken: AtomicBool::new(false),
         stops_at_minor,
-        postpones: reduction::applies(plan),
+        reduces: reduction::applies(plan),
         is_over: AtomicBool::new(false),
         cut: AtomicUsize::new(0),
     };
@@ -177,9 +177,9 @@ impl Safety {
     }
 
     /// Removes the actions that may be postponed, or none if the interner is full.
-    fn postpone(&self, state: &[u32], actions: &mut Vec<Action>) {
+    fn reduce(&self, state: &[u32], actions: &mut Vec<Action>) {
         loop {
-            let unknown = postpone(&self.system, &self.interner(), state, actions);
+            let unknown = reduce(&self.system, &self.interner(), state, actions);
             let Err(prospect) = unknown else {
                 return;
             };
@@ -223,8 +223,8 @@ impl Model for Safety {
         let goes_on = self.stopped.get().is_none() || self.is_over.load(Ordering::Relaxed);
         if *state != BROKEN && goes_on {
             self.system.actions(&self.interner(), state, actions);
-            if self.postpones {
-                self.postpone(state, actions);
+            if self.reduces {
+                self.reduce(state, actions);
             }
         }
     }
