@@ -119,6 +119,9 @@ impl Algorithm for Central {
             self.grant_next(out);
         } else {
             out.send(self.coordinator, Request);
+            if Mutant::CentralAsksTwice.planted() {
+                out.send(self.coordinator, Request);
+            }
         }
         Ok(())
     }
@@ -137,6 +140,9 @@ impl Algorithm for Central {
             }
             Request => {
                 if !self.asking.insert(from) {
+                    if Mutant::CentralAsksTwice.planted() {
+                        return Ok(());
+                    }
                     return refuse("its previous request has not been released");
                 }
                 self.queue.push_back(from);

@@ -115,6 +115,7 @@ mutants! {
         CentralLifo: "the coordinator grants the latest request first",
         CentralGrantsTwice: "the coordinator grants although a node is inside",
         CentralForgetsQueue: "a RELEASE makes the coordinator grant nothing",
+        CentralAsksTwice: "a REQUEST is sent twice and the second ignored, which costs only messages",
     }
     "ricart-agrawala" {
         RicartAgrawalaNoTieBreak: "two requests have one number: each node replies to the other",

@@ -114,7 +114,7 @@ fn bounds() -> Vec<Bound> {
 }
 
 fn case(algorithm: &str, (shape, nodes, requests, _): Cluster) -> Case {
-    let choice = Choice::parse(algorithm, "").expect("an algorithm that there is");
+    let choice = Choice::parse(algorithm, "").expect("a known algorithm");
     let mut case = Case::new(choice, nodes, requests);
     case.limits.states_max = 1_000_000;
     if !shape.is_empty() {
@@ -191,9 +191,10 @@ pub(super) fn table() -> Table {
     Table {
         title: "Worst cases: what each stated bound withstood".to_owned(),
         note: format!(
-            "Messages for an entry, on average over a run. The searched figure is exact for its cluster (`soloist lab check --most messages`); \
-             with endless requests it is that of the long run. The worst run found is the worst of {TRIES} that `soloist lab worst` tried, \
-             and only shows that such a run exists. Withstood is not proved. A token that circulates without end has no bound in this sense. \
+            "Messages for an entry, on average over a complete run: each of its requests was served, and no message is left in flight. Nodes \
+             request as often as the cluster says, or less often. The searched figure is exact for its cluster \
+             (`soloist lab check --most messages`); with endless requests it is that of the long run. The worst run found is the worst of \
+             {TRIES} that `soloist lab worst` tried, and only shows that such a run exists. Withstood is not proved. A token that never stops circulating has no bound in this sense. \
              Maekawa's 5√N falls on larger planes: see his first claim."
         ),
         head: head.map(str::to_owned).to_vec(),

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use soloist_lab::report::cost;
 
 /// Limit of states for every search on the page.
 const STATES_MAX: &str = "2000000";
@@ -50,7 +51,7 @@ fn searched(arguments: &str) -> (i32, String) {
     let verdict = report["verdict"].as_str().expect("there is a verdict");
     let found = match (report["what"].as_str(), report["most"].as_u64()) {
         (Some(what), _) => what.to_owned(),
-        (None, Some(most)) => format!("{most} messages for {} entries", report["entries"]),
+        (None, Some(most)) => cost(most, report["entries"].as_u64().expect("a count")),
         (None, None) => format!("{} states", report["states"]),
     };
     (code, format!("{verdict}: {found}"))
@@ -58,10 +59,9 @@ fn searched(arguments: &str) -> (i32, String) {
 
 fn replayed(arguments: &str) -> (i32, String) {
     let (code, text) = lab(arguments);
-    let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
-    let (messages, entries) = (count(" -> "), count(" enters"));
-    let found = format!("replayed: {messages} messages for {entries} entries");
-    (code, found)
+    let count = |part: &str| text.lines().filter(|line| line.contains(part)).count() as u64;
+    let cost = cost(count(" -> "), count(" enters"));
+    (code, format!("replayed: {cost}"))
 }
 
 fn reproduced(arguments: &str) -> (i32, String) {

@@ -25,7 +25,7 @@ use soloist_algorithms::{
     Algorithm, Channels, Choice, Kind, Mutant, Shape, ShapeError, Variant, VariantSet,
 };
 use soloist_lab::ShapeSpec;
-use soloist_lab::adversary::Hunt;
+use soloist_lab::adversary::{Found, Hunt};
 use soloist_lab::scenario;
 use soloist_lab::search::{
     self, Aim, Bounds, Crashes, ENDLESS, Limits, Outcome, Worst, search, worst,
@@ -67,7 +67,7 @@ fn judge(mutant: Mutant) -> Verdict {
         MaekawaStaleInquire => holds(case::<Maekawa>("grid", &[1, 1, 2])),
         MaekawaReleaseNotToOne => holds(case::<Maekawa>("singer", &[1, 1])),
         MaekawaLockNotMoved => holds(case::<Maekawa>("grid", &[1, 1, 1])),
-        MaekawaFailedTwice => at_most(25, Aim::Messages, case::<Maekawa>("grid", &[0, 1, 1, 1])),
+        MaekawaFailedTwice => costs_at_most((25, 3), case::<Maekawa>("grid", &[0, 1, 1, 1])),
         MaekawaClockForgotten => holds(forgetting(case::<Maekawa>("grid", &[1, 1, 1]))),
 
         RaymondLifo => holds(case::<Raymond>("line", &[ENDLESS; 3])),
@@ -117,6 +117,7 @@ fn judge(mutant: Mutant) -> Verdict {
         CentralLifo => holds(case::<Central>("", &[ENDLESS; 3])),
         CentralGrantsTwice => holds(case::<Central>("", &[1, 1])),
         CentralForgetsQueue => holds(case::<Central>("", &[1, 1])),
+        CentralAsksTwice => costs_at_most((3, 1), case::<Central>("", &[ENDLESS; 3])),
 
         RicartAgrawalaNoTieBreak => holds(case::<RicartAgrawala>("", &[1, 1])),
         RicartAgrawalaTieBothWait => holds(case::<RicartAgrawala>("", &[1, 1])),
@@ -178,15 +179,24 @@ fn judge(mutant: Mutant) -> Verdict {
 
 /// Faults that are caught in another way as well: by the worst case over all interleavings, by the
 /// adversarial scheduler, and by searches with crashes that lose messages or have the longer wait.
-const OTHERS: [(Mutant, fn() -> Verdict); 5] = [
+const OTHERS: [(Mutant, fn() -> Verdict); 6] = [
     (Mutant::CentralLifo, || {
-        at_most(0, Aim::Overtaking, case::<Central>("", &[0, 2, 2, 2]))
+        overtakes_at_most(0, case::<Central>("", &[0, 2, 2, 2]))
     }),
     (Mutant::CentralLifo, || {
-        hunted_at_most(0, Aim::Overtaking, "central", "", &[0, 2, 2, 2])
+        let found = hunt(Aim::Overtaking, "central", "", &[0, 2, 2, 2]);
+        match found.overtaken {
+            0 => None,
+            times => catch("scheduler", format!("{times} instead of 0")),
+        }
+    }),
+    (Mutant::CentralAsksTwice, || {
+        costs_at_most((3, 1), case::<Central>("", &[2; 3]))
     }),
     (Mutant::MaekawaFailedTwice, || {
-        hunted_at_most(25, Aim::Messages, "maekawa", "grid", &[0, 1, 1, 1])
+        let found = hunt(Aim::Messages, "maekawa", "grid", &[0, 1, 1, 1]);
+        costs_more((found.messages, found.entries), (25, 3))
+            .and_then(|says| catch("scheduler", says))
     }),
     (Mutant::RaymondAdviseNotQueued, || {
         holds(with_crashes(|crashes| crashes.loses_messages = true))
@@ -205,11 +215,10 @@ fn with_crashes(change: fn(&mut Crashes)) -> Case<Raymond> {
     }))
 }
 
-/// Over all interleavings, there are at most this many messages, or a waiter is overtaken at most
-/// this often.
-fn at_most<A: Algorithm>(limit: u64, aim: Aim, Case(bounds): Case<A>) -> Verdict {
+/// Over all interleavings, a waiter is overtaken at most this often.
+fn overtakes_at_most<A: Algorithm>(limit: u64, Case(bounds): Case<A>) -> Verdict {
     let bounds = bounds.expect("a valid shape");
-    match worst::<A>(&bounds, aim, &mut |_| true) {
+    match worst::<A>(&bounds, Aim::Overtaking, &mut |_| true) {
         Worst::Most { most, .. } if most <= limit => None,
         Worst::Most { most, trace, .. } => {
             let says = format!("{most} instead of {limit} (step {})", trace.len());
@@ -219,8 +228,28 @@ fn at_most<A: Algorithm>(limit: u64, aim: Aim, Case(bounds): Case<A>) -> Verdict
     }
 }
 
-/// The same, of the runs that the adversarial scheduler tries.
-fn hunted_at_most(limit: u64, aim: Aim, algorithm: &str, form: &str, requests: &[u8]) -> Verdict {
+/// Over all interleavings, there are at most this many messages for this many entries.
+fn costs_at_most<A: Algorithm>(limit: (u64, u64), Case(bounds): Case<A>) -> Verdict {
+    let bounds = bounds.expect("a valid shape");
+    match worst::<A>(&bounds, Aim::Messages, &mut |_| true) {
+        Worst::Most { most, entries, .. } => {
+            costs_more((most, entries), limit).and_then(|says| catch("worst case", says))
+        }
+        Worst::Ratio {
+            messages, entries, ..
+        } => costs_more((messages, entries), limit).and_then(|says| catch("worst cycle", says)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Compares messages per entry with a limit.
+fn costs_more((messages, entries): (u64, u64), limit: (u64, u64)) -> Option<String> {
+    let is_more = messages * limit.1 > limit.0 * entries;
+    is_more.then(|| format!("{messages}/{entries} instead of {}/{}", limit.0, limit.1))
+}
+
+/// The worst of the runs that the adversarial scheduler tries.
+fn hunt(aim: Aim, algorithm: &str, form: &str, requests: &[u8]) -> Found {
     let choice = Choice::parse(algorithm, "").unwrap();
     let mut case = search::Case::new(choice, requests.len(), 1);
     case.requests = requests.to_vec();
@@ -233,15 +262,7 @@ fn hunted_at_most(limit: u64, aim: Aim, algorithm: &str, form: &str, requests: &
         seed: 1,
         tries: 800,
     };
-    let found = hunt.run(&|| ()).expect("a case that can be run");
-    let most = match aim {
-        Aim::Messages => found.messages,
-        Aim::Overtaking => found.overtaken,
-    };
-    match most <= limit {
-        true => None,
-        false => catch("scheduler", format!("{most} instead of {limit}")),
-    }
+    hunt.run(&|| ()).expect("a case that can be run")
 }
 
 /// A case for a search, or the reason why its shape is invalid.

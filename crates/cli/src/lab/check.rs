@@ -160,11 +160,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "M", value_parser = count, default_value_t = Case::STATES_MAX, allow_hyphen_values = true)]
     max_states: usize,
 
-    /// Find the worst case over all interleavings instead of violations: the most messages, or the
-    /// most often that a waiter is overtaken
+    /// Find the worst case over all interleavings instead of violations: the most messages per
+    /// entry, or the most often that a waiter is overtaken
     ///
-    /// With endless requests, messages are counted per entry. A waiter is overtaken by each entry
-    /// whose request was made after the messages of the waiter's own request had arrived.
+    /// Messages per entry are those of complete runs: every request made was served, and no message
+    /// is left in flight. With endless requests, they are counted in the long run. A waiter is
+    /// overtaken by each entry whose request was made after the messages of the waiter's own
+    /// request had arrived.
     #[arg(long, value_name = "WHAT", value_parser = aim, allow_hyphen_values = true, conflicts_with_all = ["safety_only", "forget"])]
     most: Option<Aim>,
 

@@ -42,8 +42,11 @@ fn describe(report: &WorstReport) -> String {
         WorstVerdict::Most if report.aim == Aim::Overtaking.name() => {
             format!("a waiter is overtaken at most {most} times; {searched}")
         }
+        WorstVerdict::Most if entries == 0 => {
+            format!("no complete run has an entry; {searched}")
+        }
         WorstVerdict::Most => format!(
-            "at most {most} messages, for {entries} entries ({per_entry:.3} per entry); {searched}"
+            "at most {most}/{entries} = {per_entry:.3} messages per entry of a complete run; {searched}"
         ),
         WorstVerdict::PerEntry => format!(
             "at most {most}/{entries} = {per_entry:.3} messages per entry in the long run; {searched}"

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use soloist_algorithms::{Channels, Choice, NodeId, Start};
 use soloist_lab::adversary::{Found, Hunt};
+use soloist_lab::report::cost;
 use soloist_lab::search::{Aim, Case, ENDLESS};
 
 use super::check::{self, Requests, describe_setting};
@@ -15,10 +16,11 @@ use crate::{Verdict, output};
 /// Look for the worst run of a cluster that is too large to be searched
 ///
 /// A local search changes the order of events a little at a time and keeps what makes the run
-/// worse: more messages per entry, or a waiter that is overtaken more often. The worst run found is
-/// printed as a scenario, which `soloist lab replay` plays back. It shows that such a run exists;
-/// it does not show that there is no worse one. `soloist lab check --most` finds the worst run of a
-/// small cluster.
+/// worse: more messages per entry, or a waiter that is overtaken more often. Messages are counted
+/// up to the moment when they are most per entry, while no request waits and no message is in
+/// flight. The worst run found is printed as a scenario, which `soloist lab replay` plays back. It
+/// shows that such a run exists; it does not show that there is no worse one. `soloist lab check
+/// --most` finds the worst run of a small cluster.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 success; 2 invalid input.
@@ -36,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "N", value_parser = settings::nodes, allow_hyphen_values = true)]
     nodes: usize,
 
-    /// Requests per node: a number, or a list with one for each node, such as 2,1,0
+    /// Requests per node at most: a number, or a list with one for each node, such as 2,1,0
     #[arg(long, short, value_name = "R", value_parser = check::requests, default_value = "1", allow_hyphen_values = true)]
     requests: Requests,
 
@@ -128,9 +130,8 @@ impl Args {
     fn describe(&self, found: &Found) -> String {
         let what = match self.most {
             Aim::Messages => format!(
-                "{} messages for {} entries ({:.3} per entry)",
-                found.messages,
-                found.entries,
+                "{} ({:.3} per entry)",
+                cost(found.messages, found.entries),
                 found.messages_per_entry()
             ),
             Aim::Overtaking => format!("a waiter is overtaken {} times", found.overtaken),

@@ -172,7 +172,7 @@ fn the_worst_case_is_printed_as_a_scenario() {
     assert_eq!(output.status.code(), Some(0));
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(
-        stdout.contains("at most 6 messages, for 3 entries"),
+        stdout.contains("at most 3/1 = 3.000 messages per entry of a complete run"),
         "{stdout}"
     );
     assert!(stdout.contains("> request 1"), "{stdout}");

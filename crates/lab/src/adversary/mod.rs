@@ -9,6 +9,10 @@
 //! priorities at a time and keeps the change unless the run gets better for the cluster. Several
 //! searches start from random schedules, and the worst run of all is the result. A seed gives the
 //! same result on any machine.
+//!
+//! Messages are counted per entry, over the part of a run in which this is largest. The part begins
+//! with the run and is complete: every request in it is served, and no message is left in flight,
+//! except a circulating token.
 
 mod run;
 mod schedule;
@@ -50,7 +54,8 @@ pub struct Found {
     pub seed: u64,
     /// Number of runs that were tried.
     pub tries: u64,
-    /// Messages of the worst run. A circulating token that nobody asked for does not count.
+    /// Messages of the worst run. A circulating token that nobody asked for does not count. If
+    /// messages are to be many, the run ends where they are most per entry.
     pub messages: u64,
     /// Entries of the worst run.
     pub entries: u64,
@@ -109,7 +114,7 @@ impl Visitor for Hunter<'_> {
             }
         });
         let (schedule, score) = worst.expect("there is at least one search");
-        let steps = Run::<A>::new(&hunt.case, &shape, &schedule).recorded();
+        let steps = Run::<A>::new(&hunt.case, &shape, &schedule).recorded(hunt.aim);
         Ok(Found {
             aim: hunt.aim.name(),
             seed: hunt.seed,
@@ -133,7 +138,7 @@ fn climb<A: Algorithm>(
 ) -> (Schedule, Score) {
     let mut random = Random::new(hunt.seed, stream);
     let attempt = |schedule: Schedule| {
-        let (score, keys) = Run::<A>::new(&hunt.case, shape, &schedule).score();
+        let (score, keys) = Run::<A>::new(&hunt.case, shape, &schedule).score(hunt.aim);
         progress();
         (schedule, score, keys)
     };

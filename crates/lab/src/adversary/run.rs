@@ -6,6 +6,7 @@ use std::sync::Arc;
 use soloist_algorithms::{Algorithm, Channels, Effect, Message, NodeId, Outbox, Phase};
 
 use super::schedule::{Key, Schedule};
+use crate::report::cost;
 use crate::search::{Aim, Case};
 use crate::simulate::Overtaking;
 use crate::world::{Event, World};
@@ -18,6 +19,14 @@ pub(super) struct Score {
     pub overtaken: u64,
 }
 
+/// What a run costs up to its worst step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Worst {
+    pub score: Score,
+    /// Number of steps up to there.
+    steps: usize,
+}
+
 impl Score {
     pub(super) fn is_worse_than(&self, other: &Score, aim: Aim) -> bool {
         match aim {
@@ -28,7 +37,7 @@ impl Score {
 
     pub(super) fn text(&self, aim: Aim) -> String {
         match aim {
-            Aim::Messages => format!("{} messages for {} entries", self.messages, self.entries),
+            Aim::Messages => cost(self.messages, self.entries),
             Aim::Overtaking => format!("one waiter is overtaken {} times", self.overtaken),
         }
     }
@@ -65,6 +74,9 @@ pub(super) struct Run<'a, A: Algorithm> {
     overtaking: Overtaking,
     waiting: usize,
     score: Score,
+    /// The part of the run with the most messages per entry, among those that are complete: no node
+    /// waits or is inside, and no message is in flight, except a circulating token.
+    worst: Option<Worst>,
     keys: Vec<Key>,
     /// The steps so far as those of a scenario, if they are recorded.
     steps: Option<Vec<String>>,
@@ -84,6 +96,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
             overtaking: Overtaking::new(nodes),
             waiting: 0,
             score: Score::default(),
+            worst: None,
             keys: Vec::new(),
             steps: None,
         };
@@ -95,34 +108,53 @@ impl<'a, A: Algorithm> Run<'a, A> {
         run
     }
 
-    /// The cost of the run, and the keys of its events. The cost is 0 if a request is not served.
-    pub(super) fn score(mut self) -> (Score, Vec<Key>) {
-        match self.go() {
-            true => (self.score, self.keys),
-            false => (
-                Score {
-                    entries: 1,
-                    ..Score::default()
-                },
-                self.keys,
-            ),
+    /// The cost of the run up to its worst step, and the keys of its events. The cost is 0 if a
+    /// request is not served.
+    pub(super) fn score(mut self, aim: Aim) -> (Score, Vec<Key>) {
+        let worst = self.go(aim);
+        (worst.score, self.keys)
+    }
+
+    /// The steps of the run up to its worst step, as those of a scenario.
+    pub(super) fn recorded(mut self, aim: Aim) -> Vec<String> {
+        self.steps = Some(Vec::new());
+        let worst = self.go(aim);
+        let mut steps = self.steps.expect("they were recorded");
+        steps.truncate(worst.steps);
+        steps
+    }
+
+    /// Runs to the end, and returns the cost up to the worst step: that of the whole run or, if
+    /// messages are counted, of the complete part with the most messages per entry.
+    fn go(&mut self, aim: Aim) -> Worst {
+        let is_well = self.run_to_end();
+        let nothing = Worst {
+            score: Score {
+                entries: 1,
+                ..Score::default()
+            },
+            steps: self.keys.len(),
+        };
+        match aim {
+            _ if !is_well => nothing,
+            Aim::Messages => self.worst.unwrap_or(nothing),
+            Aim::Overtaking => Worst {
+                score: self.score,
+                steps: self.keys.len(),
+            },
         }
     }
 
-    /// The steps of the run, as those of a scenario.
-    pub(super) fn recorded(mut self) -> Vec<String> {
-        self.steps = Some(Vec::new());
-        self.go();
-        self.steps.expect("they were recorded")
-    }
-
     /// Runs to the end. Returns whether every request was served and nothing went wrong.
-    fn go(&mut self) -> bool {
+    fn run_to_end(&mut self) -> bool {
         let requests: u64 = self.case.requests.iter().map(|&r| u64::from(r)).sum();
         let steps_max = 1_000 + 50 * requests * (self.case.nodes as u64 + 10);
         for _ in 0..steps_max {
-            if self.score.entries == requests && self.waiting == 0 && self.is_quiet() {
-                return true;
+            if self.waiting == 0 && self.is_quiet() {
+                self.note_complete();
+                if self.score.entries == requests {
+                    return true;
+                }
             }
             let Some(next) = self.next() else {
                 return self.score.entries == requests;
@@ -132,6 +164,18 @@ impl<'a, A: Algorithm> Run<'a, A> {
             }
         }
         false
+    }
+
+    /// Notes a complete part of the run.
+    fn note_complete(&mut self) {
+        let here = Worst {
+            score: self.score,
+            steps: self.keys.len(),
+        };
+        let is_worst = |known: Worst| here.score.is_worse_than(&known.score, Aim::Messages);
+        if self.score.entries > 0 && self.worst.is_none_or(is_worst) {
+            self.worst = Some(here);
+        }
     }
 
     /// Whether only a token that nobody asked for is in flight, and no node is inside.

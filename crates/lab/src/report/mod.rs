@@ -24,3 +24,13 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     }
     list
 }
+
+/// The cost of a run for display: "25 messages for 3 entries".
+pub fn cost(messages: u64, entries: u64) -> String {
+    let counted = |number, one: &str, several: &str| match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {several}"),
+    };
+    let messages = counted(messages, "message", "messages");
+    format!("{messages} for {}", counted(entries, "entry", "entries"))
+}

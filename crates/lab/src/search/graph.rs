@@ -269,6 +269,12 @@ impl Graph {
         self.state(state).len() - self.system.envelopes
     }
 
+    /// Whether no message is in flight, except a circulating token.
+    pub(super) fn only_roaming_in_flight(&self, state: u32) -> bool {
+        let mut envelopes = self.system.envelopes(self.state(state));
+        envelopes.all(|envelope| self.interner.message(envelope.message()).is_roaming)
+    }
+
     /// Returns the number of a state, and whether the state is new.
     fn number(&mut self, state: &[u32], parent: u32) -> (u32, bool) {
         let (hash, check) = hash(state);

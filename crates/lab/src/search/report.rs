@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::worst::{Aim, Worst};
-use crate::report::label;
+use crate::report::{cost, label};
 use crate::scenario;
 
 /// What was searched.
@@ -183,10 +183,11 @@ pub struct WorstReport {
     pub aim: &'static str,
     /// What is known of the worst case.
     pub verdict: WorstVerdict,
-    /// The largest value, if there is one. With endless requests, the messages on the worst cycle.
+    /// How often a waiter is overtaken at most, if there is a limit; or the messages of the
+    /// complete run with the most messages per entry, or of the cycle if requests are endless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
-    /// Number of entries on that run or cycle.
+    /// Number of entries on that run or cycle; with messages, 0 if no run is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
     /// Number of states visited; `None` if a node refused a message.
@@ -204,7 +205,8 @@ pub struct WorstReport {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorstVerdict {
-    /// The largest value over all runs, which end or do not add to it endlessly.
+    /// The largest value over all runs: how often a waiter is overtaken, or the messages per entry
+    /// of complete runs.
     Most,
     /// The largest number of messages per entry over all endless fair runs.
     PerEntry,
@@ -249,7 +251,7 @@ impl WorstReport {
                 (report.most, report.entries) = (Some(most), Some(entries));
                 report.states = Some(states);
                 let what = match aim {
-                    Aim::Messages => format!("{most} messages for {entries} entries"),
+                    Aim::Messages => cost(most, entries),
                     Aim::Overtaking => format!("one waiter is overtaken {most} times"),
                 };
                 (what, trace, Vec::new())
@@ -264,7 +266,7 @@ impl WorstReport {
                 report.verdict = WorstVerdict::PerEntry;
                 (report.most, report.entries) = (Some(messages), Some(entries));
                 report.states = Some(states);
-                let what = format!("{messages} messages for {entries} entries, over and over");
+                let what = format!("{}, over and over", cost(messages, entries));
                 (what, trace, cycle)
             }
             Worst::Unbounded {

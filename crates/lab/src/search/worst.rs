@@ -1,20 +1,22 @@
 //! The worst case over all interleavings: the most messages, or the most often that a waiter is
 //! overtaken.
 //!
-//! The graph of all states gets a gain per step. If all runs end, the worst case is a longest path.
-//! A cycle with a gain makes it unbounded. If requests are endless, runs have no total, so the most
-//! messages are counted per entry: the largest ratio over all cycles.
+//! The graph of all states gets a gain per step. How often a waiter is overtaken is a longest path,
+//! and a cycle with a gain makes it unbounded. Messages are counted per entry: if requests are
+//! finite, the largest ratio over all [complete runs](complete); if they are endless, the largest
+//! ratio over all [cycles](ratio).
 //!
 //! A waiter is overtaken by each entry whose request was made after the waiter's own request had
 //! arrived, that is, after all messages that it sent on requesting were delivered, as in the
 //! simulator. A state does not say which of several equal messages is the waiter's; the last one to
 //! arrive is taken for it.
 
+mod complete;
 mod overtaking;
 mod ratio;
 mod weighted;
 
-use super::graph::Graph;
+use super::graph::{Endless, Graph};
 use super::plan::Plan;
 use super::system::Action;
 use super::{ENDLESS, Limit, Outcome, Watch};
@@ -24,7 +26,8 @@ use weighted::{Edge, Longest, Weighted};
 /// What is to be as large as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aim {
-    /// The number of messages: of the whole run or, if requests are endless, per entry.
+    /// The number of messages per entry: of a complete run, in which every request was served and
+    /// no message is left in flight, or, if requests are endless, in the long run.
     Messages,
     /// How often one waiter is overtaken.
     Overtaking,
@@ -33,11 +36,12 @@ pub enum Aim {
 /// The worst case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Worst {
-    /// The largest value, and a run that has it.
+    /// A run with the largest value.
     Most {
-        /// The value.
+        /// How often a waiter is overtaken in it or, with [`Aim::Messages`], its messages. No
+        /// complete run has more messages per entry.
         most: u64,
-        /// Number of entries of the run.
+        /// Number of entries of the run. With [`Aim::Messages`], 0 if no run is complete.
         entries: u64,
         /// Number of states.
         states: usize,
@@ -102,36 +106,27 @@ pub(super) fn find(plan: &Plan, aim: Aim, watch: &mut Watch) -> Worst {
     let endless = plan.requests.contains(&ENDLESS);
     match aim {
         Aim::Messages if endless => ratio::most(&mut graph),
-        Aim::Messages => {
-            let weighted = Weighted::of_messages(&graph);
-            let sent_at_start = graph.envelopes(0) as u64;
-            let longest = weighted.longest(&[0]);
-            conclude(&mut graph, &weighted, longest, sent_at_start, |_, _| {
-                Vec::new()
-            })
-        }
+        Aim::Messages => complete::most(&mut graph),
         Aim::Overtaking => overtaking::most(&mut graph, plan.limits.states_max),
     }
 }
 
-/// Describes the longest path. `way` returns the way to a root or, with `true`, to any node.
+/// Describes the longest path. `way` returns the way to a root.
 fn conclude(
     graph: &mut Graph,
     weighted: &Weighted,
     longest: Longest,
-    so_far: u64,
     way: impl Fn(&mut Graph, u32) -> Vec<Action>,
 ) -> Worst {
-    let states = graph.len();
     match longest {
         Longest::Path { gain, root, path } => {
             let mut run = way(graph, root);
             run.extend(weighted.actions(graph, &path));
             let entries = entries(graph, &run);
             Worst::Most {
-                most: so_far + gain,
+                most: gain,
                 entries,
-                states,
+                states: graph.len(),
                 trace: graph.describe(run),
             }
         }
@@ -139,14 +134,19 @@ fn conclude(
             let root = path.first().or(cycle.first()).map_or(0, |edge| edge.source);
             let mut run = way(graph, root);
             run.extend(weighted.actions(graph, &path));
-            let cycle = weighted.actions(graph, &cycle);
-            let (trace, cycle) = graph.describe_endless(super::graph::Endless { way: run, cycle });
-            Worst::Unbounded {
-                states,
-                trace,
-                cycle,
-            }
+            unbounded(graph, weighted, run, &cycle)
         }
+    }
+}
+
+/// Describes a cycle that can be repeated, and the way to it.
+fn unbounded(graph: &mut Graph, weighted: &Weighted, way: Vec<Action>, cycle: &[Edge]) -> Worst {
+    let cycle = weighted.actions(graph, cycle);
+    let (trace, cycle) = graph.describe_endless(Endless { way, cycle });
+    Worst::Unbounded {
+        states: graph.len(),
+        trace,
+        cycle,
     }
 }
 

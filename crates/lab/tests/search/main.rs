@@ -3,6 +3,7 @@
 mod carvalho_roucairol;
 mod central;
 mod chaudhuri_karaata;
+mod costs;
 mod counts;
 mod fair;
 mod forgetting;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use soloist_algorithms::central::Central;
 use soloist_algorithms::le_lann::LeLann;
-use soloist_algorithms::maekawa::Maekawa;
+use soloist_algorithms::maekawa::{AS_PUBLISHED, Maekawa};
 use soloist_algorithms::raymond::Raymond;
 use soloist_algorithms::shape::{Quorums, Tree};
-use soloist_algorithms::{Algorithm, Choice, Shape};
+use soloist_algorithms::{Algorithm, Choice, Shape, VariantSet};
 use soloist_lab::adversary::{Found, Hunt};
 use soloist_lab::scenario;
 use soloist_lab::search::{Aim, Bounds, Case, ENDLESS, Limit, Worst, worst};
@@ -44,8 +44,35 @@ fn a_line_costs_twice_its_diameter_at_worst_in_the_long_run() {
     assert_eq!((messages, entries), (6 * entries, entries));
 }
 
+/// The coordinator's own entries cost nothing, so a run in which all nodes enter costs less per
+/// entry than a lone entry of another node.
 #[test]
-fn a_longest_run_replays_with_as_many_messages() {
+fn messages_are_counted_per_entry_not_in_total() {
+    let central = most::<Central>(&Bounds::of::<Central>(&[2; 4]), Aim::Messages);
+    let Worst::Most { most, entries, .. } = central else {
+        panic!("all runs end: {central:?}");
+    };
+    assert_eq!((most, entries), (3, 1));
+}
+
+/// As printed, Maekawa's algorithm may deadlock. The messages of requests that are never served are
+/// not charged to the entries of others.
+#[test]
+fn runs_that_leave_a_request_unserved_do_not_count() {
+    let with = |variants| Bounds { variants, ..grid() };
+    let published = VariantSet::default().with(AS_PUBLISHED);
+    let ratio = |bounds| match most::<Maekawa>(&bounds, Aim::Messages) {
+        Worst::Most { most, entries, .. } => most as f64 / entries as f64,
+        other => panic!("{other:?}"),
+    };
+    // At most 6(K-1), as by the repaired rules.
+    let ratios = [published, VariantSet::default()].map(|variants| ratio(with(variants)));
+    assert!(ratios.iter().all(|ratio| *ratio <= 12.0), "{ratios:?}");
+    assert!(ratios[0] <= ratios[1], "{ratios:?}");
+}
+
+#[test]
+fn a_worst_run_replays_with_as_many_messages() {
     let Worst::Most {
         most,
         entries,
@@ -59,11 +86,13 @@ fn a_longest_run_replays_with_as_many_messages() {
     let head = "algorithm maekawa\nnodes 4\nshape grid\nchannels fifo\n";
     let steps: String = trace.iter().map(|step| format!("> {step}\n")).collect();
     let transcript = scenario::replay(&format!("{head}{steps}")).unwrap();
-    let sent = transcript
-        .lines()
-        .filter(|line| line.contains(" -> "))
-        .count();
-    assert_eq!(sent, 25);
+    let count = |part: &str| {
+        transcript
+            .lines()
+            .filter(|line| line.contains(part))
+            .count()
+    };
+    assert_eq!((count(" -> "), count(" enters")), (25, 3));
 }
 
 #[test]
@@ -130,6 +159,28 @@ fn hunt(nodes: usize, requests: &[u8], tries: u64) -> Found {
 fn the_scheduler_finds_the_worst_case_of_a_small_cluster() {
     let found = hunt(4, &[0, 1, 1, 1], 8_000);
     assert_eq!((found.messages, found.entries), (25, 3));
+}
+
+/// A run continues after its worst part, and the messages of a request that still waits are charged
+/// to no other entry.
+#[test]
+fn a_hunt_charges_only_the_complete_part_of_a_run() {
+    let choice = Choice::parse("central", "").unwrap();
+    let hunt = Hunt {
+        case: Case::new(choice, 12, 2),
+        aim: Aim::Messages,
+        seed: 1,
+        tries: 400,
+    };
+    let found = hunt.run(&|| ()).unwrap();
+    assert_eq!(found.messages, 3 * found.entries);
+    let replayed = scenario::replay(&found.transcript).unwrap();
+    let count = |part: &str| replayed.lines().filter(|line| line.contains(part)).count() as u64;
+    assert_eq!(count("> request"), found.entries);
+    assert_eq!(
+        (count(" -> "), count(" enters")),
+        (found.messages, found.entries)
+    );
 }
 
 /// A request may be served, and the next one made, before all its messages have arrived.

@@ -66,7 +66,7 @@ pub(super) fn most(graph: &mut Graph, nodes_max: usize) -> Worst {
     weighted.seal();
     let nodes: Vec<u32> = roots.iter().map(|root| root.node).collect();
     let longest = weighted.longest(&nodes);
-    conclude(graph, &weighted, longest, 0, |graph, node| {
+    conclude(graph, &weighted, longest, |graph, node| {
         let root = roots.iter().find(|root| root.node == node);
         let root = root.expect("a wait begins with a request");
         let mut way = graph.way_to(root.before);

@@ -9,8 +9,8 @@
 //! repeat a cycle of such a component as often as it likes between the other steps that it owes, so
 //! that its messages per entry come as close to the ratio as one likes.
 
-use super::Worst;
 use super::weighted::{Edge, Weighted};
+use super::{Worst, unbounded};
 use crate::search::components::Components;
 use crate::search::graph::{Endless, Graph};
 use crate::search::starvation;
@@ -45,27 +45,16 @@ pub(super) fn most(graph: &mut Graph) -> Worst {
         if arcs.is_empty() || best.entries == 0 || !starvation::is_trap(graph, component) {
             return;
         }
-        while let Some(cycle) = better(component.len(), &arcs, &best) {
-            best = cycle;
-            if best.entries == 0 {
-                break;
-            }
-        }
+        improve(component.len(), &arcs, &mut best);
     });
     let states = graph.len();
     let first = best.edges.first().map_or(0, |edge| edge.source);
-    let run = Endless {
-        way: graph.way_to(first),
-        cycle: weighted.actions(graph, &best.edges),
-    };
-    let (trace, cycle) = graph.describe_endless(run);
+    let way = graph.way_to(first);
     if best.entries == 0 {
-        return Worst::Unbounded {
-            states,
-            trace,
-            cycle,
-        };
+        return unbounded(graph, &weighted, way, &best.edges);
     }
+    let cycle = weighted.actions(graph, &best.edges);
+    let (trace, cycle) = graph.describe_endless(Endless { way, cycle });
     Worst::Ratio {
         messages: best.messages as u64,
         entries: best.entries as u64,
@@ -99,6 +88,15 @@ fn arcs(graph: &Graph, weighted: &Weighted, component: &[u32], place: &mut [u32]
         }
     }
     arcs
+}
+
+/// Replaces a cycle by one with the largest ratio, unless its own is as large.
+fn improve(nodes: usize, arcs: &[Arc], best: &mut Cycle) {
+    while best.entries > 0
+        && let Some(cycle) = better(nodes, arcs, best)
+    {
+        *best = cycle;
+    }
 }
 
 /// A cycle with a larger ratio, if there is one.
@@ -155,4 +153,100 @@ fn closed(arcs: &[Arc], came_by: &[Option<u32>]) -> Option<Cycle> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::Random;
+
+    fn arc(source: u32, target: u32, messages: i64, entries: i64) -> Arc {
+        let edge = Edge { source, index: 0 };
+        Arc {
+            source,
+            target,
+            edge,
+            messages,
+            entries,
+        }
+    }
+
+    /// Messages and entries of the cycle with the largest ratio.
+    fn largest(nodes: usize, arcs: &[Arc]) -> (i64, i64) {
+        let mut best = Cycle {
+            entries: 1,
+            ..Cycle::default()
+        };
+        improve(nodes, arcs, &mut best);
+        (best.messages, best.entries)
+    }
+
+    /// Messages and entries of all cycles that visit each node at most once, by enumeration.
+    fn simple_cycles(nodes: u32, arcs: &[Arc]) -> Vec<(i64, i64)> {
+        let mut cycles = Vec::new();
+        for first in 0..nodes {
+            let mut open = vec![(first, vec![first], 0, 0)];
+            while let Some((node, visited, messages, entries)) = open.pop() {
+                for arc in arcs.iter().filter(|arc| arc.source == node) {
+                    let cost = (messages + arc.messages, entries + arc.entries);
+                    if arc.target == first {
+                        cycles.push(cost);
+                    } else if arc.target > first && !visited.contains(&arc.target) {
+                        let visited = [&visited[..], &[arc.target]].concat();
+                        open.push((arc.target, visited, cost.0, cost.1));
+                    }
+                }
+            }
+        }
+        cycles
+    }
+
+    /// A larger cycle with more messages may have fewer per entry.
+    #[test]
+    fn the_ratio_counts_not_the_total() {
+        let arcs = [arc(0, 1, 4, 1), arc(1, 0, 4, 1), arc(1, 1, 5, 1)];
+        assert_eq!(largest(2, &arcs), (5, 1));
+        assert_eq!(largest(2, &arcs[..2]), (8, 2));
+    }
+
+    #[test]
+    fn a_cycle_of_messages_without_an_entry_has_no_ratio() {
+        let arcs = [arc(0, 1, 4, 1), arc(1, 0, 0, 0), arc(1, 1, 1, 0)];
+        assert_eq!(largest(2, &arcs).1, 0);
+    }
+
+    #[test]
+    fn the_largest_ratio_is_that_of_an_enumeration_of_cycles() {
+        let mut random = Random::new(1, 0);
+        let (mut bounded, mut unbounded) = (0, 0);
+        for _ in 0..400 {
+            let nodes = 2 + random.below(5) as u32;
+            let mut node = || random.below(u64::from(nodes)) as u32;
+            let ends: Vec<_> = (0..2 * nodes).map(|_| (node(), node())).collect();
+            let arcs = ends.into_iter().map(|(source, target)| {
+                let messages = random.below(7) as i64;
+                arc(source, target, messages, i64::from(random.below(5) > 0))
+            });
+            let arcs: Vec<_> = arcs.collect();
+            let cycles = simple_cycles(nodes, &arcs);
+            let (messages, entries) = largest(nodes as usize, &arcs);
+            if cycles
+                .iter()
+                .any(|&(messages, entries)| messages > 0 && entries == 0)
+            {
+                assert_eq!(entries, 0, "{cycles:?}");
+                unbounded += 1;
+                continue;
+            }
+            assert!(
+                cycles
+                    .iter()
+                    .all(|cycle| cycle.0 * entries <= messages * cycle.1),
+                "{messages}/{entries}: {cycles:?}"
+            );
+            assert!(messages == 0 || cycles.contains(&(messages, entries)));
+            bounded += 1;
+        }
+        assert!(bounded > 50 && unbounded > 50, "{bounded} {unbounded}");
+    }
 }

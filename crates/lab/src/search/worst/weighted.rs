@@ -187,7 +187,7 @@ impl Weighted {
     }
 
     /// A shortest walk from one of these nodes to another, through nodes that `within` accepts.
-    fn walk(&self, from: &[u32], to: u32, within: impl Fn(u32) -> bool) -> Vec<Edge> {
+    pub(super) fn walk(&self, from: &[u32], to: u32, within: impl Fn(u32) -> bool) -> Vec<Edge> {
         let mut came_by: HashMap<u32, Option<Edge>> = HashMap::new();
         let mut queue = VecDeque::new();
         for &node in from {
