@@ -117,7 +117,10 @@ impl Column {
 
     fn sync_delay(nodes: usize) -> Self {
         Column {
-            show: |figures| figures.sync_delay.mean.to_string(),
+            show: |figures| match figures.sync_delay {
+                Some(delay) => delay.mean.to_string(),
+                None => "no hand-over".to_owned(),
+            },
             ..Column::messages(nodes, Load::Heavy)
         }
     }

@@ -28,8 +28,9 @@ pub struct Difference {
     pub messages_per_entry: Estimate,
     /// Difference of mean response times.
     pub response_time_mean: Estimate,
-    /// Difference of mean synchronisation delays.
-    pub sync_delay_mean: Estimate,
+    /// Difference of mean synchronisation delays, in the pairs in which both runs have a
+    /// hand-over. `None` if fewer than two have.
+    pub sync_delay_mean: Option<Estimate>,
 }
 
 impl Difference {
@@ -38,7 +39,7 @@ impl Difference {
             from: format!("{}, {}", other.report.label(), other.report.shape),
             messages_per_entry: own.difference(other, |m| m.messages_per_entry),
             response_time_mean: own.difference(other, |m| m.response_time.mean),
-            sync_delay_mean: own.difference(other, |m| m.sync_delay.mean),
+            sync_delay_mean: own.difference_if_any(other, |m| m.sync_delay.mean_if_any()),
         }
     }
 }

@@ -95,7 +95,8 @@ fn a_steady_load_passes_the_check_of_its_warm_up() {
             let replicated = run(&setup(algorithm, 13, load), &Plan::default());
             let found = replicated.warm_up.unwrap();
             assert_eq!(found.entries, warm_up(13));
-            assert!(found.settled, "{algorithm} under {load}: {found:?}");
+            let doubled = found.doubled.unwrap();
+            assert!(doubled.settled, "{algorithm} under {load}: {found:?}");
             assert_eq!(replicated.warnings(), Vec::<String>::new());
         }
     }
@@ -106,7 +107,7 @@ fn a_steady_load_passes_the_check_of_its_warm_up() {
 fn an_overload_fails_the_check_of_its_warm_up() {
     let replicated = run(&setup("raymond", 8, "poisson:2"), &Plan::default());
     let warm_up = replicated.warm_up.unwrap();
-    assert!(!warm_up.settled, "{warm_up:?}");
+    assert!(!warm_up.doubled.unwrap().settled, "{warm_up:?}");
     let warning = replicated.warnings().join("\n");
     assert!(warning.starts_with("not steady after"), "{warning}");
 }
@@ -123,7 +124,62 @@ fn a_warm_up_that_is_too_short_fails_its_check() {
         ..setup("central", 64, "heavy")
     };
     let found = run(&setup, &short).warm_up.unwrap();
-    assert!(!found.settled, "{found:?}");
+    assert!(!found.doubled.unwrap().settled, "{found:?}");
+}
+
+/// Twice nothing is nothing: the two windows are the same, and their agreement says nothing.
+#[test]
+fn without_a_warm_up_nothing_says_that_the_load_is_steady() {
+    let none = Plan {
+        warm_up: Some(0),
+        ..Plan::default()
+    };
+    let replicated = run(&setup("central", 64, "heavy"), &none);
+    let found = replicated.warm_up.unwrap();
+    assert_eq!((found.entries, found.doubled), (0, None));
+    let warning = replicated.warnings().join("\n");
+    assert!(warning.starts_with("not checked whether"), "{warning}");
+}
+
+/// If requests are rare, only some replications have a node that leaves while another waits.
+#[test]
+fn replications_without_a_hand_over_are_left_out_of_its_delay() {
+    let rare = Setup {
+        entries: 20,
+        delay: "constant".parse().unwrap(),
+        ..setup("central", 4, "think:400")
+    };
+    let runs = [
+        rare.clone(),
+        Setup {
+            hold: "2".parse().unwrap(),
+            ..rare
+        },
+    ];
+    let [short, long] = runs.map(|setup| run(&setup, &STRICT));
+    let with = |run: &Replicated| {
+        run.singles
+            .iter()
+            .filter(|m| m.sync_delay.count > 0)
+            .count()
+    };
+    assert!((2..20).contains(&with(&short)), "{}", with(&short));
+    let figures = &short.report.measures;
+    assert_eq!(figures.without_hand_over, 20 - with(&short) as u64);
+    let delay = figures.sync_delay.unwrap();
+    assert_eq!(delay.mean.replications, with(&short) as u64);
+    // A RELEASE and a GRANT, or one of them if the coordinator is the one or the other.
+    assert!((1.0..=2.0).contains(&delay.mean.mean), "{delay:?}");
+    let pairs = short.singles.iter().zip(&long.singles);
+    let pairs = pairs.filter(|(a, b)| a.sync_delay.count.min(b.sync_delay.count) > 0);
+    let difference = long.difference_if_any(&short, |m| m.sync_delay.mean_if_any());
+    assert_eq!(difference.unwrap().replications, pairs.count() as u64);
+
+    let never = run(&setup("raymond", 9, "light"), &Plan::default());
+    let figures = &never.report.measures;
+    assert_eq!((figures.sync_delay, figures.without_hand_over), (None, 10));
+    let difference = never.difference_if_any(&never, |m| m.sync_delay.mean_if_any());
+    assert_eq!(difference, None);
 }
 
 #[test]

@@ -227,13 +227,20 @@ fn table(compared: &[Compared]) -> Table {
             figures.bytes_per_entry.to_string(),
             figures.idle_messages_per_time.to_string(),
             figures.response_time.mean.to_string(),
-            figures.sync_delay.mean.to_string(),
+            figures
+                .sync_delay
+                .map_or_else(none, |delay| delay.mean.to_string()),
             figures.fairness.jain.to_string(),
             figures.fairness.max_overtaken.to_string(),
             if report.is_well() { "ok" } else { "FAILED" }.to_owned(),
         ]);
     }
     table
+}
+
+/// The cell of a figure that does not exist.
+fn none() -> String {
+    "-".to_owned()
 }
 
 /// The differences from the first algorithm of the same load and size, if there are several.
@@ -262,7 +269,9 @@ fn differences(compared: &[Compared]) -> Option<Table> {
                 difference.from.clone(),
                 difference.messages_per_entry.to_string(),
                 difference.response_time_mean.to_string(),
-                difference.sync_delay_mean.to_string(),
+                difference
+                    .sync_delay_mean
+                    .map_or_else(none, |delay| delay.to_string()),
             ]);
         }
     }
@@ -305,6 +314,7 @@ fn cells(compared: &Compared) -> Vec<(String, String)> {
         ("entries", figures.entries.to_string()),
         ("violations", report.violations.to_string()),
         ("unserved", report.unserved.to_string()),
+        ("without_hand_over", figures.without_hand_over.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec();
@@ -317,8 +327,11 @@ fn cells(compared: &Compared) -> Vec<(String, String)> {
         ("bytes_per_entry", Some(figures.bytes_per_entry)),
         ("response_time_mean", Some(figures.response_time.mean)),
         ("response_time_p99", Some(figures.response_time.p99)),
-        ("sync_delay_mean", Some(figures.sync_delay.mean)),
-        ("sync_delay_p99", Some(figures.sync_delay.p99)),
+        (
+            "sync_delay_mean",
+            figures.sync_delay.map(|delay| delay.mean),
+        ),
+        ("sync_delay_p99", figures.sync_delay.map(|delay| delay.p99)),
         ("jain", Some(figures.fairness.jain)),
         ("node_load_mean", Some(figures.node_load.mean)),
     ];
@@ -334,7 +347,7 @@ fn cells(compared: &Compared) -> Vec<(String, String)> {
         ),
         (
             "sync_delay_difference",
-            difference.map(|difference| difference.sync_delay_mean),
+            difference.and_then(|difference| difference.sync_delay_mean),
         ),
     ]);
     for (name, estimate) in means {

@@ -343,7 +343,10 @@ fn describe_one(timed: &Timed<Report>) -> String {
     let mut table = Table::new(["in message delays", "mean", "p50", "p99", "max"]);
     let mut line = |name: &str, summary: &Summary| {
         let numbers = [summary.mean, summary.p50, summary.p99, summary.max];
-        let cells = numbers.iter().map(|number| format!("{number:.3}"));
+        let cells = numbers.iter().map(|number| match summary.count {
+            0 => "-".to_owned(),
+            _ => format!("{number:.3}"),
+        });
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
     line("response time", &measures.response_time);
@@ -402,8 +405,18 @@ fn describe(timed: &Timed<Replicated>) -> String {
         table.row([name.to_owned()].into_iter().chain(cells).chain([max]));
     };
     line("response time", &figures.response_time);
-    line("synchronisation delay", &figures.sync_delay);
+    if let Some(sync_delay) = &figures.sync_delay {
+        line("synchronisation delay", sync_delay);
+    }
     let _ = writeln!(page, "{}", table.fit(output::width()));
+    if figures.without_hand_over > 0 {
+        let _ = writeln!(
+            page,
+            "synchronisation delay: {} of {replications} replications have no hand-over, which is \
+             an exit while another node waits, and are left out",
+            figures.without_hand_over
+        );
+    }
     let _ = writeln!(
         page,
         "idle messages per delay {}; Jain's index {}; most times that a waiter was overtaken: {} \

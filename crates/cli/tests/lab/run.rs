@@ -42,6 +42,29 @@ fn replications_print_every_mean_with_its_interval() {
 }
 
 #[test]
+fn without_a_warm_up_the_load_is_not_called_settled() {
+    let arguments = "run -a raymond -n 7 --load light --entries 100 --json --warm-up 0";
+    let output = lab(arguments);
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["warm_up"], serde_json::json!({"entries": 0}));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("not checked whether the load is steady"),
+        "{stderr}"
+    );
+    // One at a time, no node waits when another leaves.
+    assert_eq!(report["sync_delay"], Value::Null);
+    assert_eq!(report["without_hand_over"], 10);
+    let text = lab("run -a raymond -n 7 --load light --entries 100");
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(
+        text.contains("10 of 10 replications have no hand-over"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_precision_that_is_not_reached_is_said() {
     let arguments = "run -a raymond -n 7 --load think:9 --entries 100 --json";
     let reached = json(&format!("{arguments} --precision 50%"));

@@ -22,8 +22,11 @@ pub struct Figures {
     pub bytes_per_entry: Estimate,
     /// From request to entry. Under an open load, from the arrival of the demand.
     pub response_time: SpanFigures,
-    /// From a release while others wait to the next entry.
-    pub sync_delay: SpanFigures,
+    /// From a release while others wait to the next entry, in the replications that have such a
+    /// hand-over. `None` if fewer than two have.
+    pub sync_delay: Option<SpanFigures>,
+    /// Number of replications without a hand-over, which the synchronisation delay leaves out.
+    pub without_hand_over: u64,
     /// How evenly the nodes were served.
     pub fairness: FairnessFigures,
     /// Messages received per node, without idle moves.
@@ -68,14 +71,9 @@ impl Figures {
             let values: Vec<_> = singles.iter().map(measure).collect();
             Estimate::of(&values, level)
         };
-        let spans = |summary: fn(&Measures) -> Summary| SpanFigures {
-            mean: estimate(&|single| summary(single).mean),
-            p50: estimate(&|single| summary(single).p50),
-            p99: estimate(&|single| summary(single).p99),
-            max: largest(singles, |single| {
-                (summary(single).max, summary(single).count)
-            }),
-        };
+        let response_times: Vec<_> = singles.iter().map(|m| m.response_time).collect();
+        let sync_delays = singles.iter().map(|single| single.sync_delay);
+        let sync_delays: Vec<_> = sync_delays.filter(|delay| delay.count > 0).collect();
         let kinds = singles[0].messages_by_kind.keys().map(|&kind| {
             let per_entry = estimate(&|single| {
                 single.messages_by_kind[kind] as f64 / single.entries.max(1) as f64
@@ -88,8 +86,9 @@ impl Figures {
             messages_by_kind_per_entry: kinds.collect(),
             idle_messages_per_time: estimate(&|single| single.idle_messages_per_time),
             bytes_per_entry: estimate(&|single| single.bytes_per_entry),
-            response_time: spans(|single| single.response_time),
-            sync_delay: spans(|single| single.sync_delay),
+            response_time: spans(&response_times, level),
+            sync_delay: (sync_delays.len() >= 2).then(|| spans(&sync_delays, level)),
+            without_hand_over: (singles.len() - sync_delays.len()) as u64,
             fairness: FairnessFigures {
                 jain: estimate(&|single| single.fairness.jain),
                 max_overtaken: largest(singles, |single| {
@@ -106,8 +105,22 @@ impl Figures {
     }
 }
 
+/// The durations of several replications, at least two.
+fn spans(summaries: &[Summary], level: f64) -> SpanFigures {
+    let estimate = |value: fn(&Summary) -> f64| {
+        let values: Vec<_> = summaries.iter().map(value).collect();
+        Estimate::of(&values, level)
+    };
+    SpanFigures {
+        mean: estimate(|summary| summary.mean),
+        p50: estimate(|summary| summary.p50),
+        p99: estimate(|summary| summary.p99),
+        max: largest(summaries, |summary| (summary.max, summary.count)),
+    }
+}
+
 /// The largest of the replications' maxima, each given with the size of its sample.
-fn largest(singles: &[Measures], of: impl Fn(&Measures) -> (f64, u64)) -> Largest {
+fn largest<T>(singles: &[T], of: impl Fn(&T) -> (f64, u64)) -> Largest {
     let all = singles.iter().map(of);
     let start = Largest {
         value: 0.0,

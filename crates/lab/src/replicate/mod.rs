@@ -96,14 +96,23 @@ pub struct Replicated {
 }
 
 /// The warm-up of a steady load, and the result of doubling it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct WarmUp {
+    /// Number of entries before the measured ones.
+    pub entries: u64,
+    /// The result of doubling it, or `None` for a warm-up of 0: twice that is the same window, so
+    /// nothing says whether the load is steady.
+    #[serde(flatten)]
+    pub doubled: Option<Doubling>,
+}
+
+/// The result of doubling a warm-up.
 ///
 /// The measured window is moved on by the length of the warm-up. The warm-up was too short if that
 /// shifts a mean noticeably: by more than half the width of its interval, by more than 0.5 %, and
 /// with the interval of the shift, at 99.9 %, not containing 0.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct WarmUp {
-    /// Number of entries before the measured ones.
-    pub entries: u64,
+pub struct Doubling {
     /// Shift of messages per entry when the warm-up is doubled.
     pub messages_shift: Estimate,
     /// Shift of the mean response time when the warm-up is doubled.
@@ -137,11 +146,21 @@ impl Replicated {
     /// Estimates by how much a measure is larger than in the other runs. Runs with the same seed
     /// are paired: they had the same demand.
     pub fn difference(&self, other: &Replicated, measure: impl Fn(&Measures) -> f64) -> Estimate {
+        let difference = self.difference_if_any(other, |measures| Some(measure(measures)));
+        difference.expect("there are at least two replications")
+    }
+
+    /// Like [`difference`](Replicated::difference), of a measure that some runs do not have. Pairs
+    /// without it are left out. `None` if fewer than two pairs have it.
+    pub fn difference_if_any(
+        &self,
+        other: &Replicated,
+        measure: impl Fn(&Measures) -> Option<f64>,
+    ) -> Option<Estimate> {
         let pairs = self.singles.iter().zip(&other.singles);
-        let differences: Vec<_> = pairs
-            .map(|(own, other)| measure(own) - measure(other))
-            .collect();
-        Estimate::of(&differences, self.level)
+        let differences = pairs.map(|(own, other)| Some(measure(own)? - measure(other)?));
+        let differences: Vec<_> = differences.flatten().collect();
+        (differences.len() >= 2).then(|| Estimate::of(&differences, self.level))
     }
 
     /// What the reader must know to trust the figures, if anything.
@@ -156,13 +175,22 @@ impl Replicated {
                 asked * 100.0
             ));
         }
-        if let Some(warm_up) = self.warm_up.filter(|warm_up| !warm_up.settled) {
-            warnings.push(format!(
-                "not steady after a warm-up of {} entries: doubling it shifts messages per entry \
-                 by {} and the mean response time by {}; use a longer --warm-up, or a load below \
-                 saturation",
-                warm_up.entries, warm_up.messages_shift, warm_up.response_shift
-            ));
+        match self.warm_up {
+            Some(WarmUp { doubled: None, .. }) => warnings.push(
+                "not checked whether the load is steady: without a warm-up, the start of the run \
+                 is in the figures"
+                    .to_owned(),
+            ),
+            Some(WarmUp {
+                entries,
+                doubled: Some(doubled),
+            }) if !doubled.settled => warnings.push(format!(
+                "not steady after a warm-up of {entries} entries: doubling it shifts messages per \
+                 entry by {} and the mean response time by {}; use a longer --warm-up, or a load \
+                 below saturation",
+                doubled.messages_shift, doubled.response_shift
+            )),
+            Some(_) | None => {}
         }
         warnings
     }
@@ -286,6 +314,10 @@ fn summarise(reports: &[Report], plan: &Plan, precision: Option<Precision>) -> R
 /// Compares the measured window with the one after twice the warm-up.
 fn judge_warm_up(reports: &[Report], level: f64) -> Option<WarmUp> {
     let entries = reports[0].doubled?.warm_up;
+    if entries == 0 {
+        let doubled = None;
+        return Some(WarmUp { entries, doubled });
+    }
     let pairs = || {
         let pairs = reports.iter().map(|r| Some((&r.measures, r.doubled?)));
         pairs.flatten()
@@ -315,10 +347,13 @@ fn judge_warm_up(reports: &[Report], level: f64) -> Option<WarmUp> {
             .map(|(_, doubled)| doubled.response_time_mean)
             .collect(),
     )?;
-    Some(WarmUp {
-        entries,
+    let doubled = Doubling {
         messages_shift,
         response_shift,
         settled: messages_settled && response_settled,
+    };
+    Some(WarmUp {
+        entries,
+        doubled: Some(doubled),
     })
 }

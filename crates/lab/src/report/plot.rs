@@ -63,24 +63,25 @@ impl Metric {
 
 /// Measurements that can be drawn: of one run, or of several with intervals.
 pub trait Drawable {
-    /// The value of a metric, and the ends of its interval if it has one.
-    fn metric(&self, metric: Metric) -> (f64, Option<(f64, f64)>);
+    /// The value of a metric, and the ends of its interval if it has one. `None` if there is no
+    /// value: without a hand-over, there is no synchronisation delay.
+    fn metric(&self, metric: Metric) -> Option<(f64, Option<(f64, f64)>)>;
 
     /// Number of entries that were measured.
     fn entries(&self) -> u64;
 }
 
 impl Drawable for Measures {
-    fn metric(&self, metric: Metric) -> (f64, Option<(f64, f64)>) {
+    fn metric(&self, metric: Metric) -> Option<(f64, Option<(f64, f64)>)> {
         let value = match metric {
             Metric::Messages => self.messages_per_entry,
             Metric::Bytes => self.bytes_per_entry,
             Metric::Response => self.response_time.mean,
-            Metric::SyncDelay => self.sync_delay.mean,
+            Metric::SyncDelay => self.sync_delay.mean_if_any()?,
             Metric::Waiting => self.response_time.p99,
             Metric::Overtaking => self.fairness.max_overtaken as f64,
         };
-        (value, None)
+        Some((value, None))
     }
 
     fn entries(&self) -> u64 {
@@ -89,16 +90,16 @@ impl Drawable for Measures {
 }
 
 impl Drawable for Figures {
-    fn metric(&self, metric: Metric) -> (f64, Option<(f64, f64)>) {
+    fn metric(&self, metric: Metric) -> Option<(f64, Option<(f64, f64)>)> {
         let of = |estimate: &Estimate| (estimate.mean, Some((estimate.low(), estimate.high())));
-        match metric {
+        Some(match metric {
             Metric::Messages => of(&self.messages_per_entry),
             Metric::Bytes => of(&self.bytes_per_entry),
             Metric::Response => of(&self.response_time.mean),
-            Metric::SyncDelay => of(&self.sync_delay.mean),
+            Metric::SyncDelay => of(&self.sync_delay.as_ref()?.mean),
             Metric::Waiting => of(&self.response_time.p99),
             Metric::Overtaking => (self.fairness.max_overtaken.value, None),
-        }
+        })
     }
 
     fn entries(&self) -> u64 {
@@ -185,13 +186,13 @@ fn series<M: Drawable>(
     let names = distinct(runs.iter().map(|(name, _)| *name));
     let series = names.into_iter().map(|name| {
         let own = runs.iter().filter(|run| run.0 == name);
-        let points = own.map(|(_, report)| {
-            let (y, interval) = report.measures.metric(metric);
-            Point {
+        let points = own.filter_map(|(_, report)| {
+            let (y, interval) = report.measures.metric(metric)?;
+            Some(Point {
                 x: x(report),
                 y,
                 interval,
-            }
+            })
         });
         let mut points: Vec<_> = points.collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -295,6 +296,9 @@ pub fn plot_distributions(report: &Report) -> Chart {
         ("synchronisation delay", measures.sync_delay),
     ];
     let summaries = summaries.map(|(name, summary)| {
+        if summary.count == 0 {
+            return format!("{name}: none");
+        }
         format!(
             "{name}: mean {:.3}, median {:.3}, 99 % at or below {:.3}, maximum {:.3}",
             summary.mean, summary.p50, summary.p99, summary.max
@@ -426,6 +430,21 @@ mod tests {
         assert_eq!(interval(Metric::Overtaking), None, "a maximum has none");
     }
 
+    /// One at a time, no node waits when another leaves.
+    #[test]
+    fn a_run_without_a_hand_over_has_no_point() {
+        let reports = ["light", "heavy"].map(|load| report("raymond", 7, "", load));
+        let reports: Vec<_> = reports.iter().collect();
+        let points = |metric| {
+            let chart = plot(&reports, metric, "seed 1");
+            chart.panels[0].series[0].points.len()
+        };
+        assert_eq!(
+            (points(Metric::SyncDelay), points(Metric::Response)),
+            (1, 2)
+        );
+    }
+
     #[test]
     fn every_metric_has_a_name_that_is_parsed() {
         for metric in Metric::ALL {
@@ -449,5 +468,10 @@ mod tests {
         // One at a time, no node waits when another leaves.
         let chart = plot_distributions(&report("raymond", 7, "", "light"));
         assert_eq!(names(&chart.panels[0]), ["response time"]);
+        assert!(
+            chart.caption.ends_with("; synchronisation delay: none."),
+            "{}",
+            chart.caption
+        );
     }
 }

@@ -39,6 +39,13 @@ pub struct Summary {
     pub count: u64,
 }
 
+impl Summary {
+    /// The mean, or `None` if there are no durations.
+    pub fn mean_if_any(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.mean)
+    }
+}
+
 impl Samples {
     /// An empty series with capacity for `expected` samples, so that adding them does not allocate.
     pub(super) fn new(expected: u64) -> Self {
