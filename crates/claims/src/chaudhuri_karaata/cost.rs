@@ -8,7 +8,7 @@ use soloist_algorithms::{Kind, NodeId, Shape, VariantSet};
 use soloist_lab::replicate::{Estimate, Replicated};
 
 use super::as_published;
-use crate::pairs::is_cheaper;
+use crate::pairs::more_messages;
 use crate::share::busiest;
 use crate::tools::{Run, examined_again, finding, highest, largest};
 use crate::watch::cost_at_once;
@@ -293,11 +293,12 @@ pub(super) fn outperforms() -> Finding {
     let messages = |run: &Replicated| run.report.measures.messages_per_entry;
     let own = own_runs.each_ref().map(messages);
     let cheaper = |load: usize| {
-        let better = rival_runs
+        let compared = rival_runs
             .iter()
-            .filter(|(_, runs)| !is_cheaper(&own_runs[load], &runs[load]));
+            .map(|(name, runs)| (name, more_messages(&runs[load], &own_runs[load])));
+        let better = compared.filter(|(_, more)| more.low() <= 0.0);
         let listed: Vec<_> = better
-            .map(|(name, runs)| format!("{name} {}", messages(&runs[load])))
+            .map(|(name, more)| format!("{name} {more}"))
             .collect();
         listed
     };
@@ -307,7 +308,8 @@ pub(super) fn outperforms() -> Finding {
         _ => format!("not more expensive: {}", list.join(", ")),
     };
     let found = format!(
-        "n = 64, light {}: {}; heavy {}: {}; all others that §1 names and we have cost more (up to {:.1})",
+        "n = 64, light {}: {}; heavy {}: {} (by how much more they cost, in pairs of runs with the same demand); all others that §1 names and we \
+         have cost more (up to {:.1})",
         own[0],
         text(&light),
         own[1],
