@@ -47,16 +47,27 @@ pub struct MatrixError {
 
 impl Delay {
     /// Draws the delay of one message, in a cluster of this many nodes.
+    #[inline]
     pub(super) fn draw(&self, nodes: usize, from: NodeId, to: NodeId, random: &mut Random) -> Time {
         let distribution = match self {
-            Delay::Same(distribution) => *distribution,
-            Delay::Zones { zones, near, far } => {
-                let zone = |node: NodeId| node.index() * zones / nodes;
-                if zone(from) == zone(to) { *near } else { *far }
-            }
-            Delay::Matrix(matrix) => matrix.delays[from.index() * matrix.nodes + to.index()],
+            Delay::Same(distribution) => distribution,
+            _ => self.of_link(nodes, from, to),
         };
         distribution.draw(random).max(Time::TICK)
+    }
+
+    /// Not inlined into the innermost loop of simulations, which mostly have the same delays for all
+    /// links.
+    #[inline(never)]
+    fn of_link(&self, nodes: usize, from: NodeId, to: NodeId) -> &Distribution {
+        match self {
+            Delay::Same(distribution) => distribution,
+            Delay::Zones { zones, near, far } => {
+                let zone = |node: NodeId| node.index() * zones / nodes;
+                if zone(from) == zone(to) { near } else { far }
+            }
+            Delay::Matrix(matrix) => &matrix.delays[from.index() * matrix.nodes + to.index()],
+        }
     }
 
     /// Returns why these delays do not fit a cluster of this many nodes, if they do not.
