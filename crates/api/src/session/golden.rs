@@ -189,11 +189,13 @@ fn problem() -> Problem {
         level: Level::Critical,
         title: "Keeper n4 is down".to_owned(),
         since_ms: AT_MS,
+        last_seen_ms: AT_MS,
         is_over: false,
         text: "a sentence for people".to_owned(),
         link: ProblemCode::KeeperDown.name().to_owned(),
         lock: None,
         node: Some("n4".to_owned()),
+        from: None,
         commands: vec![advice],
     }
 }

@@ -25,7 +25,7 @@ use soloist_core::epochs::member::MemberState;
 use soloist_core::epochs::message::{ToKeepers, ToMember};
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
-use soloist_core::record::Journal;
+use soloist_core::record::{Journal, SeenProblems};
 use soloist_transport::links::{Handler, LinkChange, Links, Peer, Serving};
 use soloist_transport::{Arrival, Code, Declined, Purpose, Refusal};
 
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub event_rounds: EventRounds,
     /// What this node found lately of the longest waits in the cluster.
     pub longest_found: LongestFound,
+    /// The problems that dashboards and `soloist doctor` have seen from this node.
+    pub seen_problems: Mutex<SeenProblems>,
     /// When this node was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// When its certificate expires, in milliseconds since 1970, if it has one.
@@ -105,6 +107,7 @@ impl Shared {
             follow: Follow::default(),
             event_rounds: EventRounds::default(),
             longest_found: LongestFound::default(),
+            seen_problems: Mutex::default(),
             started_ms: unix_ms(Duration::ZERO),
             certificate_ends_ms: None,
             alarm: Notify::new(),

@@ -227,7 +227,7 @@ function titleText() {
   if (!overview) return 'Connecting';
   if (overview.level === 'ok') return '✓ Well';
   if (overview.level === 'unknown') return '? Unknown';
-  const { length } = overview.problems;
+  const { length } = overview.problems.filter((problem) => !problem.is_over);
   return `✕ ${length === 1 ? '1 problem' : `${length} problems`}`;
 }
 
