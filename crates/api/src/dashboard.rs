@@ -349,6 +349,9 @@ pub struct Change {
     pub what: String,
     /// Its reason and its effect.
     pub why: String,
+    /// How many holds an evicted node had when it renewed its lease last. `null` if nobody knows,
+    /// and for all other changes.
+    pub holds: Option<u32>,
     /// Whether it is a sign of trouble.
     pub is_bad: bool,
 }

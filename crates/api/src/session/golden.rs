@@ -285,6 +285,7 @@ fn dashboard(lines: &mut Lines) {
         epoch: Some(41),
         what: "a few words for people".to_owned(),
         why: "a sentence for people".to_owned(),
+        holds: Some(2),
         is_bad: true,
     });
     let changes = changes.into();

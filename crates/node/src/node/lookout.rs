@@ -75,7 +75,8 @@ impl Lookout {
         let mut answers = self.ask(node, now_s).await;
         let state = node.shared.core().member_state();
         let is_member = !matches!(state, MemberState::Outside);
-        self.known.learn(&mut answers, now_s, is_member);
+        let lease = node.shared.lease().length;
+        self.known.learn(&mut answers, now_s, is_member, lease);
         let facts = self.facts(node, &answers).await;
         let overview = match self.is_brief {
             // It does not know which waits are unusual.

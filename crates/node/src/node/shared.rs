@@ -17,12 +17,12 @@ use super::longest::LongestFound;
 use super::notice::Notices;
 use super::state::NodeState;
 use crate::config::Config;
-use crate::membership::{LeaderClient, LeaderListener, Membership};
+use crate::membership::{LeaderClient, LeaderListener, Membership, ToLeader};
 use crate::metrics::Metrics;
 use soloist_core::Incarnation;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::MemberState;
-use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
 use soloist_core::record::{Journal, SeenProblems};
@@ -215,8 +215,8 @@ impl Shared {
     }
 
     /// Sends a message to the keepers' leader. It may be lost.
-    pub(crate) fn send_to_leader(&self, me: &Member, message: ToKeepers) {
-        self.keeping.leader_client.send(me.clone(), message);
+    pub(crate) fn send_to_leader(&self, message: ToLeader) {
+        self.keeping.leader_client.send(message);
     }
 }
 
