@@ -81,6 +81,13 @@ fn requests() -> Vec<ClientMessage> {
             sort: Some(LockOrder::Wait),
             seen,
         }),
+        ClientMessage::List(ListQuery {
+            n,
+            prefix: Some("db/".to_owned()),
+            first: 10,
+            rows: 20,
+            seen,
+        }),
         ClientMessage::Cluster(numbered.clone()),
         ClientMessage::Watch(WatchQuery {
             n,
@@ -168,6 +175,15 @@ fn others(lines: &mut Lines) {
         let page = page.clone();
         lines.add(&NodeMessage::Locks(LocksAnswer { n: 7, page, total }));
     }
+    lines.add(&NodeMessage::Listed(Listed {
+        prefix: "db/".to_owned(),
+        first: 0,
+        locks: vec![lock(LockState::Held)],
+        rows: 1,
+        total: 1,
+        silent: Vec::new(),
+        reason: None,
+    }));
     lines.add(&NodeMessage::Cluster(ClusterAnswer {
         n: 7,
         cluster: cluster(NodeState::Member),

@@ -152,9 +152,20 @@
  */
 
 /**
- * @typedef {Object} LockPage
+ * The rows of the list of locks that the node sends.
+ * @typedef {Object} ListQuery
+ * @property {string} prefix
+ * @property {number} first
+ * @property {number} rows 0 for none
+ */
+
+/**
+ * @typedef {Object} Listed
+ * @property {string} prefix
+ * @property {number} first
  * @property {Lock[]} locks
- * @property {number} [total]
+ * @property {number} rows of the whole list
+ * @property {number} total
  * @property {string[]} silent
  * @property {string} [reason]
  */
