@@ -47,7 +47,10 @@ ui('what could not be examined is not over', {}, async ({ page, nodes: [node] })
   node.tell({ problems: [{ ...first, ...ago }, third, over] });
   const said = (/** @type {string} */ code) => page.locator(`[data-code=${code}] time`);
   await page.locator('[data-code=keeper-down][data-state=unexamined]').waitFor();
-  assert.match((await said('keeper-down').textContent()) ?? '', /^not examined, last seen 1\d s ago$/);
+  assert.match(
+    (await said('keeper-down').textContent()) ?? '',
+    /^not examined, last seen 1\d s ago$/,
+  );
   assert.match((await said('node-outside').textContent()) ?? '', /^over, last seen 1\d s ago$/);
   assert.match((await said('long-wait').textContent()) ?? '', /^for 3 min/);
   assert.match(await page.title(), /^✕ 2 problems/);
