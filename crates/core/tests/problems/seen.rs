@@ -78,7 +78,7 @@ fn what_a_silent_member_told_is_not_over() {
     // They count: nobody knows that they are over.
     assert_eq!(overview.level, Level::Critical);
     assert!(
-        overview.verdict.ends_with("8 things need you."),
+        overview.verdict.ends_with("Eight things need you."),
         "{}",
         overview.verdict
     );

@@ -53,15 +53,26 @@ export function stamp(ms) {
 }
 
 /**
- * Since when a problem is known, or when it was seen last.
+ * For how long a problem is known, or when it was seen last.
  * @param {Problem} problem
  * @param {number} at when the problems were examined
  * @param {number} now
  */
-export function when({ since_ms: since, last_seen_ms: seen, is_over: isOver }, at, now) {
+export function lasting({ since_ms: since, last_seen_ms: seen, is_over: isOver }, at, now) {
   if (isOver) return `over, last seen ${span(now - seen)} ago`;
   if (seen < at) return `not examined, last seen ${span(now - seen)} ago`;
-  return `for ${span(now - since)}, since ${clock(since)}`;
+  return `for ${span(now - since)}`;
+}
+
+/**
+ * The same with the time of day, if the problem was found.
+ * @param {Problem} problem
+ * @param {number} at when the problems were examined
+ * @param {number} now
+ */
+export function when(problem, at, now) {
+  const text = lasting(problem, at, now);
+  return text.startsWith('for') ? `${text}, since ${clock(problem.since_ms)}` : text;
 }
 
 /**

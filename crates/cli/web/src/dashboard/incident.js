@@ -1,7 +1,7 @@
 /** The page as plain text, for the channel or ticket of an incident. */
 
 /** @import { Change, Lock, Overview } from './messages.js' */
-import { list, span, stamp, when } from './format.js';
+import { lasting, list, span, stamp } from './format.js';
 
 /**
  * @param {Overview} overview
@@ -44,7 +44,7 @@ function seenFrom({ from, epoch, silent, without_lease_for_ms: without }) {
  */
 function problems({ problems: all, at_ms: at }, now) {
   return all.flatMap((problem, i) => [
-    `${i + 1}. ${problem.title} (${problem.level}, ${when(problem, at, now)})`,
+    `${i + 1}. ${problem.title} (${problem.level}, ${lasting(problem, at, now)})`,
     `   ${problem.text}`,
     ...problem.commands.map(({ label, command }) => `   ${label}: ${command}`),
     '',

@@ -190,7 +190,11 @@ function keyOf(problem, at) {
 function problemItem({ problem, state }, showLock) {
   const { code, level, title, text, link, lock, commands } = problem;
   const [mark, style] =
-    state === 'over' ? ['well', 'muted'] : level === 'critical' ? ['fault', 'fault'] : ['waiting', 'wait'];
+    state === 'over'
+      ? ['well', 'muted']
+      : level === 'critical'
+        ? ['fault', 'fault']
+        : ['waiting', 'wait'];
   return html(
     'li',
     {
