@@ -53,6 +53,7 @@ ui('what could not be examined is not over', {}, async ({ page, nodes: [node] })
   );
   assert.match((await said('node-outside').textContent()) ?? '', /^over, last seen 1\d s ago$/);
   assert.match((await said('long-wait').textContent()) ?? '', /^for 3 min/);
+  assert.equal(await page.locator('[data-code=node-outside] .command').count(), 0);
   assert.match(await page.title(), /^✕ 2 problems/);
 });
 
@@ -98,6 +99,23 @@ ui('pushes change the page in place', {}, async ({ page, nodes: [node] }) => {
     'n9 joined',
   );
   assert.equal(await page.locator('[data-lane=n9] .join').count(), 1);
+});
+
+ui('of many changes the last ones are shown first', {}, async ({ page, nodes: [node] }) => {
+  const [first] = node.changes;
+  const changes = Array.from({ length: 100 }, (_, i) => ({
+    ...first,
+    id: `x${i}`,
+    at_ms: Date.now() - 1000 * (100 - i),
+    what: `change ${i}`,
+  }));
+  node.push({ changes: { changes } });
+  const rows = page.locator('#changed tbody tr');
+  await rows.first().locator('strong', { hasText: 'change 99' }).waitFor();
+  assert.equal(await rows.count(), 24);
+  await page.getByRole('button', { name: /^Show \d+ earlier changes$/ }).click();
+  await page.locator('#changed strong', { hasText: 'n7 evicted' }).waitFor();
+  assert.ok((await rows.count()) > 100);
 });
 
 ui(

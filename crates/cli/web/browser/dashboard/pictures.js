@@ -37,7 +37,7 @@ const LOCKS = [
   'deploy/api',
   'search/reindex',
 ];
-const CLIENTS = 3;
+const CLIENTS = 2;
 const STUCK = 'billing/close-month';
 
 const sleep = (/** @type {number} */ ms) => new Promise((done) => setTimeout(done, ms));
@@ -82,11 +82,7 @@ async function leader(cluster) {
 
 const skipped = missing();
 if (skipped) throw new Error(skipped);
-const cluster = await Cluster.start(NODES.length, { lease: '3s', keepers: 5, later: [LATE] });
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-});
+const cluster = await Cluster.start(NODES.length, { lease: '5s', keepers: 5, later: [LATE] });
 try {
   const began = Date.now();
   const before = (/** @type {number} */ ms) => sleep(began + TOTAL_MS - ms - Date.now());
@@ -107,6 +103,10 @@ try {
   cluster.part(...APART);
   await stuck;
 
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  });
   const { child, line } = await start(['ui', '--api', cluster.socket(SEEN_FROM)]);
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
@@ -126,11 +126,11 @@ try {
   await page.setViewportSize({ width: 390, height: 844 });
   await picture(page, 'dashboard-phone', false);
   child.kill();
+  await browser.close();
   isOver = true;
   await Promise.race([Promise.all(workers), sleep(1000)]);
 } finally {
   isOver = true;
-  await browser.close();
   await cluster.stop();
 }
 process.exit(0);

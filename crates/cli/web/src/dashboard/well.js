@@ -213,28 +213,30 @@ function problemItem({ problem, state }, showLock) {
         html('h3', { dir: 'auto' }, title),
         html('time', { class: style }),
       ),
-      html(
-        'p',
-        { dir: 'auto' },
-        text,
-        !!lock && ' ',
-        !!lock &&
-          html(
-            'button',
-            { type: 'button', class: 'link', onclick: () => showLock(lock) },
-            'Show this lock',
-          ),
-      ),
-      html(
-        'div',
-        { class: 'acts' },
-        !!link && whatToDo(link),
+      state !== 'over' &&
+        html(
+          'p',
+          { dir: 'auto' },
+          text,
+          !!lock && ' ',
+          !!lock &&
+            html(
+              'button',
+              { type: 'button', class: 'link', onclick: () => showLock(lock) },
+              'Show this lock',
+            ),
+        ),
+      state !== 'over' &&
         html(
           'div',
-          { class: 'commands' },
-          commands.map(({ label, command }) => commandRow(label, command)),
+          { class: 'acts' },
+          !!link && whatToDo(link),
+          html(
+            'div',
+            { class: 'commands' },
+            commands.map(({ label, command }) => commandRow(label, command)),
+          ),
         ),
-      ),
     ),
   );
 }
