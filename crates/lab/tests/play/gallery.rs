@@ -200,13 +200,7 @@ fn every_step_is_told_in_a_sentence() {
     assert_eq!(all, ["B requests and sends REQUEST to all others."]);
 
     // In all runs of the gallery.
-    let mut kinds = [
-        "is now",
-        "nothing changes",
-        "sends nothing",
-        "crashes",
-    ]
-    .map(|kind| (kind, 0));
+    let mut kinds = ["is now", "nothing changes", "sends nothing", "crashes"].map(|kind| (kind, 0));
     for Exhibit { name, .. } in gallery() {
         let played = run(&exhibit(&name).unwrap(), 0).unwrap();
         for step in &played.steps {
