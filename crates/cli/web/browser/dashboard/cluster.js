@@ -145,16 +145,6 @@ export class Cluster {
     );
   }
 
-  /** Drops all packets between two nodes. @param {number} node @param {number} other */
-  part(node, other) {
-    this.namespaces[node].run(
-      `nft 'table ip cut {
-         chain input { type filter hook input priority 0; ip saddr ${host(other)} drop; }
-         chain output { type filter hook output priority 0; ip daddr ${host(other)} drop; }
-       }'`,
-    );
-  }
-
   /** @param {number} node */
   heal(node) {
     this.namespaces[node].run('nft delete table ip cut');
