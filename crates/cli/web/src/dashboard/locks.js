@@ -9,6 +9,8 @@ import { list, span, whole } from './format.js';
 import { name } from './parts.js';
 
 const ROW = 28;
+/** The node lists at most so many. */
+const LISTED_MAX = 1000;
 /** Rows above and below the view that are asked for and drawn too. */
 const MARGIN = 4;
 /** A wait that is shown in the colour of waiting. */
@@ -148,12 +150,15 @@ export class Locks {
     this.first = first;
     this.at = at;
     this.length = rows;
-    const shown = rows < total ? `${whole(rows)} of ${whole(total)}` : whole(total);
+    // Locks that pass to their next holder meanwhile are counted and not listed.
+    const isCut = rows >= LISTED_MAX || 2 * rows < total;
+    const shown = isCut && rows < total ? `${whole(rows)} of ${whole(total)}` : whole(rows);
     say(this.summary, `${shown}, longest wait first`);
     set(this.view, 'data-total', total);
     const missing =
       silent.length > 0 ? `${list(silent)} did not answer: locks may be missing.` : '';
-    const narrow = rows < total ? 'Type the beginning of a name to find one of the others.' : '';
+    const narrow =
+      isCut && rows < total ? 'Type the beginning of a name to find one of the others.' : '';
     const none = total === 0 ? 'No lock is held or waited for.' : '';
     say(this.note, [reason ?? missing, none || narrow].filter(Boolean).join(' '));
     this.draw();
