@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests the pages of the player and the dashboard: types, lints, format, unit tests, and tests in a
 # real browser. Takes about two minutes. The program may be given, if it is built already. With
-# --pictures it only makes the pictures in docs/ again.
+# --pictures it only makes the pictures in docs/ again. Those of the dashboard show a real cluster
+# for SOLOIST_MINUTES (16).
 set -eu
 cd "$(dirname "$0")/.."
 pictures=
@@ -34,7 +35,8 @@ if ! cmp -s package-lock.json node_modules/.for; then
     cp package-lock.json node_modules/.for
 fi
 if [ -n "$pictures" ]; then
-    exec node --test --test-name-pattern=picture: browser/pictures.test.js browser/dashboard/limits.test.js
+    node browser/dashboard/pictures.js "$pictures" "${SOLOIST_MINUTES:-16}"
+    exec node --test browser/pictures.test.js
 fi
 npm run --silent check
 rm -rf "$SOLOIST_TRACES"

@@ -81,7 +81,10 @@ pub struct Problem {
     pub title: String,
     /// Since when it is known, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Whether it has ended. It is shown for a while after that.
+    /// When it was seen last, in milliseconds since 1970. If that is before the overview's `at_ms`
+    /// and the problem is not over, it could not be examined since: a node does not answer.
+    pub last_seen_ms: u64,
+    /// Whether it was examined again and has ended. It is shown for a while after that.
     pub is_over: bool,
     /// What it means.
     pub text: String,
@@ -91,6 +94,8 @@ pub struct Problem {
     pub lock: Option<String>,
     /// The node that it is about, if it is about one.
     pub node: Option<String>,
+    /// The node that cannot send to `node`, if it is about a link.
+    pub from: Option<String>,
     /// Commands for an operator. Nothing runs them automatically.
     pub commands: Vec<Advice>,
 }
@@ -140,6 +145,14 @@ pub enum ProblemCode {
     /// A kind that this version does not know.
     #[serde(other)]
     Other,
+}
+
+impl Problem {
+    /// Returns whether it could not be examined in the overview of this time, in milliseconds since
+    /// 1970. Then it may have ended or not.
+    pub fn is_unexamined(&self, at_ms: u64) -> bool {
+        !self.is_over && self.last_seen_ms < at_ms
+    }
 }
 
 impl ProblemCode {
@@ -336,6 +349,9 @@ pub struct Change {
     pub what: String,
     /// Its reason and its effect.
     pub why: String,
+    /// How many holds an evicted node had when it renewed its lease last. `null` if nobody knows,
+    /// and for all other changes.
+    pub holds: Option<u32>,
     /// Whether it is a sign of trouble.
     pub is_bad: bool,
 }

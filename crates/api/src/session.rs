@@ -50,12 +50,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::client_message::{
-    Acquire, Cancel, ClientMessage, Hello, Left, LockOrder, LockQuery, LocksQuery, Numbered,
-    Release, Resume, WatchQuery,
+    Acquire, Cancel, ClientMessage, Hello, Left, ListQuery, LockOrder, LockQuery, LocksQuery,
+    Numbered, Release, Resume, WatchQuery,
 };
 pub use self::code::Code;
 pub use self::node_message::{
-    Closed, ClusterAnswer, Done, Failure, Granted, Held, LockAnswer, LocksAnswer, Lost,
+    Closed, ClusterAnswer, Done, Failure, Granted, Held, Listed, LockAnswer, LocksAnswer, Lost,
     NodeMessage, Pong, Stopping, Welcome,
 };
 use crate::Moment;
@@ -65,6 +65,9 @@ pub const NUMBER_MAX: u64 = 1 << 53;
 
 /// Maximum number of outcomes that a node keeps because the client has not seen them.
 pub const UNSEEN_MAX: usize = 1024;
+
+/// Maximum number of rows in a part of the list of locks.
+pub const ROWS_MAX: usize = 200;
 
 /// Maximum size of a client's message in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;

@@ -71,7 +71,11 @@ fn entry(overview: &Overview, problem: &Problem, number: usize, width: Option<us
         _ => "warning",
     };
     let age = overview.at_ms.saturating_sub(problem.since_ms);
+    let unseen = overview.at_ms.saturating_sub(problem.last_seen_ms);
     let since = match age {
+        _ if problem.is_unexamined(overview.at_ms) => {
+            format!("; not examined, last seen {} ago", time(unseen))
+        }
         0..1_000 => String::new(),
         _ => format!(", for {}", time(age)),
     };

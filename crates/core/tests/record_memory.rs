@@ -42,6 +42,7 @@ fn bytes(length: usize, has_evictions: bool) -> u64 {
                     node: format!("{number:>63}"),
                     epoch: number as u64,
                     reason: "r".repeat(200),
+                    holds: Some(1),
                 };
                 journal.note(at_ms, evicted);
             }

@@ -32,6 +32,11 @@ pub enum ClientMessage {
     Lock(LockQuery),
     /// Asks for a page of all locks that are held or waited for. The node responds with `locks`.
     Locks(LocksQuery),
+    /// Asks for a part of the list of locks with the longest waits, such as a client has in view.
+    /// The node responds with `done`, and then sends `listed`: now, and when the part has changed,
+    /// until the end of the connection. Replaces the part that was asked for before; none is sent
+    /// for 0 rows.
+    List(ListQuery),
     /// Asks for the state of the cluster. The node responds with `cluster`.
     Cluster(Numbered),
     /// Asks for the events of this node, or of all nodes. The node responds with `done`, and then
@@ -217,6 +222,25 @@ pub enum LockOrder {
     Wait,
 }
 
+/// Content of [`ClientMessage::List`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// The number of this message.
+    pub n: u64,
+    /// List only locks whose name starts with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Index of the first row, from 0.
+    #[serde(default)]
+    pub first: usize,
+    /// Maximum number of rows. At most [`ROWS_MAX`](super::ROWS_MAX) are sent.
+    pub rows: usize,
+    /// The last outcome that the client has read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u64>,
+}
+
 /// Content of [`ClientMessage::Watch`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,6 +273,7 @@ impl ClientMessage {
             ClientMessage::Release(release) => Some(release.n),
             ClientMessage::Lock(query) => Some(query.n),
             ClientMessage::Locks(query) => Some(query.n),
+            ClientMessage::List(query) => Some(query.n),
             ClientMessage::Watch(query) => Some(query.n),
             ClientMessage::Ping(numbered)
             | ClientMessage::Cluster(numbered)
@@ -268,6 +293,7 @@ impl ClientMessage {
             ClientMessage::Release(release) => release.seen,
             ClientMessage::Lock(query) => query.seen,
             ClientMessage::Locks(query) => query.seen,
+            ClientMessage::List(query) => query.seen,
             ClientMessage::Watch(query) => query.seen,
             ClientMessage::Ping(numbered)
             | ClientMessage::Cluster(numbered)

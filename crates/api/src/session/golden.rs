@@ -81,6 +81,13 @@ fn requests() -> Vec<ClientMessage> {
             sort: Some(LockOrder::Wait),
             seen,
         }),
+        ClientMessage::List(ListQuery {
+            n,
+            prefix: Some("db/".to_owned()),
+            first: 10,
+            rows: 20,
+            seen,
+        }),
         ClientMessage::Cluster(numbered.clone()),
         ClientMessage::Watch(WatchQuery {
             n,
@@ -168,6 +175,15 @@ fn others(lines: &mut Lines) {
         let page = page.clone();
         lines.add(&NodeMessage::Locks(LocksAnswer { n: 7, page, total }));
     }
+    lines.add(&NodeMessage::Listed(Listed {
+        prefix: "db/".to_owned(),
+        first: 0,
+        locks: vec![lock(LockState::Held)],
+        rows: 1,
+        total: 1,
+        silent: Vec::new(),
+        reason: None,
+    }));
     lines.add(&NodeMessage::Cluster(ClusterAnswer {
         n: 7,
         cluster: cluster(NodeState::Member),
@@ -189,11 +205,13 @@ fn problem() -> Problem {
         level: Level::Critical,
         title: "Keeper n4 is down".to_owned(),
         since_ms: AT_MS,
+        last_seen_ms: AT_MS,
         is_over: false,
         text: "a sentence for people".to_owned(),
         link: ProblemCode::KeeperDown.name().to_owned(),
         lock: None,
         node: Some("n4".to_owned()),
+        from: None,
         commands: vec![advice],
     }
 }
@@ -283,6 +301,7 @@ fn dashboard(lines: &mut Lines) {
         epoch: Some(41),
         what: "a few words for people".to_owned(),
         why: "a sentence for people".to_owned(),
+        holds: Some(2),
         is_bad: true,
     });
     let changes = changes.into();

@@ -22,7 +22,7 @@ pub enum NodeMessage {
     /// working on what the lock protects within [`Lost::promise`], and then releases the hold.
     Lost(Lost),
     /// A message was handled: the answer to `release`, `cancel`, `watch`, `unwatch`, `follow`,
-    /// `unfollow` and `end`.
+    /// `unfollow`, `list` and `end`.
     Done(Done),
     /// A request failed or was refused. The session continues.
     Error(Failure),
@@ -35,6 +35,8 @@ pub enum NodeMessage {
     Lock(LockAnswer),
     /// The answer to a query about all locks.
     Locks(LocksAnswer),
+    /// The part of the list of locks that the client asked for with `list`, as it is now.
+    Listed(Listed),
     /// The answer to a query about the cluster.
     Cluster(ClusterAnswer),
     /// An event of this node or of another member, for a client that sent `watch`.
@@ -181,6 +183,27 @@ pub struct LocksAnswer {
     /// Number of locks that the query is about, in answers that are not sorted by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
+}
+
+/// Content of [`NodeMessage::Listed`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Listed {
+    /// The query's prefix.
+    pub prefix: String,
+    /// Index of the first row.
+    pub first: usize,
+    /// The rows: the longest wait first, then the longest hold. Fewer than asked for at the end of
+    /// the list.
+    pub locks: Vec<LockInfo>,
+    /// Number of rows in the whole list: at most 1,000.
+    pub rows: usize,
+    /// Number of locks with this prefix that are held or waited for.
+    pub total: u64,
+    /// Nodes that did not answer. Locks may be missing.
+    pub silent: Vec<String>,
+    /// Why locks may be missing, if they may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Content of [`NodeMessage::Cluster`].

@@ -19,8 +19,9 @@ use crate::explain;
 const SILENT: u16 = 4000;
 
 /// Kinds of messages that the page may send.
-const CARRIED: [&str; 10] = [
-    "hello", "ping", "follow", "unfollow", "watch", "unwatch", "lock", "locks", "cluster", "end",
+const CARRIED: [&str; 11] = [
+    "hello", "ping", "follow", "unfollow", "watch", "unwatch", "lock", "locks", "list", "cluster",
+    "end",
 ];
 
 /// The nodes to look from, one at a time.

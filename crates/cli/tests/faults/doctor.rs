@@ -1,12 +1,15 @@
 //! `soloist doctor` on clusters that are well and on clusters that are not; departed nodes in
 //! `soloist cluster`; `soloist watch --all`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use soloist_client::Locks;
+use soloist_client::api::session::NodeMessage;
 use soloist_node::identity::{Authority, Validity};
 
 use crate::cluster::{Cluster, Plan, stderr};
@@ -134,6 +137,11 @@ async fn a_certificate_that_ends_tomorrow_is_critical() {
         "certificate-expires",
     ];
     finds(&cluster, 0, CRITICAL, &named).await;
+    // Nobody can tell whether it was replaced.
+    cluster.signal(2, Signal::STOP);
+    let named = ["certificate-expires; not examined, last seen"];
+    finds(&cluster, 0, CRITICAL, &named).await;
+    cluster.signal(2, Signal::CONT);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,6 +174,56 @@ async fn a_stuck_holder_is_named_with_the_client_that_waits() {
     drop(held);
     drop(waiting.await.unwrap().unwrap());
     finds(&cluster, 2, WELL, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_holds_of_a_killed_node_are_lost() {
+    let mut cluster = three().await;
+    let leader = cluster.led_by(0, &[0, 1, 2]).await;
+    // Of the two others, one dies and one looks.
+    let [dies, looks] = [(leader + 1) % 3, (leader + 2) % 3];
+    let holder = cluster.client(dies).await;
+    let mut held = Vec::new();
+    for name in ["a", "b"] {
+        held.push(holder.lock(name).unwrap().acquire().await.unwrap());
+    }
+    // A dashboard gets the second of the eviction, with what the leader knew of the holds.
+    let client = cluster.client(looks).await;
+    let holds = async || {
+        let found = client.overview().await.unwrap();
+        let mut members = found.members.into_iter();
+        members
+            .find(|member| member.name == format!("n{dies}"))?
+            .holds
+    };
+    until("the node has told of its holds", async || {
+        holds().await == Some(2)
+    })
+    .await;
+    // Its next renewal tells the leader.
+    tokio::time::sleep(LEASE).await;
+    cluster.kill(dies);
+    let mut session = client.raw_session().await.unwrap();
+    session.send(r#"{"hello":{}}"#.to_owned()).await.unwrap();
+    session
+        .send(r#"{"follow":{"n":1}}"#.to_owned())
+        .await
+        .unwrap();
+    let (mut lost, mut n) = (BTreeMap::new(), 1);
+    while lost.values().sum::<u64>() < 2 {
+        let text = session.next().await.unwrap().expect("the node runs");
+        if let Ok(NodeMessage::History(history)) = serde_json::from_str(&text) {
+            let points = (history.from_s..).zip(history.points);
+            lost.extend(points.map(|(second, point)| (second, point.map_or(0, |it| it.lost))));
+        }
+        n += 1;
+        session
+            .send(json!({ "ping": { "n": n } }).to_string())
+            .await
+            .unwrap();
+    }
+    assert_eq!(lost.values().sum::<u64>(), 2);
+    drop(held);
 }
 
 /// A process that is killed on drop.

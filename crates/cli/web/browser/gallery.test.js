@@ -43,6 +43,24 @@ play('the gallery opens every run', {}, async ({ page }) => {
   }
 });
 
+const wide = { viewport: { width: 1440, height: 900 } };
+
+play('the inspector of every run fits the window', { options: wide }, async ({ page }) => {
+  const entries = await gallery(page);
+  for (const { name } of entries) {
+    await open(page, name, 0);
+    const end = Number(await page.locator('input[type=range]').getAttribute('max'));
+    for (const step of [Math.floor(end / 2), end]) {
+      await page.locator('input[type=range]').fill(String(step));
+      await at(page, step);
+      const hidden = await page
+        .locator('so-inspector')
+        .evaluate((it) => it.scrollHeight - it.clientHeight);
+      assert.equal(hidden, 0, `${name} at step ${step}`);
+    }
+  }
+});
+
 play('the lines of a quorum end at its nodes after another run', {}, async ({ page }) => {
   for (const [name, step] of /** @type {const} */ ([
     ['fault-m1', 4],

@@ -8,17 +8,15 @@
 
 /** @import { BrowserContextOptions, Page } from 'playwright-core' */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { root, soloist, start } from './start.js';
 
-const root = resolve(import.meta.dirname, '../../../..');
-export const binary = process.env.SOLOIST_BINARY ?? join(root, 'target/debug/soloist');
+export { soloist, start };
 const traces = process.env.SOLOIST_TRACES ?? join(root, 'target/player-traces');
 export const scenarios = join(root, 'crates/lab/tests/scenarios');
 
@@ -46,40 +44,6 @@ after(() => browser.close());
  * @property {boolean} [silent] false if the server refuses something, which the browser reports
  * @property {BrowserContextOptions} [options]
  */
-
-/**
- * Starts the program and returns the first line that it prints, or the part of a line that the
- * pattern's group takes.
- * @param {string[]} args
- * @param {string} [input]
- * @param {RegExp} [pattern]
- */
-export async function start(args, input, pattern = /(.*)/) {
-  const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(input);
-  for await (const text of createInterface({ input: child.stdout })) {
-    const found = pattern.exec(text);
-    if (!found) continue;
-    child.stdout.resume();
-    return { child, line: found[1] };
-  }
-  throw new Error(`soloist ${args.join(' ')} printed nothing`);
-}
-
-/**
- * Runs the program to its end and returns what it printed.
- * @param {string[]} args
- * @param {string} [input]
- * @returns {Promise<{ code: number | null, output: string }>}
- */
-export async function soloist(args, input) {
-  const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(input);
-  let output = '';
-  child.stdout.on('data', (chunk) => (output += chunk));
-  const code = await new Promise((done) => child.on('close', done));
-  return { code, output };
-}
 
 /**
  * A test with a page on which `soloist lab play` shows something.

@@ -3,6 +3,7 @@
 /** @import { Entry } from './server.js' */
 import { formatAddress } from './address.js';
 import { html } from './dom.js';
+import { thumbnail } from './thumbnail.js';
 import { sentence } from './words.js';
 
 /** @typedef {{ algorithms: string[], open: (text: string) => void }} GalleryContext */
@@ -32,6 +33,7 @@ export class Gallery extends HTMLElement {
         html(
           'a',
           { href, 'data-run': name },
+          thumbnail(entry.picture),
           html('strong', {}, title),
           html('span', {}, entry.sentence),
         ),

@@ -9,6 +9,11 @@ import { many } from './words.js';
 
 /** Longer lists say how many entries they leave out. */
 const LIST_MAX = 24;
+/** The width of a character of a message, and of its sign and its margins, in px. */
+const LETTER = 7.3;
+const LETTER_MORE = 31;
+/** A choice that is longer is cut. */
+const LETTERS = 28;
 
 export class Inspector extends HTMLElement {
   /** @type {Player | undefined} */
@@ -246,6 +251,10 @@ export class Inspector extends HTMLElement {
     say(next, hand ? 'What may happen next' : `In flight: ${flight.length || 'nothing'}`);
     this.letters.sync(flight.slice(0, LIST_MAX).map((message) => [message.id, message]));
     this.choices.sync(choices.slice(0, 4 * LIST_MAX).map((choice) => [choice.text, choice]));
+    // As many columns as there is room for most of the messages.
+    const lengths = flight.map((message) => model.letter(message).length).sort((a, b) => a - b);
+    const letters = hand ? LETTERS : (lengths[Math.floor(lengths.length * 0.75)] ?? LETTERS);
+    this.list.style.setProperty('--letter', `${Math.ceil(letters * LETTER) + LETTER_MORE}px`);
     const left = hand ? choices.length - 4 * LIST_MAX : flight.length - LIST_MAX;
     const small = model.run.names.length <= DOTS_ABOVE;
     const none = small

@@ -43,6 +43,7 @@ import { isolate, isolator } from './words.js';
  * @property {Change[]} changes
  * @property {Fault | null} fault
  * @property {string | null} caption
+ * @property {string} told what it did, in a sentence
  * @property {{ text: string } | null} ask
  *
  * @typedef {{ text: string, label: string, node: number, from: number | null, message: number | null }} Choice
@@ -290,6 +291,14 @@ export class Model {
     if (!this.queue || !Array.isArray(value) || value.length === 0) return '';
     const nodes = value.map((item) => (isRequest(item) ? item.node : item));
     return this.text({ ...this.queue, kind: 'queue' }, nodes, me);
+  }
+
+  /**
+   * What a step did, in a sentence of the lab.
+   * @param {number} i
+   */
+  told(i) {
+    return this.said(this.run.steps[i].told);
   }
 
   /**

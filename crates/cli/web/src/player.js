@@ -14,7 +14,6 @@ import { Branch } from './branch.js';
 import { Pair } from './compare.js';
 import { Model } from './model.js';
 import { isRight, solution } from './prediction.js';
-import { story } from './story.js';
 import { many, sentence } from './words.js';
 
 /**
@@ -263,7 +262,7 @@ export class Player {
     if (this.answered) return this.answered;
     if (this.pair) {
       const text = run.variant ? `${run.algorithm}, ${run.variant}` : run.algorithm;
-      return { tone: 'plain', text, detail: at > 0 ? story(model, at - 1) : '' };
+      return { tone: 'plain', text, detail: at > 0 ? model.told(at - 1) : '' };
     }
     const quote = (/** @type {string} */ text) => ({ text: model.said(text), quoted: true });
     if (asks) return { tone: 'ask', ...quote(asks.text) };
@@ -276,7 +275,7 @@ export class Player {
     if (at === 0) return { tone: 'plain', ...quote(run.intro ?? run.paper) };
     const last = model.captioned[at];
     const caption = last >= 0 && at - last <= CAPTION_STEPS ? run.steps[last].caption : null;
-    const told = story(model, at - 1);
+    const told = model.told(at - 1);
     if (caption === null) return { tone: 'plain', text: told, step: at };
     const detail = last === at - 1 ? '' : told;
     return { tone: 'plain', ...quote(caption), step: last + 1, detail };

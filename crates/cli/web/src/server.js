@@ -1,7 +1,8 @@
 /** The local server: a pure function of the scenario's text. */
 
 /** @import { Run } from './model.js' */
-/** @typedef {{ name: string, group: string, title: string, sentence: string }} Entry */
+/** @import { Thumbnail } from './thumbnail.js' */
+/** @typedef {{ name: string, group: string, title: string, sentence: string, picture: Thumbnail }} Entry */
 /** @typedef {{ states: number, depth: number }} Progress */
 /** @typedef {{ requests: number, crashes: number }} Quota what may happen from here on */
 /**

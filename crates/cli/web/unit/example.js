@@ -16,6 +16,7 @@ const step = (of) => ({
   changes: [],
   fault: null,
   caption: null,
+  told: '',
   ask: null,
   ...of,
 });

@@ -52,15 +52,18 @@ pub fn merged_changes<'n>(notes: impl Iterator<Item = (&'n str, u64, &'n Noted)>
                 node,
                 epoch: *epoch,
                 reason: None,
+                holds: None,
             }),
             Note::Evicted {
                 node,
                 epoch,
                 reason,
+                holds,
             } => departures.push(Departure {
                 node,
                 epoch: *epoch,
                 reason: Some(reason),
+                holds: *holds,
             }),
             Note::Elected { term } => changes.push(Change {
                 id: format!("{from}:{number}"),
@@ -70,6 +73,7 @@ pub fn merged_changes<'n>(notes: impl Iterator<Item = (&'n str, u64, &'n Noted)>
                 epoch: None,
                 what: format!("{from} leads"),
                 why: format!("The keepers elected it in term {term}."),
+                holds: None,
                 is_bad: false,
             }),
             Note::Lost { .. } | Note::LinkDown { .. } | Note::LinkUp { .. } => {
@@ -124,6 +128,8 @@ struct Departure<'n> {
     epoch: u64,
     /// `None` if the member left in good order.
     reason: Option<&'n str>,
+    /// Its holds at its last renewal.
+    holds: Option<u32>,
 }
 
 impl InstalledEpoch<'_> {
@@ -136,6 +142,7 @@ impl InstalledEpoch<'_> {
             epoch: Some(epoch),
             what,
             why,
+            holds: None,
             is_bad: kind == ChangeKind::Evicted,
         };
         for (&(has_joined, node), &since) in &self.nodes {
@@ -147,10 +154,14 @@ impl InstalledEpoch<'_> {
             let noted = departures.iter().rev().find(|departure| {
                 departure.node == node && (since + 1..=epoch).contains(&departure.epoch)
             });
+            let holds = noted.and_then(|departure| departure.holds);
             let (kind, what, why) = match noted.map(|departure| departure.reason) {
                 Some(None) => (ChangeKind::Left, format!("{node} left"), String::new()),
                 Some(Some(reason)) => {
-                    let why = format!("The leader evicted it because {reason}.");
+                    let mut why = format!("The leader evicted it because {reason}.");
+                    if let Some(holds) = holds.filter(|holds| *holds > 0) {
+                        why += &format!(" It had {}.", count(holds as usize, "hold"));
+                    }
                     (ChangeKind::Evicted, format!("{node} evicted"), why)
                 }
                 None => {
@@ -159,7 +170,10 @@ impl InstalledEpoch<'_> {
                     (ChangeKind::Evicted, what, why.to_owned())
                 }
             };
-            changes.push(change(kind, Some(node), what, why));
+            changes.push(Change {
+                holds,
+                ..change(kind, Some(node), what, why)
+            });
         }
         let mut why = format!("It has {}.", count(self.members as usize, "member"));
         if let Some(us) = self.stood_still_us {
@@ -216,6 +230,7 @@ fn local(from: &str, number: u64, at_ms: u64, note: &Note) -> Change {
         epoch: None,
         what,
         why,
+        holds: None,
         is_bad: matches!(kind, ChangeKind::Lost | ChangeKind::LinkDown),
     }
 }
@@ -259,6 +274,7 @@ mod tests {
             node: "d".to_owned(),
             epoch: 6,
             reason: "its lease expired".to_owned(),
+            holds: Some(3),
         };
         let left = Note::Left {
             node: "e".to_owned(),
@@ -278,7 +294,7 @@ mod tests {
         assert_eq!(changes[2].1, "d evicted");
         assert_eq!(
             changes[2].2,
-            "The leader evicted it because its lease expired."
+            "The leader evicted it because its lease expired. It had 3 holds."
         );
         assert_eq!(
             changes[3].2,
@@ -315,6 +331,7 @@ mod tests {
             node: "b".to_owned(),
             epoch: 9,
             reason: "its lease expired".to_owned(),
+            holds: None,
         };
         let changes = merged(vec![
             ("a", 1, noted),

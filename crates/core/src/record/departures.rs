@@ -102,6 +102,7 @@ mod tests {
             node: node.to_owned(),
             epoch,
             reason: "its lease expired".to_owned(),
+            holds: None,
         }
     }
 

@@ -5,6 +5,7 @@ use soloist_api::dashboard::{
     KeeperInfo, KeeperState, Level, LinkDown, MemberInfo, OutsideInfo, Overview, Problem,
 };
 
+use super::problems::SeenProblems;
 use super::words::{count, count_first, span};
 
 /// What a node knows of its cluster at a moment. Times are in milliseconds since 1970.
@@ -136,9 +137,11 @@ pub struct HolderFact {
 }
 
 impl Facts {
-    /// Judges the cluster: what is wrong, what is well, and a verdict.
-    pub fn judge(&self) -> Overview {
-        let problems = self.problems();
+    /// Judges the cluster: what is wrong, what is well, and a verdict. Problems that were seen
+    /// before and cannot be examined now count as well; this look is added to `seen`.
+    pub fn judge(&self, seen: &mut SeenProblems) -> Overview {
+        let mut problems = seen.update(self, self.problems());
+        let over = problems.split_off(problems.partition_point(|problem| !problem.is_over));
         let worst = problems.iter().map(|problem| problem.level).max();
         let (lease_left_ms, without_lease_for_ms, level) = match &self.standing {
             Standing::Member { lease_left_ms } => {
@@ -162,7 +165,7 @@ impl Facts {
             verdict: self.verdict(level, &problems),
             detail: self.detail(),
             well: self.well(&problems),
-            problems,
+            problems: [problems, over].concat(),
             keepers: self.keepers.iter().map(KeeperFact::info).collect(),
             members: self.members.iter().map(MemberFact::info).collect(),
             outside: self.outside.clone(),

@@ -78,6 +78,8 @@ pub enum Note {
         epoch: u64,
         /// The reason.
         reason: String,
+        /// How many holds it had when it renewed its lease last, if the leader heard it.
+        holds: Option<u32>,
     },
     /// From the leader: it was elected in this term.
     Elected {
@@ -375,6 +377,7 @@ mod tests {
             node: node.to_owned(),
             epoch: 2,
             reason: "its lease expired".to_owned(),
+            holds: None,
         }
     }
 

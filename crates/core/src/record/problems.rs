@@ -1,6 +1,9 @@
 //! What is wrong with a cluster: one function per kind of problem.
 
 mod keepers;
+mod seen;
+
+pub use seen::SeenProblems;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +27,7 @@ const CERTIFICATE_WARNING_MS: u64 = 30 * DAY_MS;
 const CERTIFICATE_CRITICAL_MS: u64 = 7 * DAY_MS;
 
 impl Facts {
-    /// All problems, the most important first.
+    /// All problems that are found.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.majority_lost(&mut problems);
@@ -40,7 +43,6 @@ impl Facts {
         self.links(&mut problems);
         self.long_waits(&mut problems);
         self.versions(&mut problems);
-        problems.sort_by_key(|problem| (std::cmp::Reverse(problem.level), problem.code));
         problems
     }
 
@@ -54,11 +56,13 @@ impl Facts {
             level,
             title,
             since_ms: self.now_ms,
+            last_seen_ms: self.now_ms,
             is_over: false,
             text,
             link: code.name().to_owned(),
             lock: None,
             node: None,
+            from: None,
             commands: Vec::new(),
         }
     }
@@ -218,6 +222,7 @@ impl Facts {
             problems.push(Problem {
                 since_ms: link.since_ms,
                 node: Some(to.clone()),
+                from: Some(from.clone()),
                 commands: vec![advice("Try the way", &format!("ssh {from} ping -c 3 {to}"))],
                 ..self.problem(
                     ProblemCode::LinkDown,

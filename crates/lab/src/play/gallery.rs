@@ -5,10 +5,11 @@ use serde::Serialize;
 use soloist_algorithms::Choice;
 
 use super::simulated::scenario_of;
+use super::{Thumbnail, run};
 use crate::simulate::{Load, Setup};
 
 /// A run of the gallery.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Exhibit {
     /// Its name in links.
     pub name: String,
@@ -18,6 +19,8 @@ pub struct Exhibit {
     pub title: String,
     /// What it shows, in one sentence.
     pub sentence: String,
+    /// A small picture of it.
+    pub picture: Thumbnail,
 }
 
 /// A scenario that comes with the lab.
@@ -130,23 +133,34 @@ const LOADS: [(&str, &str, Load, &str); 2] = [
     ),
 ];
 
-/// All runs of the gallery, in order.
+/// All runs of the gallery, in order. Plays each of them, for its picture.
 pub fn gallery() -> Vec<Exhibit> {
     let pieces = PIECES.iter().map(|piece| Exhibit {
         name: piece.name.to_owned(),
         group: piece.group,
         title: piece.title.to_owned(),
         sentence: piece.sentence.to_owned(),
+        picture: picture(piece.name),
     });
     let simulated = LOADS.iter().flat_map(|(group, suffix, _, sentence)| {
-        Choice::all().map(move |choice| Exhibit {
-            name: format!("{}-{suffix}", choice.name),
-            group,
-            title: choice.name.to_owned(),
-            sentence: (*sentence).to_owned(),
+        Choice::all().map(move |choice| {
+            let name = format!("{}-{suffix}", choice.name);
+            Exhibit {
+                picture: picture(&name),
+                name,
+                group,
+                title: choice.name.to_owned(),
+                sentence: (*sentence).to_owned(),
+            }
         })
     });
     pieces.chain(simulated).collect()
+}
+
+fn picture(name: &str) -> Thumbnail {
+    let text = exhibit(name).expect("it is a run of the gallery");
+    let run = run(&text, 0).expect("every run of the gallery can be played");
+    Thumbnail::of(&run)
 }
 
 /// The scenario of a run of the gallery, or `None` if there is no run of this name.

@@ -14,7 +14,9 @@ mod record;
 mod ring;
 mod search;
 mod simulated;
+mod story;
 mod svg;
+mod thumbnail;
 mod types;
 
 use soloist_algorithms::kind::Visitor;
@@ -24,6 +26,7 @@ pub use gallery::{Exhibit, exhibit, gallery};
 pub use search::{Progress, Search, SearchLimits, search};
 pub use simulated::{Compared, Comparison, RecordError, compare, scenario_of};
 pub use svg::svg;
+pub use thumbnail::Thumbnail;
 pub use types::{Change, Choice, Layout, Message, PlayFault, Question, Run, State, Step};
 
 use crate::report;

@@ -10,13 +10,14 @@ use soloist_algorithms::{
 
 use super::layout::layout;
 use super::ring::{Waits, is_circle, sentence};
+use super::story::Told;
 use super::types::{Change, Choice, Layout, Message, PlayFault, Question, State, Step};
 use super::{MESSAGES_MAX, STEPS_MAX, VALUES_MAX, captions};
 use crate::scenario::{Deed, Head, Posted, StageEvent, Witness};
 use crate::search::{Bounds, Crashes, Enabled, Follower, Limits};
 use crate::world::{Fault, World};
 
-const TOKEN: Field =
+pub(super) const TOKEN: Field =
     Field::new("has token", FieldKind::Flag, "whether the token is here").role(Role::Token);
 const FENCE: Field = Field::new(
     "fence",
@@ -181,23 +182,44 @@ impl<'a> Recorder<'a> {
             match effect {
                 Effect::Enter => self.fences[me] += 1,
                 Effect::Send { to, message } => {
-                    let text = message.named(&|node| self.head.name(node).to_owned());
-                    let content = text.strip_prefix(message.name()).unwrap_or(&text);
-                    self.record(content.len() / 8)?;
-                    messages.push(Message {
-                        id: event.first_id + messages.len(),
-                        from: me,
-                        to: to.index(),
-                        label: message.name(),
-                        content: content.trim().to_owned(),
-                        token: message.is_token(),
-                    });
+                    let id = event.first_id + messages.len();
+                    let message = self.message(id, event.node, *to, message);
+                    self.record(message.content.len() / 8)?;
+                    messages.push(message);
                     self.sent.push((step, self.fences[me]));
                 }
             }
         }
         self.in_flight += messages.len();
         Ok(messages)
+    }
+
+    /// The message that arrived or was lost, if there is one.
+    fn arrived<M: soloist_algorithms::Message>(&self, deed: &Deed<'_, M>) -> Option<Message> {
+        let (Deed::Deliver(posted) | Deed::Lose(posted)) = deed else {
+            return None;
+        };
+        let envelope = &posted.envelope;
+        Some(self.message(posted.id, envelope.from, envelope.to, &envelope.message))
+    }
+
+    fn message<M: soloist_algorithms::Message>(
+        &self,
+        id: usize,
+        from: NodeId,
+        to: NodeId,
+        message: &M,
+    ) -> Message {
+        let text = message.named(&|node| self.head.name(node).to_owned());
+        let content = text.strip_prefix(message.name()).unwrap_or(&text);
+        Message {
+            id,
+            from: from.index(),
+            to: to.index(),
+            label: message.name(),
+            content: content.trim().to_owned(),
+            token: message.is_token(),
+        }
     }
 
     /// Counts values that are recorded.
@@ -381,19 +403,35 @@ impl<A: Algorithm> Witness<A> for Recorder<'_> {
         };
         let fault = self.judge(&event, world)?;
         let fault = self.new_fault(fault);
+        let (node, action) = (event.node.index(), action(&event.deed));
+        let enter = event.effects.contains(&Effect::Enter);
+        let arrived = self.arrived(&event.deed);
+        let told = Told {
+            head: self.head,
+            fields: &self.fields,
+            action,
+            node,
+            got: arrived.as_ref(),
+            sends: &sends,
+            enter,
+            changes: &changes,
+        };
+        let told = told.sentence();
+        self.record(told.len() / 8)?;
         self.steps.push(Step {
             line: self.line,
-            action: action(&event.deed),
-            node: event.node.index(),
+            action,
+            node,
             time: self.time.unwrap_or((number + 1) as f64),
             cause: got.and_then(|id| self.sent[id].0),
             got,
             sends,
-            enter: event.effects.contains(&Effect::Enter),
+            enter,
             leave: matches!(event.deed, Deed::Release) && !refused,
             changes,
             fault,
             caption: self.comments.take_caption(),
+            told,
             ask: self.comments.take_question().map(|text| Question { text }),
         });
         Ok(())

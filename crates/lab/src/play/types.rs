@@ -132,6 +132,8 @@ pub struct Step {
     pub fault: Option<PlayFault>,
     /// The comments before the step.
     pub caption: Option<String>,
+    /// What the step did, in a sentence.
+    pub told: String,
     /// A question to the viewer before the step.
     pub ask: Option<Question>,
 }

@@ -182,3 +182,59 @@ fn compared_algorithms_have_the_same_demands() {
         "{refused}"
     );
 }
+
+#[test]
+fn every_step_is_told_in_a_sentence() {
+    let told = |text: &str| -> Vec<String> {
+        let steps = run(text, 0).unwrap().steps.into_iter();
+        steps.map(|step| step.told).collect()
+    };
+    let central = told("algorithm central\nnames A B C\n> request B\n> run\n");
+    assert_eq!(central[0], "B requests and sends REQUEST to A.");
+    assert!(
+        central[1].starts_with("A gets REQUEST from B and sends "),
+        "{central:?}"
+    );
+    assert!(central[2].ends_with(" from A and enters."), "{central:?}");
+    let all = told("algorithm ricart-agrawala\nnames A B C\n> request B\n");
+    assert_eq!(all, ["B requests and sends REQUEST to all others."]);
+
+    // In all runs of the gallery.
+    let mut kinds = ["is now", "nothing changes", "sends nothing", "crashes"].map(|kind| (kind, 0));
+    for Exhibit { name, .. } in gallery() {
+        let played = run(&exhibit(&name).unwrap(), 0).unwrap();
+        for step in &played.steps {
+            let told = &step.told;
+            assert!(
+                told.ends_with('.') && !told.contains("  "),
+                "{name}: {told}"
+            );
+            assert!(
+                told.starts_with(&played.names[step.node]) || step.action == "lose",
+                "{told}"
+            );
+            for (kind, count) in &mut kinds {
+                *count += usize::from(told.contains(*kind));
+            }
+        }
+    }
+    assert!(kinds.iter().all(|(_, count)| *count > 0), "{kinds:?}");
+}
+
+#[test]
+fn the_picture_of_a_run_shows_something() {
+    for Exhibit { name, picture, .. } in gallery() {
+        let nodes = picture.plan.nodes.len();
+        assert_eq!(picture.phases.len(), nodes, "{name}");
+        let is_idle = picture.phases.iter().all(|phase| *phase == "idle");
+        assert!(!is_idle || nodes == 1, "{name}");
+        assert!(picture.tokens.iter().all(|node| *node < nodes), "{name}");
+    }
+    let all = gallery();
+    let inside = |name: &str| {
+        let exhibit = all.iter().find(|exhibit| exhibit.name == name).unwrap();
+        let phases = exhibit.picture.phases.iter();
+        phases.filter(|phase| **phase == "inside").count()
+    };
+    assert_eq!((inside("raymond-heavy"), inside("fault-l2")), (1, 2));
+}

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::io::InspectReader;
 
 use super::Membership;
-use super::leader_client::{LeaderClientTask, LeaderListener, WayToLeader};
+use super::leader_client::{LeaderClientTask, LeaderListener, ToLeader, WayToLeader};
 use super::wire::{FromKeeper, FromNode, Reply, read, write};
 use crate::Moment;
 use crate::cluster_memory::ClusterMemory;
@@ -74,12 +74,15 @@ impl LeaderClientTask {
             let message = tokio::select! {
                 biased;
                 message = self.messages.recv() => {
-                    let Some((from, message)) = message else { return Ended::Closed };
+                    let Some(ToLeader { from, holds, message }) = message else {
+                        return Ended::Closed;
+                    };
                     open.expect_answer(&message, limit);
                     open.exchanged.fetch_add(1, Ordering::Relaxed);
                     let clock = Moment::now().since(Moment::default()).as_millis();
                     let clock = u64::try_from(clock).unwrap_or(u64::MAX);
-                    FromNode::Message { from, clock, message }
+                    let holds = u32::try_from(holds).unwrap_or(u32::MAX);
+                    FromNode::Message { from, clock, holds, message }
                 }
                 asked = self.questions.recv() => {
                     let Some((question, sender)) = asked else { return Ended::Closed };

@@ -208,12 +208,13 @@ fn from_node(golden: &mut GoldenBytes) {
     };
     for (label, message) in to_keepers() {
         let from = member("a", 300);
-        let clock = 1_000;
+        let (clock, holds) = (1_000, 2);
         golden.add(
             label,
             &FromNode::Message {
                 from,
                 clock,
+                holds,
                 message,
             },
         );

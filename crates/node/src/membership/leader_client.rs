@@ -76,9 +76,17 @@ impl WayToLeader {
 #[error("the keepers' leader cannot be reached; check that a majority of the keepers runs")]
 pub(crate) struct NoLeader;
 
+/// A message to the leader.
+pub(crate) struct ToLeader {
+    pub from: Member,
+    /// Number of holds on this node.
+    pub holds: usize,
+    pub message: ToKeepers,
+}
+
 /// Handle for sending to the keepers' leader.
 pub(crate) struct LeaderClient {
-    messages: mpsc::Sender<(Member, ToKeepers)>,
+    messages: mpsc::Sender<ToLeader>,
     questions: mpsc::Sender<(LeaderQuestion, oneshot::Sender<Reply>)>,
     way: watch::Receiver<WayToLeader>,
     exchanged: Arc<AtomicU64>,
@@ -110,8 +118,8 @@ impl LeaderClient {
     }
 
     /// Sends a message to the leader. It may be lost.
-    pub(crate) fn send(&self, from: Member, message: ToKeepers) {
-        let _ = self.messages.try_send((from, message));
+    pub(crate) fn send(&self, message: ToLeader) {
+        let _ = self.messages.try_send(message);
     }
 
     /// Asks the leader, and waits for the reply.
@@ -158,7 +166,7 @@ impl LeaderClient {
 // Methods: the exchange of messages in `conversation.rs`.
 pub(crate) struct LeaderClientTask {
     pub(super) membership: Arc<Membership>,
-    pub(super) messages: mpsc::Receiver<(Member, ToKeepers)>,
+    pub(super) messages: mpsc::Receiver<ToLeader>,
     pub(super) questions: mpsc::Receiver<(LeaderQuestion, oneshot::Sender<Reply>)>,
     pub(super) way: watch::Sender<WayToLeader>,
     /// Index of the keeper that was tried last.

@@ -56,6 +56,7 @@ pub(super) enum LeaderEvent {
     Message {
         from: Member,
         clock: u64,
+        holds: u32,
         message: ToKeepers,
     },
     Question {
@@ -170,6 +171,8 @@ struct LeaderTask<'o> {
     /// node; messages carry the incarnation.
     nodes: HashMap<NodeName, Vec<mpsc::Sender<FromKeeper>>>,
     clocks: Clocks,
+    /// Number of holds of each member, as of its last renewal.
+    holds: HashMap<NodeName, u32>,
     stores: Stores,
     /// The keepers that nodes were last told of.
     told: Vec<KeeperNode>,
@@ -203,6 +206,7 @@ impl<'o> LeaderTask<'o> {
             events,
             nodes: HashMap::new(),
             clocks: Clocks::new(&membership.lease),
+            holds: HashMap::new(),
             stores: Stores::default(),
             told: keeper.view().keepers,
             work: JoinSet::new(),
@@ -370,9 +374,13 @@ impl<'o> LeaderTask<'o> {
             LeaderEvent::Message {
                 from,
                 clock,
+                holds,
                 message,
             } => {
                 let now = Moment::now();
+                if matches!(message, ToKeepers::Renew { .. }) {
+                    self.holds.insert(from.name.clone(), holds);
+                }
                 if let Some(percent) = self.clocks.compare(&from, now, clock) {
                     tracing::error!(
                         node = %from.name, percent,
@@ -458,6 +466,7 @@ impl<'o> LeaderTask<'o> {
                     node: member.to_string(),
                     epoch: *epoch,
                     reason: reason.clone(),
+                    holds: self.holds.get(member).copied(),
                 },
                 _ => continue,
             };

@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use bootstrap::FIRST_START;
-pub(crate) use leader_client::{LeaderClient, LeaderClientTask, LeaderListener};
+pub(crate) use leader_client::{LeaderClient, LeaderClientTask, LeaderListener, ToLeader};
 pub use probe::{Shown, probe};
 pub(crate) use wire::{ClusterView, LeaderQuestion, LeaderView, Reply};
 

@@ -148,10 +148,12 @@ impl Membership {
                     Ok(Some(FromNode::Message {
                         from,
                         clock,
+                        holds,
                         message,
                     })) if from.name == name => LeaderEvent::Message {
                         from,
                         clock,
+                        holds,
                         message,
                     },
                     Ok(Some(FromNode::Message { from, .. })) => {

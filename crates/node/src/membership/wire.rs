@@ -26,6 +26,8 @@ pub(super) enum FromNode {
         /// Milliseconds on the node's own clock when it sent this. Only the rate of that clock
         /// matters.
         clock: u64,
+        /// Number of holds on the node. They are lost if it dies.
+        holds: u32,
         message: ToKeepers,
     },
     /// A query or command of an operator.

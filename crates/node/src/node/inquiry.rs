@@ -315,6 +315,7 @@ mod tests {
                 node: node(),
                 epoch: 7,
                 reason: "because".to_owned(),
+                holds: Some(2),
             },
             Note::Elected { term: 4 },
             Note::Lost {

@@ -53,12 +53,15 @@ pub(crate) struct LockWait {
 #[derive(Default)]
 pub(crate) struct LongestFound(Mutex<Vec<(String, Cell)>>);
 
-type Cell = Arc<tokio::sync::Mutex<Option<Found>>>;
+type Cell = Arc<tokio::sync::Mutex<Option<Arc<Found>>>>;
 
-struct Found {
-    at: Moment,
-    page: LockList,
-    total: u64,
+/// The longest waits in the cluster.
+pub(crate) struct Found {
+    /// When all nodes had answered.
+    pub at: Moment,
+    pub page: LockList,
+    /// Number of locks with the prefix that are held or waited for.
+    pub total: u64,
 }
 
 impl LongestFound {
@@ -191,9 +194,9 @@ impl Shared {
 
 impl Node {
     /// Asks all nodes for the locks with this prefix that clients have waited for longest. Returns
-    /// them with the longest first, as many as fit into an answer, and the number of all. The
-    /// answer may be as old as [`SHARED_FOR`].
-    pub(crate) async fn longest_waits(&self, prefix: &str) -> (LockList, u64) {
+    /// them with the longest first, as many as fit into an answer. The answer may be as old as
+    /// [`SHARED_FOR`].
+    pub(crate) async fn longest_waits(&self, prefix: &str) -> Arc<Found> {
         let cell = self.shared.longest_found.cell(prefix);
         let mut found = cell.lock().await;
         let now = Moment::now();
@@ -202,16 +205,14 @@ impl Node {
             Some(fresh) => fresh,
             None => {
                 let _one_of_few = self.shared.looking.acquire().await;
-                self.find_longest_waits(prefix).await
+                Arc::new(self.find_longest_waits(prefix).await)
             }
         };
-        let answer = (fresh.page.clone(), fresh.total);
-        *found = Some(fresh);
-        answer
+        *found = Some(Arc::clone(&fresh));
+        fresh
     }
 
     async fn find_longest_waits(&self, prefix: &str) -> Found {
-        let at = Moment::now();
         let mut seen = Gathered::nothing();
         let mut ranks: HashMap<String, (Option<Duration>, Option<Duration>)> = HashMap::new();
         let mut held = 0_u64;
@@ -251,7 +252,11 @@ impl Node {
             silent: seen.silent,
             reason: seen.reason,
         };
-        Found { at, page, total }
+        Found {
+            at: Moment::now(),
+            page,
+            total,
+        }
     }
 
     /// Merges what the nodes reported about these locks, as far as it fits into an answer.

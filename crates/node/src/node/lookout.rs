@@ -4,13 +4,13 @@
 mod facts;
 mod known;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::StreamExt;
 use soloist_api::Departed;
-use soloist_api::dashboard::{Change, History, OutsideState, Overview, Problem, ProblemCode};
+use soloist_api::dashboard::{Change, History, OutsideState, Overview};
 
 use self::facts::Answers;
 use self::known::Known;
@@ -20,12 +20,10 @@ use super::inquiry::{NodeAnswer, NodeQuestion};
 use crate::Node;
 use crate::membership::{self, Reply};
 use soloist_core::epochs::member::MemberState;
+use soloist_core::record::SeenProblems;
 
 /// Timeout for the leader's view.
 const LEADER_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How long a problem is shown after its end, in milliseconds.
-const OVER_SHOWN_MS: u64 = 60_000;
 
 /// What a dashboard shows.
 #[derive(Clone, Debug)]
@@ -64,14 +62,9 @@ impl Look {
 #[derive(Default)]
 pub(crate) struct Lookout {
     known: Known,
-    /// Problems that are or were known, and until when those that are over are shown.
-    problems: BTreeMap<ProblemKey, (Problem, u64)>,
     /// Whether only changes are wanted, and no history.
     is_brief: bool,
 }
-
-/// What makes a problem the same as before: its kind, its node and its lock.
-type ProblemKey = (ProblemCode, Option<String>, Option<String>);
 
 impl Lookout {
     /// Asks the leader and all members, and judges what they say.
@@ -82,9 +75,17 @@ impl Lookout {
         let mut answers = self.ask(node, now_s).await;
         let state = node.shared.core().member_state();
         let is_member = !matches!(state, MemberState::Outside);
-        self.known.learn(&mut answers, now_s, is_member);
-        let mut overview = self.facts(node, &answers).await.judge();
-        self.remember(&mut overview);
+        let lease = node.shared.lease().length;
+        self.known.learn(&mut answers, now_s, is_member, lease);
+        let facts = self.facts(node, &answers).await;
+        let overview = match self.is_brief {
+            // It does not know which waits are unusual.
+            true => facts.judge(&mut SeenProblems::default()),
+            false => {
+                let seen = node.shared.seen_problems.lock();
+                facts.judge(&mut seen.unwrap_or_else(PoisonError::into_inner))
+            }
+        };
         Look {
             overview,
             history: Arc::clone(&self.known.history),
@@ -123,37 +124,14 @@ impl Lookout {
         };
         Answers { led, kept }
     }
-
-    /// Keeps since when each problem is known, and shows problems that are over for a while.
-    fn remember(&mut self, overview: &mut Overview) {
-        let now_ms = overview.at_ms;
-        let shown_to = now_ms + OVER_SHOWN_MS;
-        let mut current = BTreeSet::new();
-        for problem in &mut overview.problems {
-            let key = (problem.code, problem.node.clone(), problem.lock.clone());
-            if let Some((known, _)) = self.problems.get(&key)
-                && !known.is_over
-            {
-                problem.since_ms = problem.since_ms.min(known.since_ms);
-            }
-            self.problems
-                .insert(key.clone(), (problem.clone(), shown_to));
-            current.insert(key);
-        }
-        self.problems.retain(|_, (_, shown_to)| *shown_to > now_ms);
-        for (key, (problem, _)) in &mut self.problems {
-            if !current.contains(key) {
-                problem.is_over = true;
-                overview.problems.push(problem.clone());
-            }
-        }
-    }
 }
 
 impl Node {
-    /// Looks at the whole cluster once.
+    /// Looks at the whole cluster once. Problems that are over are left out.
     pub(crate) async fn look(&self) -> Look {
-        Lookout::default().look(self).await
+        let mut look = Lookout::default().look(self).await;
+        look.overview.problems.retain(|problem| !problem.is_over);
+        look
     }
 
     /// Returns the nodes that left or were evicted and have not come back, the latest first.

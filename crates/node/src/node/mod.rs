@@ -10,6 +10,7 @@ pub(crate) mod gather;
 pub(crate) mod inquiry;
 mod kept;
 mod links_first;
+pub(crate) mod listing;
 mod lock;
 mod longest;
 pub(crate) mod lookout;

@@ -17,15 +17,15 @@ use super::longest::LongestFound;
 use super::notice::Notices;
 use super::state::NodeState;
 use crate::config::Config;
-use crate::membership::{LeaderClient, LeaderListener, Membership};
+use crate::membership::{LeaderClient, LeaderListener, Membership, ToLeader};
 use crate::metrics::Metrics;
 use soloist_core::Incarnation;
 use soloist_core::epochs::lease::Lease;
 use soloist_core::epochs::member::MemberState;
-use soloist_core::epochs::message::{ToKeepers, ToMember};
+use soloist_core::epochs::message::ToMember;
 use soloist_core::epochs::roster::Member;
 use soloist_core::locks::wire;
-use soloist_core::record::Journal;
+use soloist_core::record::{Journal, SeenProblems};
 use soloist_transport::links::{Handler, LinkChange, Links, Peer, Serving};
 use soloist_transport::{Arrival, Code, Declined, Purpose, Refusal};
 
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub event_rounds: EventRounds,
     /// What this node found lately of the longest waits in the cluster.
     pub longest_found: LongestFound,
+    /// The problems that dashboards and `soloist doctor` have seen from this node.
+    pub seen_problems: Mutex<SeenProblems>,
     /// When this node was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// When its certificate expires, in milliseconds since 1970, if it has one.
@@ -105,6 +107,7 @@ impl Shared {
             follow: Follow::default(),
             event_rounds: EventRounds::default(),
             longest_found: LongestFound::default(),
+            seen_problems: Mutex::default(),
             started_ms: unix_ms(Duration::ZERO),
             certificate_ends_ms: None,
             alarm: Notify::new(),
@@ -212,8 +215,8 @@ impl Shared {
     }
 
     /// Sends a message to the keepers' leader. It may be lost.
-    pub(crate) fn send_to_leader(&self, me: &Member, message: ToKeepers) {
-        self.keeping.leader_client.send(me.clone(), message);
+    pub(crate) fn send_to_leader(&self, message: ToLeader) {
+        self.keeping.leader_client.send(message);
     }
 }
 

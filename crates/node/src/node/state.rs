@@ -15,6 +15,7 @@ use super::notice::Notice;
 use super::sessions::Outgoing;
 use super::shared::Shared;
 use crate::Moment;
+use crate::membership::ToLeader;
 use crate::membership::log::log;
 use crate::mutant::Mutant;
 use soloist_api::LockName;
@@ -363,7 +364,11 @@ impl NodeState {
             self.part.suspect(&mut self.effects);
         }
         for message in self.effects.keepers.drain(..) {
-            shared.send_to_leader(self.part.me(), message);
+            shared.send_to_leader(ToLeader {
+                from: self.part.me().clone(),
+                holds: self.part.table().holds(),
+                message,
+            });
         }
         self.push(shared);
         for session in self.effects.locks.ended_sessions.drain(..) {

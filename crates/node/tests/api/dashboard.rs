@@ -1,5 +1,8 @@
 //! What a dashboard is sent, and what `soloist doctor` asks for.
 
+mod figures;
+mod listing;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

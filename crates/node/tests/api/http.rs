@@ -115,3 +115,11 @@ pub(crate) fn request(method: Method, path: &str, body: Option<Value>) -> Reques
     let body = body.map(|body| body.to_string()).unwrap_or_default();
     request.body(Full::from(body)).unwrap()
 }
+
+/// Memory of this process, in bytes.
+pub(crate) fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<f64>().unwrap() * 1024.0
+}

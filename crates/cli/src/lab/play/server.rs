@@ -2,7 +2,7 @@
 //! request brings.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -76,7 +76,7 @@ fn routes(shared: Arc<Shared>) -> Router {
         .route("/style.css", get(async || text("text/css", STYLE)))
         .route("/src/{name}", get(module))
         .route("/start", get(first))
-        .route("/gallery", get(async || Json(play::gallery())))
+        .route("/gallery", get(gallery))
         .route("/gallery/{name}", get(gallery_text))
         .route("/run", post(run))
         .route("/transcript", post(transcript))
@@ -173,6 +173,13 @@ async fn work<T: Send + 'static, E: Into<Refusal> + Send + 'static>(
     });
     let result = result.await.expect("the lab does not panic");
     result.map(Json).map_err(Into::into)
+}
+
+/// The gallery. It is made once: each run is played for its picture.
+async fn gallery() -> Json<&'static [play::Exhibit]> {
+    static GALLERY: OnceLock<Vec<play::Exhibit>> = OnceLock::new();
+    let all = tokio::task::spawn_blocking(|| GALLERY.get_or_init(play::gallery));
+    Json(all.await.expect("every run of the gallery can be played"))
 }
 
 async fn gallery_text(Path(name): Path<String>) -> Answer<Text> {

@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { binary } from '../harness.js';
+import { binary } from '../start.js';
 
 const TOOLS = [
   ['unshare', '--net', 'true'],
@@ -61,10 +61,14 @@ class Namespace {
 }
 
 export class Cluster {
-  /** @param {number} count */
-  static async start(count) {
+  /**
+   * @param {number} count
+   * @param {{ lease?: string, keepers?: number, later?: number[] }} [options] `later` are nodes that
+   * the caller launches
+   */
+  static async start(count, options = {}) {
     const cluster = new Cluster();
-    await cluster.#start(count);
+    await cluster.#start(count, options);
     return cluster;
   }
 
@@ -76,8 +80,11 @@ export class Cluster {
     this.nodes = [];
   }
 
-  /** @param {number} count */
-  async #start(count) {
+  /**
+   * @param {number} count
+   * @param {{ lease?: string, keepers?: number, later?: number[] }} options
+   */
+  async #start(count, { lease = '1s', keepers = Math.min(count, 3), later = [] }) {
     this.folder = await mkdtemp(join(tmpdir(), 'soloist-cluster-'));
     const numbers = Array.from({ length: count }, (_, i) => i + 1);
     const list = numbers.map((node) => `n${node}=${host(node)}:7401`).join(',');
@@ -85,8 +92,13 @@ export class Cluster {
       'init',
       '--nodes',
       list,
+      '--keepers',
+      numbers
+        .slice(0, keepers)
+        .map((node) => `n${node}`)
+        .join(','),
       '--lease',
-      '1s',
+      lease,
       '--out',
       join(this.folder, 'c'),
     ]);
@@ -102,7 +114,7 @@ export class Cluster {
          ip link set cable up`,
       );
       hub.run(`ip link set n${node} master hub up`);
-      this.launch(node);
+      if (!later.includes(node)) this.launch(node);
     }
   }
 

@@ -1,21 +1,14 @@
 /** The page on real clusters, while nodes are killed, cut off and come back. */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { binary, onPage, soloist, start } from '../harness.js';
+import { onPage, start } from '../harness.js';
 import { Cluster, missing } from './cluster.js';
 import { seenFrom } from './harness.js';
+import { acquire, freePorts, release, SingleNode, TIMEOUT, until } from './single.js';
 
 /** @import { Page } from 'playwright-core' */
-
-/** Longer than any change of epoch takes on a busy machine. */
-const TIMEOUT = 60_000;
 
 /** @param {Page} page @param {string} selector */
 const appears = (page, selector) =>
@@ -92,45 +85,10 @@ test(
   },
 );
 
-/** Ports that are free now. @param {number} count @returns {Promise<number[]>} */
-async function freePorts(count) {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = [];
-  for (const server of servers) {
-    await new Promise((done) => server.listen(0, '127.0.0.1', () => done(undefined)));
-    const address = server.address();
-    ports.push(typeof address === 'object' && address ? address.port : 0);
-  }
-  for (const server of servers) server.close();
-  return ports;
-}
-
-/** Waits until something is true. @param {() => boolean | Promise<boolean>} holds */
-async function until(holds) {
-  const end = Date.now() + TIMEOUT;
-  while (!(await holds())) {
-    assert.ok(Date.now() < end, `not in time: ${holds}`);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
-
 test('a node serves the page, and the page asks for the node’s token', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'soloist-page-'));
-  const [port, api] = await freePorts(2);
-  const made = await soloist([
-    'init',
-    '--nodes',
-    `a=127.0.0.1:${port}`,
-    '--out',
-    join(folder, 'c'),
-  ]);
-  assert.equal(made.code, 0, made.output);
-  const config = join(folder, 'c/a/soloist.toml');
-  await writeFile(join(folder, 'c/a/token'), 'correct-horse-battery', { mode: 0o600 });
+  const [api] = await freePorts(1);
   const text = `listen = "127.0.0.1:${api}"\ntoken_file = "token"\nui = true\n`;
-  const written = await readFile(config, 'utf8');
-  await writeFile(config, written.replace('[api]\n', `[api]\n${text}`));
-  const node = spawn(binary, ['node', '--config', config], { stdio: 'ignore' });
+  const node = await SingleNode.start(text, { token: 'correct-horse-battery' });
   try {
     const link = `http://127.0.0.1:${api}/ui`;
     await until(() =>
@@ -154,7 +112,73 @@ test('a node serves the page, and the page asks for the node’s token', async (
       await seenFrom(page, 'a');
     });
   } finally {
-    node.kill('SIGKILL');
-    await rm(folder, { recursive: true });
+    await node.stop();
+  }
+});
+
+const LOCKS = 10_000;
+const EVIL = '<img src=x onerror=alert(1)>\u202egnp';
+
+test('a real node with 10,000 locks, and names that are hostile', async () => {
+  const node = await SingleNode.start();
+  try {
+    await node.ready();
+    const forever = { ttl_ms: 3_600_000 };
+    /** @type {(string | null)[]} */
+    const holds = [];
+    const worker = async (/** @type {number} */ first) => {
+      for (let i = first; i < LOCKS; i += 32) {
+        holds[i] = await acquire(node.socket, `${i % 2 === 0 ? 'even' : 'odd'}/${i}`, forever);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, (_, i) => worker(i)));
+    assert.equal(holds.filter(Boolean).length, LOCKS);
+    assert.ok(await acquire(node.socket, EVIL, { ...forever, owner: EVIL }));
+    const waits = acquire(node.socket, EVIL, { owner: `${EVIL}2`, wait_ms: 3_600_000 });
+    await lookFrom('a real node with 10,000 locks', node.socket, async (page) => {
+      let alerts = 0;
+      page.on('dialog', (dialog) => {
+        alerts++;
+        return dialog.dismiss();
+      });
+      const total = (/** @type {number} */ n) => appears(page, `.rows[data-total="${n}"]`);
+      const drawn = () => page.locator('.rows .row').count();
+      await total(LOCKS + 1);
+      assert.match((await page.locator('.locks .head').textContent()) ?? '', /^1,000 of 10,001/);
+      assert.ok((await drawn()) < 30, `${await drawn()} rows`);
+
+      // It is waited for, so it comes first, and was selected.
+      assert.equal(await page.locator('.rows .row bdi.mono').first().textContent(), EVIL);
+      await page.locator('.one .inside', { hasText: 'onerror' }).waitFor();
+      await page.locator('.one .queue', { hasText: 'onerror' }).waitFor();
+      await page.locator('.chain .who').first().waitFor();
+      assert.equal(await page.locator('img').count(), 0);
+      assert.equal(alerts, 0);
+      for (const selector of ['.rows bdi.mono', '.one .queue bdi', '.chain .who']) {
+        const bidi = await page
+          .locator(selector)
+          .first()
+          .evaluate((it) => getComputedStyle(it).unicodeBidi);
+        assert.match(bidi, /isolate|plaintext/, selector);
+      }
+
+      // The end of the list, and then the locks with a prefix.
+      await page.locator('.rows').evaluate((it) => (it.scrollTop = it.scrollHeight));
+      await appears(page, '.rows .row[aria-posinset="1000"]');
+      assert.ok((await drawn()) < 30, `${await drawn()} rows`);
+      await page.locator('input[type=search]').fill('odd/99');
+      await total(56);
+      await page.locator('.rows').focus();
+      await page.keyboard.press('End');
+      await appears(page, '.rows .row[aria-posinset="56"][aria-selected=true]');
+
+      // The node sends what changes.
+      await release(node.socket, holds[99] ?? '');
+      await total(55);
+    });
+    node.process.kill('SIGKILL');
+    await waits;
+  } finally {
+    await node.stop();
   }
 });

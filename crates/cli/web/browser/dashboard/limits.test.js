@@ -1,9 +1,8 @@
-/** Many locks, keyboards, narrow screens and screen readers; and the pictures in docs/dashboard.md. */
+/** Many locks, keyboards, narrow screens and screen readers. */
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { seriousViolations } from '../axe.js';
-import { ui, verdict } from './harness.js';
+import { ui } from './harness.js';
 
 /** @import { Page } from 'playwright-core' */
 /** @import { ScriptedNode } from './node.js' */
@@ -109,26 +108,4 @@ ui('a phone’s width is enough', { options: phone }, async ({ page }) => {
     client: document.documentElement.clientWidth,
   }));
   assert.equal(scroll, client, 'nothing sticks out');
-});
-
-/* ---- Pictures ---- */
-
-const folder = process.env.SOLOIST_PICTURES;
-
-/** @param {Page} page @param {string} name @param {boolean} [whole] */
-async function picture(page, name, whole = true) {
-  await page.locator('.chain .box').first().waitFor();
-  await page.evaluate(() => scrollTo(0, 0));
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: whole });
-}
-
-for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  ui(`picture: three problems, ${colorScheme}`, { options: { colorScheme } }, async ({ page }) => {
-    await verdict(page, 'Three things');
-    await picture(page, `dashboard-${colorScheme}`);
-  });
-}
-
-ui('picture: on a phone', { options: phone }, async ({ page }) => {
-  await picture(page, 'dashboard-phone', false);
 });

@@ -96,10 +96,14 @@ export class ScriptedNode {
         send({ history: this.history });
         send({ changes: { changes: this.changes } });
         break;
-      case 'locks': {
-        const found = this.locks.filter(({ name }) => name.startsWith(content.prefix ?? ''));
-        const page = { locks: found.slice(0, 1000), silent: [] };
-        send({ locks: { n, page, total: found.length } });
+      case 'list': {
+        const { prefix, first, rows } = content;
+        const found = this.locks.filter(({ name }) => name.startsWith(prefix));
+        const all = found.slice(0, 1000);
+        const part = all.slice(first, first + rows);
+        const count = { rows: all.length, total: found.length, silent: [] };
+        send({ done: { n } });
+        if (rows > 0) send({ listed: { prefix, first, locks: part, ...count } });
         break;
       }
       case 'lock': {

@@ -40,6 +40,23 @@ ui('the manual’s entry unfolds below its problem', {}, async ({ page }) => {
   await manual.locator('pre', { hasText: 'level' }).waitFor();
 });
 
+ui('what could not be examined is not over', {}, async ({ page, nodes: [node] }) => {
+  const [first, second, third] = node.overview.problems;
+  const ago = { last_seen_ms: node.overview.at_ms - 12_000 };
+  const over = { ...second, ...ago, is_over: true };
+  node.tell({ problems: [{ ...first, ...ago }, third, over] });
+  const said = (/** @type {string} */ code) => page.locator(`[data-code=${code}] time`);
+  await page.locator('[data-code=keeper-down][data-state=unexamined]').waitFor();
+  assert.match(
+    (await said('keeper-down').textContent()) ?? '',
+    /^not examined, last seen 1\d s ago$/,
+  );
+  assert.match((await said('node-outside').textContent()) ?? '', /^over, last seen 1\d s ago$/);
+  assert.match((await said('long-wait').textContent()) ?? '', /^for 3 min/);
+  assert.equal(await page.locator('[data-code=node-outside] .command').count(), 0);
+  assert.match(await page.title(), /^✕ 2 problems/);
+});
+
 ui('pushes change the page in place', {}, async ({ page, nodes: [node] }) => {
   const copy = page.locator('[data-code=keeper-down] button').first();
   await copy.focus();
@@ -84,6 +101,23 @@ ui('pushes change the page in place', {}, async ({ page, nodes: [node] }) => {
   assert.equal(await page.locator('[data-lane=n9] .join').count(), 1);
 });
 
+ui('of many changes the last ones are shown first', {}, async ({ page, nodes: [node] }) => {
+  const [first] = node.changes;
+  const changes = Array.from({ length: 100 }, (_, i) => ({
+    ...first,
+    id: `x${i}`,
+    at_ms: Date.now() - 1000 * (100 - i),
+    what: `change ${i}`,
+  }));
+  node.push({ changes: { changes } });
+  const rows = page.locator('#changed tbody tr');
+  await rows.first().locator('strong', { hasText: 'change 99' }).waitFor();
+  assert.equal(await rows.count(), 24);
+  await page.getByRole('button', { name: /^Show \d+ earlier changes$/ }).click();
+  await page.locator('#changed strong', { hasText: 'n7 evicted' }).waitFor();
+  assert.ok((await rows.count()) > 100);
+});
+
 ui(
   'seen from a minority, the page is red and says so first',
   {},
@@ -108,6 +142,7 @@ ui(
           level: 'critical',
           title: 'n2 has no lease',
           since_ms: Date.now() - 9000,
+          last_seen_ms: Date.now(),
           is_over: false,
           text: 'Ask another node.',
           link: null,

@@ -11,6 +11,8 @@ import { Picture } from './parts.js';
 const ROW = 24;
 const TOP = 24;
 const ROWS_MAX = 200;
+/** The rest is shown if somebody wants it. */
+const ROWS_FEW = 24;
 /** Labels of epochs that are closer are left out. */
 const LABEL_APART = 56;
 
@@ -28,12 +30,22 @@ export class Changed {
     this.body = html('tbody');
     this.rows = new Keyed(this.body, changeRow, updateRow);
     this.none = html('p', { class: 'muted' }, 'Nothing changed.');
+    this.isWhole = false;
+    this.more = html('button', {
+      type: 'button',
+      class: 'link',
+      onclick: () => {
+        this.isWhole = true;
+        if (model.overview) this.show(model.overview);
+      },
+    });
     section.append(
       html('h2', {}, 'What changed in the last 15 minutes'),
       this.lead,
       this.picture.element,
       html('table', { class: 'changes', 'aria-label': 'Changes, newest first' }, this.body),
       this.none,
+      this.more,
     );
   }
 
@@ -49,7 +61,11 @@ export class Changed {
       this.lead,
       `A line is a member, thick where it leads, dashed red where it is out. ${state}`,
     );
-    const changes = this.model.recent(this.now()).reverse().slice(0, ROWS_MAX);
+    const all = this.model.recent(this.now()).reverse();
+    const changes = all.slice(0, this.isWhole ? ROWS_MAX : ROWS_FEW);
+    const rest = Math.min(all.length, ROWS_MAX) - changes.length;
+    say(this.more, `Show ${count(rest, 'earlier change', 'earlier changes')}`);
+    set(this.more, 'hidden', rest === 0);
     const isStill = (/** @type {Change} */ { kind, what }) =>
       kind === 'link-down' &&
       links.some(({ from, to }) => what.includes(from) && what.includes(to));

@@ -1,5 +1,7 @@
 /** Times and lists as text. */
 
+/** @import { Problem } from './messages.js' */
+
 /** @param {number} n */
 const two = (n) => String(n).padStart(2, '0');
 
@@ -51,14 +53,26 @@ export function stamp(ms) {
 }
 
 /**
- * Since when something is so, or when it happened.
- * @param {number} since
- * @param {boolean} isOver
+ * For how long a problem is known, or when it was seen last.
+ * @param {Problem} problem
+ * @param {number} at when the problems were examined
  * @param {number} now
  */
-export function when(since, isOver, now) {
-  const passed = span(now - since);
-  return isOver ? `${passed} ago, at ${clock(since)}` : `for ${passed}, since ${clock(since)}`;
+export function lasting({ since_ms: since, last_seen_ms: seen, is_over: isOver }, at, now) {
+  if (isOver) return `over, last seen ${span(now - seen)} ago`;
+  if (seen < at) return `not examined, last seen ${span(now - seen)} ago`;
+  return `for ${span(now - since)}`;
+}
+
+/**
+ * The same with the time of day, if the problem was found.
+ * @param {Problem} problem
+ * @param {number} at when the problems were examined
+ * @param {number} now
+ */
+export function when(problem, at, now) {
+  const text = lasting(problem, at, now);
+  return text.startsWith('for') ? `${text}, since ${clock(problem.since_ms)}` : text;
 }
 
 /**

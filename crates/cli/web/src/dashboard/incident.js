@@ -1,7 +1,7 @@
 /** The page as plain text, for the channel or ticket of an incident. */
 
 /** @import { Change, Lock, Overview } from './messages.js' */
-import { list, span, stamp } from './format.js';
+import { lasting, list, span, stamp } from './format.js';
 
 /**
  * @param {Overview} overview
@@ -42,22 +42,13 @@ function seenFrom({ from, epoch, silent, without_lease_for_ms: without }) {
  * @param {Overview} overview
  * @param {number} now
  */
-function problems({ problems: all }, now) {
+function problems({ problems: all, at_ms: at }, now) {
   return all.flatMap((problem, i) => [
-    `${i + 1}. ${problem.title} (${problem.level}, ${since(problem.since_ms, problem.is_over, now)})`,
+    `${i + 1}. ${problem.title} (${problem.level}, ${lasting(problem, at, now)})`,
     `   ${problem.text}`,
     ...problem.commands.map(({ label, command }) => `   ${label}: ${command}`),
     '',
   ]);
-}
-
-/**
- * @param {number} at
- * @param {boolean} isOver
- * @param {number} now
- */
-function since(at, isOver, now) {
-  return isOver ? `${span(now - at)} ago` : `for ${span(now - at)}`;
 }
 
 /**

@@ -1,29 +1,48 @@
-/** The list of locks: by prefix, longest wait first. Draws only the rows that are in view. */
+/**
+ * The list of locks: by prefix, longest wait first. The node sends the rows that are in view, now
+ * and when they have changed, and only these are drawn.
+ */
 
-/** @import { Lock, LockPage } from './messages.js' */
+/** @import { Listed, ListQuery, Lock } from './messages.js' */
 import { html, Keyed, say, set } from '../dom.js';
 import { list, span, whole } from './format.js';
 import { name } from './parts.js';
 
 const ROW = 28;
-/** Rows above and below the view that are drawn too. */
+/** The node lists at most so many. */
+const LISTED_MAX = 1000;
+/** Rows above and below the view that are asked for and drawn too. */
 const MARGIN = 4;
 /** A wait that is shown in the colour of waiting. */
 const LONG_MS = 60_000;
 
 export class Locks {
   /**
-   * @param {(query: { sort: string, prefix: string }) => Promise<LockPage>} ask
+   * @param {(query: ListQuery) => Promise<void>} ask the node to send these rows from now on
    * @param {(lock: string) => void} choose
+   * @param {() => number} now by the page's clock
    */
-  constructor(ask, choose) {
-    this.ask = ask;
+  constructor(ask, choose, now) {
+    this.list = ask;
     this.choose = choose;
-    /** @type {Lock[]} */
+    this.now = now;
+    /** The rows that the node has sent. @type {Lock[]} */
     this.locks = [];
+    /** The index of the first one. */
+    this.first = 0;
+    /** When they came. */
+    this.at = 0;
+    /** Number of rows of the whole list. */
+    this.length = 0;
     this.chosen = '';
+    /** The row of the chosen lock, as far as is known. */
+    this.place = -1;
+    /** The row to choose when it comes. @type {number | null} */
+    this.next = null;
+    /** What the node was asked for last. */
+    this.asked = '';
     this.isAsking = false;
-    this.isStale = false;
+    this.isConnected = false;
     this.input = html('input', {
       type: 'search',
       placeholder: 'Begins with …',
@@ -32,7 +51,8 @@ export class Locks {
       spellcheck: 'false',
       oninput: () => {
         this.view.scrollTop = 0;
-        this.refresh();
+        this.place = -1;
+        this.look();
       },
     });
     this.summary = html('span', {}, 'Locks');
@@ -45,7 +65,7 @@ export class Locks {
         role: 'listbox',
         tabindex: 0,
         'aria-label': 'Locks, longest wait first',
-        onscroll: () => this.draw(),
+        onscroll: () => this.tick(),
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
       },
       this.rows,
@@ -71,40 +91,89 @@ export class Locks {
       this.view,
       this.note,
     );
-    new ResizeObserver(() => this.draw()).observe(this.view);
+    new ResizeObserver(() => this.tick()).observe(this.view);
+    document.addEventListener('visibilitychange', () => this.look());
   }
 
-  /** Asks for the list again. One request is under way at a time. */
-  async refresh() {
-    this.isStale = true;
-    if (this.isAsking) return;
+  /** The rows in view, and a few more. */
+  inView() {
+    const { scrollTop, clientHeight } = this.view;
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - MARGIN);
+    const last = Math.ceil((scrollTop + clientHeight) / ROW) + MARGIN;
+    return { first, last };
+  }
+
+  /**
+   * Tells the node which rows are in view, if they are others than before. One message is under way
+   * at a time.
+   */
+  async look() {
+    if (this.isAsking || !this.isConnected) return;
     this.isAsking = true;
-    while (this.isStale) {
-      this.isStale = false;
+    for (;;) {
+      const query = this.query();
+      const text = JSON.stringify(query);
+      if (text === this.asked) break;
+      this.asked = text;
       try {
-        this.show(await this.ask({ sort: 'wait', prefix: this.input.value }));
+        await this.list(query);
       } catch (error) {
+        this.isConnected = false;
         say(this.note, error instanceof Error ? error.message : String(error));
+        break;
       }
     }
     this.isAsking = false;
   }
 
-  /** @param {LockPage} page */
-  show({ locks, total, silent, reason }) {
+  /** The node knows nothing of this page yet. */
+  restart() {
+    this.asked = '';
+    this.isConnected = true;
+    this.look();
+  }
+
+  /** What is in view. @returns {ListQuery} */
+  query() {
+    const { first, last } = this.inView();
+    const rows = document.hidden ? 0 : last - first;
+    return { prefix: this.input.value, first, rows };
+  }
+
+  /**
+   * @param {Listed} listed
+   * @param {number} at when it came, by the page's clock
+   */
+  show({ prefix, first, locks, rows, total, silent, reason }, at) {
+    if (prefix !== this.input.value) return;
     this.locks = locks;
-    const all = total ?? locks.length;
-    const shown = locks.length < all ? `${whole(locks.length)} of ${whole(all)}` : whole(all);
+    this.first = first;
+    this.at = at;
+    this.length = rows;
+    // Locks that pass to their next holder meanwhile are counted and not listed.
+    const isCut = rows >= LISTED_MAX || 2 * rows < total;
+    const shown = isCut && rows < total ? `${whole(rows)} of ${whole(total)}` : whole(rows);
     say(this.summary, `${shown}, longest wait first`);
-    set(this.view, 'data-total', all);
+    set(this.view, 'data-total', total);
     const missing =
       silent.length > 0 ? `${list(silent)} did not answer: locks may be missing.` : '';
     const narrow =
-      locks.length < all ? 'Type the beginning of a name to find one of the others.' : '';
-    const none = all === 0 ? 'No lock is held or waited for.' : '';
+      isCut && rows < total ? 'Type the beginning of a name to find one of the others.' : '';
+    const none = total === 0 ? 'No lock is held or waited for.' : '';
     say(this.note, [reason ?? missing, none || narrow].filter(Boolean).join(' '));
     this.draw();
-    if (this.chosen === '' && locks.length > 0) this.choose(locks[0].name);
+    const next = this.next === null ? undefined : this.lockAt(this.next);
+    if (next) {
+      this.next = null;
+      this.choose(next.name);
+    } else if (this.chosen === '' && locks.length > 0) {
+      this.choose(locks[0].name);
+    }
+  }
+
+  /** A lock, if its row is known. @param {number} index */
+  lockAt(index) {
+    return this.locks[index - this.first];
   }
 
   /** @param {string} lock */
@@ -114,19 +183,24 @@ export class Locks {
   }
 
   draw() {
-    const { scrollTop, clientHeight } = this.view;
-    this.rows.style.height = `${this.locks.length * ROW}px`;
-    const first = Math.max(0, Math.floor(scrollTop / ROW) - MARGIN);
-    const last = Math.min(this.locks.length, Math.ceil((scrollTop + clientHeight) / ROW) + MARGIN);
+    this.rows.style.height = `${this.length * ROW}px`;
+    const { first, last } = this.inView();
     /** @type {[number, { lock: Lock, index: number }][]} */
     const items = [];
-    for (let index = first; index < last; index++) {
-      items.push([index, { lock: this.locks[index], index }]);
+    for (let index = first; index < Math.min(last, this.length); index++) {
+      const lock = this.lockAt(index);
+      if (lock) items.push([index, { lock, index }]);
     }
     this.parts.syncInOrder(items);
-    const active = this.locks.findIndex((lock) => lock.name === this.chosen);
-    const isDrawn = active >= first && active < last;
-    set(this.view, 'aria-activedescendant', isDrawn ? `lock-${active}` : undefined);
+    const chosen = items.find(([, { lock }]) => lock.name === this.chosen);
+    if (chosen) this.place = chosen[0];
+    set(this.view, 'aria-activedescendant', chosen ? `lock-${chosen[0]}` : undefined);
+  }
+
+  /** Shows times that pass. */
+  tick() {
+    this.draw();
+    this.look();
   }
 
   /** @param {number} index */
@@ -137,7 +211,7 @@ export class Locks {
         class: 'row',
         role: 'option',
         id: `lock-${index}`,
-        onclick: () => this.choose(this.locks[index]?.name ?? ''),
+        onclick: () => this.choose(this.lockAt(index)?.name ?? ''),
       },
       name('', 'mono'),
       name('', 'small wide'),
@@ -155,7 +229,8 @@ export class Locks {
    */
   update(row, lock, index) {
     const [title, holder, wait, waiting] = row.children;
-    const longest = lock.waiters[0]?.waited_for_ms ?? 0;
+    const waited = lock.waiters[0]?.waited_for_ms ?? 0;
+    const longest = waited + Math.max(0, this.now() - this.at);
     say(title, lock.name);
     set(title, 'title', lock.name);
     say(holder, lock.holder ? `${lock.holder.owner} ${lock.holder.node}` : lock.state);
@@ -166,14 +241,14 @@ export class Locks {
     set(row, 'data-lock', lock.name);
     set(row, 'aria-selected', String(lock.name === this.chosen));
     set(row, 'aria-posinset', index + 1);
-    set(row, 'aria-setsize', this.locks.length);
+    set(row, 'aria-setsize', this.length);
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
     const page = Math.max(1, Math.floor(this.view.clientHeight / ROW) - 1);
-    const last = this.locks.length - 1;
-    const at = this.locks.findIndex((lock) => lock.name === this.chosen);
+    const last = this.length - 1;
+    const at = this.place;
     /** @type {Record<string, number>} */
     const moves = {
       ArrowDown: at + 1,
@@ -192,6 +267,10 @@ export class Locks {
     else if ((index + 1) * ROW > scrollTop + clientHeight) {
       this.view.scrollTop = (index + 1) * ROW - clientHeight;
     }
-    this.choose(this.locks[index].name);
+    this.place = index;
+    const lock = this.lockAt(index);
+    this.next = lock ? null : index;
+    if (lock) this.choose(lock.name);
+    this.look();
   }
 }

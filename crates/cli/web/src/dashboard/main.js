@@ -17,8 +17,7 @@ import { Well } from './well.js';
 
 /** How often times that pass are shown again. */
 const TICK_MS = 500;
-/** The list of locks and one lock are asked for again at most so often. */
-const LIST_MS = 2000;
+/** One lock is asked for again after its events, at most so often. */
 const LOCK_MS = 1000;
 
 /** @param {string} id */
@@ -35,7 +34,6 @@ const nodeNow = () => model.now(clockNow());
 let state = { kind: 'connecting' };
 /** When the connection was lost, by the page's clock. */
 let lostAt = 0;
-let listedAt = -Infinity;
 let askedAt = -Infinity;
 let isAskLater = false;
 
@@ -57,7 +55,7 @@ const well = new Well(byId('well'), (lock) => {
   byId('lock').scrollIntoView();
 });
 const figures = new Figures(well.figures, model);
-const locks = new Locks((query) => askLocks(query), chooseLock);
+const locks = new Locks((query) => session.ask('list', query), chooseLock, clockNow);
 const oneLock = new OneLock(nodeNow);
 byId('lock').append(
   html(
@@ -85,10 +83,10 @@ function onState(next) {
 
 async function start() {
   say(notice, '');
-  listedAt = -Infinity;
   model.restart();
   try {
     await session.ask('follow');
+    locks.restart();
     if (locks.chosen) await watchLock();
   } catch (error) {
     if (state.kind === 'open') tellTrouble(error);
@@ -111,7 +109,6 @@ function onPush(kind, content) {
   if (kind === 'overview') {
     model.hear(content, clockNow());
     showAll();
-    refreshLocks();
   } else if (kind === 'history') {
     model.extend(content);
     figures.show();
@@ -119,6 +116,8 @@ function onPush(kind, content) {
     model.add(content.changes);
     if (model.overview) changed.show(model.overview);
     figures.show();
+  } else if (kind === 'listed') {
+    locks.show(content, clockNow());
   } else if (kind === 'event') {
     onEvent(content);
   } else if (kind === 'stopping') {
@@ -136,19 +135,6 @@ function showAll() {
 }
 
 /* ---- Locks ---- */
-
-/** @param {{ sort: string, prefix: string }} query */
-async function askLocks(query) {
-  listedAt = clockNow();
-  const { page, total } = await session.ask('locks', query);
-  return { ...page, total };
-}
-
-/** The list follows the overview, so that it costs the nodes little. */
-function refreshLocks() {
-  if (document.hidden || clockNow() - listedAt < LIST_MS) return;
-  locks.refresh();
-}
 
 /** @param {string} lock */
 function chooseLock(lock) {
@@ -227,7 +213,7 @@ function titleText() {
   if (!overview) return 'Connecting';
   if (overview.level === 'ok') return '✓ Well';
   if (overview.level === 'unknown') return '? Unknown';
-  const { length } = overview.problems;
+  const { length } = overview.problems.filter((problem) => !problem.is_over);
   return `✕ ${length === 1 ? '1 problem' : `${length} problems`}`;
 }
 
@@ -287,6 +273,7 @@ addEventListener('hashchange', openAddress);
 setInterval(() => {
   showSeen();
   well.tick(nodeNow());
+  if (state.kind === 'open') locks.tick();
   oneLock.tick();
 }, TICK_MS);
 

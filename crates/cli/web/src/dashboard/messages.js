@@ -15,11 +15,13 @@
  * @property {'critical' | 'warning'} level
  * @property {string} title
  * @property {number} since_ms
+ * @property {number} last_seen_ms before the overview's at_ms, if it could not be examined since
  * @property {boolean} is_over
  * @property {string} text
  * @property {string | null} link an anchor in operations.md
  * @property {string | null} [lock]
  * @property {string | null} [node]
+ * @property {string | null} [from] of a link
  * @property {Command[]} commands
  */
 
@@ -150,9 +152,20 @@
  */
 
 /**
- * @typedef {Object} LockPage
+ * The rows of the list of locks that the node sends.
+ * @typedef {Object} ListQuery
+ * @property {string} prefix
+ * @property {number} first
+ * @property {number} rows 0 for none
+ */
+
+/**
+ * @typedef {Object} Listed
+ * @property {string} prefix
+ * @property {number} first
  * @property {Lock[]} locks
- * @property {number} [total]
+ * @property {number} rows of the whole list
+ * @property {number} total
  * @property {string[]} silent
  * @property {string} [reason]
  */

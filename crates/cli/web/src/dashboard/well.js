@@ -22,9 +22,11 @@ export class Well {
     this.wellLine = html('p', { class: 'fine old', hidden: true }, glyph('well'), this.wellText);
     this.problems = new Keyed(
       this.list,
-      (/** @type {Problem} */ problem) => problemItem(problem, showLock),
+      (/** @type {{ problem: Problem, state: string }} */ it) => problemItem(it, showLock),
       () => {},
     );
+    /** When the problems were examined, by the node's clock. */
+    this.at = 0;
     /** @type {[Problem, HTMLElement][]} */
     this.times = [];
     this.keeperHead = html('h3');
@@ -92,9 +94,12 @@ export class Well {
     say(this.verdict, overview.verdict);
     say(this.lead, overview.detail);
     const items = overview.problems.map(
-      (problem) => /** @type {const} */ ([keyOf(problem), problem]),
+      (problem) => /** @type {const} */ ([keyOf(problem, overview.at_ms), problem]),
     );
-    this.problems.syncInOrder(items.map(([key, problem]) => [key, problem]));
+    this.at = overview.at_ms;
+    this.problems.syncInOrder(
+      items.map(([key, problem]) => [key, { problem, state: stateOf(problem, this.at) }]),
+    );
     this.times = items.flatMap(([key, problem]) => {
       const time = this.problems.parts.get(key)?.querySelector('time');
       return time instanceof HTMLElement ? [[problem, time]] : [];
@@ -153,39 +158,52 @@ export class Well {
 
   /** Times that pass while nothing is pushed. @param {number} now */
   tick(now) {
-    for (const [problem, time] of this.times)
-      say(time, when(problem.since_ms, problem.is_over, now));
+    for (const [problem, time] of this.times) say(time, when(problem, this.at, now));
   }
+}
+
+/**
+ * Whether a problem was found, is over, or could not be examined.
+ * @param {Problem} problem
+ * @param {number} at when the problems were examined
+ */
+function stateOf({ is_over: isOver, last_seen_ms: seen }, at) {
+  if (isOver) return 'over';
+  return seen < at ? 'unexamined' : 'found';
 }
 
 /**
  * A problem's element is made again if anything but the time differs.
  * @param {Problem} problem
+ * @param {number} at
  */
-function keyOf({
-  code,
-  level,
-  title,
-  since_ms: since,
-  is_over: isOver,
-  text,
-  link,
-  lock,
-  commands,
-}) {
-  return JSON.stringify([code, level, title, since, isOver, text, link, lock, commands]);
+function keyOf(problem, at) {
+  const { code, level, title, since_ms: since, text, link, lock, commands } = problem;
+  const state = stateOf(problem, at);
+  return JSON.stringify([code, level, title, since, state, text, link, lock, commands]);
 }
 
 /**
- * @param {Problem} problem
+ * @param {{ problem: Problem, state: string }} it
  * @param {(lock: string) => void} showLock
  */
-function problemItem({ code, level, title, text, link, lock, commands }, showLock) {
-  const isCritical = level === 'critical';
+function problemItem({ problem, state }, showLock) {
+  const { code, level, title, text, link, lock, commands } = problem;
+  const [mark, style] =
+    state === 'over'
+      ? ['well', 'muted']
+      : level === 'critical'
+        ? ['fault', 'fault']
+        : ['waiting', 'wait'];
   return html(
     'li',
-    { 'data-code': code, 'data-level': level, class: code === 'no-lease' ? undefined : 'old' },
-    glyph(isCritical ? 'fault' : 'waiting'),
+    {
+      'data-code': code,
+      'data-level': level,
+      'data-state': state,
+      class: code === 'no-lease' ? undefined : 'old',
+    },
+    glyph(mark),
     html(
       'div',
       {},
@@ -193,30 +211,32 @@ function problemItem({ code, level, title, text, link, lock, commands }, showLoc
         'div',
         { class: 'top' },
         html('h3', { dir: 'auto' }, title),
-        html('time', { class: isCritical ? 'fault' : 'wait' }),
+        html('time', { class: style }),
       ),
-      html(
-        'p',
-        { dir: 'auto' },
-        text,
-        !!lock && ' ',
-        !!lock &&
-          html(
-            'button',
-            { type: 'button', class: 'link', onclick: () => showLock(lock) },
-            'Show this lock',
-          ),
-      ),
-      html(
-        'div',
-        { class: 'acts' },
-        !!link && whatToDo(link),
+      state !== 'over' &&
+        html(
+          'p',
+          { dir: 'auto' },
+          text,
+          !!lock && ' ',
+          !!lock &&
+            html(
+              'button',
+              { type: 'button', class: 'link', onclick: () => showLock(lock) },
+              'Show this lock',
+            ),
+        ),
+      state !== 'over' &&
         html(
           'div',
-          { class: 'commands' },
-          commands.map(({ label, command }) => commandRow(label, command)),
+          { class: 'acts' },
+          !!link && whatToDo(link),
+          html(
+            'div',
+            { class: 'commands' },
+            commands.map(({ label, command }) => commandRow(label, command)),
+          ),
         ),
-      ),
     ),
   );
 }

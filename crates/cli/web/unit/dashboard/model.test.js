@@ -35,8 +35,12 @@ test('times are short and never jump backwards at their limits', () => {
     [-5, '0 ms'],
   ]);
   for (const [ms, text] of cases) assert.equal(span(ms), text, String(ms));
-  assert.equal(when(NOW - 40_000, true, NOW), `40 s ago, at ${clock(NOW - 40_000)}`);
-  assert.match(when(NOW - 40_000, false, NOW), /^for 40 s, since /);
+  const [problem] = overview(NOW).problems;
+  const known = { ...problem, since_ms: NOW - 40_000 };
+  assert.equal(when(known, NOW, NOW), `for 40 s, since ${clock(NOW - 40_000)}`);
+  assert.equal(when(known, NOW + 1, NOW + 12_000), 'not examined, last seen 12 s ago');
+  const over = { ...known, is_over: true };
+  assert.equal(when(over, NOW + 1, NOW + 12_000), 'over, last seen 12 s ago');
   assert.equal(list(['a', 'b', 'c']), 'a, b and c');
   assert.deepEqual([3000, 2500, 500, 240_000].map(length), ['3 s', '2.5 s', '500 ms', '4 min']);
 });

@@ -21,6 +21,7 @@ use super::attempts::Attempts;
 use super::{CLOSE_WITHIN, WRITE_WITHIN, closed, stopping};
 use crate::Moment;
 use crate::node::follow::Following;
+use crate::node::listing::Listing;
 use crate::node::sessions::Outgoing;
 use soloist_core::locks::Remaining;
 use soloist_core::sessions::{ConnectionId, SessionId};
@@ -53,6 +54,7 @@ pub(super) struct SessionConnection {
     attempts: Attempts,
     events: Option<Watch>,
     following: Option<Following>,
+    listing: Option<Listing>,
 }
 
 impl Drop for SessionConnection {
@@ -83,6 +85,7 @@ impl SessionConnection {
             queries: VecDeque::new(),
             events: None,
             following: None,
+            listing: None,
         }
     }
 
@@ -116,6 +119,7 @@ impl SessionConnection {
                     None => self.events = None,
                 },
                 news = next_news(&mut self.following) => self.later.extend(news),
+                listed = next_rows(&mut self.listing) => self.later.push_back(listed),
             }
         }
     }
@@ -193,8 +197,8 @@ impl SessionConnection {
                 let prefix = query.prefix.unwrap_or_default();
                 let (page, total) = match query.sort {
                     Some(LockOrder::Wait) => {
-                        let (page, total) = api.node.longest_waits(&prefix).await;
-                        (page, Some(total))
+                        let found = api.node.longest_waits(&prefix).await;
+                        (found.page.clone(), Some(found.total))
                     }
                     None => (api.node.lock_list_with(&prefix, query.after).await, None),
                 };
@@ -223,6 +227,11 @@ impl SessionConnection {
             ClientMessage::Unwatch(unwatch) => {
                 self.events = None;
                 return self.later.push_back(done(unwatch.n));
+            }
+            ClientMessage::List(query) => {
+                self.later.push_back(done(query.n));
+                self.listing = Listing::begin(&api.node, query, self.listing.take());
+                return;
             }
             ClientMessage::Follow(follow) => {
                 self.following = Some(api.node.follow());
@@ -310,6 +319,14 @@ async fn next_event(watch: &mut Option<Watch>) -> Option<NodeMessage> {
 async fn next_news(following: &mut Option<Following>) -> Vec<NodeMessage> {
     match following {
         Some(following) => following.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for rows of the list of locks, or forever if the client has none in view.
+async fn next_rows(listing: &mut Option<Listing>) -> NodeMessage {
+    match listing {
+        Some(listing) => NodeMessage::Listed(listing.next().await),
         None => std::future::pending().await,
     }
 }

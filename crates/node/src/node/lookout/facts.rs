@@ -358,6 +358,7 @@ mod tests {
             epoch: Some(8),
             what: "n7 evicted".to_owned(),
             why: "The leader evicted it because its lease expired.".to_owned(),
+            holds: None,
             is_bad: true,
         };
         let outside = outside(&[evicted], &[], Some(&led), &|_| false, 1_000, &MEMBER);

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use soloist_api::dashboard::{Change, History};
+use soloist_api::dashboard::{Change, ChangeKind, History};
 use soloist_core::record::{
-    Departures, JOURNAL_MAX, Noted, SECONDS_KEPT, Seconds, merged_changes, settled,
+    Departures, JOURNAL_MAX, Noted, SECONDS_KEPT, Second, Seconds, merged_changes, settled,
 };
 
 use super::facts::Answers;
@@ -18,6 +19,10 @@ const COMPLETE_AFTER_S: u64 = 2;
 /// Maximum number of notes about the membership that are kept, of all nodes, and of notes about
 /// losses and links.
 const NOTES_MAX: usize = 4 * JOURNAL_MAX;
+
+/// A member that dies is evicted this long after its lease at most, if nothing else fails. What it
+/// told before that is too old.
+const EVICTED_WITHIN_S: u64 = 5;
 
 /// A note's node and number.
 type NoteKey = (String, u64);
@@ -34,6 +39,8 @@ pub(super) struct Known {
     departures: Departures<NoteKey>,
     /// What happened in the whole cluster.
     pub(super) seconds: Seconds,
+    /// By second: holds of members that died, which did not tell their end.
+    died: BTreeMap<u64, u64>,
     /// The last second that is complete.
     complete: Option<u64>,
     /// Seconds of which nothing is known, because this node had no lease.
@@ -55,6 +62,50 @@ struct Heard {
     seconds_from: u64,
     /// Number of the last note that is final.
     notes_after: u64,
+    /// Its last report.
+    told: Told,
+    /// The last report before it was restarted.
+    told_before: Told,
+}
+
+/// What a node has told of its holds.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// When, by the clock of the node that asks.
+    at_s: u64,
+    /// When the node was started.
+    since_s: u64,
+    holds: u64,
+}
+
+impl Heard {
+    fn note_holds(&mut self, kept: &Kept, now_s: u64) {
+        let told = Told {
+            at_s: now_s,
+            since_s: kept.since_s,
+            holds: kept.report.holds,
+        };
+        if told.since_s != self.told.since_s {
+            self.told_before = self.told;
+        }
+        self.told = told;
+    }
+
+    /// Whether the node ran on when it was evicted at this second, so that it tells itself which
+    /// holds it lost.
+    fn outlived(&self, at_s: u64, lease_s: u64) -> bool {
+        self.told.at_s > at_s && self.told.since_s + lease_s <= at_s
+    }
+
+    /// The holds that it told of last before it was evicted at this second.
+    fn holds_before(&self, at_s: u64, lease_s: u64) -> Option<u64> {
+        let in_time = |told: &Told| {
+            let range = at_s.saturating_sub(lease_s + EVICTED_WITHIN_S)..=at_s;
+            range.contains(&told.at_s)
+        };
+        let mut told = [self.told, self.told_before].into_iter();
+        told.find(in_time).map(|told| told.holds)
+    }
 }
 
 impl Known {
@@ -87,7 +138,13 @@ impl Known {
     }
 
     /// Adds what the nodes have told.
-    pub(super) fn learn(&mut self, answers: &mut Answers, now_s: u64, is_member: bool) {
+    pub(super) fn learn(
+        &mut self,
+        answers: &mut Answers,
+        now_s: u64,
+        is_member: bool,
+        lease: Duration,
+    ) {
         let complete = complete_at(now_s);
         let oldest = complete.saturating_sub(SECONDS_KEPT - 1);
         let mut has_more = self.complete != Some(complete);
@@ -96,11 +153,14 @@ impl Known {
                 continue;
             };
             has_more |= self.add_seconds(name, kept, now_s);
+            let heard = self.nodes.entry(name.clone()).or_default();
+            heard.note_holds(kept, now_s);
             self.add_notes(name, kept);
         }
         self.nodes
             .retain(|_, heard| heard.at_s + SECONDS_KEPT >= now_s);
         self.merge_notes();
+        has_more |= self.count_dead(lease.as_millis().div_ceil(1000) as u64);
 
         if !is_member {
             let from = self.complete.map_or(oldest, |last| last + 1);
@@ -173,12 +233,40 @@ impl Known {
         }
     }
 
+    /// Counts the holds of members that died. Nobody tells their end: the leader knows how many
+    /// there were when the member renewed its lease last, and if it was the leader that died, this
+    /// node may have asked it shortly before. Returns whether anything is new.
+    fn count_dead(&mut self, lease_s: u64) -> bool {
+        let mut died: BTreeMap<u64, u64> = BTreeMap::new();
+        let evicted = |change: &&Change| change.kind == ChangeKind::Evicted;
+        for change in self.changes.iter().filter(evicted) {
+            let at_s = change.at_ms / 1000;
+            let node = change.node.as_ref();
+            let heard = node.and_then(|node| self.nodes.get(node));
+            if heard.is_some_and(|heard| heard.outlived(at_s, lease_s)) {
+                continue;
+            }
+            let holds = change.holds.map(u64::from);
+            let holds = holds.or_else(|| heard?.holds_before(at_s, lease_s));
+            *died.entry(at_s).or_default() += holds.unwrap_or_default();
+        }
+        died.retain(|_, holds| *holds > 0);
+        let is_new = died != self.died;
+        self.died = died;
+        is_new
+    }
+
     fn points(&self, oldest: u64, complete: u64) -> History {
         let since_s = self.since_s.unwrap_or(complete + 1);
         let points = (oldest..=complete).map(|second| {
             let is_known = second >= since_s && !self.unknown.contains(&second);
-            let point = || self.seconds.get(second).map(|second| second.point());
-            is_known.then(|| point().unwrap_or_default())
+            let point = || {
+                let counted = self.seconds.get(second);
+                let mut point = counted.map(Second::point).unwrap_or_default();
+                point.lost += self.died.get(&second).copied().unwrap_or_default();
+                point
+            };
+            is_known.then(point)
         });
         History {
             from_s: oldest,

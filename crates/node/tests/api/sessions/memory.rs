@@ -6,18 +6,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Socket;
 use crate::cluster::served;
-use crate::http::{Http, Stream};
+use crate::http::{Http, Stream, resident};
 
 const SESSIONS: usize = 1_000;
 const HOLDS: u64 = 10_000;
-
-/// Memory of this process, in bytes.
-fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
-    kib.parse::<f64>().unwrap() * 1024.0
-}
 
 /// Starts a session over a socket without a buffer, and returns when it is welcomed.
 async fn start(http: &Http) -> Box<dyn Stream> {

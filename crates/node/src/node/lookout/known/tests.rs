@@ -1,11 +1,12 @@
 use soloist_api::EndReason;
 use soloist_api::dashboard::{ChangeKind, OutsideState};
-use soloist_core::record::{Note, Report, Second, Standing};
+use soloist_core::record::{Note, Report, Standing};
 
 use super::super::facts::outside;
 use super::*;
 
 const NODE: &str = "n2";
+const LEASE: Duration = Duration::from_secs(3);
 const MEMBER: Standing = Standing::Member {
     lease_left_ms: 2_500,
 };
@@ -33,7 +34,7 @@ fn learn(known: &mut Known, now_s: u64, kept: Option<Kept>) {
         led: None,
         kept: BTreeMap::from([(NODE.to_owned(), answer)]),
     };
-    known.learn(&mut answers, now_s, true);
+    known.learn(&mut answers, now_s, true, LEASE);
 }
 
 /// Looks at one node, whose clock may be behind or ahead.
@@ -91,7 +92,7 @@ fn seconds_without_a_lease_are_unknown_until_the_members_have_told() {
             kept: BTreeMap::new(),
         };
         known.begin(now_s);
-        known.learn(&mut alone, now_s, false);
+        known.learn(&mut alone, now_s, false, LEASE);
     }
     assert_eq!(entries(&known, 9_998..10_002), [Some(2), None, None, None]);
     look_in_vain(&mut known, 10_005);
@@ -166,7 +167,7 @@ fn eviction_and_losses() -> Known {
                 Some((kept(10, 10, losses.collect()), 0.4)),
             )]),
         };
-        known.learn(&mut answers, 10, true);
+        known.learn(&mut answers, 10, true, LEASE);
     }
     known
 }
@@ -225,4 +226,94 @@ fn an_eviction_outlives_later_epochs_until_the_node_joins_again() {
     );
     learn(&mut known, 10, Some(kept(10, 10, epochs(5_001).collect())));
     assert!(!is_gone(&known));
+}
+
+/// The lost holds of all seconds.
+fn lost_in_all(known: &Known) -> u64 {
+    let points = known.history.points.iter().flatten();
+    points.map(|point| point.lost).sum()
+}
+
+/// A member answers until it dies, and is evicted 3 s later. The leader of that time, if it lives,
+/// knows that it had this many holds.
+fn member_dies(holds: Option<u32>) -> Known {
+    let mut known = Known::default();
+    for now_s in 990..1_000 {
+        known.begin(now_s);
+        let mut dying = kept(now_s, now_s, Vec::new());
+        dying.report.holds = 7;
+        tell(
+            &mut known,
+            now_s,
+            [("n1", kept(now_s, now_s, Vec::new())), ("n9", dying)],
+        );
+    }
+    assert_eq!(lost_in_all(&known), 0);
+    let evicted = Note::Evicted {
+        node: "n9".to_owned(),
+        epoch: 8,
+        reason: "its lease expired".to_owned(),
+        holds,
+    };
+    let installed = Note::Installed {
+        epoch: 8,
+        before: Some(7),
+        members: 1,
+        joined: Vec::new(),
+        gone: vec!["n9".to_owned()],
+        stood_still_us: None,
+    };
+    let at_ms = 1_003_000;
+    let notes = [evicted, installed].map(|note| Noted { at_ms, note });
+    let notes = (1..).zip(notes).collect();
+    known.begin(1_006);
+    tell(&mut known, 1_006, [("n1", kept(1_006, 1_006, notes))]);
+    known
+}
+
+/// A look at which these nodes answer.
+fn tell<const N: usize>(known: &mut Known, now_s: u64, kept: [(&str, Kept); N]) {
+    let kept = kept.map(|(name, kept)| (name.to_owned(), Some((kept, 0.4))));
+    let mut answers = Answers {
+        led: None,
+        kept: kept.into(),
+    };
+    known.learn(&mut answers, now_s, true, LEASE);
+}
+
+#[test]
+fn the_holds_of_a_member_that_died_are_lost() {
+    for (holds, lost) in [(Some(2), 2), (Some(0), 0), (None, 7)] {
+        let mut known = member_dies(holds);
+        let at = |known: &Known| {
+            let point = known.history.points[(1_003 - known.history.from_s) as usize];
+            point.map(|point| point.lost)
+        };
+        assert_eq!(
+            (at(&known), lost_in_all(&known)),
+            (Some(lost), lost),
+            "{holds:?}"
+        );
+        // It is restarted, and knows nothing of its former life.
+        known.begin(1_010);
+        let mut restarted = kept(1_010, 1_010, Vec::new());
+        restarted.since_s = 1_005;
+        tell(&mut known, 1_010, [("n9", restarted)]);
+        assert_eq!(lost_in_all(&known), lost, "{holds:?}");
+    }
+}
+
+#[test]
+fn a_member_that_lived_on_tells_its_losses_itself() {
+    let mut known = member_dies(Some(2));
+    known.begin(1_010);
+    let mut back = kept(1_010, 1_010, Vec::new());
+    let lost = Second {
+        lost: 1,
+        ..Second::default()
+    };
+    // When its lease expired it had one hold only.
+    back.seconds = vec![(1_002, lost)];
+    tell(&mut known, 1_010, [("n9", back)]);
+    assert_eq!(lost_in_all(&known), 1);
 }

@@ -1,10 +1,13 @@
 //! What a cluster is judged to suffer from: one test per kind of problem.
 
+mod seen;
+
 use soloist_api::dashboard::{
     KeeperState, Level, OutsideInfo, OutsideState, Overview, Problem, ProblemCode,
 };
 use soloist_core::record::{
-    Facts, HolderFact, KeeperFact, MemberFact, Report, Standing, WAIT_UNUSUAL_MS, WaitFact,
+    Facts, HolderFact, KeeperFact, MemberFact, Report, SeenProblems, Standing, WAIT_UNUSUAL_MS,
+    WaitFact,
 };
 
 const NOW_MS: u64 = 1_700_000_000_000;
@@ -62,6 +65,11 @@ fn healthy() -> Facts {
     }
 }
 
+/// Judges by one look.
+fn judge(facts: &Facts) -> Overview {
+    facts.judge(&mut SeenProblems::default())
+}
+
 fn report(facts: &mut Facts, member: usize) -> &mut Report {
     &mut facts.members[member].report.as_mut().unwrap().0
 }
@@ -77,7 +85,7 @@ fn only(overview: &Overview, code: ProblemCode, level: Level) -> &Problem {
 
 #[test]
 fn a_healthy_cluster_has_no_problem_and_everything_is_listed_as_well() {
-    let overview = healthy().judge();
+    let overview = judge(&healthy());
     assert_eq!(overview.problems, []);
     assert_eq!(overview.level, Level::Ok);
     assert_eq!(overview.verdict, "All is well.");
@@ -109,7 +117,7 @@ fn a_lost_keeper_is_critical_if_no_other_may_fail() {
         reason: Some("The leader evicted it because its lease expired.".to_owned()),
         ..facts.keepers[2].clone()
     };
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::KeeperDown, Level::Critical);
     assert_eq!(problem.title, "Keeper n3 is down");
     assert_eq!(problem.since_ms, NOW_MS - 60_000);
@@ -131,7 +139,7 @@ fn a_lost_keeper_is_critical_if_no_other_may_fail() {
     // Of five keepers, one more may fail.
     facts.keepers.push(keeper("n4", KeeperState::Follows));
     facts.keepers.push(keeper("n5", KeeperState::Follows));
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::KeeperDown, Level::Warning);
     assert!(problem.text.contains("1 more may fail"), "{problem:?}");
     assert_eq!(overview.verdict, "Working. One thing needs you.");
@@ -153,7 +161,7 @@ fn without_leader() -> Facts {
 #[test]
 fn a_member_that_hears_no_leader_does_not_call_the_cluster_well() {
     let mut facts = without_leader();
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::NoLeader, Level::Warning);
     assert_eq!(problem.title, "No leader of the keepers answers n1");
     assert!(
@@ -171,7 +179,7 @@ fn a_member_that_hears_no_leader_does_not_call_the_cluster_well() {
     assert_eq!(problem.commands[0].command, "ssh n2 soloist doctor");
     // Its lease was not renewed in time.
     facts.standing = Standing::Member { lease_left_ms: 999 };
-    only(&facts.judge(), ProblemCode::NoLeader, Level::Critical);
+    only(&judge(&facts), ProblemCode::NoLeader, Level::Critical);
 }
 
 #[test]
@@ -180,7 +188,7 @@ fn no_leader_is_critical_if_stopped_and_silent_keepers_leave_no_majority() {
     facts.keepers[1].state = KeeperState::Down;
     facts.keepers[1].reason = Some("disk full".to_owned());
     let levels = |facts: &Facts| -> Vec<(ProblemCode, Level)> {
-        let problems = facts.judge().problems;
+        let problems = judge(facts).problems;
         problems.iter().map(|it| (it.code, it.level)).collect()
     };
     let one_stopped = [
@@ -195,7 +203,7 @@ fn no_leader_is_critical_if_stopped_and_silent_keepers_leave_no_majority() {
         (ProblemCode::NodeSilent, Level::Warning),
     ];
     assert_eq!(levels(&facts), one_silent);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let (no_leader, down) = (&overview.problems[0].text, &overview.problems[1].text);
     assert!(
         no_leader.contains("n2 and n3 cannot be counted on"),
@@ -213,7 +221,7 @@ fn no_leader_is_critical_if_stopped_and_silent_keepers_leave_no_majority() {
 fn a_change_of_epoch_is_a_problem_if_it_lasts_and_grants_are_never_claimed() {
     let mut facts = healthy();
     facts.changing_for_ms = Some(4);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     assert_eq!(
         (overview.level, &overview.problems[..]),
         (Level::Ok, &[][..])
@@ -221,16 +229,16 @@ fn a_change_of_epoch_is_a_problem_if_it_lasts_and_grants_are_never_claimed() {
     let expected = "No lock is granted until epoch 7 has begun, for 4 ms so far.";
     assert!(overview.detail.starts_with(expected), "{}", overview.detail);
     facts.changing_for_ms = Some(999);
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
     facts.changing_for_ms = Some(1_000);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::Changing, Level::Critical);
     assert_eq!(problem.since_ms, NOW_MS - 1_000);
     assert_eq!(overview.verdict, "Locks stand still. One thing needs you.");
     // With long leases, nodes may be far from each other.
     facts.lease_ms = 24_000;
     facts.members.clear();
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
 }
 
 #[test]
@@ -238,7 +246,7 @@ fn what_is_well_counts_only_members_that_answered() {
     let mut facts = healthy();
     facts.members[2].report = None;
     facts.keepers[2].state = KeeperState::Unknown;
-    let overview = facts.judge();
+    let overview = judge(&facts);
     only(&overview, ProblemCode::NodeSilent, Level::Warning);
     assert!(
         overview
@@ -270,7 +278,7 @@ fn a_node_without_a_lease_does_not_know_the_state_of_the_cluster() {
     for keeper in &mut facts.keepers {
         keeper.state = KeeperState::Unknown;
     }
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::NoLease, Level::Critical);
     assert_eq!(problem.node.as_deref(), Some("n1"));
     assert_eq!(problem.since_ms, NOW_MS - 12_000);
@@ -300,7 +308,7 @@ fn a_lost_majority_is_reported_by_a_node_that_reaches_no_leader() {
         keeper.state = KeeperState::Down;
         keeper.reason = Some("connection refused".to_owned());
     }
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let codes: Vec<ProblemCode> = overview.problems.iter().map(|p| p.code).collect();
     assert_eq!(codes, [ProblemCode::MajorityLost, ProblemCode::NoLease]);
     let problem = &overview.problems[0];
@@ -311,14 +319,14 @@ fn a_lost_majority_is_reported_by_a_node_that_reaches_no_leader() {
     );
     // One keeper of three may be missing.
     facts.keepers[1].state = KeeperState::Unknown;
-    only(&facts.judge(), ProblemCode::NoLease, Level::Critical);
+    only(&judge(&facts), ProblemCode::NoLease, Level::Critical);
 }
 
 #[test]
 fn a_clock_at_another_rate_is_critical() {
     let mut facts = healthy();
     facts.clocks = vec![("n4".to_owned(), -12)];
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::ClocksApart, Level::Critical);
     assert_eq!(problem.title, "The clock of n4 runs too slow");
     assert!(
@@ -343,7 +351,7 @@ fn an_evicted_node_is_a_problem_and_one_that_left_is_not() {
         outside("n7", OutsideState::Evicted),
         outside("n8", OutsideState::Joining),
     ];
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::NodeOutside, Level::Warning);
     assert_eq!(problem.title, "n7 is not a member");
     assert!(
@@ -353,25 +361,25 @@ fn an_evicted_node_is_a_problem_and_one_that_left_is_not() {
     assert_eq!(overview.outside.len(), 3);
     // An evicted keeper is reported once, as a keeper that is down.
     facts.outside[1].is_keeper = true;
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
 }
 
 #[test]
 fn a_certificate_is_a_warning_for_a_month_and_critical_for_a_week() {
     let mut facts = healthy();
     report(&mut facts, 3).certificate_ends_ms = Some(NOW_MS + 31 * DAY_MS);
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
     report(&mut facts, 3).certificate_ends_ms = Some(NOW_MS + 20 * DAY_MS);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::CertificateExpires, Level::Warning);
     assert_eq!(problem.title, "The certificate of n4 expires in 20 days");
     assert_eq!(problem.since_ms, NOW_MS - 10 * DAY_MS);
     report(&mut facts, 3).certificate_ends_ms = Some(NOW_MS + DAY_MS);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::CertificateExpires, Level::Critical);
     assert_eq!(problem.title, "The certificate of n4 expires in 24 h 0 min");
     report(&mut facts, 3).certificate_ends_ms = Some(NOW_MS - DAY_MS);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::CertificateExpires, Level::Critical);
     assert_eq!(problem.title, "The certificate of n4 has expired");
 }
@@ -380,9 +388,9 @@ fn a_certificate_is_a_warning_for_a_month_and_critical_for_a_week() {
 fn a_lease_with_less_than_a_third_left_was_not_renewed() {
     let mut facts = healthy();
     facts.members[4].lease_left_ms = Some(1_000);
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
     facts.members[4].lease_left_ms = Some(999);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::LeaseNearEnd, Level::Warning);
     assert_eq!(problem.title, "The lease of n5 is not renewed");
 }
@@ -392,7 +400,7 @@ fn a_silent_member_is_named_and_the_links_to_it_are_not() {
     let mut facts = healthy();
     facts.members[3].report = None;
     report(&mut facts, 0).links_down = vec![("n4".to_owned(), 60_000)];
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::NodeSilent, Level::Warning);
     assert_eq!(problem.title, "n4 does not answer");
     assert_eq!(overview.silent, ["n4"]);
@@ -404,9 +412,9 @@ fn a_silent_member_is_named_and_the_links_to_it_are_not() {
 fn a_link_that_is_down_for_a_lease_is_a_problem() {
     let mut facts = healthy();
     report(&mut facts, 0).links_down = vec![("n4".to_owned(), 2_999)];
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
     report(&mut facts, 0).links_down = vec![("n4".to_owned(), 3_000), ("n9".to_owned(), 9_000)];
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::LinkDown, Level::Warning);
     assert_eq!(problem.title, "n1 does not reach n4");
     assert_eq!(problem.since_ms, NOW_MS - 3_000);
@@ -425,14 +433,14 @@ fn a_wait_is_unusual_beside_the_other_waits() {
         holder: None,
     };
     facts.waits = vec![wait.clone()];
-    assert_eq!(facts.judge().problems, []);
+    assert_eq!(judge(&facts).problems, []);
     facts.waits[0].waited_ms = WAIT_UNUSUAL_MS;
     facts.waits[0].holder = Some(HolderFact {
         owner: "deploy".to_owned(),
         node: "n5".to_owned(),
         held_ms: 192_000,
     });
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::LongWait, Level::Warning);
     assert_eq!(problem.lock.as_deref(), Some("it's"));
     assert!(
@@ -445,7 +453,7 @@ fn a_wait_is_unusual_beside_the_other_waits() {
     assert_eq!(problem.commands.len(), 2);
     // Where long waits are usual, this one is not unusual.
     facts.wait_p99_ms = Some(10_000.0);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     assert_eq!(overview.problems, []);
     assert!(
         overview
@@ -458,7 +466,7 @@ fn a_wait_is_unusual_beside_the_other_waits() {
 fn different_versions_are_listed() {
     let mut facts = healthy();
     report(&mut facts, 1).version = "0.2.0".to_owned();
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let problem = only(&overview, ProblemCode::VersionsDiffer, Level::Warning);
     let expected = "0.1.0 on n1, n3, n4 and n5; 0.2.0 on n2.";
     assert!(problem.text.starts_with(expected), "{problem:?}");
@@ -471,7 +479,7 @@ fn critical_problems_come_first() {
     facts.members[3].report = None;
     facts.keepers[2].state = KeeperState::Down;
     report(&mut facts, 4).certificate_ends_ms = Some(NOW_MS + DAY_MS);
-    let overview = facts.judge();
+    let overview = judge(&facts);
     let codes: Vec<ProblemCode> = overview.problems.iter().map(|p| p.code).collect();
     let expected = [
         ProblemCode::KeeperDown,
