@@ -164,6 +164,10 @@ pub struct Release {
     pub n: u64,
     /// The hold to release: the number of its `acquire`.
     pub hold: u64,
+    /// Whether the answer may wait for the node's next message, because nothing waits for it. An
+    /// answer on its own would wake the client for nothing. Any `ping` brings it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub later: bool,
     /// The last outcome that the client has read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,

@@ -67,7 +67,12 @@ fn requests() -> Vec<ClientMessage> {
             request: 5,
             seen,
         }),
-        ClientMessage::Release(Release { n, hold: 5, seen }),
+        ClientMessage::Release(Release {
+            n,
+            hold: 5,
+            later: true,
+            seen,
+        }),
         ClientMessage::Ping(numbered.clone()),
         ClientMessage::Lock(LockQuery {
             n,

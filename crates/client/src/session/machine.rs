@@ -395,16 +395,7 @@ impl<E: Clone> Machine<E> {
         if due > now {
             return Next::At(due);
         }
-        let left = (since + length).since(now);
-        let late = now + ttl::renewal_timeout(left);
-        self.pong_by = Some(late);
-        let n = self.next_number();
-        let ping = Numbered {
-            n,
-            seen: self.seen(),
-        };
-        self.emit(now, n, ClientMessage::Ping(ping), out);
-        Next::At(late)
+        Next::At(self.ping(now, out))
     }
 
     /// Ends the session. Call this when it has no requests.

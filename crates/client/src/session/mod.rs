@@ -158,6 +158,7 @@ impl Session {
     pub(crate) async fn settled(&self) {
         poll_fn(|context| {
             let mut state = self.state();
+            state.update(|machine, now, out| machine.hurry(now, out));
             self.exchange(&mut state, true);
             if state.machine.is_settled() || state.driver != Driver::Runs {
                 return Poll::Ready(());
@@ -345,6 +346,9 @@ impl Session {
     /// Like [`exchange`](Session::exchange), for a caller who looks itself whether its answer came.
     fn exchange_for(&self, caller: Option<RequestId>, state: &mut State, read: bool) {
         let mut context = Context::from_waker(&self.waker);
+        if state.is_closing || !state.settling.is_empty() {
+            state.update(|machine, now, out| machine.hurry(now, out));
+        }
         let result = state.exchange(read, &mut context);
         if let Err(broken) = result {
             state.cut(broken.map(|broken| broken.with(&self.node.dialer)));

@@ -190,3 +190,15 @@ async fn a_guard_that_outlives_its_runtime_is_lost_in_time() {
     assert_eq!(loss.reason, EndReason::Expired);
     assert!(guard.valid_for().is_zero());
 }
+
+/// The node holds the answer back, because no caller waits for it: until the next ping, if nothing
+/// asks for it.
+#[tokio::test]
+async fn settling_does_not_wait_for_the_next_ping() {
+    let nodes = Nodes::start_steady(1).await;
+    let client = nodes.client_with_ttl(0, Duration::from_secs(60)).await;
+    let began = Moment::now();
+    drop(held(&client, "a").await);
+    client.settle(LONG).await;
+    assert!(Moment::now().since(began) < Duration::from_secs(15));
+}

@@ -243,8 +243,12 @@ impl Table {
             let released = self.release(now, hold, out);
             released.expect("a session's hold is in the table");
             let outcome = Outcome::Done { n: release.n };
-            self.context
-                .conclude(id, Asked::Release(release.hold), outcome, out);
+            let push = match release.later {
+                true => Push::LaterOutcome,
+                false => Push::Outcome,
+            };
+            let asked = Asked::Release(release.hold);
+            self.context.conclude_as(push, id, asked, outcome, out);
             return;
         }
         let push = match session.loss(release.hold) {

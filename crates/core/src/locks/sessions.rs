@@ -304,10 +304,22 @@ impl Context {
         outcome: Outcome,
         out: &mut Effects,
     ) -> u64 {
+        self.conclude_as(Push::Outcome, id, asked, outcome, out)
+    }
+
+    /// Like [`conclude`](Context::conclude), with a push of the caller's choice.
+    pub(super) fn conclude_as(
+        &mut self,
+        push: impl FnOnce(u64, Outcome) -> Push,
+        id: SessionId,
+        asked: Asked,
+        outcome: Outcome,
+        out: &mut Effects,
+    ) -> u64 {
         let seq = self.sessions.keep(id, asked, outcome.clone());
         let session = self.sessions.get(id).expect("it was there");
         if let Some(connection) = session.connection {
-            out.push(id, connection, Push::Outcome(seq, outcome));
+            out.push(id, connection, push(seq, outcome));
         }
         seq
     }

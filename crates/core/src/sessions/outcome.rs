@@ -93,6 +93,8 @@ pub enum Push {
     Welcome,
     /// An outcome that is kept until the client has seen it, and its number.
     Outcome(u64, Outcome),
+    /// The same, but it may be written together with the next message.
+    LaterOutcome(u64, Outcome),
     /// `done`, for a message that needs no memory.
     Done(u64),
     /// `error`: the message was refused and had no effect.
@@ -106,6 +108,11 @@ pub enum Push {
 }
 
 impl Push {
+    /// Whether it may be written together with the next message.
+    pub fn may_wait(&self) -> bool {
+        matches!(self, Push::LaterOutcome(..))
+    }
+
     pub(crate) fn closed(code: Code, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Push::Closed(Box::new(Closed { code, detail }))
@@ -142,7 +149,9 @@ impl Teller<'_> {
                     detail: "the session has ended".to_owned(),
                 }),
             },
-            Push::Outcome(seq, outcome) => self.outcome(session, seq, outcome),
+            Push::Outcome(seq, outcome) | Push::LaterOutcome(seq, outcome) => {
+                self.outcome(session, seq, outcome)
+            }
             Push::Done(n) => NodeMessage::Done(Done { n, seq: None }),
             Push::Refused(failure) => NodeMessage::Error(*failure),
             Push::Pong(n) => NodeMessage::Pong(Pong { n, promise }),

@@ -141,7 +141,13 @@ impl Session {
             }
             SessionStep::Release(_, which) => {
                 let hold = some(which);
-                let release = Release { n, hold, seen };
+                let later = which % 2 == 0;
+                let release = Release {
+                    n,
+                    hold,
+                    later,
+                    seen,
+                };
                 self.send(cluster, ClientMessage::Release(release));
             }
             SessionStep::RefuseTry(_) => {

@@ -134,6 +134,7 @@ fn release(n: u64, hold: u64) -> ClientMessage {
     ClientMessage::Release(Release {
         n,
         hold,
+        later: false,
         seen: None,
     })
 }

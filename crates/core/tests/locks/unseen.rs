@@ -107,7 +107,12 @@ fn the_unseen_outcomes_of_all_sessions_of_a_client_are_bounded() {
         let at = node.open(client);
         assert_eq!(node.send(at, acquire(1, client, None)), None);
         let (hold, seen) = (1, Some(1));
-        let release = Release { n: 2, hold, seen };
+        let release = Release {
+            n: 2,
+            hold,
+            later: false,
+            seen,
+        };
         assert_eq!(node.send(at, ClientMessage::Release(release)), None);
         assert_eq!(node.send(at, acquire(3, client, Some(2))), None);
     }

@@ -191,7 +191,12 @@ impl Client {
 
     pub(crate) fn release(&mut self, now: Moment, hold: u64) -> ClientMessage {
         let message = self.send(now, |n, seen| {
-            ClientMessage::Release(Release { n, hold, seen })
+            ClientMessage::Release(Release {
+                n,
+                hold,
+                later: false,
+                seen,
+            })
         });
         self.phase = Phase::Releasing(self.n);
         self.unanswered.insert(self.n, message.clone());

@@ -19,6 +19,9 @@ use soloist_core::sessions::{ConnectionId, SessionId, SessionSecret, Teller};
 /// closed. Outcomes are kept by the session, so nothing is lost.
 const WAITING_MAX: usize = 1 << 14;
 
+/// Maximum number of messages that wait only because nobody waits for them.
+const HELD_BACK_MAX: usize = 64;
+
 /// Messages that wait to be written to a client's connection.
 #[derive(Default)]
 pub(crate) struct Outgoing {
@@ -30,6 +33,8 @@ pub(crate) struct Outgoing {
 struct Queue {
     messages: VecDeque<NodeMessage>,
     is_full: bool,
+    /// Whether the messages are to be written now.
+    is_due: bool,
 }
 
 impl Outgoing {
@@ -37,26 +42,34 @@ impl Outgoing {
         self.messages.lock().expect("no thread panicked in it")
     }
 
-    fn push(&self, message: NodeMessage) {
+    /// Adds a message. One that `may_wait` is written together with the next that may not.
+    fn push(&self, message: NodeMessage, may_wait: bool) {
         let mut queue = self.queue();
         if queue.messages.len() >= WAITING_MAX {
             queue.is_full = true;
         } else {
             queue.messages.push_back(message);
         }
+        queue.is_due |= !may_wait || queue.messages.len() >= HELD_BACK_MAX;
+        let is_due = queue.is_due;
         drop(queue);
-        self.ready.notify_one();
+        if is_due {
+            self.ready.notify_one();
+        }
     }
 
-    /// Waits until there is something to take. Cancel safe.
+    /// Waits until there is something to write. Cancel safe.
     pub(crate) async fn ready(&self) {
         self.ready.notified().await;
     }
 
-    /// Takes all messages that wait. Returns whether some were dropped because there were too many.
-    pub(crate) fn take(&self, messages: &mut VecDeque<NodeMessage>) -> bool {
+    /// Takes all messages if they are to be written now, or if others are anyway. Returns whether
+    /// some were dropped because there were too many.
+    pub(crate) fn take(&self, messages: &mut VecDeque<NodeMessage>, writes_anyway: bool) -> bool {
         let mut queue = self.queue();
-        messages.append(&mut queue.messages);
+        if std::mem::take(&mut queue.is_due) || writes_anyway {
+            messages.append(&mut queue.messages);
+        }
         queue.is_full
     }
 }
@@ -222,7 +235,9 @@ impl NodeState {
         };
         for push in self.effects.locks.pushes.drain(..) {
             if let Some(outgoing) = self.connections.get(&push.connection) {
-                outgoing.push(self.part.table().session_message(&teller, push));
+                let may_wait = push.push.may_wait();
+                let message = self.part.table().session_message(&teller, push);
+                outgoing.push(message, may_wait);
             }
         }
     }
@@ -235,4 +250,48 @@ pub(crate) struct LeftSession {
     pub secret: String,
     pub seen: u64,
     pub release: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use soloist_api::session::Done;
+
+    use super::*;
+
+    fn done(n: u64) -> NodeMessage {
+        NodeMessage::Done(Done { n, seq: Some(n) })
+    }
+
+    fn taken(outgoing: &Outgoing, writes_anyway: bool) -> Vec<NodeMessage> {
+        let mut messages = VecDeque::new();
+        assert!(!outgoing.take(&mut messages, writes_anyway));
+        messages.into()
+    }
+
+    #[test]
+    fn messages_that_may_wait_wake_nobody_and_keep_their_order() {
+        let outgoing = Outgoing::default();
+        outgoing.push(done(1), true);
+        assert_eq!(outgoing.ready().now_or_never(), None);
+        assert_eq!(taken(&outgoing, false), []);
+        outgoing.push(done(2), false);
+        outgoing.push(done(3), true);
+        assert_eq!(outgoing.ready().now_or_never(), Some(()));
+        assert_eq!(taken(&outgoing, false), [done(1), done(2), done(3)]);
+        outgoing.push(done(4), true);
+        assert_eq!(taken(&outgoing, false), []);
+        assert_eq!(taken(&outgoing, true), [done(4)]);
+    }
+
+    #[test]
+    fn many_messages_that_may_wait_are_written() {
+        let outgoing = Outgoing::default();
+        for n in 1..=HELD_BACK_MAX as u64 {
+            assert_eq!(taken(&outgoing, false), []);
+            outgoing.push(done(n), true);
+        }
+        assert_eq!(outgoing.ready().now_or_never(), Some(()));
+        assert_eq!(taken(&outgoing, false).len(), HELD_BACK_MAX);
+    }
 }

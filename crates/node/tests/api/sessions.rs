@@ -382,3 +382,27 @@ async fn a_request_that_may_not_wait_never_queues_behind_others() {
     assert_eq!(here.granted().await.n, 2);
     served.stop().await;
 }
+
+#[tokio::test]
+async fn answers_that_may_wait_are_written_before_the_next_message_or_once_there_are_many() {
+    let served = served(1).await;
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    let later = |n: u64, hold: u64| json!({ "release": { "n": n, "hold": hold, "later": true } });
+    socket.acquire(1, "a").await;
+    assert_eq!(socket.granted().await.n, 1);
+    socket.send(later(2, 1)).await;
+    socket.send(json!({ "ping": { "n": 3 } })).await;
+    assert_eq!(socket.done().await, 2);
+    assert!(matches!(socket.next().await, NodeMessage::Pong(pong) if pong.n == 3));
+    for n in 10..74 {
+        socket.acquire(n, &format!("lock {n}")).await;
+        assert_eq!(socket.granted().await.n, n);
+    }
+    for n in 110..174 {
+        socket.send(later(n, n - 100)).await;
+    }
+    for n in 110..174 {
+        assert_eq!(socket.done().await, n);
+    }
+    served.stop().await;
+}

@@ -5,6 +5,11 @@
 //! acknowledgements come back. The opposite direction is the peer's own link. A link opens when the
 //! first frame is sent to its peer, and stays open.
 //!
+//! So two nodes that send each other frames have two connections. One for both directions would
+//! save no write of frames: those that are ready for a peer leave in one write already. It would
+//! save acknowledgements, but they are rare: one for [`Limits::ack_frames`], and of a link with
+//! less traffic one per [`Limits::ack_delay`]. `docs/comparison.md` has the figures.
+//!
 //! A frame is kept until it is acknowledged. When a connection breaks, the next one resumes at the
 //! frame that the receiver expects. No frame is lost or duplicated within one incarnation of the
 //! sender and one incarnation of the receiver.

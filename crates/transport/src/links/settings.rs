@@ -45,7 +45,9 @@ pub struct Limits {
     pub ack_frames: usize,
     /// An acknowledgement is sent after this many bytes.
     pub ack_bytes: usize,
-    /// An acknowledgement is sent at the latest this long after the first unacknowledged frame.
+    /// An acknowledgement is sent at the latest this long after the first unacknowledged frame. If
+    /// this is short, links with little traffic spend more on acknowledgements than on frames.
+    /// Nothing waits for them: a sender keeps at most `ack_frames` frames for longer.
     pub ack_delay: Duration,
     /// Timeout for the first byte of an incoming connection.
     pub first_bytes: Duration,
@@ -71,7 +73,7 @@ impl Default for Limits {
             write_bytes: 64 << 10,
             ack_frames: 64,
             ack_bytes: 64 << 10,
-            ack_delay: Duration::from_millis(20),
+            ack_delay: Duration::from_millis(250),
             first_bytes: Duration::from_secs(1),
             handshake: Duration::from_secs(5),
             probe_every: Duration::from_secs(1),

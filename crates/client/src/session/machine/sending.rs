@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use soloist_api::Moment;
-use soloist_api::session::{Acquire, Cancel, ClientMessage, Promise, Release};
+use soloist_api::session::{Acquire, Cancel, ClientMessage, Numbered, Promise, Release};
+use soloist_api::{Moment, ttl};
 
 use super::{Machine, Out, Unanswered, Violation, Wait, milliseconds};
 
@@ -27,11 +27,19 @@ impl<E: Clone> Machine<E> {
             self.by_number.insert(n, id);
         }
         self.unanswered.insert(n, what);
-        self.send(now, n, what, out);
+        self.send(now, n, what, true, out);
     }
 
-    /// Sends a message if there is a connection.
-    pub(super) fn send(&mut self, now: Moment, n: u64, what: Unanswered, out: &mut Out) {
+    /// Sends a message if there is a connection. If `may_wait` is set, the node may hold back an
+    /// answer that no caller waits for.
+    pub(super) fn send(
+        &mut self,
+        now: Moment,
+        n: u64,
+        what: Unanswered,
+        may_wait: bool,
+        out: &mut Out,
+    ) {
         if !self.is_connected {
             return;
         }
@@ -53,9 +61,35 @@ impl<E: Clone> Machine<E> {
                 })
             }
             Unanswered::Cancel(request) => ClientMessage::Cancel(Cancel { n, request, seen }),
-            Unanswered::Release(hold, _) => ClientMessage::Release(Release { n, hold, seen }),
+            Unanswered::Release(hold, caller) => ClientMessage::Release(Release {
+                n,
+                hold,
+                later: may_wait && caller.is_none(),
+                seen,
+            }),
         };
         self.emit(now, n, message, out);
+    }
+
+    /// Asks for the answers that the node holds back, unless that is under way.
+    pub(crate) fn hurry(&mut self, now: Moment, out: &mut Out) {
+        let is_held_back = |unanswered| matches!(unanswered, &Unanswered::Release(_, None));
+        if self.is_connected && self.pong_by.is_none() && self.unanswered.values().any(is_held_back)
+        {
+            self.ping(now, out);
+        }
+    }
+
+    /// Sends a ping. Returns when its answer is late.
+    pub(super) fn ping(&mut self, now: Moment, out: &mut Out) -> Moment {
+        let (since, length) = self.promised;
+        let left = (since + length).since(now);
+        let late = now + ttl::renewal_timeout(left);
+        self.pong_by = Some(late);
+        let n = self.next_number();
+        let seen = self.seen();
+        self.emit(now, n, ClientMessage::Ping(Numbered { n, seen }), out);
+        late
     }
 
     pub(super) fn emit(&mut self, now: Moment, n: u64, message: ClientMessage, out: &mut Out) {

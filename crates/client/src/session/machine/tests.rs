@@ -303,6 +303,59 @@ fn an_idle_session_is_not_renewed() {
     assert!(played.sent().is_empty());
 }
 
+/// Whether the answer to a release may wait, if one is sent next.
+fn is_later(played: &mut Played) -> Option<bool> {
+    let message = played.out.send.pop()?;
+    match message {
+        ClientMessage::Release(release) => Some(release.later),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_answer_to_a_release_may_wait_unless_a_caller_waits_for_it() {
+    let (mut played, id) = Played::held();
+    played.machine.release(at(10), id, &mut played.out);
+    assert_eq!(is_later(&mut played), Some(false));
+    let (mut played, id) = Played::held();
+    played.machine.drop_request(at(10), id, &mut played.out);
+    assert_eq!(is_later(&mut played), Some(true));
+    // Sent again after a resume, it may be the last message of a program that exits.
+    played.resume(20, resumed(1, 1, &[1], &[]));
+    assert_eq!(is_later(&mut played), Some(false));
+}
+
+#[test]
+fn answers_that_may_wait_are_asked_for_once_at_a_time() {
+    let (mut played, id) = Played::held();
+    played.machine.hurry(at(10), &mut played.out);
+    assert!(played.sent().is_empty());
+    played.machine.drop_request(at(10), id, &mut played.out);
+    played.sent();
+    played.machine.hurry(at(10), &mut played.out);
+    played.machine.hurry(at(11), &mut played.out);
+    assert_eq!(played.sent(), ["ping 3"]);
+    played.receive(12, done(2, 2));
+    let pong = Pong {
+        n: 3,
+        promise: promise(3, 3000),
+    };
+    played.receive(12, NodeMessage::Pong(pong));
+    played.machine.hurry(at(13), &mut played.out);
+    assert!(played.sent().is_empty());
+    assert!(played.machine.is_settled());
+}
+
+/// If nothing else brings the answer, a ping does, as for a hold.
+#[test]
+fn a_release_without_an_answer_keeps_the_session_awake() {
+    let (mut played, id) = Played::held();
+    played.machine.drop_request(at(10), id, &mut played.out);
+    played.sent();
+    played.machine.tick(at(1_000), &mut played.out);
+    assert_eq!(played.sent(), ["ping 3"]);
+}
+
 #[test]
 fn a_dropped_request_is_cancelled_and_a_grant_on_its_way_is_not_used() {
     let mut played = Played::connected();

@@ -50,7 +50,7 @@ impl<E: Clone> Machine<E> {
             .partition(|(n, _)| *n <= welcome.handled);
         // Before anything that gets a new number: the node handles numbers in their order.
         for (n, unanswered) in unhandled {
-            self.send(now, n, unanswered, out);
+            self.send(now, n, unanswered, false, out);
         }
         for n in &held {
             if let Some(id) = self.by_number.get(n).copied() {

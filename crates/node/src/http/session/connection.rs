@@ -253,7 +253,8 @@ impl SessionConnection {
 
     /// Writes everything that is ready, in one write if it fits the buffer.
     async fn write(&mut self, socket: &mut WebSocket) -> Result<(), Option<Closed>> {
-        let is_full = self.outgoing.take(&mut self.urgent);
+        let writes_anyway = !self.later.is_empty();
+        let is_full = self.outgoing.take(&mut self.urgent, writes_anyway);
         if is_full {
             return Err(Some(too_slow()));
         }
