@@ -56,8 +56,7 @@ impl Delay {
         distribution.draw(random).max(Time::TICK)
     }
 
-    /// Not inlined into the innermost loop of simulations, which mostly have the same delays for all
-    /// links.
+    /// Not inlined into the innermost loop of simulations: most have the same delay for all links.
     #[inline(never)]
     fn of_link(&self, nodes: usize, from: NodeId, to: NodeId) -> &Distribution {
         match self {

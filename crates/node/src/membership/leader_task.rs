@@ -451,22 +451,25 @@ impl<'o> LeaderTask<'o> {
     }
 
     /// Notes which members the change that is about to begin leaves out, and why.
-    fn note_departures(&self, out: &LeaderEffects) {
+    fn note_departures(&mut self, out: &LeaderEffects) {
         let Some(Command::Begin(Change { epoch, .. })) = &out.propose else {
             return;
         };
         let mut journal = self.membership.journal();
         for notice in &out.notices {
             let note = match notice {
-                Notice::Left(node) => Note::Left {
-                    node: node.to_string(),
-                    epoch: *epoch,
-                },
+                Notice::Left(node) => {
+                    self.holds.remove(node);
+                    Note::Left {
+                        node: node.to_string(),
+                        epoch: *epoch,
+                    }
+                }
                 Notice::Evicted { member, reason } => Note::Evicted {
                     node: member.to_string(),
                     epoch: *epoch,
                     reason: reason.clone(),
-                    holds: self.holds.get(member).copied(),
+                    holds: self.holds.remove(member),
                 },
                 _ => continue,
             };
