@@ -242,6 +242,12 @@ impl Client {
         current.session = Session::new(node, &self.inner.settings, left);
     }
 
+    /// Number of answers of the current node that came while a caller was spinning, see
+    /// [`ClientBuilder::spin`].
+    pub fn spin_hits(&self) -> u64 {
+        self.session().spin_hits()
+    }
+
     /// Waits until the node has answered all cancellations of dropped requests and all releases of
     /// dropped guards, but not longer than `within`. Call this before the program exits: if the
     /// node does not receive these messages, other clients wait until the session expires.

@@ -11,6 +11,9 @@ use crate::acquire::myself;
 use crate::session::{Session, Settings};
 use crate::{ClientError, Target};
 
+/// Maximum time to spin. The session is locked meanwhile.
+const SPIN_MAX: Duration = Duration::from_millis(1);
+
 /// Settings of a client, see [`Client::builder`].
 #[derive(Clone, Debug, Default)]
 #[must_use = "nothing happens until `connect` is called"]
@@ -42,11 +45,13 @@ impl ClientBuilder {
     /// at once.
     ///
     /// An uncontended acquisition takes some tens of microseconds, and waking a thread is a large
-    /// part of that. If the machine has a core to spare, 20 to 50 µs of spinning save it. The
-    /// client spins only while one task waits for an answer, and rarely if answers come later than
-    /// that. Meanwhile it blocks its thread, so spin in a runtime that has nothing else to do.
+    /// part of that. If the machine has a core to spare, spinning for as long can save it:
+    /// [`Client::spin_hits`] counts how often it did. The client spins only while one task waits
+    /// for an answer, and rarely if answers come later than that. Meanwhile it blocks its thread,
+    /// so spin in a runtime that has nothing else to do. At most 1 ms, because the client renews
+    /// nothing while it spins.
     pub fn spin(mut self, limit: Duration) -> Self {
-        self.spin = limit;
+        self.spin = limit.min(SPIN_MAX);
         self
     }
 

@@ -195,6 +195,11 @@ impl Session {
         .await;
     }
 
+    /// Number of answers that came while a caller was spinning.
+    pub(crate) fn spin_hits(&self) -> u64 {
+        self.state().spin.hits()
+    }
+
     /// Whether the node has accepted the session.
     pub(crate) fn has_begun(&self) -> bool {
         self.state().machine.known().is_some()
@@ -334,6 +339,11 @@ impl Session {
         };
         state.set_direct(false);
         state.spin.end(answered.is_some());
+        if answered.is_some() {
+            // The wake-up for what was read may be the only one for what follows: a read through
+            // the runtime asks for another.
+            self.exchange_for(Some(id), state, true);
+        }
         answered
     }
 
@@ -343,7 +353,7 @@ impl Session {
         self.exchange_for(None, state, read);
     }
 
-    /// Like [`exchange`](Session::exchange), for a caller who looks itself whether its answer came.
+    /// Like [`exchange`](Session::exchange), for a caller that checks for its own answer.
     fn exchange_for(&self, caller: Option<RequestId>, state: &mut State, read: bool) {
         let mut context = Context::from_waker(&self.waker);
         if state.is_closing || !state.settling.is_empty() {

@@ -17,6 +17,7 @@ pub(super) struct Spin {
     after_miss: u32,
     /// How many of the next callers sleep at once.
     skip: u32,
+    hits: u64,
 }
 
 impl Spin {
@@ -26,6 +27,7 @@ impl Spin {
             limit,
             after_miss: 1,
             skip: 0,
+            hits: 0,
         }
     }
 
@@ -43,9 +45,15 @@ impl Spin {
         }
     }
 
+    /// Number of answers that came while the caller was spinning.
+    pub(super) fn hits(&self) -> u64 {
+        self.hits
+    }
+
     /// Notes whether the answer came while the caller was spinning.
     pub(super) fn end(&mut self, is_answered: bool) {
         if is_answered {
+            self.hits += 1;
             self.after_miss = 1;
         } else {
             self.skip = self.after_miss;

@@ -14,7 +14,7 @@ use soloist_node::identity::Authority;
 use soloist_testing::alone::alone;
 use tempfile::TempDir;
 
-use crate::held;
+use crate::{held, until};
 
 const TOKEN: &str = "correct-horse-battery-staple-0001";
 
@@ -105,11 +105,13 @@ async fn over_tls_with_a_token() {
 async fn a_spinning_client_over_tls() {
     let node = Guarded::start(false).await;
     let target = node.target().with_token(TOKEN).unwrap();
-    let client = Client::builder().spin(Duration::from_millis(5));
+    let client = Client::builder().spin(Duration::from_millis(1));
     let client = client.connect(target).await.unwrap();
-    for _ in 0..50 {
+    until("an answer came while a caller was spinning", async || {
         held(&client, "a").await.release().await.unwrap();
-    }
+        client.spin_hits() > 0
+    })
+    .await;
 }
 
 #[tokio::test]

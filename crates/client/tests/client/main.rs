@@ -71,7 +71,7 @@ async fn waiting(client: &Client, lock: &str) -> u64 {
 }
 
 /// Polls until `condition` holds.
-async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     within(TIMEOUT, what, condition).await;
 }
 

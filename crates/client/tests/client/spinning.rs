@@ -6,8 +6,8 @@ use soloist_client::{AcquireError, Client, Guard, Locks};
 
 use crate::{Nodes, held, soon, until, waiting};
 
-/// Long enough that an answer comes while the caller spins.
-const SPIN: Duration = Duration::from_millis(5);
+/// The longest that is allowed, so that answers come while callers spin.
+const SPIN: Duration = Duration::from_millis(1);
 
 async fn spinning_client(nodes: &Nodes, node: usize) -> Client {
     let client = Client::builder().spin(SPIN);
@@ -20,12 +20,24 @@ async fn a_spinning_client_acquires_and_releases() {
     let nodes = Nodes::start(1).await;
     let client = spinning_client(&nodes, 0).await;
     let mut last = held(&client, "a").await.fence();
-    for _ in 0..200 {
+    until("an answer came while a caller was spinning", async || {
         let guard = held(&client, "a").await;
         assert!(guard.fence() > last);
         last = guard.fence();
         guard.release().await.unwrap();
+        client.spin_hits() > 0
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_a_limit_no_caller_spins() {
+    let nodes = Nodes::start(1).await;
+    let client = nodes.client(0).await;
+    for _ in 0..20 {
+        held(&client, "a").await.release().await.unwrap();
     }
+    assert_eq!(client.spin_hits(), 0);
 }
 
 // The first rounds spin and miss. In later ones the waiter sleeps at once.
