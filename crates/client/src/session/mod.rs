@@ -235,8 +235,9 @@ impl Session {
         let mut state = self.state();
         state.is_closing = true;
         state.opening.drain(..).for_each(Waker::wake);
-        if state.machine.is_idle() {
-            // Here and not in the driver's task: the program may exit next.
+        if !state.machine.has_requests() {
+            // Here and not in the driver's task: the program may exit next. Releases without an
+            // answer were sent before.
             self.say_goodbye(&mut state);
         }
         drop(state);
@@ -378,9 +379,14 @@ impl Session {
         state.update(|machine, now, out| machine.say_goodbye(now, out));
         self.exchange(state, false);
         if let Some(socket) = state.socket.take() {
-            socket.close();
+            let is_written = socket.close();
+            if is_written {
+                // The node handles the messages in this order, and answers none of them any more.
+                state.update(|machine, now, out| machine.end(now, out));
+            }
         }
         state.cut(None);
+        self.exchange(state, false);
     }
 
     /// Gives up all requests, because nothing keeps the session any more.

@@ -162,10 +162,11 @@ impl Socket {
     }
 
     /// Closes the connection, as far as that is possible without waiting. The node reads what was
-    /// sent before.
-    pub(super) fn close(mut self) {
+    /// sent before. Returns whether that is everything.
+    pub(super) fn close(mut self) -> bool {
         self.outgoing.push_back(Message::Close(None));
-        let _ = self.poll_flush(&mut Context::from_waker(Waker::noop()));
+        let flushed = self.poll_flush(&mut Context::from_waker(Waker::noop()));
+        matches!(flushed, Poll::Ready(Ok(())))
     }
 
     /// Sets whether reads ask the kernel, see

@@ -50,6 +50,21 @@ fn a_client_that_ends_with_its_runtime_ends_its_session() {
     }
 }
 
+/// Such a program may exit next: nothing of the client runs after it was dropped.
+#[test]
+fn a_client_that_is_dropped_after_its_guard_ends_its_session_at_once() {
+    let (runtime, nodes) = start();
+    let program = Builder::new_current_thread().enable_all().build().unwrap();
+    for _ in 0..20 {
+        program.block_on(async {
+            let client = nodes.client_with_ttl(0, TTL).await;
+            drop(held(&client, "a").await);
+        });
+        // The program's runtime is there, but no task of it runs.
+        all_have_ended(&runtime, &nodes);
+    }
+}
+
 #[test]
 fn a_blocking_client_that_is_dropped_ends_its_session() {
     let (runtime, nodes) = start();
