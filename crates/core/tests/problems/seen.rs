@@ -246,3 +246,18 @@ fn what_was_seen_is_forgotten_if_nobody_looks() {
         Level::Warning,
     );
 }
+
+#[test]
+fn a_wait_behind_a_longer_one_is_not_called_over() {
+    let mut problems = SeenProblems::default();
+    let first = troubled().judge(&mut problems);
+    assert!(seen(&first).contains(&(ProblemCode::LongWait, false, 0)));
+    // The longest wait ended. Others for the same lock may go on behind a wait for another one,
+    // which is all that the node tells.
+    let mut facts = later(1_000);
+    let longer = ("y".to_owned(), "ledger".to_owned(), WAIT_UNUSUAL_MS);
+    report(&mut facts, 3).oldest_wait = Some(longer);
+    let second = facts.judge(&mut problems);
+    let is_wait = |(code, ..): &(ProblemCode, bool, u64)| *code == ProblemCode::LongWait;
+    assert!(!seen(&second).iter().any(is_wait), "{second:?}");
+}

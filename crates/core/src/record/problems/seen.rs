@@ -157,7 +157,7 @@ impl Facts {
             }
             ProblemCode::KeeperDown => self.outcome_of_keeper(node),
             ProblemCode::LinkDown => self.outcome_of_link(problem.from.as_deref(), node),
-            ProblemCode::LongWait => self.outcome_of_wait(problem.lock.as_deref(), node),
+            ProblemCode::LongWait => self.outcome_of_wait(node),
             ProblemCode::VersionsDiffer => examined(self.silent().next().is_none()),
             code => self.outcome_of_node(code, node),
         }
@@ -200,14 +200,14 @@ impl Facts {
         }
     }
 
-    fn outcome_of_wait(&self, lock: Option<&str>, node: &str) -> Outcome {
+    fn outcome_of_wait(&self, node: &str) -> Outcome {
         let limit = self.unusual_wait_ms();
         match self.whereabouts(node) {
-            // Other waits are longer, and only a few are shown.
+            // A node tells only its longest wait: for this lock, others may wait behind it.
             Whereabouts::Heard(Report {
-                oldest_wait: Some((oldest, _, waited_ms)),
+                oldest_wait: Some((_, _, waited_ms)),
                 ..
-            }) if Some(oldest.as_str()) == lock && *waited_ms >= limit => Outcome::Replaced,
+            }) if *waited_ms >= limit => Outcome::Replaced,
             Whereabouts::Heard(_) => Outcome::Over,
             Whereabouts::Silent | Whereabouts::Outside => Outcome::Unexamined,
             Whereabouts::Gone => Outcome::Replaced,
