@@ -458,23 +458,31 @@ impl<'o> LeaderTask<'o> {
         let mut journal = self.membership.journal();
         for notice in &out.notices {
             let note = match notice {
-                Notice::Left(node) => {
-                    self.holds.remove(node);
-                    Note::Left {
-                        node: node.to_string(),
-                        epoch: *epoch,
-                    }
-                }
+                Notice::Left(node) => Note::Left {
+                    node: node.to_string(),
+                    epoch: *epoch,
+                },
                 Notice::Evicted { member, reason } => Note::Evicted {
                     node: member.to_string(),
                     epoch: *epoch,
                     reason: reason.clone(),
-                    holds: self.holds.remove(member),
+                    // Copied, since this change may be refused and proposed again.
+                    holds: self.holds.get(member).copied(),
                 },
                 _ => continue,
             };
             journal.note(unix_ms(Duration::ZERO), note);
         }
+    }
+
+    /// Forgets the holds of nodes that are no longer members.
+    fn forget_holds(&mut self) {
+        let roster = self.keeper.roster();
+        let Some(change) = roster.begun() else {
+            return;
+        };
+        let is_member = |name: &NodeName| change.members.iter().any(|one| one.name == *name);
+        self.holds.retain(|name, _| is_member(name));
     }
 
     /// Sends a message to a node, on all of its connections. A connection whose queue is full is

@@ -126,6 +126,7 @@ impl LeaderTask<'_> {
             Done::Settled(Ok(_)) => {}
             Done::Settled(Err(error)) => self.failed(&error),
             Done::Proposed(Ok(Applied::Done)) => {
+                self.forget_holds();
                 self.drive(|leader, now, roster, out| leader.applied(now, roster, out));
             }
             Done::Proposed(Err(error @ KeeperError::Open { .. })) => {
