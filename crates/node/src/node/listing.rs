@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use soloist_api::session::{ListQuery, Listed, ROWS_MAX};
 use soloist_api::{LockInfo, LockList};
-use tokio::time::sleep;
+use tokio::sync::Mutex;
+use tokio::task::JoinError;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::event::milliseconds;
 use super::longest::Found;
 use crate::{Moment, Node};
 
-/// Pause between looks.
+/// Time from one look to the next.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The same if the next look is for another prefix, which a client waits for while it types.
+const PREFIX_EVERY: Duration = Duration::from_millis(200);
 
 /// Times of two looks that differ by less belong to the same hold or wait, in milliseconds: answers
 /// take a while to arrive.
@@ -30,7 +35,8 @@ pub(crate) struct Listing {
     /// What was sent last, and when.
     sent: Option<(Listed, Moment)>,
     /// The look that is under way. It is kept while others of the client's messages are handled.
-    looking: Option<AbortOnDropHandle<Arc<Found>>>,
+    looking: Option<AbortOnDropHandle<Result<Arc<Found>, JoinError>>>,
+    looks: Looks,
 }
 
 impl Listing {
@@ -41,6 +47,7 @@ impl Listing {
             return None;
         }
         let prefix = query.prefix.unwrap_or_default();
+        let looks = before.as_ref().map(|before| before.looks.clone());
         // Another part of the same list is there already.
         let before = before.filter(|before| before.prefix == prefix);
         let (found, looking) = match before {
@@ -55,6 +62,7 @@ impl Listing {
             found,
             sent: None,
             looking,
+            looks: looks.unwrap_or_default(),
         })
     }
 
@@ -66,14 +74,12 @@ impl Listing {
             }
             // A task, so that a client that reads slowly does not keep others waiting.
             let looking = self.looking.get_or_insert_with(|| {
-                let pause = self.found.as_ref().map_or(Duration::ZERO, |_| EVERY);
+                let every = self.found.as_ref().map_or(PREFIX_EVERY, |_| EVERY);
                 let (node, prefix) = (self.node.clone(), self.prefix.clone());
-                AbortOnDropHandle::new(tokio::spawn(async move {
-                    sleep(pause).await;
-                    node.longest_waits(&prefix).await
-                }))
+                let look = async move { node.longest_waits(&prefix).await };
+                AbortOnDropHandle::new(tokio::spawn(self.looks.clone().next(every, look)))
             });
-            let Ok(found) = looking.await else {
+            let Ok(Ok(found)) = looking.await else {
                 // The node has stopped.
                 return std::future::pending().await;
             };
@@ -127,6 +133,37 @@ impl Listing {
     }
 }
 
+/// The looks of one client: one at a time, and not too often, however often it asks for another
+/// list.
+#[derive(Clone, Default)]
+struct Looks {
+    /// When the last one began. Locked while it is under way.
+    began: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Looks {
+    /// Runs `look` when the last one is over, and began at least `every` ago. If the caller is
+    /// aborted, a look that has begun is finished all the same, because other nodes work for it
+    /// already.
+    async fn next<T: Send + 'static>(
+        self,
+        every: Duration,
+        look: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let mut began = self.began.lock_owned().await;
+        if let Some(last) = *began {
+            sleep_until(last + every).await;
+        }
+        *began = Some(Instant::now());
+        let looking = tokio::spawn(async move {
+            let found = look.await;
+            drop(began);
+            found
+        });
+        looking.await
+    }
+}
+
 /// Returns whether nothing but the time has passed.
 fn is_same(sent: &Listed, now: &Listed, passed_ms: u64) -> bool {
     let about = |listed: &Listed| {
@@ -164,4 +201,50 @@ fn is_same_lock(sent: &LockInfo, now: &LockInfo, passed_ms: u64) -> bool {
             (&one.owner, &one.node) == (&other.owner, &other.node)
                 && is_near(one.waited_for_ms, other.waited_for_ms)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Semaphore;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_asks_again_and_again_has_one_look_at_a_time() {
+        let looks = Looks::default();
+        let (begun, answers) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        let ask = || {
+            let (begun, answers) = (Arc::clone(&begun), Arc::clone(&answers));
+            let look = async move {
+                begun.fetch_add(1, Ordering::Relaxed);
+                answers.acquire().await.unwrap().forget();
+            };
+            AbortOnDropHandle::new(tokio::spawn(looks.clone().next(Duration::ZERO, look)))
+        };
+        for _ in 0..100 {
+            let given_up = ask();
+            for _ in 0..10 {
+                yield_now().await;
+            }
+            drop(given_up);
+        }
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+        let last = ask();
+        answers.add_permits(2);
+        last.await.unwrap().unwrap();
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn looks_begin_no_sooner_than_wanted() {
+        let looks = Looks::default();
+        let every = Duration::from_millis(30);
+        let look = || async { Instant::now() };
+        let first = looks.clone().next(every, look()).await.unwrap();
+        let second = looks.clone().next(every, look()).await.unwrap();
+        assert!(second - first >= every);
+    }
 }
