@@ -19,7 +19,7 @@ use soloist_core::sessions::{ConnectionId, SessionId, SessionSecret, Teller};
 /// closed. Outcomes are kept by the session, so nothing is lost.
 const WAITING_MAX: usize = 1 << 14;
 
-/// Maximum number of messages that wait only because nobody waits for them.
+/// Maximum number of messages that wait because no caller waits for them.
 const HELD_BACK_MAX: usize = 64;
 
 /// Messages that wait to be written to a client's connection.
@@ -56,6 +56,11 @@ impl Outgoing {
         if is_due {
             self.ready.notify_one();
         }
+    }
+
+    /// Makes messages that may wait due.
+    pub(crate) fn flush(&self) {
+        self.queue().is_due = true;
     }
 
     /// Waits until there is something to write. Cancel safe.

@@ -406,3 +406,24 @@ async fn answers_that_may_wait_are_written_before_the_next_message_or_once_there
     }
     served.stop().await;
 }
+
+#[tokio::test]
+async fn answers_that_may_wait_are_written_when_the_node_stops() {
+    let served = served(1).await;
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    socket.acquire(1, "a").await;
+    assert_eq!(socket.granted().await.n, 1);
+    let node = served.cluster.nodes[0].clone();
+    let stop = tokio::spawn(async move { node.stop(Duration::ZERO).await });
+    assert!(matches!(socket.next().await, NodeMessage::Stopping(_)));
+    assert!(matches!(socket.next().await, NodeMessage::Lost(_)));
+    let release = json!({ "release": { "n": 2, "hold": 1, "later": true } });
+    socket.send(release).await;
+    // The node was released, so it has handled the message.
+    timeout(TIMEOUT, stop).await.unwrap().unwrap();
+    let ending = async {
+        assert_eq!(socket.done().await, 2);
+        assert_eq!(socket.closed().await.code, Code::Stopping);
+    };
+    tokio::join!(served.stop(), ending);
+}

@@ -103,7 +103,12 @@ impl SessionConnection {
             let api = self.api.clone();
             tokio::select! {
                 biased;
-                () = api.stopping.cancelled() => return Err(Some(stopping())),
+                () = api.stopping.cancelled() => {
+                    // No later message would bring the answers that may wait.
+                    self.outgoing.flush();
+                    self.write(socket).await?;
+                    return Err(Some(stopping()));
+                }
                 () = self.outgoing.ready() => {}
                 // Before further messages, of which there may always be one.
                 Some(answer) = self.jobs.next(), if !self.jobs.is_empty() => {
