@@ -189,19 +189,25 @@ async fn the_holds_of_a_killed_node_are_lost() {
     }
     // A dashboard gets the second of the eviction, with what the leader knew of the holds.
     let client = cluster.client(looks).await;
-    let holds = async || {
+    let member = async || {
         let found = client.overview().await.unwrap();
         let mut members = found.members.into_iter();
-        members
-            .find(|member| member.name == format!("n{dies}"))?
-            .holds
+        let member = members.find(|member| member.name == format!("n{dies}"));
+        member.map_or((None, None), |it| (it.holds, it.lease_left_ms))
     };
     until("the node has told of its holds", async || {
-        holds().await == Some(2)
+        member().await.0 == Some(2)
     })
     .await;
-    // Its next renewal tells the leader.
-    tokio::time::sleep(LEASE).await;
+    // A renewal tells the leader. The first one that is seen may have been sent before that.
+    let (mut renewals, mut before) = (0, None);
+    until("it has renewed its lease twice", async || {
+        let (_, left) = member().await;
+        renewals += u32::from(before.is_some() && left > before);
+        before = left;
+        renewals == 2
+    })
+    .await;
     cluster.kill(dies);
     let mut session = client.raw_session().await.unwrap();
     session.send(r#"{"hello":{}}"#.to_owned()).await.unwrap();
@@ -210,7 +216,7 @@ async fn the_holds_of_a_killed_node_are_lost() {
         .await
         .unwrap();
     let (mut lost, mut n) = (BTreeMap::new(), 1);
-    while lost.values().sum::<u64>() < 2 {
+    let all_lost = until("the holds count as lost", async || {
         let text = session.next().await.unwrap().expect("the node runs");
         if let Ok(NodeMessage::History(history)) = serde_json::from_str(&text) {
             let points = (history.from_s..).zip(history.points);
@@ -221,7 +227,9 @@ async fn the_holds_of_a_killed_node_are_lost() {
             .send(json!({ "ping": { "n": n } }).to_string())
             .await
             .unwrap();
-    }
+        lost.values().sum::<u64>() >= 2
+    });
+    all_lost.await;
     assert_eq!(lost.values().sum::<u64>(), 2);
     drop(held);
 }
