@@ -70,7 +70,7 @@ pub trait Algorithm: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     fn release(&mut self, out: &mut Outbox<Self::Message>) -> Result<(), Violation>;
 
     /// Tells a node before it leaves whether it will request again, for rules that depend on it.
-    /// The caller sees to it that a node that was told so requests again eventually.
+    /// The caller must make such a node request again eventually.
     fn expect_request(&mut self, _again: bool) {}
 
     /// Whether other nodes wait for this idle node's next request.

@@ -1,4 +1,4 @@
-//! The functions and files that ARCHITECTURE.md and docs/guarantees.md name exist.
+//! The functions, files and tests that ARCHITECTURE.md, README.md and docs/guarantees.md name exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,10 +78,29 @@ fn tests_named_in_the_guarantees_exist() {
             let path = root().join("crates").join(&name);
             assert!(path.exists(), "there is no {name}");
             paths += 1;
-        } else if name.matches('_').count() > 2 {
+        } else if is_test(&name) {
             assert!(defines(&sources, &name), "there is no test {name}");
             tests += 1;
         }
     }
     assert!(paths > 30 && tests > 10, "{paths} paths, {tests} tests");
+}
+
+#[test]
+fn tests_named_in_the_readme_exist() {
+    let sources = sources();
+    let tests: Vec<_> = quoted("README.md")
+        .into_iter()
+        .filter(|name| is_test(name))
+        .collect();
+    for name in &tests {
+        assert!(defines(&sources, name), "there is no test {name}");
+    }
+    assert!(tests.len() > 5, "{tests:?}");
+}
+
+/// Tests are named by sentences.
+fn is_test(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    name.bytes().all(is_plain) && name.matches('_').count() > 2
 }

@@ -140,7 +140,7 @@ pub enum TargetError {
     Tls {
         /// Address of the node.
         address: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }

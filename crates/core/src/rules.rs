@@ -133,7 +133,7 @@ impl fmt::Debug for Rule {
 pub struct RuleError {
     /// Index of the rule's pattern, or `None` for the default rule.
     pub place: Option<usize>,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: RuleProblem,
 }
 
@@ -146,7 +146,7 @@ pub enum RuleProblem {
     /// A shape that does not exist for this algorithm and number of nodes.
     #[error("{error} (with {nodes} nodes)")]
     Shape {
-        /// What is wrong.
+        /// Description of the problem.
         error: ShapeError,
         /// Number of nodes.
         nodes: usize,

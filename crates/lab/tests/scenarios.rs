@@ -73,7 +73,7 @@ fn an_invalid_scenario_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
+fn an_invalid_text_of_epochs_is_refused_with_the_reason() {
     let head = "algorithm raymond\nnames a b c\n";
     for (text, reason) in [
         ("nodes 3\n", "needs 'algorithm'"),
@@ -142,7 +142,7 @@ fn what_is_no_text_of_epochs_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_is_no_text_of_the_keepers_is_refused_with_the_reason() {
+fn an_invalid_text_of_the_keepers_is_refused_with_the_reason() {
     let head = "keepers a b c\nothers d\n";
     for (text, reason) in [
         ("keepers\n", "line 1: keepers '': use 1 to 8 nodes"),

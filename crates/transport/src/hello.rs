@@ -248,7 +248,7 @@ pub enum HelloError {
     Unreadable {
         /// Hello or reply.
         what: &'static str,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
     /// No common version.

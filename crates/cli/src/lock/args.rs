@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "TIME", visible_alias = "timeout", value_parser = wait_time, allow_negative_numbers = true)]
     wait: Option<Duration>,
 
-    /// Time after which the lock is freed if this machine dies, such as 10s [default: the node's]
+    /// How long the lock stays held if it is no longer renewed, such as 10s [default: the node's]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_negative_numbers = true)]
     pub ttl: Option<Duration>,
 

@@ -113,7 +113,7 @@ async fn holder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_with_its_process_if_its_client_wishes() {
+async fn a_session_ends_with_its_process_if_its_client_asks_for_it() {
     let nodes = Nodes::start(1).await;
     let observer = nodes.client(0).await;
     let mut holder = Command::new(std::env::current_exe().unwrap())

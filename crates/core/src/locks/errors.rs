@@ -86,7 +86,7 @@ pub enum ReceiveError {
     Violation {
         /// The lock.
         lock: LockName,
-        /// What is wrong.
+        /// Description of the problem.
         violation: Violation,
     },
     /// A message about an idle lock that no correct peer sends in this state.
@@ -94,7 +94,7 @@ pub enum ReceiveError {
     Idle {
         /// The lock.
         lock: LockName,
-        /// What is wrong.
+        /// Description of the problem.
         reason: &'static str,
     },
     /// Too many bytes have arrived for locks that this node has offered to their homes.

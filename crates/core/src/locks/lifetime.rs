@@ -64,7 +64,7 @@ impl Lifetime {
         self.deadline = self.deadline.max(until);
     }
 
-    /// Is over by this moment, which no promise reaches beyond.
+    /// Ends no later than this; no promise extends beyond it.
     pub(super) fn end_by(&mut self, until: Moment) {
         self.deadline = self.deadline.min(until);
     }

@@ -59,7 +59,7 @@ pub enum ScenarioError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
     /// The head lacks the algorithm or the number of nodes.

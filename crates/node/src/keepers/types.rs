@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_be_written_and_read() {
+    fn the_keeper_id_of_no_keeper_can_be_written_and_read() {
         let nobody = KeeperNode::default();
         let bytes = postcard::to_allocvec(&nobody).unwrap();
         assert_eq!(postcard::from_bytes::<KeeperNode>(&bytes).unwrap(), nobody);

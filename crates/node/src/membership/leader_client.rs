@@ -24,7 +24,7 @@ use soloist_transport::Backoff;
 const SEND_QUEUE_MAX: usize = 64;
 const QUESTIONS_MAX: usize = 64;
 /// A connection that lasted this long resets the back-off.
-const STEADY: Duration = Duration::from_secs(1);
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 const RETRY_MIN: Duration = Duration::from_millis(10);
 
 /// Number of keepers whose last failed attempt is remembered.
@@ -200,7 +200,7 @@ impl LeaderClientTask {
                     self.follow(way, leading, listener).await;
                     // Two nodes that replace each other's connection must not do so in a tight
                     // loop.
-                    if began.elapsed() > STEADY {
+                    if began.elapsed() > STABLE_AFTER {
                         backoff.reset();
                     }
                     tell_at = Instant::now() + TELL_EVERY;

@@ -125,7 +125,7 @@ impl Node {
         let granted = tokio::select! {
             biased;
             granted = &mut acquire => granted,
-            () = self.somebody_before(name, asked) => {
+            () = self.wait_for_earlier_request(name, asked) => {
                 // The holder seen may be this request itself, in which case the answer is already
                 // there.
                 tokio::select! {
@@ -140,7 +140,7 @@ impl Node {
 
     /// Returns when another request holds the lock, or certainly began to wait for it before
     /// `asked`.
-    pub(crate) async fn somebody_before(&self, name: &LockName, asked: Moment) {
+    pub(crate) async fn wait_for_earlier_request(&self, name: &LockName, asked: Moment) {
         let question = NodeQuestion::Lock(name.to_string());
         loop {
             let mut answers = ask_all(self, |_| question.clone());

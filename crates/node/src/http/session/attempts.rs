@@ -46,7 +46,7 @@ impl Attempts {
         tokio::spawn(async move {
             let search = async {
                 let _place = places.acquire().await;
-                api.node.somebody_before(&lock, asked).await;
+                api.node.wait_for_earlier_request(&lock, asked).await;
                 if let Some(mut core) = api.node.shared.living() {
                     core.refuse_try(&api.node.shared, session, n);
                 }

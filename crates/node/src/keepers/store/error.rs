@@ -98,7 +98,7 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }

@@ -110,7 +110,7 @@ async fn a_client_in_python_follows_the_page() {
 
 /// The time to live is ten minutes, and the lock is free at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_with_its_process_if_its_client_wishes() {
+async fn a_session_ends_with_its_process_if_its_client_asks_for_it() {
     const HOLDS: &str = r#"
 import json, sys, time
 from websockets.sync.client import unix_connect
